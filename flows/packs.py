@@ -42,14 +42,8 @@ def with_packs(
     for name in dict.fromkeys(params.pack):
         pack = _content(name, evaluation.name, evaluation.pack, tables)
         packs.append(pack)
-        tables = added(evaluation.pack, pack, tables)
+        tables = evaluation.pack.added(pack.rows, tables)
     return params.model_copy(update={"pack": [pack.pinned for pack in packs]}), tables, tuple(packs)
-
-
-def added(shape: Shape, pack: Content, tables: ByName) -> ByName:
-    """The tables with a pack's rows after their own."""
-    rows = shape.join(pack.rows, tables)
-    return {**tables, **{name: [*tables.get(name, ()), *own] for name, own in rows.items()}}
 
 
 def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> Content:

@@ -83,7 +83,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
                     "scrapers.countries", *shared)  # fmt: skip
         case ["papers", name, *_]:  # published files are read by the parser of their source
             own = (f"tasks.papers.{name.removesuffix('.py')}", f"scrapers.{name}", "scrapers.model")
-            return (*own, "tasks.papers.reproduction", "tasks.evaluations", "scrapers.countries", *shared)
+            common = tuple(f"tasks.papers.{each}" for each in ("reproduction", "importing", "sources"))
+            return (*own, *common, "tasks.evaluations", "scrapers.countries", *shared)
     return BELOW
 
 

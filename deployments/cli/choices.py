@@ -191,23 +191,17 @@ def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
 
 
 def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:
-    """The judges as the params of an evaluation take them: several, one, or none."""
-    known = params(name).model_fields
-    if not judges:
-        return {}
-    return ({"judges": list(judges)} if "judges" in known else {}) | (
-        {"judge": judges[0]} if "judge" in known else {}
-    )
+    """The judges as the params of an evaluation take them; none of one that has no judges."""
+    return {"judges": list(judges)} if judges and "judges" in params(name).model_fields else {}
 
 
 def without_own_judge(name: str, chosen: Params) -> list[str]:
     """Notes before a plan: no judge is named, or an embedded simulator talks with a model of the user's."""
-    judges = getattr(chosen, "judges", None) or getattr(chosen, "judge", None)
+    judges = getattr(chosen, "judges", None)
     lines = []
     if doors()[name].judged and not judges:
-        option = "--judges" if "judges" in type(chosen).model_fields else "--judge"
         lines.append(
-            f"nobody judges, so there will be no {doors()[name].judged}: {option} MODEL adds it, with a "
+            f"nobody judges, so there will be no {doors()[name].judged}: --judges MODEL adds it, with a "
             "model that is better than those that it judges"
         )
     simulator = getattr(chosen, "simulator", None)

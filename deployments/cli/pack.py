@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import pkgutil
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
@@ -12,12 +16,22 @@ from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 from warehouse.storage import usual_home
 
+if TYPE_CHECKING:
+    from tasks.papers.importing import Importer
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
 )
 _FOR = "evaluation that the pack adds to; repeat it for several"
 _NONE = "there is no pack yet; begin with: culturescope pack new mine --for spectral"
+_PUBLISHED = (
+    "the skeleton of a pack with the paper's own texts, field by field, to be copied from it: NAME is an "
+    "evaluation"
+)
+_DATA = "clone of the authors' repository, or the folder with their files; folders in it are searched too"
+_AS = "name of the pack; default: the paper's with -published"
+_REPLACE = "take the pack of that name away first"
 _RECIPE = "the pack is an evaluation of its own: choice, judged, preference or short_answer"
 
 
@@ -26,6 +40,7 @@ def new(
     name: Annotated[str, typer.Argument(help="lower-case letters, digits, - and _")],
     evaluations: Annotated[list[str] | None, typer.Option("--for", metavar="NAME", help=_FOR)] = None,
     recipe: Annotated[str | None, typer.Option("--recipe", metavar="RECIPE", help=_RECIPE)] = None,
+    as_published: Annotated[bool, typer.Option("--as-published", help=_PUBLISHED)] = False,
 ) -> None:
     """Write a small pack that runs, with an explanation of every column or field, to be edited.
 
@@ -34,12 +49,23 @@ def new(
     - `culturescope pack new sports --for spectral`
 
     - `culturescope pack new proverbs --recipe choice`
+
+    - `culturescope pack new explication --as-published`
     """
-    from deployments.packs.folders import write_new, write_recipe
+    from deployments.packs.folders import write_new, write_recipe, write_skeleton
     from deployments.packs.recipes import name_of
     from tasks.packs.folder import checked_name, packs_of
 
     with errors():
+        if as_published:
+            if evaluations or recipe:
+                raise ValueError("--as-published names an evaluation: leave --for and --recipe out")
+            pack = f"{name}-published"
+            written = write_skeleton(packs_of(Warehouse.open().home) / checked_name(pack), name)
+            for path in written:
+                say(str(path), "written")
+            say(f"fill it in, then culturescope pack check {pack}", " next:", "bold")
+            return
         if bool(evaluations) == bool(recipe):
             raise ValueError("say what the pack is: --for EVALUATION, to add to one, or --recipe RECIPE")
         folder = packs_of(Warehouse.open().home) / checked_name(name)
@@ -55,6 +81,58 @@ def new(
         say(f"culturescope pack check {name} · culturescope run {run}", " next:", "bold")
 
 
+@app.command("from")
+def from_paper(
+    paper: Annotated[str, typer.Argument(help="evaluation that comes from the paper, such as worldwise")],
+    data: Annotated[Path, typer.Option("--data", metavar="CLONE", help=_DATA)],
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help=_AS)] = None,
+    replace: Annotated[bool, typer.Option("--replace", help=_REPLACE)] = False,
+) -> None:
+    """Make a pack of a paper's own texts out of the files of its authors. Programs are read, and never run.
+
+    Example: `culturescope pack from worldwise --data worldWiseAI`
+    """
+    from deployments.packs.folders import faults_of, write_imported
+    from tasks.packs.folder import Folder, checked_name, packs_of
+    from tasks.papers.importing import pack_from
+
+    with errors():
+        importer, pack = importer_of(paper), checked_name(name or f"{paper}-published")
+        warehouse = Warehouse.open()
+        folder = packs_of(warehouse.home) / pack
+        countries = dict(warehouse.query("SELECT name, country FROM country").rows())
+        imported = pack_from(importer, data, countries)
+        write_imported(folder, imported, replace)
+        for line in imported.taken:
+            say(line, "taken", "green")
+        for line in imported.left_out:
+            say(line, "left out", "yellow")
+        faults = faults_of(Folder(pack, folder))
+        for fault in faults:
+            say(str(fault), f"{pack}:", "red")
+        say(f"it lies in {folder}", style="")
+        if faults:
+            raise ValueError(
+                f"the pack has faults as it was read: correct them there, then pack check {pack}"
+            )
+        say(f"culturescope run {paper} --pack {pack} --profile paper --dry-run", " next:", "bold")
+
+
+def importer_of(paper: str) -> Importer:
+    """The importer of a paper; raises ValueError that lists those that there are."""
+    from tasks import papers
+
+    known = sorted(
+        each.name
+        for each in pkgutil.iter_modules(papers.__path__)
+        if each.ispkg and find_spec(f"{papers.__name__}.{each.name}.importer")
+    )
+    if paper not in known:
+        raise ValueError(f"there is no importer of {paper!r}; there are: {', '.join(known)}")
+    chosen: Importer = import_module(f"{papers.__name__}.{paper}.importer").IMPORTER
+    return chosen
+
+
 @app.command()
 def check(name: Annotated[str | None, typer.Argument(help="default: every pack")] = None) -> None:
     """Say everything that is wrong with a pack: where, what, and what to do. Exits with 1 if anything is.
@@ -66,7 +144,7 @@ def check(name: Annotated[str | None, typer.Argument(help="default: every pack")
     with errors():
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
-        from deployments.packs.folders import added, faults_of
+        from deployments.packs.folders import added, faults_of, previews
         from deployments.packs.recipes import about
         from tasks.packs.folder import folder_of, folders
 
@@ -79,7 +157,7 @@ def check(name: Annotated[str | None, typer.Argument(help="default: every pack")
                 say(str(fault), f"{folder.name}:", "red")
             if not faults:
                 say(f"{folder.name}: {added(folder)}", "right")
-                for line in about(folder)[1]:
+                for line in (*about(folder)[1], *previews(folder)):
                     say(line, style="")
         if not packs:
             say(_NONE, style="")

@@ -211,7 +211,9 @@ def _line(row: Compared, with_metric: bool) -> list[str]:
     value, null = (number(x, digits + 1) for x in (row.number.value, row.number.null))
     metric = [row.cell.metric] * with_metric
     what = ", ".join(part for part in (row.cell.model, *row.cell.parts.values(), *metric) if part)
-    outcome = row.agreement if row.number.value is not None else row.number.reason
+    outcome = row.number.reason
+    if row.number.value is not None:
+        outcome = f"{row.agreement}: {outcome}" if outcome else row.agreement
     n = number(row.number.n)
     return [what, row.cell.printed or "–", value, outcome, null, row.needs, n, _null_name(row)]
 
@@ -232,10 +234,11 @@ def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
     say(text + (f"; the null has the printed digits of {by_null}" if known else ""), style="")
     if n_further:
         say(f"and {n_further} numbers that the paper does not print", style="")
-    reasons = Counter(row.number.reason for row in rows if row.agreement == "not recomputed")
-    for reason, n in reasons.most_common():
+    reasons = Counter((row.agreement, row.number.reason) for row in rows if row.number.reason)
+    for (agrees, reason), n in reasons.most_common():
         of = dict.fromkeys(row.cell.table for row in rows if row.number.reason == reason)
-        say(f"{n} not recomputed: {reason}; in {_listed(list(of))}", style="dim")
+        what = {"differs": "differ", "near": "are near"}.get(agrees, agrees)
+        say(f"{n} {what}: {reason}; in {_listed(list(of))}", style="dim")
 
 
 def _printed(row: Sequence[Any]) -> Printed:

@@ -162,6 +162,10 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     given = options.values(kind, texts)
     values = {"models": models} | labelled(profile(name, switches.profile, models), given)
     session, _ = _planned(name, options.validated(kind, values | given), switches)
+    if switches.dry_run:
+        from deployments.show import settings
+
+        settings.show(name, session.params, session.packs)
     if session.is_done():
         say("nothing to do", style="")
     elif switches.dry_run and session.failures:

@@ -103,9 +103,8 @@ def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
     values = known[chosen]
     if all(map(is_embedded, models)):
         return values
-    left = {knob: value for knob, value in values.items() if knob != "judge" or not is_embedded(value)}
     judges = [judge for judge in values.get("judges", ()) if not is_embedded(judge)]
-    return left | ({"judges": judges} if "judges" in values else {})
+    return values | ({"judges": judges} if "judges" in values else {})
 
 
 def is_embedded(model: str) -> bool:

@@ -45,7 +45,15 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "medium": number(r["medium"], 2),
         "hard": number(r["hard"], 2),
         "answered": number(r["coverage"], 2),
-    }
+    } | _published_levels(r)
+
+
+def _published_levels(r: Mapping[str, Any]) -> dict[str, Any]:
+    """Accuracy by the paper's levels, where the items say how many of its settings solve them."""
+    levels = ("published_easy", "published_medium", "published_hard")
+    if all(r[level] is None for level in levels):
+        return {}
+    return {f"{level.partition('_')[2]} as published": number(r[level], 2) for level in levels}
 
 
 DOOR = Door(

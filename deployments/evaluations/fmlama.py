@@ -38,7 +38,7 @@ DOOR = Door(
         "--profile smoke",
         "-m Qwen/Qwen3-0.6B --origins Italy,Japan --mention-country no --dry-run",
         "--dish-set fmlama --languages en,zh --code-switching",
-        "--judge smollm2-135m-vllm --origins Mexico",
+        "--judges smollm2-135m-vllm --origins Mexico",
     ),
     caption="Mean average precision by language, with and without the country; over baseline: what the model "
     "adds to chance and to the most common ingredients.",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tasks.evaluations.contract import Params, Study
     from tasks.packs.folder import Folder
     from tasks.packs.shape import Content, Fault, PackFile, Shape
+    from tasks.packs.wording import Wording
+    from tasks.papers.importing import Pack
 
 _ABOUT = """\
 # What this pack is. Nothing in this file changes a number; all but the title may be empty.
@@ -194,3 +196,66 @@ def explained(file: PackFile) -> str:
         text += "" if field.is_required() else " (may be empty)"
         lines += textwrap.wrap(text, 100, subsequent_indent="  ")
     return "".join(f"# {line}\n" for line in lines)
+
+
+def write_imported(folder: Path, imported: Pack, replace: bool = False) -> list[Path]:
+    """Write an imported pack; returns the new files.
+
+    Args:
+        replace: whether a pack of that name is taken away first.
+
+    Raises:
+        ValueError: the pack is there already.
+    """
+    if folder.exists() and not replace:
+        raise ValueError(f"{folder} is there already: choose another --name, or give --replace")
+    beside = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    for name, text in imported.files.items():
+        path = beside / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    if folder.exists():
+        shutil.rmtree(folder)
+    beside.rename(folder)
+    return [folder / name for name in imported.files]
+
+
+def write_skeleton(folder: Path, name: str) -> list[Path]:
+    """Write the skeleton of a pack with a paper's own texts, to be filled in; returns the new files.
+
+    Raises:
+        ValueError: no text of the evaluation can be replaced, or the pack is there already.
+    """
+    from tasks.packs.wording import skeleton
+
+    own = wordings(name)
+    if not own:
+        known = ", ".join(each for each in shapes() if wordings(each))
+        raise ValueError(f"{name!r} has no texts that a pack replaces; these have: {known}")
+    if (folder / name).exists():
+        raise ValueError(f"{folder / name} is there already: edit it, or choose another --name")
+    written = _begun(folder, "copy of the paper's texts")
+    path = folder / name / "prompts.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(skeleton(own), encoding="utf-8")
+    return [*written, path]
+
+
+def wordings(name: str) -> Sequence[Wording]:
+    """The texts of an evaluation that a pack may replace."""
+    shape = shapes().get(name)
+    return shape.wordings if shape else ()
+
+
+def previews(folder: Folder) -> list[str]:
+    """Lines on the prompts that a pack brings: each with an example, and the fields it leaves out."""
+    from tasks.packs.shape import PROMPTS
+    from tasks.packs.wording import previews
+
+    return [
+        f"{content.evaluation}/prompts.toml, {line}"
+        for content in contents(folder)
+        for row in content.rows.get(PROMPTS, ())
+        for line in previews(wordings(content.evaluation), {k: str(v) for k, v in row.items()})
+    ]

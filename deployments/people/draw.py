@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from deployments.show import judged
 from tasks.identity import digest
-from tasks.judging.audit import annotation_rows, rules, stratified_sample
+from tasks.judging.audit import annotation_rows, stratified_sample
 from tasks.judging.rubric import Rubric
 from tasks.people.assignment import item_code, stratified
 from tasks.people.study import Item, Private
@@ -106,7 +106,7 @@ def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
     sample = stratified_sample(scored, wishes.n_items, wishes.seed)
     rubrics = judged.rubrics(chosen.evaluation, verdicts)
-    criteria = {a.dimension: rules(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
+    criteria = {a.dimension: r.rules if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
     drawn: Drawn = []
     for answer, row in zip(sample, annotation_rows(sample, criteria), strict=True):
         code = item_code("judged", wishes.name, answer.code)

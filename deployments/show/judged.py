@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from deployments.packs import recipes
 from tasks.evaluations import contract
 from tasks.judging.audit import JudgedAnswer, Menus, Rating
 from tasks.judging.controls import NULLS
-from tasks.judging.rubric import Rubric, load_rubric
+from tasks.judging.rubric import JudgeStyle, Rubric, load_rubric
 from tasks.judging.validation import (
     JudgeScore,
     Subject,
@@ -118,7 +118,8 @@ def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
     """
     files = (Path(contract.__file__).parent / evaluation / "rubrics").glob("*.toml")
     known = [load_rubric(file) for file in sorted(files)] or recipes.rubrics(evaluation)
-    of_name, of_hash = {rubric.name: rubric for rubric in known}, {rubric.hash(): rubric for rubric in known}
+    of_name = {rubric.name: rubric for rubric in known}
+    of_hash = {rubric.in_style(style).hash(): rubric for rubric in known for style in get_args(JudgeStyle)}
     pairs = verdicts.select("dimension", "rubric").unique().rows()
     by_hash = {dimension: of_hash.get(rubric.rpartition(" ")[2]) for dimension, rubric in pairs}
     return of_name | {dimension: rubric for dimension, rubric in by_hash.items() if rubric}

@@ -16,7 +16,9 @@ import polars as pl
 
 from deployments.evaluations import doors, sound, unknown
 from deployments.packs import recipes
+from deployments.show import settings
 from deployments.show.display import interval
+from tasks.evaluations.settings import Compared, differing
 from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -153,17 +155,33 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
     """Measured numbers of a configuration and published ones that mean the same or nearly so, long.
 
     Of each metric and slice the measured ones first, then those of the papers, by name: nothing is ranked.
+    A definition is equal where the formula is and the run has every setting of the paper on which the number
+    hangs; ``settings_differ`` names those that it has not.
 
     Raises:
         WarehouseError: no paper prints a number that stands beside one of these.
     """
     rows = warehouse.query(_PUBLISHED, {"evaluation": evaluation, "config": config})
+    rows = _with_settings(rows, settings.stored(warehouse, evaluation, config))
     if rows.is_empty():
         raise WarehouseError(
             f"no published number is defined as one of {evaluation}, configuration {config}, is; all "
             'that papers print: culturescope sql "FROM published_result"'
         )
     return rows
+
+
+def _with_settings(rows: pl.DataFrame, table: Sequence[Compared]) -> pl.DataFrame:
+    """The rows with the settings that differ, and definitions that take them into account."""
+    differ = {metric: [row.setting for row in differing(table, metric)] for metric in rows["metric"].unique()}
+    missing = pl.col("metric").replace_strict(
+        {metric: ", ".join(names) for metric, names in differ.items()}, default="", return_dtype=pl.String
+    )
+    is_paper = pl.col("definition").is_not_null()
+    return rows.with_columns(
+        definition=pl.when(is_paper & (missing != "")).then(pl.lit("near")).otherwise("definition"),
+        settings_differ=pl.when(is_paper & (missing != "")).then(missing),
+    )
 
 
 def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
@@ -176,10 +194,19 @@ def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
             "model": row["model"] or "all together",
             "value": interval(row["value"], row["ci_low"], row["ci_high"]),
             "definition": row["definition"] or "–",
-            "what differs": "; ".join(filter(None, (row["difference"], row["note"]))) or "–",
+            "what differs": "; ".join(filter(None, (_settings(row), row["difference"], row["note"]))) or "–",
         }
         for row in rows.filter(~known).to_dicts()
     )
+
+
+def _settings(row: Row) -> str:
+    """The settings that differ, in words."""
+    names = str(row["settings_differ"] or "").split(", ")
+    if names == [""]:
+        return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"settings: {', '.join(names[:3])}{more}"
 
 
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:

@@ -95,7 +95,8 @@ def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:
     A decoder-only model cannot see what follows the blank, so it scores candidate and rest together: only
     so does the rest bear on the ranking. Where the blank ends the sentence, the candidate alone is scored.
     """
-    return [cloze.lead + candidate + cloze.after for candidate in candidates]
+    after = "" if cloze.is_cut else cloze.after
+    return [cloze.lead + candidate + after for candidate in candidates]
 
 
 def candidate_rule(kind: str) -> str:

@@ -90,12 +90,14 @@ class Cloze:
         after: text after the blank, the same for all; "" where the blank ends the sentence.
         tail: the template's own text right before the blank, with which every ``before`` ends. Candidates
             are tokenised after it, so that their tokens do not depend on the subjects.
+        is_cut: whether the sentence ends at the blank for models that read from left to right.
     """
 
     before: tuple[str, ...]
     lead: str
     after: str
     tail: str
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)

@@ -90,16 +90,11 @@ def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> lis
     return sorted(chosen, key=lambda answer: _rank(answer, seed))
 
 
-def rules(rubric: Rubric) -> str:
-    """Return the rules for people who rate: the judge's own, without the paragraph on JSON."""
-    return "\n\n".join(text for text in rubric.system.strip().split("\n\n") if "JSON" not in text)
-
-
 def criteria(rubric: Rubric) -> str:
     """The rules, and what a cell of the file may hold: a verdict, or a number where verdicts are none."""
     is_scale = has_numbers(rubric.verdicts)
     menu = f"Rating: {', '.join(rubric.verdicts)}{'' if is_scale else ', or a number from 0 to 1'}."
-    return f"{rules(rubric)}\n\n{menu}"
+    return f"{rubric.rules}\n\n{menu}"
 
 
 def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str]) -> list[dict[str, str]]:

@@ -279,7 +279,9 @@ class Panel(Judges[Call]):
         """
         key = (source, item, text)
         if key not in self._calls:
-            prompt = judge_prompt(self.rubric, {**inputs(), self.judged: text}, [self.judged])
+            given = {**inputs(), self.judged: text}
+            chosen = {name: given[name] for name in self.rubric.inputs}
+            prompt = judge_prompt(self.rubric, chosen, [self.judged])
             sampling = Sampling(max_tokens=self.max_tokens)
             self._calls[key] = Call(source, item, text, self.rubric, (self.judged,), sampling, prompt)
         return self._calls[key]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tasks.judging.reasoned import nearest_verdict, reasoned_scores
 from tasks.judging.rubric import FIELD, Rubric, normal
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
@@ -61,7 +62,8 @@ class Opinion:
 
     Attributes:
         graded: in [0, 1]: the verdicts' values weighted by their probabilities; None where the engine gives
-            none, the verdict is unscored, or the text holds others beside it.
+            none, the verdict is unscored, or the text holds others beside it. Of a judge who reasons: its own
+            number.
     """
 
     verdict: Verdict
@@ -87,9 +89,23 @@ def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Ru
     if completion is None or completion.finish_reason == "length":
         fault = UNANSWERED if completion is None else CUT_OFF
         return tuple(Opinion(_unscored(key, fault)) for key in keys)
+    if rubric.style == "reasoned":
+        return _reasoned(completion.text, tuple(keys), rubric)
     score = graded(completion.option_logprobs, {name: c.value for name, c in rubric.verdicts.items()})
     read = _read_with_others(completion.text, tuple(keys), rubric)
     return tuple(Opinion(verdict, score if is_alone else None) for verdict, is_alone in read)
+
+
+def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
+    """Opinions of a judge who reasoned: graded by its own number, with the verdict that is nearest to it."""
+    opinions = []
+    for key, score in zip(keys, reasoned_scores(text, keys, rubric), strict=True):
+        if isinstance(score, str):
+            opinions.append(Opinion(_unscored(key, score)))
+            continue
+        name = nearest_verdict(score, rubric)
+        opinions.append(Opinion(Verdict(key, name, None, rubric.verdicts[name].value, None), score))
+    return tuple(opinions)
 
 
 @lru_cache(maxsize=1 << 12)

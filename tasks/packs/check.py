@@ -10,7 +10,17 @@ from pydantic import Field
 
 from tasks.packs.files import Placed, checked_row, read_csv, read_toml, tables_of
 from tasks.packs.folder import Folder, files, read
-from tasks.packs.shape import ByName, Content, Fault, PackError, PackFile, PackRow, Shape, Text
+from tasks.packs.shape import (
+    REPLACES,
+    ByName,
+    Content,
+    Fault,
+    PackError,
+    PackFile,
+    PackRow,
+    Shape,
+    Text,
+)
 
 ABOUT = "pack.toml"
 PROFILES = "profiles.toml"
@@ -70,15 +80,17 @@ def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> t
         for name in _paths_of(each, evaluation, paths):
             content = read(paths[name])
             rows, wrong = (
-                read_toml(content, name, each.row) if each.is_folder else read_csv(content, name, each)
+                read_toml(content, name, each.row) if each.is_toml else read_csv(content, name, each)
             )
             placed[each.name] += rows
             faults += wrong
             torn |= {each.name} if wrong else set()
-    for each in shape.files:
-        faults += _repeated(each, placed[each.name], shipped)
-        faults += _referred(each, placed, shipped, torn)
     by_file = {name: tuple(row for *_, row in some) for name, some in placed.items() if some}
+    faults += _replaced(evaluation, shape, placed)
+    left = shape.left(by_file, shipped)
+    for each in shape.files:
+        faults += _repeated(each, placed[each.name], left)
+        faults += _referred(each, placed, left, torn)
     return Content(folder.name, evaluation, by_file, about), faults
 
 
@@ -131,9 +143,27 @@ def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[Fault]]:
 def _paths_of(file: PackFile, evaluation: str, paths: Iterable[str]) -> list[str]:
     """The paths of a pack's files that hold the rows of one."""
     if not file.is_folder:
-        return [name for name in paths if name == f"{evaluation}/{file.name}.csv"]
+        return [name for name in paths if name == f"{evaluation}/{file.path}"]
     folder = f"{evaluation}/{file.name}/"
     return [n for n in paths if n.startswith(folder) and n.endswith(".toml") and "/" not in n[len(folder) :]]
+
+
+def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Placed]]) -> list[Fault]:
+    """Files that are named as replacing shipped content and are not there: nothing would be left."""
+    known = [each.name for each in shape.files if not each.is_single and placed[each.name]]
+    wrong = [
+        (path, name)
+        for path, _, row in placed.get(REPLACES.name, ())
+        for name in row["files"]
+        if name not in known
+    ]
+    there = f"the pack has, in {evaluation}/: {', '.join(known) or 'none'}"
+    return [
+        Fault(
+            path, None, "files", f"{name!r} replaces nothing: no such file with rows", f"{there}; correct it"
+        )
+        for path, name in wrong
+    ]
 
 
 def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -129,9 +130,16 @@ def _read_file(path: Path) -> list[dict[str, Any]]:
         raise BenchmarkError(f"{path}: not UTF-8 ({error.reason}): save it in UTF-8") from error
 
 
+def _text(path: Path) -> str:
+    """The text of a file: UTF-8, or UTF-16 where it begins with the mark of that."""
+    content = path.read_bytes()
+    is_wide = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8-sig")
+
+
 def _json(path: Path) -> list[dict[str, Any]]:
     try:
-        rows = parse_json(path.read_text(encoding="utf-8-sig"))
+        rows = parse_json(_text(path))
     except json.JSONDecodeError as error:
         raise BenchmarkError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from error
     except ValueError as error:
@@ -143,7 +151,7 @@ def _json(path: Path) -> list[dict[str, Any]]:
 
 def _jsonl(path: Path) -> list[dict[str, Any]]:
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+    for number, line in enumerate(_text(path).split("\n"), 1):
         if line.strip():
             try:
                 rows.append(_object(parse_json(line), f"{path}, line {number}"))
@@ -160,7 +168,7 @@ def _object(row: Any, where: str) -> dict[str, Any]:
 
 
 def _csv(path: Path, delimiter: str = ",") -> list[dict[str, Any]]:
-    records = csv_records(path.read_bytes(), delimiter)
+    records = csv_records(_text(path).encode(), delimiter)
     try:
         _, header = next(records, (1, []))
         return [_cells(header, cells, f"{path}, line {line}") for line, cells in records if cells]

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from jinja2 import TemplateError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from tasks.identity import digest
+from tasks.packs.prompts import fields_of
 
 Rows = Sequence[Mapping[str, Any]]
 ByName = Mapping[str, Rows]
@@ -61,11 +63,15 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class PackFile:
-    """One CSV file ``<name>.csv``, or a folder ``<name>/`` of TOML files, each of which is a row.
+    """One CSV file ``<name>.csv``, a folder ``<name>/`` of TOML files, each of which is a row, or one TOML
+    file.
 
     Attributes:
         row: its columns, or fields. about: what the rows are, in a sentence.
         key: columns whose values together no two rows share.
+        taken: where its rows would be taken for shipped ones, and are refused.
+        over: where its rows go in place of shipped ones with the same values.
+        is_single: whether it is ``<name>.toml``, which is one row.
     """
 
     name: str
@@ -75,11 +81,84 @@ class PackFile:
     taken: Taken | None = None
     refers: tuple[Refers, ...] = ()
     is_folder: bool = False
+    over: Taken | None = None
+    is_single: bool = False
 
     @property
     def path(self) -> str:
         """The path below the evaluation's folder, as people write it."""
-        return f"{self.name}/*.toml" if self.is_folder else f"{self.name}.csv"
+        return (
+            f"{self.name}/*.toml" if self.is_folder else f"{self.name}{'.toml' if self.is_single else '.csv'}"
+        )
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether its rows are TOML files."""
+        return self.is_folder or self.is_single
+
+    @property
+    def table(self) -> str:
+        """The table of the study that its rows belong to."""
+        beside = self.taken or self.over
+        return beside.table if beside else self.name
+
+
+class Replaces(PackRow):
+    """``replaces.toml``: files of the pack whose rows stand alone."""
+
+    files: tuple[Name, ...] = Field(
+        min_length=1,
+        description="files of this pack, without their endings, whose rows are asked instead of all shipped "
+        "ones, not beside them",
+    )
+
+
+REPLACES = PackFile(
+    "replaces",
+    Replaces,
+    "Files of this pack that stand in place of what is shipped.",
+    ("files",),
+    is_single=True,
+)
+PROMPTS = "prompts"
+"""The file of a pack, and the table of a study, with the texts that replace shipped prompts."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A text of an evaluation that a pack may replace.
+
+    Attributes:
+        name: field of ``prompts.toml``.
+        about: what the text is for, in a phrase.
+        example: every field that it may be filled with -> an example value.
+        needs: fields without which it asks nothing.
+        section: where the paper prints it.
+    """
+
+    name: str
+    about: str
+    example: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    section: str = ""
+
+    def checked(self, template: str) -> str:
+        """The template; raises ValueError if it is none, or lacks or adds a field."""
+        try:
+            used = fields_of(template)
+        except TemplateError as error:
+            raise ValueError(f"it is no template ({error.message})") from error
+        if unknown := sorted(used - self.example.keys()):
+            there = ", ".join(f"{{{{ {name} }}}}" for name in self.example) or "none"
+            raise ValueError(f"there is no field {', '.join(unknown)}; fields are {there}")
+        if missing := [name for name in self.needs if name not in used]:
+            raise ValueError(f"it must use {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
+        return template
+
+    def unused(self, template: str) -> list[str]:
+        """The fields that a template leaves out, though it may use them."""
+        used = fields_of(template)
+        return [name for name in self.example if name not in used]
 
 
 @dataclass(frozen=True)
@@ -89,11 +168,36 @@ class Shape:
     Attributes:
         files: in the order in which they are read and explained.
         join: (the pack's rows by file, the study's tables) -> rows to add to those tables. A table that is
-            none of ``Evaluation.tables`` is one of packs alone.
+            none of ``Evaluation.tables`` is one of packs alone. Prompts need no join.
+        wordings: the texts that ``prompts.toml`` may replace, where it is among the files.
     """
 
     files: tuple[PackFile, ...]
     join: Callable[[ByName, ByName], ByName]
+    wordings: tuple[Wording, ...] = ()
+
+    def left(self, rows: ByName, tables: ByName) -> ByName:
+        """The study's tables without those that the pack replaces as a whole."""
+        named = {name for row in rows.get(REPLACES.name, ()) for name in row["files"]}
+        gone = {file.table for file in self.files if file.name in named}
+        return {name: () if name in gone else some for name, some in tables.items()}
+
+    def added(self, rows: ByName, tables: ByName) -> ByName:
+        """The study's tables with the rows of a pack, by file: after their own, or in their place."""
+        left = self.left(rows, tables)
+        new = {**left}
+        over = {file.over.table: file.over.columns for file in self.files if file.over}
+        for name, own in self.join(rows, left).items():
+            columns = over.get(name, ())
+            taken = {tuple(str(row.get(c, "")) for c in columns) for row in own} if columns else set()
+            kept = [
+                row for row in left.get(name, ()) if tuple(str(row.get(c, "")) for c in columns) not in taken
+            ]
+            new[name] = [*kept, *own]
+        if own_prompts := rows.get(PROMPTS):
+            before = dict(left[PROMPTS][0]) if left.get(PROMPTS) else {}
+            new[PROMPTS] = [{**before, **own_prompts[0]}]
+        return new
 
 
 @dataclass(frozen=True)

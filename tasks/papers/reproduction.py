@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path, PurePosixPath
@@ -39,6 +39,7 @@ def renamed() -> Any:
 
 _NUMBER = re.compile(r"(?P<bound>[<>]?)\s*[+−-]?\d+(?:[.,](?P<decimals>\d+))?\s*(?P<more>\+?)")
 _NEAR = 0.01
+_OF_TOOLS = {"__pycache__", "node_modules", "venv", "site-packages", "__macosx"}
 
 
 class Options(BaseModel):
@@ -87,7 +88,7 @@ class Recomputed(NamedTuple):
     """The number that the files give for a cell, in the paper's unit.
 
     Attributes:
-        reason: why there is no value.
+        reason: why there is no value, or why it is not what is printed.
         null: what the same arithmetic gives for what knows nothing; ``null_name`` names it if there is one.
         n: how many answers, dishes or items the value is taken over.
     """
@@ -169,6 +170,7 @@ class Reproduction(Generic[D, O]):
         tables: name -> SELECT: what ``Tools.tables`` holds.
         complete: adds to options what is to be tried of what was found.
         depends: which of the options that are tried a cell hangs on; None: on all.
+        unmatched: why the published files cannot give a cell its printed digits; "": they can.
     """
 
     title: str
@@ -180,6 +182,7 @@ class Reproduction(Generic[D, O]):
     tables: Mapping[str, str] = field(default_factory=dict)
     complete: Callable[[D, O], O] = lambda content, options: options
     depends: Callable[[Printed], Collection[str]] | None = None
+    unmatched: Callable[[Printed], str] = lambda cell: ""
 
 
 def by_name(*sources: Source) -> dict[str, Source]:
@@ -191,13 +194,24 @@ def find_files(folder: Path, sources: Mapping[str, Source]) -> dict[str, list[Pa
     """The files of each source in a folder and below. Raises ValueError if there is no such folder."""
     if not folder.is_dir():
         raise ValueError(f"--data {folder}: there is no such folder; name the one with the published files")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(_walk(folder))
     paths = {path: PurePosixPath(path.relative_to(folder).as_posix().casefold()) for path in files}
     matches: dict[str, list[Path]] = {}
     for source in sources.values():
         each = ([file for file, path in paths.items() if path.match(pattern)] for pattern in source.patterns)
         matches[source.name] = next((some for some in each if some), [])
     return matches
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """The files in a folder and below, without what tools keep there: hidden folders, caches."""
+    for path in folder.iterdir():
+        if path.name.startswith(".") or path.name.casefold() in _OF_TOOLS or path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from _walk(path)
+        elif path.is_file():
+            yield path
 
 
 def variants(options: O) -> list[tuple[dict[str, Any], O]]:
@@ -218,15 +232,18 @@ def work_off(
     kind: Reproduction[D, O], content: D, options: O, tools: Tools, cells: Sequence[Printed]
 ) -> tuple[list[Compared], int]:
     """Every cell with the first choice of options that gives its digits, else with the first that gives a
-    number; and how many choices were tried."""
+    number; and how many choices were tried. For a cell that the files cannot give nothing is tried."""
     rows = [Compared(cell, Recomputed(), "not recomputed", "") for cell in cells]
     depends = [set(kind.depends(cell)) if kind.depends else None for cell in cells]
+    unmatched = [kind.unmatched(cell) for cell in cells]
     n_tried = 0
     for changed, single in variants(kind.complete(content, options)):
         left = [
             i
             for i, row in enumerate(rows)
-            if row.agreement != "equal" and ((of := depends[i]) is None or changed.keys() <= of)
+            if row.agreement != "equal"
+            and ((of := depends[i]) is None or changed.keys() <= of)
+            and not (changed and unmatched[i])
         ]
         if not left:
             continue
@@ -239,7 +256,14 @@ def work_off(
             is_first = rows[i].number.value is None and number.value is not None
             if agrees == "equal" or not changed or is_first:
                 rows[i] = Compared(cells[i], number, agrees, needs)
-    return rows, n_tried
+    return [_with_reason(row, why) for row, why in zip(rows, unmatched, strict=True)], n_tried
+
+
+def _with_reason(row: Compared, why: str) -> Compared:
+    """The row with the reason why its digits are not met, where it is known."""
+    if not why or row.agreement in ("equal", "not printed") or row.number.reason:
+        return row
+    return row._replace(number=row.number._replace(reason=why))
 
 
 def agreement(cell: Printed, value: float | None) -> Agreement:

@@ -57,7 +57,7 @@ def test_what_is_chosen_for_all_reaches_those_that_have_it() -> None:
     each = {name: one(name, chosen).model_dump() for name in doors()}
     assert all(knobs["models"] == ["m"] for knobs in each.values())
     assert {knobs["occasion"] for knobs in each.values()} == {"w1"}
-    assert (each["cure"]["judges"], each["fmlama"]["judge"]) == (["j", "k"], "j")
+    assert (each["cure"]["judges"], each["fmlama"]["judges"]) == (["j", "k"], ["j", "k"])
     assert {name for name, knobs in each.items() if knobs.get("max_usd") == 2} >= {
         "cure",
         "fmlama",
@@ -103,7 +103,9 @@ def test_a_profile_of_a_pack_chooses_the_pack_too(sports: Path) -> None:
     assert one("cure", both).pack == ["sports", "foods"]
     quick = AllParams(models=["m"], profile="sports/quick")
     assert one("spectral", quick).model_dump()["max_items"] == 3
-    with pytest.raises(ValueError, match=r"there is no 'quick' of fmlama; choose one of smoke, demo, full$"):
+    with pytest.raises(
+        ValueError, match=r"there is no 'quick' of fmlama; choose one of smoke, demo, full, paper"
+    ):
         one("fmlama", quick)
 
 

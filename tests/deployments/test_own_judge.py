@@ -60,29 +60,25 @@ def test_an_embedded_judge_judges_embedded_models_only(name: str, door: Door) ->
             assert judges(door(name, models, label)) == []
 
 
-@pytest.mark.parametrize("knobs", [{"judge": SMALL}, {"judges": [SMALL, OWN]}])
+@pytest.mark.parametrize("name", ["cure", "fmlama"])
 def test_nor_by_the_profile_of_a_pack(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, knobs: dict[str, Any]
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     from deployments import evaluations
 
-    name = "fmlama" if "judge" in knobs else "cure"
+    knobs = {"judges": [SMALL, OWN]}
     monkeypatch.setattr(evaluations, "profiles", lambda name: {"mine/smoke": knobs})
-    left = profile(name, "mine/smoke", [OWN])
-    assert left == ({} if "judge" in knobs else {"judges": [OWN]})
+    assert profile(name, "mine/smoke", [OWN]) == {"judges": [OWN]}
 
 
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("name", JUDGED)
 def test_who_is_asked_to_judge_does(name: str) -> None:
-    knob = "judges" if "judges" in params(name).model_fields else "judge"
-    asked: dict[str, Any] = {knob: [SMALL] if knob == "judges" else SMALL}
-    chosen = completed(name, form(name)(models=[OWN], profile="smoke", **asked))
+    chosen = completed(name, form(name)(models=[OWN], profile="smoke", judges=[SMALL]))
     assert judges(chosen) == [SMALL]
-    assert not [line for line in without_own_judge(name, chosen) if knob in line]
-    if knob == "judges":
-        every = AllParams(models=[OWN], profile="smoke", judges=[SMALL])
-        assert judges(one_of_all(name, every, [])) == [SMALL]
+    assert not [line for line in without_own_judge(name, chosen) if "judges" in line]
+    every = AllParams(models=[OWN], profile="smoke", judges=[SMALL])
+    assert judges(one_of_all(name, every, [])) == [SMALL]
 
 
 @pytest.mark.usefixtures("warehouse")

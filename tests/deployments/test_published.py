@@ -7,8 +7,11 @@ import json
 from typer.testing import CliRunner
 
 from deployments.cli.app import app
+from deployments.evaluations import shipped_profiles
+from deployments.show import report
+from tasks.packs.shape import Content
 from tests.report.stored import around, row, store_run
-from warehouse import Warehouse
+from warehouse import Warehouse, save_pack
 
 runner = CliRunner()
 
@@ -33,8 +36,8 @@ def test_published_numbers_stand_beside_measured_ones(warehouse: Warehouse) -> N
     assert {r["source"] for r in papers} == {"culturall Table 2"}
     assert [r["model"] for r in papers] == sorted(r["model"] for r in papers), "by name, not by value"
     best = next(r for r in papers if r["printed"] == "44.48")
-    assert (best["value"], best["definition"]) == (0.4448, "equal")
-    assert "another judge" in best["difference"]
+    assert (best["value"], best["definition"]) == (0.4448, "near")
+    assert {"items", "prompt", "judges"} <= set(best["settings_differ"].split(", "))
     assert not any("place" in r for r in shown)
     assert {r["slice"] for r in shown} == {"all", "hard"}, "nothing published stands beside English"
     text = runner.invoke(app, ["leaderboard", "culturall", "--published", "--wide"]).stdout
@@ -48,3 +51,30 @@ def test_where_no_paper_prints_such_a_number_it_says_so(warehouse: Warehouse) ->
     done = runner.invoke(app, ["leaderboard", "cure", "--published"])
     assert done.exit_code == 1
     assert "no published number is defined as one of cure" in done.stderr.replace("\n", " ")
+
+
+def test_whether_a_definition_is_equal_is_computed_from_the_settings(warehouse: Warehouse) -> None:
+    rows = [row("value_shift", ("culture", "JP"), 0.4), row("alignment", ("overall", "all"), 6.0)]
+    ours = shipped_profiles("worldwise")["demo"]
+    paper = shipped_profiles("worldwise")["paper"]
+    texts = {"persona": "a", "baseline": "b", "question": "c", "embedded": "d"}
+    files = {"scenario": 30, "guiding_value": 18, "exemplar": 60, "stereotype": 9}
+    content = {name: [{"n": n} for n in range(many)] for name, many in files.items()}
+    content |= {"prompts": [texts], "replaces": [{"files": list(files)}]}
+    pack = Content("own", "worldwise", content)
+    with warehouse.write() as connection:
+        save_pack(connection, pack.hash, "own", "worldwise", {}, pack.rows)
+    for config, params in (("0" * 16, ours), ("1" * 16, paper), ("2" * 16, {**paper, "pack": [pack.pinned]})):
+        store_run(warehouse, "worldwise", "model-b", rows, {**params, "models": ["model-b"]}, config)
+    shown = {}
+    for config in ("0" * 16, "1" * 16, "2" * 16):
+        beside = report.beside_published(warehouse, "worldwise", config).filter(
+            source="worldwise 4.5 Shift Magnitude Rankings"
+        )
+        shown[config[0]] = beside.select("definition", "settings_differ").row(0)
+    assert shown["0"][0] == "near"
+    assert {"scenarios", "answers to each prompt", "form of answers"} <= set(shown["0"][1].split(", "))
+    assert shown["1"][0] == "near"
+    assert "answers to each prompt" not in shown["1"][1]
+    assert "embedded text" not in shown["1"][1], "no number of values hangs on it"
+    assert shown["2"] == ("equal", None)

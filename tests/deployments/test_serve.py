@@ -148,7 +148,7 @@ def _are_one_of_each_evaluation(listed: dict[str, dict[str, Any]]) -> None:
     builds = {f"culturall-{stage}" for stage in ("build", "elevate", "release")}
     assert listed.keys() == {*doors(), *builds, "evaluate-all", "ingest-live", "specnorm-build"}
     knobs = {name: d["parameters"].get("params", {}) for name, d in listed.items()}
-    assert (knobs["cure"]["judges"], knobs["fmlama"]["judge"]) == (["fake-b"], "fake-b")
+    assert (knobs["cure"]["judges"], knobs["fmlama"]["judges"]) == (["fake-b"], ["fake-b"])
     assert (knobs["evaluate-all"]["max_usd"], knobs["cure"].get("max_usd")) == (2, None)
     for name in doors():
         schema = listed[name]["parameter_openapi_schema"]

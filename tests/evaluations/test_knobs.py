@@ -36,7 +36,7 @@ OPERATIONAL = {
 JUDGED: dict[str, Any] = {"judges": ["fake-a"]}
 BASE: Mapping[str, dict[str, Any]] = {
     "spectral": {"countries": ["BR", "DE", "JP"], "domains": ["currency"], "max_items": 4},
-    "fmlama": {"origins": ["Italy"], "max_dishes_per_origin": 3, "variants": [1], "judge": "fake-a"},
+    "fmlama": {"origins": ["Italy"], "max_dishes_per_origin": 3, "variants": [1], "judges": ["fake-a"]},
     "cure": {"benchmarks": ["normad"], "items_per_benchmark": 4, **JUDGED},
     "worldwise": {"cultures": ["IN", "JP"], "scenarios_per_dimension": 2, "embedder": "{files}/words.vec"},
     "culturall": {"languages": ["zh", "km"], "items_per_language": 3, **JUDGED},
@@ -53,7 +53,7 @@ OTHER: Mapping[str, Mapping[str, Any]] = {
         "variants": [1, 2],
         "origins": ["Japan"],
         "word_vectors": "other.vec",
-        "judge": "fake-b",
+        "judges": ["fake-b"],
     },
     "cure": {"items_per_benchmark": 20, "benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"]},
     "worldwise": {

@@ -43,6 +43,21 @@ def test_accuracy_by_difficulty(folder: Path) -> None:
     assert numbers(REPRODUCTION, folder, cells)[0].reason == "no answer of that setting (--settings NAME=ID)"
 
 
+def test_how_many_items_are_of_each_difficulty(folder: Path) -> None:
+    for subset, n in zip(SUBSETS, (4, 1, 1, 2), strict=True):
+        count, share = (printed("Section 2.5", metric, subset=subset) for metric in ("Items", "Items (%)"))
+        assert [one.value for one in numbers(REPRODUCTION, folder, [count, share])] == [n, 25.0 * n]
+    (folder / "annotated_items.csv").unlink()
+    assert numbers(REPRODUCTION, folder, [printed("Section 2.5", "Items", subset="easy")])[0].value is None
+
+
+def test_what_no_file_holds(folder: Path) -> None:
+    review = printed("Section 2.4.3", "Samples (%)", review="accept")
+    english = printed("Section 4.4", "Accuracy (%)", "m", id="1", prompts="English")
+    for one in numbers(REPRODUCTION, folder, [review, english], settings={"gemini": "1"}):
+        assert one.reason == "no published file holds it"
+
+
 def test_accuracy_by_language_topic_and_region_and_the_mean_of_all_settings(folder: Path) -> None:
     found = {key: one.value for key, one in further(REPRODUCTION, folder).items()}
     metric = "Accuracy (%)"

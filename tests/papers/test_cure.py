@@ -105,3 +105,29 @@ def test_people_and_the_judge(folder: Path) -> None:
     assert pearson.value == pytest.approx(1.0)  # 1 and 1 / 3 against 1 and 0
     assert cohen.value == 1.0
     assert found(folder, printed(VALIDATION, "Pearson r", metric="Coverage"))[0].value is None
+
+
+def test_the_range_of_agreement_over_metrics(folder: Path) -> None:
+    """Two people who agree wholly on three metrics, and as chance would on Specificity."""
+    agreed = [(item, rater, item) for item in (0, 1) for rater in "ab"]
+    rows = [f"{m},{i},{r},{s}" for m in ("Coverage", "Connotation", "Coherence") for i, r, s in agreed]
+    rows += [f"Specificity,{i},{r},{int(r == 'a')}" for i in (0, 1) for r in "ab"]
+    (folder / "ratings.csv").write_text("\n".join(["metric,item,rater,score", *rows]))
+    low, high = (printed("LLM", "Krippendorff's alpha", metrics=which) for which in ("lowest", "highest"))
+    of_one = printed("LLM", "Krippendorff's alpha", metric="Specificity")
+    lowest, highest, specificity = numbers(REPRODUCTION, folder, [low, high, of_one], COUNTRIES)
+    assert (lowest.value, highest.value) == (specificity.value, 1.0)
+    assert lowest.value is not None
+    assert lowest.value < 0
+
+
+def test_numbers_that_no_file_holds(folder: Path) -> None:
+    cells = [
+        printed("Thin", "p of mean F1-Macro", "", "<0.005"),
+        printed("LLM", "cases of high disagreement"),
+        printed("LLM", "Pearson r", metric="Coherence", length="as it is"),
+    ]
+    for one in numbers(REPRODUCTION, folder, cells, COUNTRIES):
+        assert one.reason == "no published file holds it"
+    several = printed("Thick", "Connotation", models="lowest of GPT-4o and DeepSeek V3")
+    assert numbers(REPRODUCTION, folder, [several], COUNTRIES)[0].value is None

@@ -102,6 +102,8 @@ def test_the_baseline_by_hand(dishes: Path) -> None:
         ({"baseline": ["equation-4"]}, {"U.K.": 58.33, "ALL": 73.33}),
         # Named are x, y: E 1 / 2, F 1 / 4
         ({"ties": ["name"]}, {"Italy": 75.0, "U.K.": 75.0}),
+        # No order of y and z gives the 1.00 that is printed here: that of the file stays
+        ({"ties": ["fitted"]}, {}),
         # D is the U.K.'s, w a fourth candidate: E and D 1 / 5
         ({"england": ["uk"]}, {"U.K.": 46.67, "ALL": 65.0, "n U.K.": 3, "n ALL": 6}),
         ({"dishes": ["all"]}, {"U.K.": 60.0, "ALL": 65.0, "n ALL": 6}),
@@ -115,6 +117,46 @@ def test_an_option_changes_the_numbers_that_it_should_and_no_other(
     dishes: Path, given: dict[str, Any], changed: dict[str, float]
 ) -> None:
     assert values(dishes, BASELINE, **APART | given) == values(dishes, BASELINE, **APART) | changed
+
+
+def test_ties_are_broken_for_each_cell_as_its_digits_need_it(dishes: Path) -> None:
+    """Italy has 75.0 and the U.K. 75.0 where y is named, 83.33 and 62.5 where z is."""
+    cells = [
+        DUMB[o]._replace(printed=f"{v}", value=v)
+        for o, v in (("Italy", 75.0), ("Italy", 83.33), ("U.K.", 75.0), ("U.K.", 62.5), ("U.K.", 70.0))
+    ]
+    found = numbers(dishes, cells, **APART, ties=["fitted"])
+    assert [round(one.value or 0, 2) for one in found] == [75.0, 83.33, 75.0, 62.5, 62.5]
+
+
+def of_language(names: str, language: str) -> str:
+    return lines(names).replace('"lang": "en"', f'"lang": "{language}"')
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"en": "en_dishes.jsonl", "ru": "ru_dishes.jsonl"},  # the very same dishes
+        {"en": "data_filter/en/en_dishes.jsonl", "ru": "data_filter/ru/ru_dishes.jsonl"},
+    ],
+)
+def test_aligned_dishes_are_held_against_no_table(tmp_path: Path, names: dict[str, str]) -> None:
+    """The full file of English is taken, and Russian, whose file is empty in the authors' clone, has none."""
+    dishes = {"en": "ABC", "ru": "ABC" if "/" not in names["ru"] else "AB"}
+    files = {names[code]: of_language(dishes[code], code) for code in names}
+    files |= {"data_lang/en/en_dishes.jsonl": lines("ABCEF"), "data_lang/ru/ru_dishes.jsonl": ""}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    ranking = tmp_path / "out" / "bert-base_uncased" / "en" / "hasParts_1" / "result.jsonl"
+    ranking.parent.mkdir(parents=True)
+    record = {"ID": "", "origin": "Italy", "ranks": [0], "obj_name": ["x"], "predicted": ["x"]}
+    ranking.write_text("\n".join(json.dumps(record | {"ID": name}) for name in "ABC"))
+    english, russian = cell("Count", origin="Italy"), cell("Count", table="Table 13(a)", origin="Italy")
+    (full, none, model) = numbers(tmp_path, [english, russian, OF_MODEL["Italy"]])
+    assert full.value == 3
+    assert none.reason == "no full file of ru: those that are there have aligned dishes"
+    assert model.value is None
 
 
 def test_parts_of_the_united_kingdom_are_grouped_as_in_runs(dishes: Path) -> None:
@@ -290,6 +332,26 @@ def test_mes_counted_by_type_or_by_mark(tmp_path: Path) -> None:
     assert numbers(tmp_path, [cells["Italy"]])[0].null == pytest.approx(50.0)
     human = cell("MES", "Llama3", "Table 3", origin="Italy", evaluator="Human")
     assert numbers(tmp_path, [human])[0].value is None
+
+
+def test_predictions_that_people_marked(tmp_path: Path) -> None:
+    """Direct matches: 1 / 2 and 0 of Italy's, 1 of the U.K.'s."""
+    rows = {
+        "Italy": [
+            {"dish": "1", "gold_ingredient": ["a", "b"], "predicted_ingredient": ["a", "c"]},
+            {"dish": "2", "gold_ingredient": ["a"], "predicted_ingredient": ["c"]},
+            {"dish": "3", "gold_ingredient": []},
+        ],
+        "United Kingdom": [{"dish": "4", "gold_ingredient": ["a"], "predicted_ingredient": ["a"]}],
+        "Peru": [],
+    }
+    (tmp_path / "English_human_evaluation.json").write_text(json.dumps(rows))
+    found = reproduced.further(REPRODUCTION, tmp_path, {"origin_group": GROUPS})
+    by_origin = {key[2]: (one.value, one.n) for key, one in found.items()}
+    assert by_origin == {"Italy": (25.0, 2), "U.K.": (100.0, 1), "All": (50.0, 3)}
+    (tmp_path / "English_human_evaluation.json").write_text("[1]")
+    with pytest.raises(ValueError, match="expected an object of origins"):
+        numbers(tmp_path, [])
 
 
 @pytest.mark.parametrize("text", ["{" * 9999, "{'b': __import__('os')}", "{'b': 1}", "{1: (2,)}", "nothing"])

@@ -98,3 +98,29 @@ def test_what_is_missing_costs_its_own_cells(folder: Path) -> None:
     assert found[1].reason == "no file of items (*items*.csv)"
     assert "probabilities/*/*.csv" in found[2].reason
     assert found[3].reason == "no published file holds it"
+
+
+def test_categories_and_macro_f1(folder: Path) -> None:
+    """Four spectra; ER 1 2 3 4 and SR 8 1 6 2: high are 3 and 4, and 8 and 6. So LH, LL, HH, HL."""
+    (folder / "spectra.csv").write_text(
+        "model,question,er,sr\n"
+        "a,house_numbers-1,1,8\na,religions-1,2,1\nb,common_foods-1,3,6\nb,House numbers 2,4,2\n"
+    )
+    found = further(REPRODUCTION, folder, DOMAINS)
+    of = {key[1:]: number for key, number in found.items() if key[0] == "Figure 2"}
+    assert of["a", "macro-F1"].value == 1.0
+    # Of b both foods HH and house numbers HL, where people say HH and LH: F1 1 and 0.
+    assert (of["b", "macro-F1"].value, of["b", "F1 HH"].value, of["b", "F1 LH"].value) == (0.5, 1.0, 0.0)
+    assert of["b", "House numbers 2", "HL", "as people"].value == 0.0
+    # Guessing LH or LL gets F1 2/3 of one of two classes; of the four guesses two are of neither.
+    assert of["a", "macro-F1"].null == pytest.approx((1 / 3 + 1 / 3) / 4)
+    (folder / "spectra.csv").write_text("model,question,er,sr\na,unknown,1,8\n")
+    assert not any(key[0] == "Figure 2" for key in further(REPRODUCTION, folder, DOMAINS))
+
+
+DOMAINS = {
+    "domain": [
+        {"domain": name, "label": name.replace("_", " ").capitalize(), "human_category": category}
+        for name, category in (("house_numbers", "LH"), ("religions", "LL"), ("common_foods", "HH"))
+    ]
+}

@@ -11,9 +11,11 @@ from warehouse import Warehouse
 
 ROWS = {
     ("spectral", "Table 1"): 27, ("spectral", "Table 3"): 8, ("spectral", "Table 4"): 8,
+    ("explication", "5.1 Setup"): 9, ("explication", "5.2 Instruction Following vs. Explication"): 3,
+    ("explication", "5.2 Results"): 1, ("explication", "5.2 Human Validation"): 9,
     ("cure", "Table 1"): 8, ("cure", "Table 2"): 14,
-    ("cure", "Thin vs. Thick Culture Evaluation"): 2, ("cure", "Thick Culture Reasoning Metrics"): 14,
-    ("cure", "LLM-as-a-Judge Validation"): 5,
+    ("cure", "Thin vs. Thick Culture Evaluation"): 5, ("cure", "Thick Culture Reasoning Metrics"): 16,
+    ("cure", "LLM-as-a-Judge Validation"): 20, ("cure", "Conclusion"): 2,
     ("fmlama", "Table 1(a)"): 309, ("fmlama", "Table 1(b)"): 263, ("fmlama", "Table 2"): 16,
     ("fmlama", "Table 3"): 29, ("fmlama", "Table 5"): 5, ("fmlama", "Table 7"): 44,
     ("fmlama", "Table 8"): 263,
@@ -33,7 +35,9 @@ ROWS = {
     ("worldwise", "4.8 Model Comparison (ANOVA)"): 2, ("worldwise", "4.8 Culture Comparison (ANOVA)"): 2,
     ("worldwise", "4.8 Pairwise Model Comparisons"): 2,
     ("worldwise", "7.4 Country Profiles (Bucketed normalized [-2, +2] scale)"): 30,
-    ("culturall", "Table 2"): 60,
+    ("culturall", "Table 2"): 60, ("culturall", "Section 2.4.3 Quality Control"): 3,
+    ("culturall", "Section 2.5 Statistics"): 7,
+    ("culturall", "Section 4.4 English vs. In-Language Prompts"): 2,
 }  # fmt: skip
 
 # paper, beginning of the table, model, end of the condition, metric, printed, value
@@ -58,6 +62,18 @@ CELLS = [
 ]  # fmt: skip
 
 
+# Numbers of texts, from a second reading: paper, beginning of the table, what is after it in reading order
+OF_TEXTS = {
+    ("cure", "Thin"): "0.74 0.67 38 55 <0.005",
+    ("cure", "Thick"): "0.40 0.55 0.39 0.58 0.54 0.79 0.30 0.81 0.55 0.54 0.81 0.71 0.71 0.30 0.78 0.79",
+    ("cure", "LLM"): "0.79 0.65 0.82 0.81 0.79 0.65 0.79 0.72 0.81 400 100 3 78 19.5 32 38 24 28 0.75 0.81",
+    ("cure", "Conclusion"): "75 82",
+    ("culturall", "Section 2.4.3"): "75.0 8.1 16.9",
+    ("culturall", "Section 2.5"): "2610 470 18.01 700 26.82 1440 55.17",
+    ("culturall", "Section 4.4"): "36.40 8.08",
+}
+
+
 @pytest.fixture(scope="module")
 def published(blank: Path) -> Warehouse:
     """The reference as it is loaded; nothing here writes."""
@@ -67,7 +83,7 @@ def published(blank: Path) -> Warehouse:
 def test_every_table_has_its_rows_and_no_cell_stands_twice(published: Warehouse) -> None:
     counts = published.query("SELECT paper, table_name, count(*) FROM published_result GROUP BY ALL").rows()
     assert {(paper, table): n for paper, table, n in counts} == ROWS
-    assert sum(ROWS.values()) == 2872 + 6 + 21 + 60
+    assert sum(ROWS.values()) == 2872 + 6 + 43 + 72 + 22
     twice = """SELECT paper, table_name, model, condition, metric FROM published_result
     GROUP BY ALL HAVING count(*) > 1"""
     assert published.query(twice).is_empty()
@@ -81,17 +97,35 @@ def test_cells_are_as_printed(published: Warehouse, cell: tuple[Any, ...]) -> No
     assert published.query(sql, [*cell[:5], cell[3]]).rows() == [cell[5:]]
 
 
+@pytest.mark.parametrize(("paper", "table"), OF_TEXTS)
+def test_numbers_of_texts_are_as_they_were_read_again(published: Warehouse, paper: str, table: str) -> None:
+    sql = """SELECT printed FROM published_result WHERE paper = ? AND starts_with(table_name, ?)
+    ORDER BY rowid"""
+    assert " ".join(published.query(sql, [paper, table])["printed"]) == OF_TEXTS[paper, table]
+
+
+def test_numbers_of_texts_agree_with_each_other(published: Warehouse) -> None:
+    sql = "SELECT condition, metric, value FROM published_result WHERE table_name = ?"
+    of = {(c, m): v for c, m, v in published.query(sql, ["Section 2.5 Statistics"]).rows()}
+    for subset in ("easy", "medium", "hard"):
+        share = 100 * of[f"subset={subset}", "Items"] / 2610
+        assert round(share, 2) == of[f"subset={subset}", "Items (%)"]
+    assert round(44.48 - 36.40, 2) == 8.08  # Table 2, setting 1
+    assert pytest.approx(100) == 75.0 + 8.1 + 16.9
+    assert round(100 * 78 / 400, 1) == 19.5
+
+
 def test_numbers_are_what_is_printed(published: Warehouse) -> None:
     odd = """SELECT DISTINCT printed FROM published_result
     WHERE try_cast(printed AS DOUBLE) IS DISTINCT FROM value"""
     assert sorted(published.query(odd)["printed"]) == ["13,33"]
-    assert published.query("SELECT count(*) FROM published_result WHERE value IS NULL").item() == 8
+    assert published.query("SELECT count(*) FROM published_result WHERE value IS NULL").item() == 9 + 3
     assert published.query("SELECT count(page) FROM published_result").item() == 0  # no source shows pages
 
 
 def test_accuracies_of_culturall_agree_with_the_sizes_of_its_subsets(published: Warehouse) -> None:
     sizes = {"easy": 470, "medium": 700, "hard": 1440, "all": 2610}
-    sql = "SELECT condition, value FROM published_result WHERE paper = 'culturall'"
+    sql = "SELECT condition, value FROM published_result WHERE paper = 'culturall' AND table_name = 'Table 2'"
     settings: dict[str, dict[str, int]] = {}
     for condition, value in published.query(sql).rows():
         setting, subset = condition.rsplit("; subset=", 1)

@@ -7,6 +7,7 @@ from functools import partial
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.culturall import read, rows
+from tasks.evaluations.culturall.items import FROM_PACK
 from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.read import CulturallAnswers
@@ -14,6 +15,7 @@ from tasks.evaluations.culturall.study import CulturallStudy, build_study
 from tasks.judging.panel import Opinions
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine, Later
+from tasks.packs.wording import templates
 
 TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
 
@@ -22,9 +24,10 @@ def study(
     params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
 ) -> CulturallStudy:
     """Items from the warehouse, or from a file in their place; see ``build_study``."""
-    if params.file and params.pack:
-        raise ValueError("--pack adds to the shipped items, which --file replaces: give one or the other")
-    return build_study(params, tables["culturall_item"], engines)
+    items = tables["culturall_item"]
+    if params.file and any(row.get("source") == FROM_PACK for row in items):
+        raise ValueError("a pack has items, and --file replaces all items: give one or the other")
+    return build_study(params, items, engines, templates(tables))
 
 
 def ask(study: CulturallStudy, completions: Completions) -> list[Prompts]:

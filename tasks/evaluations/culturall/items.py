@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from tasks.evaluations.choosing import distinct, of_slices
 from tasks.evaluations.culturall.matching import LETTERS, options
@@ -22,6 +22,10 @@ TOPICS = (
 
 NOT_CHECKED = "not checked by people"
 """The status of an item that no person has confirmed."""
+
+
+FROM_PACK = "pack"
+"""The source of a pack's items."""
 
 
 class Texts(NamedTuple):
@@ -69,9 +73,14 @@ class Item:
         return self.english if condition == "english" and self.english else self.native
 
 
+def _english(name: str) -> Any:
+    """The column of a text's translation, by our name or by that of the published file."""
+    return Field(validation_alias=AliasChoices(f"{name}_en", f"english_{name}"))
+
+
 class ItemRow(PublishedRow):
     """A row of table ``culturall_item``, or of a file as Lin et al. (2026) publish it: their columns are the
-    first seven and eval_sum. A region may be lower case, and UK is GB."""
+    first seven and eval_sum, and english_scenario and so on. A region may be lower case, and UK is GB."""
 
     language: Annotated[str, Lower, Field(pattern="^[a-z]{2}$")]
     region: Annotated[str, BeforeValidator(lambda cell: _region(cell)), Field(pattern="^[A-Z]{2}$")]
@@ -83,10 +92,10 @@ class ItemRow(PublishedRow):
     item: str = ""
     form: Literal["free", "choice", ""] = ""
     variants: Annotated[str, BeforeValidator(lambda cell: _joined(cell))] = ""
-    scenario_en: str = ""
-    question_en: str = ""
-    answer_en: str = ""
-    explanation_en: str = ""
+    scenario_en: Annotated[str, _english("scenario")] = ""
+    question_en: Annotated[str, _english("question")] = ""
+    answer_en: Annotated[str, _english("answer")] = ""
+    explanation_en: Annotated[str, _english("explanation")] = ""
     eval_sum: Annotated[float | None, Field(ge=0, le=15)] = None
     source: str = ""
     status: str = "published"

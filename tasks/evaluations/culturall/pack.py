@@ -1,4 +1,4 @@
-"""Rows of packs for culturall: items, which are asked beside the shipped ones."""
+"""Rows of packs for culturall: items, beside the shipped ones or in their place, and prompts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tasks.evaluations.culturall.items import NOT_CHECKED, TOPICS
+from tasks.evaluations.culturall.items import FROM_PACK, NOT_CHECKED, TOPICS
 from tasks.evaluations.culturall.matching import LETTERS, options
-from tasks.packs.shape import ByName, PackFile, PackRow, Shape, Taken, Text
+from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Shape, Taken, Text, Wording
+from tasks.packs.wording import prompt_file
 
 Identifier = Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 
@@ -36,6 +37,10 @@ class ItemRow(PackRow):
     question_en: str = Field("", description="the question in English")
     answer_en: str = Field("", description="the answer in English")
     explanation_en: str = Field("", description="the explanation in English")
+    eval_sum: Annotated[str, StringConstraints(pattern=r"^([0-9]|1[0-5])?$")] = Field(
+        "",
+        description="how many of the paper's 15 settings solve it: from 10 easy, from 5 medium, else hard",
+    )
 
     @model_validator(mode="after")
     def _has_its_options(self) -> ItemRow:
@@ -44,15 +49,51 @@ class ItemRow(PackRow):
         return self
 
 
+_SHOWN = {"scenario": "You are a guest in Tampere.", "question": "What do you take off at the door?"}
+WORDINGS = (
+    Wording("prompt", "what a model is sent", _SHOWN, ("question",), "figure 11"),
+    Wording(
+        "prompt_question",
+        "what it is sent without the scenario (condition question)",
+        {"question": _SHOWN["question"]},
+        ("question",),
+    ),
+    Wording("judge_rules", "the rules that answers are judged by", section="figure 12"),
+    Wording(
+        "judge_question",
+        "what a judge is given, quoted",
+        _SHOWN
+        | {
+            "gold": "Shoes",
+            "accepted": '["shoes"]',
+            "explanation": "Shoes come off at the door.",
+            "prediction": "My shoes",
+        },
+        ("prediction",),
+        "figure 12",
+    ),
+    Wording(
+        "judge_form",
+        "the form of an answer of judges who reason (--judge-style reasoned): the paper's is 1 or 0 alone",
+        section="figure 12",
+    ),
+)
+"""Texts of the paper that a pack may bring."""
+
+
 def join(rows: ByName, tables: ByName) -> ByName:
     """The items as the study reads them."""
-    facts = {"source": "pack", "status": NOT_CHECKED}
-    return {"culturall_item": [{**row, **facts} for row in rows.get("item", ())]}
+    facts = {"source": FROM_PACK, "status": NOT_CHECKED}
+    items = [{**row, **facts} for row in rows.get("item", ())]
+    return {"culturall_item": [{n: c for n, c in row.items() if n != "eval_sum" or c} for row in items]}
 
 
 PACK = Shape(
     files=(
         PackFile("item", ItemRow, "Grounded tasks.", ("item",), taken=Taken("culturall_item", ("item",))),
+        prompt_file(WORDINGS),
+        REPLACES,
     ),
     join=join,
+    wordings=WORDINGS,
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.evaluations.contract import GenerationParams
+from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
 SCORES_VERSION = 3
 """Raised whenever reading, matching or the arithmetic of rows changes a number: part of config_hash."""
@@ -56,4 +57,13 @@ class CulturallParams(GenerationParams):
     judge_max_tokens: int = Field(
         4096, ge=16, description="of a judge's answer, with what it thinks before it"
     )
+    judge_style: JudgeStyle = Field(
+        "direct",
+        description="direct: judges give a verdict and its reason; reasoned: they weigh it in free text and "
+        "then give a score from 0 to 1",
+    )
     seed: int = Field(0, ge=0, description="of the candidates' sampling")
+
+    @model_validator(mode="after")
+    def _judges_have_room_to_reason(self) -> Self:
+        return has_room_to_reason(self, self.judge_style, self.judge_max_tokens)

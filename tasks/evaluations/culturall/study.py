@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.culturall.items import Item, Loaded, choose, load_items
+from tasks.evaluations.culturall.items import FROM_PACK, Item, Loaded, choose, load_items
 from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, CulturallParams
 from tasks.evaluations.culturall.retrieval import Passage, passages_for, read_documents
 from tasks.evaluations.recipe.prompted import Prompted
@@ -24,6 +24,7 @@ from tasks.loop.rows import Slice, slices
 from tasks.loop.spread import spread
 from tasks.metrics.types import BoolArray
 from tasks.packs.published import Row, read_rows
+from tasks.packs.wording import Templates, filled
 
 RUBRIC = Path(__file__).parent / "rubrics" / "correct.toml"
 JUDGED = "prediction"
@@ -48,12 +49,14 @@ class CulturallStudy(Prompted):
         loaded: the items.
         passages: item -> what the condition retrieval shows; empty without it.
         judges: the name that the params give a judge -> its engine; none: answers are matched only.
+        templates: the prompts of packs, which stand in place of the shipped ones.
     """
 
     params: CulturallParams
     loaded: Loaded
     passages: Mapping[str, tuple[Passage, ...]]
     judges: Mapping[str, Engine]
+    templates: Templates = field(default_factory=dict)
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -101,7 +104,9 @@ class CulturallStudy(Prompted):
     def panel(self) -> Panel:
         """The judges, who read predictions by one rubric."""
         p = self.params
-        return Panel(self.judges, "answers", p.batch, JUDGED, load_rubric(RUBRIC), p.judge_max_tokens)
+        own = [self.templates.get(name) for name in ("judge_rules", "judge_question", "judge_form")]
+        rubric = load_rubric(RUBRIC).in_style(p.judge_style).reworded(*own)
+        return Panel(self.judges, "answers", p.batch, JUDGED, rubric, p.judge_max_tokens)
 
     def call(self, source: str, name: str, text: str) -> Call:
         """One prediction to be judged. No explanation is said to be none.
@@ -135,29 +140,43 @@ class CulturallStudy(Prompted):
         knobs = self.params.hashed(KNOBS)
         asked = [self.conditions, self.materials, wording]
         judged = [self.panel.rubric.hash(), sorted(engine.hash for engine in self.judges.values())]
-        return digest(["culturall", SCORES_VERSION, knobs, asked, judged if self.judges else None])
+        own = [dict(self.templates)] if self.templates else []
+        return digest(["culturall", SCORES_VERSION, knobs, asked, judged if self.judges else None, *own])
 
     def _conversation(self, condition: str, item: Item) -> list[Message]:
         """Lin et al. (2026, figure 11): scenario as context, a question, as few words as possible."""
         shown = item.texts(condition)
+        if own := self.templates.get("prompt_question" if condition == "question" else "prompt"):
+            text = filled(own, {"scenario": shown.scenario, "question": shown.question})
+            return [{"role": "user", "content": "\n\n".join([*self._quoted(condition, item), text])}]
         rules = _RULES_ALONE if condition == "question" else _RULES
         parts = [f"{rules} {_CHOICE}" if item.form == "choice" else rules]
-        if condition == "retrieval" and (passages := self.passages.get(item.item)):
-            quoted = "\n".join(f"- {' '.join(passage.text.split())}" for passage in passages)
-            parts.append(f"{_PASSAGES}\n{quoted}")
+        parts += self._quoted(condition, item)
         if condition != "question":
             parts.append(f"Situation: {shown.scenario}")
         return [{"role": "user", "content": "\n\n".join([*parts, f"Question: {shown.question}"])}]
 
+    def _quoted(self, condition: str, item: Item) -> list[str]:
+        """The passages that the condition retrieval shows."""
+        passages = self.passages.get(item.item) if condition == "retrieval" else None
+        if not passages:
+            return []
+        quoted = "\n".join(f"- {' '.join(passage.text.split())}" for passage in passages)
+        return [f"{_PASSAGES}\n{quoted}"]
+
 
 def build_study(
-    params: CulturallParams, rows: Sequence[Row], engines: Mapping[str, Engine]
+    params: CulturallParams,
+    rows: Sequence[Row],
+    engines: Mapping[str, Engine],
+    own: Templates | None = None,
 ) -> CulturallStudy:
     """Choose the items, those of ``params.file`` in place of the shipped ones, and find passages for them.
 
     Args:
         rows: of table culturall_item.
         engines: those of ``params.judges``, by the names given there.
+        own: prompts of packs.
 
     Raises:
         ValueError: an unknown name, a file or folder that does not fit, a judge named twice, retrieval
@@ -175,7 +194,8 @@ def build_study(
     if len(few) < len(chosen.items):
         left_out = chosen.dropped.get("not_chosen", 0) + len(chosen.items) - len(few)
         chosen = Loaded(tuple(few), {**chosen.dropped, "not_chosen": left_out})
-    if "english" in params.conditions and not any(item.english for item in chosen.items):
+    is_of_pack = any(item.source == FROM_PACK for item in chosen.items) and len(params.conditions) > 1
+    if "english" in params.conditions and not (is_of_pack or any(item.english for item in chosen.items)):
         raise ValueError(
             f"{source} has no English translations: leave the condition english out (--conditions)"
         )
@@ -183,4 +203,4 @@ def build_study(
     if params.documents is not None:
         queries = {item.item: f"{item.native.scenario} {item.native.question}" for item in chosen.items}
         passages = passages_for(queries, read_documents(params.documents), params.passages)
-    return CulturallStudy(params, chosen, passages, judges)
+    return CulturallStudy(params, chosen, passages, judges, own or {})

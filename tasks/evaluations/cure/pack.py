@@ -1,15 +1,17 @@
-"""Rows of packs for cure: benchmarks of its own, each made like a published one."""
+"""Rows of packs for cure: benchmarks of its own, each made like a published one, and prompts and rubrics."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from tasks.evaluations.cure.benchmarks import LABELS
-from tasks.evaluations.cure.params import BENCHMARK, BENCHMARKS, kind_of
-from tasks.packs.shape import ByName, PackFile, PackRow, Refers, Shape, Taken, Text
+from tasks.evaluations.cure.params import BENCHMARK, BENCHMARKS, MODES, kind_of
+from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Refers, Shape, Taken, Text, Wording
+from tasks.packs.wording import prompt_file
 
 NEEDED = {
     "persona": {"culturebank": "explanations have to take it into account"},
@@ -21,11 +23,12 @@ NEEDED = {
 
 def _own(benchmark: str) -> str:
     """Says of another name how one is made: a pattern tells nobody."""
-    if benchmark in BENCHMARKS or not re.match(BENCHMARK, benchmark):
+    if not re.match(BENCHMARK, benchmark):
         like = ", ".join(f"{kind}-mine" for kind in BENCHMARKS[:-1])
         raise ValueError(
             f"names begin with the published benchmark that they are made like: {like} or "
-            f"{BENCHMARKS[-1]}-mine, after the hyphen lower-case letters, digits and _"
+            f"{BENCHMARKS[-1]}-mine, after the hyphen lower-case letters, digits and _; a published name "
+            "itself goes in place of the shipped sample"
         )
     return benchmark
 
@@ -37,7 +40,8 @@ class ItemRow(PackRow):
 
     benchmark: Annotated[str, AfterValidator(_own)] = Field(
         description="name of your benchmark after the published one that it is made like, which settles "
-        "labels, prompt and rubric: normad-mine, casa-mine, culturebank-mine or specnorm-mine"
+        "labels, prompt and rubric: normad-mine, casa-mine, culturebank-mine or specnorm-mine; normad, casa, "
+        "culturebank or specnorm: in place of its shipped sample"
     )
     item: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
         description="identifier; of normad and casa, those that differ after the last hyphen are one family"
@@ -67,6 +71,9 @@ class ItemRow(PackRow):
         "judged",
     )
     rule: str = Field("", description="the norm as a rule, not shown to models")
+    judged: Literal["yes", "no"] = Field(
+        "yes", description="no: its explanation is not judged, because gold does not say what one should hold"
+    )
 
     @field_validator("label")
     @classmethod
@@ -85,6 +92,66 @@ class ItemRow(PackRow):
         return text
 
 
+_SCENE = {"country": "Kenya", "situation": "A guest keeps the shoes on.", "options": "yes or no"}
+SHOWN: Mapping[str, Mapping[str, str]] = {
+    "normad": _SCENE | {"question": "Is that acceptable?"},
+    "casa": _SCENE | {"question": "Is that acceptable?"},
+    "culturebank": _SCENE
+    | {"group": "Kenyans", "persona": "Ada, a guest", "question": "What should I expect?"},
+    "specnorm": _SCENE | {"persona": "Ada, of the Luo", "question": "Is that acceptable?"},
+}
+"""Benchmark -> the fields of its prompts, with examples."""
+
+JUDGED: Mapping[str, Mapping[str, str]] = {
+    "coverage": {"norm": "Shoes come off at the door.", "explanation": "Guests take off their shoes."},
+    "specificity": {
+        "norm": "Shoes come off at the door.",
+        "subgroup": '["ethnicity: Luo"]',
+        "explanation": "Luo guests take off their shoes.",
+    },
+    "connotation": {
+        "country": "Kenya",
+        "query": "May I bring a clock?",
+        "symbol": '["clock"]',
+        "meaning": "None in particular.",
+        "explanation": "A clock means nothing there.",
+    },
+    "coherence": {
+        "norm": "Shoes come off at the door.",
+        "persona": "Ada, a guest",
+        "situation": "She is at the door.",
+        "explanation": "Ada takes off her shoes.",
+    },
+}
+"""Metric -> the inputs of its rubric, with examples."""
+
+_NEEDED = {"normad": "situation", "casa": "situation", "culturebank": "question", "specnorm": "situation"}
+
+WORDINGS = (
+    *(
+        Wording(f"{b}_{mode}", f"the {mode} prompt of {b}", SHOWN[b], (_NEEDED[b],), "appendix A")
+        for b in BENCHMARKS
+        for mode in MODES
+    ),
+    *(
+        wording
+        for metric, inputs in JUDGED.items()
+        for wording in (
+            Wording(f"{metric}_rules", f"the rules that {metric} is judged by", section="appendix B"),
+            Wording(
+                f"{metric}_question",
+                f"what the judge of {metric} is given, quoted",
+                inputs,
+                ("explanation",),
+                "appendix B",
+            ),
+        )
+    ),
+    Wording("judge_form", "the form of an answer of judges who reason (--judge-style reasoned)"),
+)
+"""Texts of the paper that a pack may bring: prompts (appendix A) and rubrics (appendix B)."""
+
+
 def join(rows: ByName, tables: ByName) -> ByName:
     """The items as rows of cure_item."""
     return {"cure_item": rows.get("item", ())}
@@ -94,9 +161,12 @@ PACK = Shape(
     files=(
         PackFile(
             "item", ItemRow, "Situations with a label and a norm that explains it.", ("benchmark", "item"),
-            taken=Taken("cure_item", ("benchmark",)),
+            over=Taken("cure_item", ("benchmark",)),
             refers=(Refers("country", table="country", known_as="country"),),
         ),
+        prompt_file(WORDINGS),
+        REPLACES,
     ),
     join=join,
+    wordings=WORDINGS,
 )  # fmt: skip

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tasks.evaluations.contract import GenerationParams
+from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
 SCORES_VERSION = 4
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
@@ -115,6 +116,15 @@ class CureParams(GenerationParams):
     judge_max_tokens: int = Field(
         4096, ge=32, description="of a judge's answer, with what it thinks before it"
     )
+    judge_style: JudgeStyle = Field(
+        "direct",
+        description="direct: judges give a verdict and its reason; reasoned: they weigh it in free text and "
+        "then give a score from 0 to 1",
+    )
     seed: int = Field(
         0, ge=0, description="of the candidates' sampling, of sign flips and of groups of resamples"
     )
+
+    @model_validator(mode="after")
+    def _judges_have_room_to_reason(self) -> Self:
+        return has_room_to_reason(self, self.judge_style, self.judge_max_tokens)

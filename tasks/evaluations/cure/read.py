@@ -138,7 +138,9 @@ class JudgeCall:
     @cached_property
     def prompt(self) -> Prompt:
         """The prompt of the judge; the explanation stands in it as data, in full."""
-        return judge_prompt(self.rubric, _inputs(self.item, self.text), [JUDGED])
+        inputs = _inputs(self.item, self.text)
+        chosen = {name: inputs[name] for name in self.rubric.inputs}
+        return judge_prompt(self.rubric, chosen, [JUDGED])
 
 
 @dataclass(frozen=True)

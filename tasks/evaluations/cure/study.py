@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,14 @@ import numpy as np
 
 from scrapers.countries import CountryCodes
 from tasks.engines.protocols import Message
-from tasks.evaluations.cure.benchmarks import LABELS, LOADERS, BenchmarkItem, Loaded, without_symbol
+from tasks.evaluations.cure.benchmarks import (
+    LABELS,
+    LOADERS,
+    UNDESCRIBED,
+    BenchmarkItem,
+    Loaded,
+    without_symbol,
+)
 from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, SCORES_VERSION, CureParams, kind_of, metric_of
 from tasks.evaluations.recipe.prompted import Prompted
@@ -26,11 +33,18 @@ from tasks.loop.rows import Slice
 from tasks.loop.spread import share
 from tasks.metrics.types import IntArray
 from tasks.packs.published import Row
+from tasks.packs.wording import Templates, filled, templates
 
 FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}
 """Mode -> the answer's fields, in order. The label is first in both: thin and thick then differ in what is
 asked and not in where the label stands, and an explanation that is cut off does not take the label with it.
 The price: an explanation gives reasons for a label that stands already."""
+
+FORMS = {
+    "thin": 'Write one JSON object: "label" (your answer).',
+    "thick": 'Write one JSON object: "label" (your answer), then "explanation".',
+}
+"""Mode -> what a prompt says last."""
 
 WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
@@ -81,12 +95,14 @@ class CureStudy(Prompted):
         chosen: the items.
         rubrics: benchmark -> the rubric of its metric, in one or several phrasings.
         judges: the name that the params give a judge -> its engine; none: nobody judges.
+        templates: the prompts and rubrics of packs, which stand in place of the shipped ones.
     """
 
     params: CureParams
     chosen: Materials
     rubrics: Mapping[str, tuple[Rubric, ...]]
     judges: Mapping[str, Engine]
+    templates: Templates = field(default_factory=dict)
 
     @property
     def materials(self) -> dict[str, str]:
@@ -115,7 +131,7 @@ class CureStudy(Prompted):
     def prompts(self) -> dict[Key, Prompt]:
         """Every item of every benchmark in every mode -> what is sent."""
         return {
-            (benchmark, mode, item.item): prompt_of(item, mode)
+            (benchmark, mode, item.item): prompt_of(item, mode, self.templates)
             for benchmark in self.benchmarks
             for mode in self.modes
             for item in self.items(benchmark)
@@ -150,7 +166,8 @@ class CureStudy(Prompted):
         judged = {b: self.rubric_id(b) for b in self.benchmarks} if self.judges else None
         knobs = self.params.hashed(KNOBS)
         judges = sorted(engine.hash for engine in self.judges.values())
-        return digest(["cure", SCORES_VERSION, knobs, self.chosen.hash(), wording, judged, judges])
+        own = [dict(self.templates)] if self.templates else []
+        return digest(["cure", SCORES_VERSION, knobs, self.chosen.hash(), wording, judged, judges, *own])
 
     def by_country(self, benchmark: str) -> dict[str, IntArray]:
         """Code -> positions of its items, codes in order; items without a country are in none."""
@@ -205,7 +222,20 @@ def build_study(
     """
     judges = judges_by_name(params.judges, engines)
     chosen = build_materials(params, rows, published)
-    return CureStudy(params, chosen, load_rubrics(chosen.items), judges)
+    own = templates(rows)
+    rubrics = {
+        benchmark: _reworded([rubric.in_style(params.judge_style) for rubric in phrasings], own)
+        for benchmark, phrasings in load_rubrics(chosen.items).items()
+    }
+    return CureStudy(params, chosen, rubrics, judges, own)
+
+
+def _reworded(phrasings: Sequence[Rubric], own: Templates) -> tuple[Rubric, ...]:
+    """A metric's rubric in its phrasings; in the one wording of a pack where that has rules for it."""
+    metric = phrasings[0].name
+    texts = own.get(f"{metric}_rules"), own.get(f"{metric}_question"), own.get("judge_form")
+    chosen = phrasings[:1] if texts[0] else phrasings
+    return tuple(rubric.reworded(*texts) for rubric in chosen)
 
 
 def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
@@ -297,11 +327,17 @@ def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
                 label=str(row["label"]),
                 gold=str(row["gold"]),
                 cues=cues,
-                not_judged=without_symbol(str(row["situation"]), cues) if kind == "casa" else "",
+                not_judged=_not_judged(row, kind, cues),
                 extra={name: str(text) for name, text in texts.items() if text},
             )
         )
     return Loaded(tuple(items), {})
+
+
+def _not_judged(row: Row, kind: str, cues: Sequence[str]) -> str:
+    if row.get("judged") == "no":
+        return UNDESCRIBED
+    return without_symbol(str(row["situation"]), cues) if kind == "casa" else ""
 
 
 def pair_of(item: BenchmarkItem) -> str:
@@ -334,9 +370,12 @@ def family(item: BenchmarkItem) -> frozenset[Hashable]:
     return frozenset((name, text) for name, text in texts.items() if text)
 
 
-def prompt_of(item: BenchmarkItem, mode: str) -> Prompt:
+def prompt_of(item: BenchmarkItem, mode: str, own: Templates | None = None) -> Prompt:
     """The prompt of a candidate. In thin mode the labels' probabilities are wanted where the label stands; in
-    thick mode text is read. JSON schemas keep within what strict mode and xgrammar take."""
+    thick mode text is read. JSON schemas keep within what strict mode and xgrammar take.
+
+    own: templates of packs.
+    """
     labels = LABELS[kind_of(item.benchmark)]
     fields = {"label": {"type": "string", "enum": list(labels)}, "explanation": {"type": "string"}}
     schema = {
@@ -346,7 +385,23 @@ def prompt_of(item: BenchmarkItem, mode: str) -> Prompt:
         "additionalProperties": False,
     }
     is_thin = mode == "thin"
-    return Prompt(conversation(item, mode), schema, labels if is_thin else (), "label" if is_thin else "")
+    template = (own or {}).get(f"{kind_of(item.benchmark)}_{mode}")
+    sent = conversation(item, mode) if template is None else reworded(item, mode, template)
+    return Prompt(sent, schema, labels if is_thin else (), "label" if is_thin else "")
+
+
+def reworded(item: BenchmarkItem, mode: str, template: str) -> list[Message]:
+    """The prompt of a pack, filled in, and after it the form of the answer."""
+    kind, texts = kind_of(item.benchmark), item.extra
+    words = WORDS[kind]
+    where = {"country": texts.get("country_name", item.group), "group": item.group}
+    fields = where | {
+        "persona": texts.get("persona", ""),
+        "situation": situation(item),
+        "question": texts.get("question") or words["question"].format(**where),
+        "options": ", ".join(LABELS[kind]),
+    }
+    return [{"role": "user", "content": f"{filled(template, fields)}\n\n{FORMS[mode]}"}]
 
 
 def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
@@ -365,11 +420,9 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
         "Question": texts.get("question") or words["question"].format(**where),
     }
     asks = [f"Answer with {words['options']}."]
-    form = 'Write one JSON object: "label" (your answer).'
     if mode == "thick":
         asks.append(f"Then explain it in two to four sentences. {words['explain'].format(**where)}")
-        form = 'Write one JSON object: "label" (your answer), then "explanation".'
-    parts = [*(f"{name}: {text}" for name, text in shown.items() if text), " ".join(asks), form]
+    parts = [*(f"{name}: {text}" for name, text in shown.items() if text), " ".join(asks), FORMS[mode]]
     return [
         {"role": "system", "content": words["role"].format(**where)},
         {"role": "user", "content": "\n\n".join(parts)},

@@ -11,7 +11,7 @@ from tasks.evaluations.explication.pack import PACK
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.read import ExplicationAnswers, conversations, heard, judge_call, read
 from tasks.evaluations.explication.samples import samples
-from tasks.evaluations.explication.study import PROMPTS, REAL, ExplicationStudy, Key, build_study
+from tasks.evaluations.explication.study import MOST_TURNS, PROMPTS, REAL, ExplicationStudy, Key, build_study
 from tasks.loop.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
 from tasks.loop.dialogue import Stage
 from tasks.loop.requests import Later, Request
@@ -47,7 +47,8 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
     about the recommender with a fixed list of questions.
     """
     p, stage = study.params, Stage(study.dialogues())
-    turns, users = p.max_turns - p.max_turns // 2, p.max_turns // 2
+    most_turns = p.max_turns or MOST_TURNS
+    turns, users = most_turns - most_turns // 2, most_turns // 2
     both = p.max_tokens + p.simulator_max_tokens + 2 * TEMPLATE_TOKENS
     n, n_fixed = sum(1 for _ in study.real()), len(study.personas) * len(study.tasks)
 

@@ -47,7 +47,10 @@ class ExplicationParams(GenerationParams):
     )
     temperature: float = Field(1.0, ge=0, le=2, description="of the candidates' and the simulator's sampling")
     max_turns: int = Field(
-        40, ge=1, le=200, description="of both sides together: a safeguard; what it ends is not graded"
+        40,
+        ge=0,
+        le=200,
+        description="of both sides together: a safeguard; what it ends is not graded. 0: no limit but 1,000",
     )
     max_tokens: int = Field(4096, ge=32, description="of a candidate's turn, its reasoning included")
     simulator_max_tokens: int = Field(

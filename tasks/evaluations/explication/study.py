@@ -31,6 +31,7 @@ from tasks.judging.rubric import Rubric, as_data, load_rubric
 from tasks.loop.dialogue import Dialogue, Stage, Voice
 from tasks.loop.requests import Engine
 from tasks.loop.spread import fewest
+from tasks.packs.wording import Templates, filled, templates
 
 PROMPTS = {
     name: (FOLDER / "prompts" / f"{name}.md").read_text(encoding="utf-8")
@@ -41,6 +42,9 @@ RUBRICS = ("quality", "failures", "instructions")
 REAL, SILENT, FIXED, GENERIC, SHUFFLED = "real", "silent", "fixed", "generic", "shuffled"
 """What a conversation is: the candidate with a simulated user; the candidate with a user who tells nothing;
 a fixed list of questions and a generic recipe; that recipe at once; a real one with another's in the end."""
+
+MOST_TURNS = 1000
+"""Of a conversation without a limit: one that has as many never ends."""
 
 MOST_HEARD = 4000
 """Characters of a turn that the simulator reads."""
@@ -99,6 +103,7 @@ class ExplicationStudy:
     simulator: Engine
     judges: Mapping[str, Engine]
     rubrics: Mapping[str, Rubric]
+    templates: Templates = field(default_factory=dict)
     progress: dict[tuple[str, str], Progress] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -164,28 +169,32 @@ class ExplicationStudy:
         judges = sorted(engine.hash for engine in self.judges.values())
         knobs = self.params.hashed(KNOBS) | {"conditions": self.conditions}
         wording = [PROMPTS, dict(BEGIN), MOST_HEARD, SCORES_VERSION]
+        wording += [dict(self.templates)] if self.templates else []
         identity = ["explication", wording, knobs, self.materials, self.simulator.hash, judged, judges]
         return digest(json.loads(json.dumps(identity)))
 
     def _dialogue(self, key: Key, recommender: Voice, user: Voice, at_least: int = 0) -> Dialogue:
-        turns, tokens = max(self.params.max_turns, 2 * at_least), self.params.conversation_tokens
+        turns = max(self.params.max_turns or MOST_TURNS, 2 * at_least)
+        tokens = self.params.conversation_tokens
         rule, sample = partial(end_of, self.tasks[key.task]), f"{key.source}:{key.label}"
         return Dialogue(key, (recommender, user), rule, turns, tokens, sample)
 
     def _recommender(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
         reminder = f"- {task.reminder}\n" if key.condition == "treatment" else ""
-        system = PROMPTS["recommender"].format(
-            expert=task.expert, goal=task.goal, form=task.required, reminder=reminder
-        )
+        fields = {"expert": task.expert, "goal": task.goal, "form": task.required}
+        system = PROMPTS["recommender"].format(**fields, reminder=reminder)
+        if own := self.templates.get(key.condition):
+            system = filled(own, {**fields, "reminder": task.reminder})
         sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed)
         return Voice(RECOMMENDER, system, BEGIN["begin"], sampling)
 
     def _user(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
-        system = PROMPTS["simulator"].format(
-            thing=task.thing, wish=task.wish, leave=LEAVE, persona=self.described[key.persona, task.name]
-        )
+        fields = {"thing": task.thing, "wish": task.wish, "leave": LEAVE}
+        fields["persona"] = self.described[key.persona, task.name]
+        own = self.templates.get("simulator")
+        system = filled(own, fields) if own else PROMPTS["simulator"].format(**fields)
         sampling = Sampling(p.temperature, max_tokens=p.simulator_max_tokens, seed=p.seed)
         return Voice(
             USER, system, sampling=sampling, role="simulator", engine=p.simulator,
@@ -216,6 +225,7 @@ def build_study(
     if len({task.name for task in tasks}) < len(tasks):
         raise ValueError(f"tasks: {', '.join(task.name for task in tasks)}: name each task once")
     personas = _personas(params, rows)
+    own = templates(rows)
     return ExplicationStudy(
         params,
         {task.name: task for task in tasks},
@@ -223,7 +233,16 @@ def build_study(
         Dishes.of(rows["dish"]),
         engines[params.simulator],
         judges,
-        {name: load_rubric(FOLDER / "rubrics" / f"{name}.toml") for name in RUBRICS},
+        {name: _rubric(name, own) for name in RUBRICS},
+        own,
+    )
+
+
+def _rubric(name: str, own: Templates) -> Rubric:
+    """The shipped rubric, with the rules of a pack where it has some."""
+    rubric = load_rubric(FOLDER / "rubrics" / f"{name}.toml")
+    return (
+        rubric.model_copy(update={"system": filled(own[name], {}), "examples": ()}) if name in own else rubric
     )
 
 

@@ -13,8 +13,8 @@ from tasks.evaluations.fmlama.judge import (
     JudgedDish,
     Marks,
     judge_prompts,
+    mean_marks,
     read_marks,
-    rubric,
     verdict_rows,
 )
 from tasks.evaluations.fmlama.pack import PACK
@@ -33,12 +33,14 @@ from tasks.evaluations.fmlama.read import (
 from tasks.evaluations.fmlama.rows import Baselines, best_baseline, mes_rows, model_rows
 from tasks.evaluations.fmlama.samples import samples
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, build_study, judging, ranking
+from tasks.judging.panel import judges_by_name
 from tasks.judging.verdicts import verdict_frame
 from tasks.loop.requests import Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.texts import Texts
 from tasks.metrics.similarity import cosine_matrix
 from tasks.metrics.types import FloatArray
+from tasks.packs.wording import templates
 
 COMMON, COMMON_OF_ORIGIN = "null:common", "null:common-of-origin"
 """The baselines: the most common ingredients of all dishes, or of the dish's origin."""
@@ -47,6 +49,9 @@ NO_VECTORS = "the word vectors could not be read"
 
 ENGLISH_VECTORS = "embedded:"
 """Word vectors that begin so know English only."""
+
+MarksByJudge = Mapping[str, list[Marks]]
+"""Judge, by its name in the params -> its marks of each judged dish."""
 
 CandidateList = tuple[str, tuple[str, ...]]
 """Language and candidates; conditions share them."""
@@ -60,10 +65,10 @@ TABLES = {
 
 @dataclass(frozen=True)
 class FmlamaAnswers:
-    """One model's scores under every condition, and the judge's marks, or why it has nothing to mark."""
+    """One model's scores under every condition, and the judges' marks, or why it has nothing to mark."""
 
     scores: list[ProbeScore]
-    marks: list[Marks] | str
+    marks: MarksByJudge | str
 
 
 @dataclass(frozen=True)
@@ -87,29 +92,30 @@ def engines(params: FmlamaParams) -> dict[str, Role]:
     vectors: dict[str, Role] = {
         source: "embedder" for language in params.languages if (source := _source(params, language))
     }
-    return vectors | ({params.judge: "judge"} if params.judge else {})
+    return vectors | dict.fromkeys(params.judges, "judge")
 
 
 def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> FmlamaStudy:
     """See ``build_study``."""
-    judge = engines[params.judge] if params.judge else None
-    return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judge)
+    judges = judges_by_name(params.judges, engines)
+    own = templates(tables)
+    return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judges, own)
 
 
 def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     """Every wording; then, once the first one of the first condition is answered, the judge's prompts."""
     rankings = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
-    predictions = _predictions(study, completions) if study.judge else []
+    predictions = _predictions(study, completions) if study.judges else []
     if isinstance(predictions, str):
         return [*rankings]
-    return [*rankings, *judging(study, judge_prompts(rubric(), predictions))]
+    return [*rankings, *judging(study, judge_prompts(study.rubric, predictions))]
 
 
 def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     """Vectors of the candidates of every language, and the judge's prompts about the baselines."""
     vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
     nulls = [dish for of_origin in (False, True) for dish in _null_predictions(study, of_origin)]
-    return [*vectors, *judging(study, judge_prompts(rubric(), nulls))]
+    return [*vectors, *judging(study, judge_prompts(study.rubric, nulls))]
 
 
 def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> FmlamaAnswers:
@@ -119,7 +125,7 @@ def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> Fm
         return stored_scores(study, completions, probe, template)
 
     own = score_model(study, shared.expected, answers, shared.cosines)
-    predictions = _predictions(study, completions) if study.judge else []
+    predictions = _predictions(study, completions) if study.judges else []
     return FmlamaAnswers(own, _marks(study, completions, predictions))
 
 
@@ -148,18 +154,16 @@ def make_rows(study: FmlamaStudy, cohort: Cohort[FmlamaAnswers], shared: Yardsti
     for model, answers in (dict(shared.nulls) | dict(cohort.models)).items():
         metrics[model] = model_rows(study, answers.scores, shared.best)
         details[model] = [Detail("prediction", prediction_rows(answers.scores))]
-        if study.judge:
-            metrics[model] += mes_rows(study, answers.marks, against.get(model, own))
-            marks = [] if isinstance(answers.marks, str) else answers.marks
-            details[model].append(
-                Detail("verdict", verdict_frame(verdict_rows(study.judge, rubric(), marks)))
-            )
+        if study.judges:
+            marks, null = _together(answers.marks), _together(against.get(model, own))
+            metrics[model] += mes_rows(study, marks or [], null)
+            details[model] += _verdicts(study, answers.marks)
     return Tables(metrics, details)
 
 
 def later(study: FmlamaStudy) -> Iterator[Later]:
     """The judge's prompts about one model, with the longest candidates for its predictions."""
-    if study.judge is None or study.params.judge is None:
+    if not study.judges:
         return
     probe = study.judged_probe
     longest = sorted(probe.candidates, key=lambda candidate: -len(candidate.encode()))
@@ -167,10 +171,10 @@ def later(study: FmlamaStudy) -> Iterator[Later]:
         JudgedDish(dish.url, name, dish.group, dish.ingredients, tuple(longest[: len(dish.ingredients)]))
         for dish, name in zip(probe.dishes, probe.names, strict=True)
     ]
-    for request in judging(study, judge_prompts(rubric(), dishes)):
+    for request in judging(study, judge_prompts(study.rubric, dishes)):
         most = request.at_most(request.units)
         tokens = max(each.prompt_tokens + each.completion_tokens for each in most)
-        yield Later("judge", study.params.judge, len(dishes), tokens)
+        yield Later("judge", request.engine, len(dishes), tokens)
 
 
 def size(study: FmlamaStudy) -> str:
@@ -188,7 +192,7 @@ def _predictions(study: FmlamaStudy, completions: Completions) -> list[JudgedDis
 
 def _null_predictions(study: FmlamaStudy, of_origin: bool) -> list[JudgedDish]:
     """Return a baseline's predictions for the judged dishes; none without a judge."""
-    if not study.judge:
+    if not study.judges:
         return []
     probe = study.probes[0]
     table = common_ingredients(study, of_origin)(probe, probe.templates[0])
@@ -198,17 +202,30 @@ def _null_predictions(study: FmlamaStudy, of_origin: bool) -> list[JudgedDish]:
 
 def _marks(
     study: FmlamaStudy, completions: Completions, predictions: Iterable[JudgedDish] | str
-) -> list[Marks] | str:
-    """The judge's marks of some predictions, as far as they are stored."""
+) -> MarksByJudge | str:
+    """Each judge's marks of some predictions, as far as they are stored."""
     if isinstance(predictions, str):
         return predictions
-    prompts = judge_prompts(rubric(), predictions)
-    stored = {
-        name: completion
+    prompts = judge_prompts(study.rubric, predictions)
+    return {
+        request.engine: read_marks(study.rubric, prompts, completions(request))
         for request in judging(study, prompts)
-        for name, completion in completions(request).items()
     }
-    return read_marks(rubric(), prompts, stored)
+
+
+def _together(marks: MarksByJudge | str | None) -> list[Marks] | str | None:
+    """The marks of all judges as one."""
+    if marks is None or isinstance(marks, str):
+        return marks
+    return mean_marks(list(marks.values())) if marks else []
+
+
+def _verdicts(study: FmlamaStudy, marks: MarksByJudge | str) -> Iterator[Detail]:
+    """Yields what each judge said, as a table."""
+    for judge, own in {}.items() if isinstance(marks, str) else marks.items():
+        engine = study.judges[judge]
+        key = engine.name if len(study.judges) > 1 else ""
+        yield Detail("verdict", verdict_frame(verdict_rows(engine, study.rubric, own)), key)
 
 
 def _cosines(completions: Completions, request: Texts | str) -> FloatArray | str:

@@ -6,10 +6,12 @@ dish, with the l best predictions, l being the size of the reference.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 from tasks.engines.protocols import Sampling
 from tasks.judging.rubric import Rubric, judge_prompt, load_rubric, shorten
@@ -75,9 +77,29 @@ def read_marks(
     """The verdicts on every dish; what the judge did not answer is unscored with the reason."""
     said = [read_opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
     return [
-        Marks(each.dish, tuple(opinion.verdict for opinion in of_dish))
+        Marks(each.dish, tuple(replace(opinion.verdict, value=opinion.score) for opinion in of_dish))
         for each, of_dish in zip(prompts, said, strict=True)
     ]
+
+
+def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
+    """The marks of several judges as one: of each prediction the mean of their values, and the commonest
+    verdict; judges that gave none do not count. Those of one judge stay as they are."""
+    if len(by_judge) == 1:
+        return list(by_judge[0])
+    return [
+        Marks(each[0].dish, tuple(_mean(said) for said in zip(*(m.verdicts for m in each), strict=True)))
+        for each in zip(*by_judge, strict=True)
+    ]
+
+
+def _mean(said: Sequence[Verdict]) -> Verdict:
+    known = [verdict for verdict in said if verdict.value is not None]
+    if not known:
+        return min(said, key=lambda verdict: verdict.unscored_reason == UNANSWERED)
+    commonest = Counter(verdict.verdict for verdict in known).most_common(1)[0][0]
+    value = fmean(verdict.value for verdict in known if verdict.value is not None)
+    return Verdict(known[0].key, commonest, None, value, None)
 
 
 def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Iterator[VerdictRow]:
@@ -104,5 +126,6 @@ def _prompt(rubric: Rubric, dish: JudgedDish) -> JudgePrompt:
             "predictions; MES needs at least one ingredient, and as many predictions as ingredients"
         )
     keys = tuple(shorten(text, rubric.max_chars) for text in dish.predicted[:n])
-    inputs = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
+    given = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
+    inputs = {name: given[name] for name in rubric.inputs}
     return JudgePrompt(dish, keys, judge_prompt(rubric, inputs, keys, with_probabilities=False))

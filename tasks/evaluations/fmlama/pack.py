@@ -1,4 +1,4 @@
-"""Rows of packs for fmlama: templates and dishes, in languages of its own too."""
+"""Rows of packs for fmlama: templates, dishes, dish sets, groups of origins, and the judge's words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from pydantic import Field, StringConstraints, model_validator
 
 from tasks.evaluations.fmlama.params import LANGUAGE
 from tasks.evaluations.fmlama.study import Template, check_template
-from tasks.packs.shape import ByName, PackFile, PackRow, Refers, Several, Shape, Taken, Text
+from tasks.packs.shape import (
+    REPLACES,
+    ByName,
+    PackFile,
+    PackRow,
+    Refers,
+    Several,
+    Shape,
+    Taken,
+    Text,
+    Wording,
+)
+from tasks.packs.wording import prompt_file
 
 Language = Annotated[str, StringConstraints(pattern=LANGUAGE)]
 YesNo = Literal["yes", "no"]
@@ -46,6 +58,39 @@ class DishRow(PackRow):
     ingredients: Several = Field(description="what it is made of, in that language, separated by |")
 
 
+class DishSetRow(DishRow):
+    """One dish in one language, of a set of its own."""
+
+    dish_set: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
+        description="name of the set, for --dish-set; it is asked alone"
+    )
+
+
+class GroupRow(PackRow):
+    """The group that an origin is of."""
+
+    origin: Text = Field(description="country of origin, as dishes name it")
+    origin_group: Text = Field(description="the group that results are broken down by, such as U.S.")
+
+
+_DISH = {
+    "dish": "poutine",
+    "origin": "Canada",
+    "reference": '["french fries", "gravy"]',
+    "predicted": '["potato"]',
+}
+WORDINGS = (
+    Wording(
+        "mes_rules",
+        "the rules that predicted ingredients are judged by",
+        section="analysis/04-gpt4o-evaluation/prompt",
+    ),
+    Wording("mes_question", "what a judge is given, quoted", _DISH, ("predicted",), "the same"),
+    Wording("judge_form", "the form of an answer of judges who reason (--judge-style reasoned)"),
+)
+"""Texts of the paper that a pack may bring."""
+
+
 def _template(row: Mapping[str, Any]) -> Template:
     mentions = row["mentions_country"] == "yes"
     name = f"fmlama-{row['language']}-{row['variant']}{'c' if mentions else ''}"
@@ -53,27 +98,39 @@ def _template(row: Mapping[str, Any]) -> Template:
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """Templates and dishes as the study reads them; dishes join whichever dish set is asked."""
+    """Rows as the study reads them; dishes of no set join whichever dish set is asked."""
     templates = [vars(_template(row)) for row in rows.get("template", ())]
     dishes = [
         {"url": row["url"], "origin_name": row.get("origin_name") or None, "materials": [], "image": None}
         | {name: row[name] for name in ("language", "name", "origin", "ingredients")}
-        for row in rows.get("dish", ())
+        | ({"dish_set": row["dish_set"], "is_alone": True} if "dish_set" in row else {})
+        for row in (*rows.get("dish", ()), *rows.get("dish_set", ()))
     ]
-    return {"template": templates, "dish": dishes}
+    return {"template": templates, "dish": dishes, "origin_group": rows.get("origin_group", ())}
 
 
 PACK = Shape(
     files=(
         PackFile(
             "template", TemplateRow, "Sentences in which models fill in an ingredient.",
-            ("language", "variant", "mentions_country"), taken=Taken("template", ("language",)),
+            ("language", "variant", "mentions_country"), over=Taken("template", ("language",)),
         ),
         PackFile(
             "dish", DishRow, "Dishes with their ingredients, a row for each language.", ("url", "language"),
             taken=Taken("dish", ("url", "language")),
             refers=(Refers("language", "template", "language", "template", "language"),),
         ),
+        PackFile(
+            "dish_set", DishSetRow, "Named sets of dishes, each of which is asked alone.",
+            ("dish_set", "url", "language"),
+        ),
+        PackFile(
+            "origin_group", GroupRow, "Which origins are one group.", ("origin",),
+            over=Taken("origin_group", ("origin",)),
+        ),
+        prompt_file(WORDINGS),
+        REPLACES,
     ),
     join=join,
+    wordings=WORDINGS,
 )  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.evaluations.contract import GenerationParams
+from tasks.judging.rubric import JudgeStyle
 
 SCORES_VERSION = 3
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
@@ -54,6 +55,11 @@ class FmlamaParams(GenerationParams):
         description="score of a candidate: mean of its tokens' probabilities (the paper, equation 2), or the "
         "sum or mean of their log-probabilities; mAP and its gain are stored for all three",
     )
+    cut_at_blank: bool = Field(
+        False,
+        description="whether decoder-only models score the candidate alone, as the paper's program has it, "
+        "and not what follows it in the sentence",
+    )
     word_vectors: str = Field(
         MINILM,
         description="for mWS: embedded:all-minilm-l6-v2 (English only), a sentence-transformers model, or "
@@ -62,8 +68,24 @@ class FmlamaParams(GenerationParams):
     baseline_top: int = Field(
         10, ge=1, description="how many of the most common ingredients the baselines name (the paper: 10)"
     )
-    judge: str | None = Field(
-        None, description="model that judges the top predictions (MES); empty: none is judged"
+    judges: list[str] = Field(
+        [],
+        description="models that judge the top predictions (MES); empty: none is judged. Several: their mean",
     )
-    judged_dishes_per_origin: int = Field(5, ge=1, description="dishes of each origin that the judge sees")
+    judge_style: JudgeStyle = Field(
+        "direct",
+        description="direct: judges give a verdict and its reason; reasoned: they weigh it in free text and "
+        "then give a score from 0 to 1",
+    )
+    judged_dishes_per_origin: int = Field(5, ge=1, description="dishes of each origin that judges see")
     dishes_per_part: int = Field(64, ge=1, description="dishes stored together, so lost at most by a kill")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_judge_is_a_list(cls, given: Any) -> Any:
+        """Takes ``judge``, as runs and packs of before have it."""
+        if isinstance(given, dict) and "judge" in given:
+            given = dict(given)
+            judge = given.pop("judge")
+            given.setdefault("judges", [judge] if judge else [])
+        return given

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.fmlama.judge import judge_prompts, read_marks, rubric
+from tasks.evaluations.fmlama.judge import judge_prompts, read_marks
 from tasks.evaluations.fmlama.read import judged_dishes, spelled, stored_scores
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, judging
-from tasks.judging.panel import verdict_scores
+from tasks.judging.panel import score_name, verdict_scores
 from tasks.judging.verdicts import Opinion
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import ranking
@@ -68,24 +68,25 @@ def _of_wording(
                 "n_candidates": len(probe.candidates),
                 "top": [{"candidate": candidate, "score": score} for candidate, score in top],
             },
-            roles={"judge": [study.judge.name]} if dish.url in marks and study.judge else {},
+            roles={"judge": [judge.name for judge in study.judges.values()]} if dish.url in marks else {},
         )
 
 
 def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
-    """Return the judge's verdicts on top predictions, of the dishes that it judged."""
-    if study.judge is None:
+    """Return the judges' verdicts on top predictions, of the dishes that they judged."""
+    if not study.judges:
         return {}
     probe = study.judged_probe
     tables = stored_scores(study, completions, probe, probe.templates[0])
     if isinstance(tables, str):
         return {}
-    prompts = judge_prompts(rubric(), judged_dishes(probe, tables[study.params.pooling]))
-    (request,) = judging(study, prompts)
-    stored = completions(request)
+    prompts = judge_prompts(study.rubric, judged_dishes(probe, tables[study.params.pooling]))
     scores: Marked = {}
-    for asked, own in zip(prompts, read_marks(rubric(), prompts, stored), strict=True):
-        said = [Opinion(verdict) for verdict in own.verdicts]
-        verdicts = verdict_scores(study.judge, said, asked.prompt, stored.get(asked.prompt.id))
-        scores[own.dish.url] = {"mes": verdicts}
+    for request in judging(study, prompts):
+        judge, stored = study.judges[request.engine], completions(request)
+        name = "mes" if len(study.judges) == 1 else score_name("mes", judge)
+        for asked, own in zip(prompts, read_marks(study.rubric, prompts, stored), strict=True):
+            said = [Opinion(verdict) for verdict in own.verdicts]
+            verdicts = verdict_scores(judge, said, asked.prompt, stored.get(asked.prompt.id))
+            scores.setdefault(own.dish.url, {})[name] = verdicts
     return scores

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,10 +21,12 @@ from tasks.engines.protocols import Cloze
 from tasks.evaluations.fmlama.judge import SAMPLING, JudgePrompt, rubric
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, SCORES_VERSION, FmlamaParams
 from tasks.identity import UnknownName, digest
+from tasks.judging.rubric import Rubric
 from tasks.loop.candidates import CandidateRanking
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine
 from tasks.loop.spread import spread
+from tasks.packs.wording import Templates
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def choose_dishes(
         ValueError: a language without dishes, or a dish set that does not exist.
     """
     group_of = {str(g["origin"]): str(g["origin_group"]) for g in groups}
+    alone = [row for row in rows if row.get("is_alone") and row["dish_set"] == params.dish_set]
+    rows = alone or [row for row in rows if not row.get("is_alone")]  # a pack's named set, or all of no name
     if not rows:
         raise ValueError(f"there is no dish set {params.dish_set!r}: {HOW_TO_LOAD}")
     dishes: ByLanguage = {language: {} for language in params.languages}
@@ -160,6 +164,10 @@ class Template:
         """Return an engine's request: these sentences, up to the blank and after it."""
         return Cloze(tuple(prompts), self.lead, self.after, self.tail)
 
+    def cut_cloze(self, prompts: Sequence[str]) -> Cloze:
+        """Return what an engine is sent where decoders end the sentence at the blank."""
+        return replace(self.cloze(prompts), is_cut=True)
+
     @property
     def _before(self) -> str:
         return self.text.split(BLANK)[0].removesuffix(" ")
@@ -200,8 +208,8 @@ def check_template(template: Template) -> None:
 Row = Mapping[str, Any]
 
 KNOBS = {"pooling", "word_vectors", "baseline_top", "seed"}
-KNOBS_OF_JUDGE = {"judge", "judged_dishes_per_origin"}
-"""What of the params is in config_hash as it stands, and with a judge; probes and dishes are by content."""
+KNOBS_OF_JUDGES = {"judged_dishes_per_origin"}
+"""What of the params is in config_hash as it stands, and with judges; probes and dishes are by content."""
 
 
 class Condition(NamedTuple):
@@ -264,17 +272,33 @@ class Probe:
 
 @dataclass(frozen=True)
 class FmlamaStudy:
-    """All that is asked, independent of the model. ``judge`` marks the top predictions; None: nobody does."""
+    """All that is asked, independent of the model.
+
+    Attributes:
+        judges: the name that the params give a judge -> its engine; they mark the top predictions.
+        templates: texts of packs, which stand in place of those of the rubric.
+    """
 
     params: FmlamaParams
     probes: tuple[Probe, ...]
-    judge: Engine | None = None
+    judges: Mapping[str, Engine] = field(default_factory=dict)
+    templates: Templates = field(default_factory=dict)
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """The rubric of MES, in the style of judging and the words of packs."""
+        own = [self.templates.get(name) for name in ("mes_rules", "mes_question", "judge_form")]
+        return rubric().in_style(self.params.judge_style).reworded(*own)
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
-        knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGE if self.judge else set()))
-        if self.judge:
-            knobs["judged_by"] = digest([self.judge.hash, rubric().hash()])
+        knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGES if self.judges else set()))
+        knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
+        hashes = sorted(judge.hash for judge in self.judges.values())
+        if len(hashes) == 1:  # as runs of one judge have been hashed before there could be several
+            knobs |= {"judge": self.params.judges[0], "judged_by": digest([*hashes, self.rubric.hash()])}
+        elif hashes:
+            knobs["judged_by"] = digest([hashes, self.rubric.hash()])
         return digest(
             ["fmlama", SCORES_VERSION, knobs]
             + [[p.condition.slug, [t.text for t in p.templates], p.candidates] for p in self.probes]
@@ -319,13 +343,14 @@ def build_study(
     dishes: Sequence[Row],
     templates: Sequence[Row],
     groups: Sequence[Row],
-    judge: Engine | None = None,
+    judges: Mapping[str, Engine] | None = None,
+    own: Templates | None = None,
 ) -> FmlamaStudy:
     """Choose dishes and templates and lay out every condition.
 
     Args:
         dishes: rows of ``fmlama_dish`` of the dish set. templates: rows of ``template``. groups: rows of
-            ``origin_group``. judge: see ``FmlamaStudy``.
+            ``origin_group``. judges, own: see ``FmlamaStudy``.
 
     Raises:
         UnknownName: an origin of the params is not among the dishes'.
@@ -334,7 +359,7 @@ def build_study(
     by_language = choose_dishes(params, dishes, groups)
     chosen = choose_templates(params, templates)
     probes = tuple(_probe(c, by_language, chosen) for c in _conditions(params))
-    return FmlamaStudy(params, probes, judge)
+    return FmlamaStudy(params, probes, judges or {}, own or {})
 
 
 def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRanking:
@@ -342,31 +367,32 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
     Other dishes with the same candidates are units of the same request.
     """
+    is_cut = study.params.cut_at_blank
     return CandidateRanking(
         topic=probe.condition.slug,
         label=template.template,
         batch=study.params.dishes_per_part,
-        cloze=template.cloze,
+        cloze=template.cut_cloze if is_cut else template.cloze,
         prompts=probe.prompts(template),
         candidates=probe.candidates,
-        about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)],
+        about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)]
+        + ["cut at the blank"] * is_cut,
     )
 
 
 def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
-    """The request to the judge, if there is one and it has something to judge."""
-    if study.params.judge is None or not prompts:
-        return []
+    """The request to each judge, if there is something to judge."""
     return [
         Prompts(
             role="judge",
-            engine=study.params.judge,
+            engine=judge,
             topic=study.probes[0].condition.slug,
             label="mes",
             batch=study.params.batch,
             prompts=[each.prompt for each in prompts],
             sampling=SAMPLING,
         )
+        for judge in (study.judges if prompts else ())
     ]
 
 

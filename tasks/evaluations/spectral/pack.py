@@ -6,7 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from tasks.packs.shape import ByName, Name, PackFile, PackRow, Refers, Rows, Several, Shape, Taken, Text
+from tasks.packs.shape import (
+    REPLACES,
+    ByName,
+    Name,
+    PackFile,
+    PackRow,
+    Refers,
+    Rows,
+    Several,
+    Shape,
+    Taken,
+    Text,
+)
 
 
 def _template(text: str) -> str:
@@ -93,6 +105,7 @@ PACK = Shape(
             taken=Taken("item", ("item_list",)),
             refers=(Refers("countries", table="country", known_as="country"),),
         ),
+        REPLACES,
     ),
     join=join,
 )  # fmt: skip

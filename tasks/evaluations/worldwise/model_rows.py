@@ -180,13 +180,15 @@ def recognition_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]
 
 
 def stereotype_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
-    """Listed phrases, where they are to be counted: mean over explanations, those without a persona too;
-    beside it the scenarios' own texts."""
+    """Listed phrases, where they are to be counted: mean over explanations or whole responses, those
+    without a
+    persona too; beside it the scenarios' own texts."""
     m, rule = study.content, study.params.stereotype_rule
     if rule == "off":
         return
-    texts = answers.explanations.ravel().tolist() + [scenario_text(scenario) for scenario in m.scenarios]
-    scores = stereotype_scores(texts, m.stereotypes, rule)
+    own_texts = answers.responses if rule == "program" else answers.explanations
+    texts = own_texts.ravel().tolist() + [scenario_text(scenario) for scenario in m.scenarios]
+    scores = stereotype_scores(texts, m.stereotypes, "words" if rule == "words" else "substring")
     points = np.array([np.nan if score is None else score.score for score in scores])
     own, null = points[: answers.explanations.size], mean_of(points[answers.explanations.size :])
     everything = Group(OVERALL, np.arange(len(m.cultures)), np.arange(len(m.scenarios)))

@@ -1,4 +1,4 @@
-"""Rows of packs for worldwise: scenarios, dimensions by exemplars, target profiles and values."""
+"""Rows of packs for worldwise: scenarios, dimensions, target profiles, values, phrases, prompts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat, StringConstraints
 
-from tasks.packs.shape import ByName, Name, PackFile, PackRow, Refers, Shape, Taken, Text
+from tasks.packs.shape import (
+    REPLACES,
+    ByName,
+    Name,
+    PackFile,
+    PackRow,
+    Refers,
+    Shape,
+    Taken,
+    Text,
+    Wording,
+)
+from tasks.packs.wording import prompt_file
 
 Pole = Literal["high", "low"]
 Country = Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")]
@@ -23,8 +35,10 @@ class ScenarioRow(PackRow):
     category: Text = Field(description="what it is about: family, work, money and so on")
     region: str = Field("", description="where it takes place")
     text: Text = Field(description="the dilemma, ending with the question what to do")
-    option_a: Text = Field(description="one way out")
-    option_b: Text = Field(description="the other")
+    option_a: str = Field(
+        "", description="one way out; empty only if prompts.toml has a question without options"
+    )
+    option_b: str = Field("", description="the other")
     pole_a: Pole | None = Field(
         None, description="end of the dimension that option A stands for: high or low"
     )
@@ -60,10 +74,70 @@ class ValueRow(PackRow):
     description: str = Field("", description="what it means; not shown to models")
 
 
+class PhraseRow(PackRow):
+    """One phrase that speaks of a whole people."""
+
+    phrase: Text = Field(description="the phrase, in lower case")
+
+
+class CultureRow(PackRow):
+    """What the persona in ``prompts.toml`` says of a culture beside its country's name."""
+
+    country: Country = Field(description="ISO 3166-1 alpha-2 code")
+    place: str = Field("", description="where somebody of it lives: {{ place }}")
+    people: str = Field("", description="what its people are called: {{ people }}")
+
+
+WORDINGS = (
+    Wording(
+        "persona",
+        "the system prompt of a culture",
+        {"country": "Japan", "place": "a town by the sea", "people": "Japanese"},
+        section="prompt_constructor.py, build_system_prompt",
+    ),
+    Wording(
+        "baseline",
+        "the system prompt without a persona",
+        section="prompt_constructor.py, build_system_prompt",
+    ),
+    Wording(
+        "question",
+        "the question that every scenario is put with",
+        {
+            "scenario": "Two friends want the last seat. What do you do?",
+            "option_a": "Give it up.",
+            "option_b": "Take it.",
+            "values": "Patience; Courage; Fairness",
+        },
+        ("scenario",),
+        "prompt_constructor.py, build_user_prompt",
+    ),
+    Wording(
+        "embedded",
+        "the text of an answer that is embedded",
+        {
+            "explanation": "There will be another bus.",
+            "decision": "Option A",
+            "option": "Give it up.",
+            "values": "Patience, Fairness, Courage",
+            "value_1": "Patience",
+            "value_2": "Fairness",
+            "value_3": "Courage",
+        },
+        ("explanation",),
+        "evaluator.py, _infer_cultural_profile",
+    ),
+)
+
+
 def join(rows: ByName, tables: ByName) -> ByName:
     """The rows as the study reads them."""
     return {
-        "scenario": [{"is_multi": False, **row} for row in rows.get("scenario", ())],
+        "scenario": [
+            {"is_multi": False, "option_a": "", "option_b": "", **row} for row in rows.get("scenario", ())
+        ],
+        "stereotype": rows.get("stereotype", ()),
+        "culture": rows.get("culture", ()),
         "exemplar": [{**row, "number": int(row["number"])} for row in rows.get("exemplar", ())],
         "culture_profile": rows.get("culture_profile", ()),
         "guiding_value": rows.get("guiding_value", ()),
@@ -84,13 +158,24 @@ PACK = Shape(
         ),
         PackFile(
             "culture_profile", ProfileRow, "What cultures are held against, dimension by dimension.",
-            ("profile", "country", "framework", "dimension"), taken=Taken("culture_profile", ("profile",)),
+            ("profile", "country", "framework", "dimension"), over=Taken("culture_profile", ("profile",)),
             refers=(_OF_DIMENSION, Refers("country", table="country", known_as="country")),
         ),
         PackFile(
             "guiding_value", ValueRow, "Values that models may name, beside the shipped ones.", ("value",),
             taken=Taken("guiding_value", ("value",)),
         ),
+        PackFile(
+            "stereotype", PhraseRow, "Phrases that are counted, for --stereotype-rule.", ("phrase",),
+            taken=Taken("stereotype", ("phrase",)),
+        ),
+        PackFile(
+            "culture", CultureRow, "Words for the persona in prompts.toml.", ("country",),
+            refers=(Refers("country", table="country", known_as="country"),),
+        ),
+        prompt_file(WORDINGS),
+        REPLACES,
     ),
     join=join,
+    wordings=WORDINGS,
 )  # fmt: skip

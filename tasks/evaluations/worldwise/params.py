@@ -71,10 +71,11 @@ class WorldwiseParams(GenerationParams):
         le=10_000,
         description="of the scenarios, for shifts of values; as many exchanges of personas",
     )
-    stereotype_rule: Literal["off", "words", "substring"] = Field(
+    stereotype_rule: Literal["off", "words", "substring", "program"] = Field(
         "off",
         description="also count listed phrases (table stereotype, written here): words: as whole "
-        "words, each use; substring: the rule of WorldWiseAI 2024; off: do not",
+        "words, each use; substring: the rule of WorldWiseAI 2024; program: that rule on the whole "
+        "response, as its program has it; off: do not",
     )
     reproduce: bool = Field(
         False,

@@ -31,6 +31,7 @@ from tasks.loop.rows import Reasons
 from tasks.metrics.alignment import alignment
 from tasks.metrics.projection import project_dimensions
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
+from tasks.packs.wording import filled
 
 NO_DECISION = "no decision of the menu"
 NO_VALUE, NO_EXPLANATION = "no value of the list", "no explanation"
@@ -73,17 +74,39 @@ def read_answer(completion: Completion | None, labels: Sequence[str], as_json: b
     return WorldwiseAnswer(decision, values, explanation) if explanation else NO_EXPLANATION
 
 
-def composed(answer: WorldwiseAnswer, scenario: Scenario, params: WorldwiseParams) -> str:
+def composed(
+    answer: WorldwiseAnswer, scenario: Scenario, params: WorldwiseParams, own: str | None = None
+) -> str:
     """The text to embed: values (``values_weight`` times), explanation and decision, in ``order``.
 
     The decision is the chosen option's own text, or its letter, which says nothing of what was chosen.
+
+    Args:
+        own: the template of a pack, in place of all this.
     """
+    if own:
+        return _by_template(own, answer, scenario)
     values = [f"{', '.join(answer.values)}."] * params.values_weight
     body = [*values, answer.explanation]
     if params.order == "explanation-values-decision":
         body = [answer.explanation, *values]
     chosen = {"A": scenario.option_a, "B": scenario.option_b}.get(answer.decision, "Neither.")
     return " ".join([*body, chosen if params.decision == "option" else f"Decision: {answer.decision}."])
+
+
+def _by_template(own: str, answer: WorldwiseAnswer, scenario: Scenario) -> str:
+    named = dict(zip(("value_1", "value_2", "value_3"), (*answer.values, "", ""), strict=False))
+    is_option = answer.decision in ("A", "B")
+    return filled(
+        own,
+        {
+            "explanation": answer.explanation,
+            "decision": f"Option {answer.decision}" if is_option else answer.decision,
+            "option": {"A": scenario.option_a, "B": scenario.option_b}.get(answer.decision, ""),
+            "values": ", ".join(answer.values),
+            **named,
+        },
+    )
 
 
 def _from_json(text: str) -> WorldwiseAnswer | None:
@@ -221,6 +244,7 @@ class Scored(Placed):
         explanations: [C, S, R] texts, "" for none.
         truncated: [C, S, R] whether the text was longer than the embedder reads.
         n_tokens: of prompts and completions together; None where nothing was asked.
+        responses: [C, S, R] whole texts, "" for none.
     """
 
     scores: FloatArray
@@ -229,6 +253,7 @@ class Scored(Placed):
     explanations: NDArray[np.object_]
     truncated: BoolArray
     n_tokens: int | None
+    responses: NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -266,7 +291,7 @@ def answer_texts(study: WorldwiseStudy, readings: Readings) -> list[str]:
     """The text to embed of every answer that could be read, in the order of the readings; may repeat."""
     scenarios = {s.scenario: s for s in study.content.scenarios}
     return [
-        composed(reading, scenarios[key[1]], study.params)
+        composed(reading, scenarios[key[1]], study.params, study.templates.get("embedded"))
         for key, reading in readings.items()
         if isinstance(reading, WorldwiseAnswer)
     ]
@@ -296,6 +321,8 @@ def score_answers(
     decisions, choices = _of_answers(study, rows, list(answers.values()))
     explanations = np.full(study.n_samples, "", dtype=object)
     explanations[rows] = [answer.explanation for answer in answers.values()]
+    responses = np.full(study.n_samples, "", dtype=object)
+    responses[rows] = [completed[key].text for key in answers]
     scores = projected.reshape(*study.shape, -1)
     primary = on_primary(study, scores)
     used = [completed[key] for key in place if key in completed]
@@ -308,6 +335,7 @@ def score_answers(
         choices=choices.reshape(*study.shape, N_VALUES),
         explanations=explanations.reshape(study.shape),
         truncated=truncated.reshape(study.shape),
+        responses=responses.reshape(study.shape),
         n_tokens=sum(c.prompt_tokens + c.completion_tokens for c in used) if used else None,
     )
 

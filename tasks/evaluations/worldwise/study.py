@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from tasks.loop.spread import spread
 from tasks.loop.texts import Texts
 from tasks.metrics.alignment import bucketed_profile, linear_profile
 from tasks.metrics.types import FloatArray, IntArray
+from tasks.packs.prompts import fields_of
+from tasks.packs.wording import Templates, filled, templates
 
 BASELINE = "baseline"
 """The culture of answers without a persona."""
@@ -95,8 +97,10 @@ def choose_cultures(
         raise ValueError(f"no culture has targets on all of {', '.join(sorted(dimensions))}: add them")
     if params.persona_language == "own" and not rows.get("country_name"):
         raise ValueError("persona_language 'own' needs countries' names in their languages: there are none")
-    cultures = [Culture(BASELINE, "no persona", "", {})]
+    cultures = [Culture(BASELINE, "no persona", templates(rows).get("baseline", ""), {})]
     named = {code: names[code] for code in complete}
+    if params.cultures is None:  # a pack's persona may need words that only some cultures have
+        named = {code: name for code, name in named.items() if not _lacking(code, rows)} or named
     for code in choose_codes("culture with targets on all dimensions", params.cultures, named):
         target = {d: targets.of_country[code][d] for d in sorted(dimensions)}
         cultures.append(Culture(code, names[code], _persona(params, code, names[code], rows), target))
@@ -104,13 +108,30 @@ def choose_cultures(
 
 
 def _persona(params: WorldwiseParams, code: str, name: str, rows: Mapping[str, Sequence[Row]]) -> str:
-    """The prompt, in the culture's own language where the prompt and the country's name are there in it."""
+    """The prompt, in the culture's own language where the prompt and the country's name are there in it; or
+    that of a pack, with the pack's words for the culture."""
+    if own := templates(rows).get("persona"):
+        if missing := _lacking(code, rows):
+            raise ValueError(f"prompts.toml, persona, uses {', '.join(missing)}: add {code} to culture.csv")
+        return filled(own, {"country": name, **_words(code, rows)})
     prompts = {str(r["language"]): str(r["text"]) for r in rows["persona"]}
     if params.persona_language == "own":
         for r in rows["country_name"]:
             if r["country"] == code and r["language"] in prompts:
                 return prompts[str(r["language"])].replace("{country}", str(r["name"]))
     return prompts["en"].replace("{country}", name)
+
+
+def _words(code: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
+    """A pack's words for a culture; "" where it has none."""
+    words = next((r for r in rows.get("culture", ()) if r["country"] == code), {})
+    return {field: str(words.get(field) or "") for field in ("place", "people")}
+
+
+def _lacking(code: str, rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    """The words for a culture that the persona of a pack uses, and the pack has not."""
+    used = fields_of(templates(rows).get("persona", ""))
+    return [field for field, word in _words(code, rows).items() if field in used and not word]
 
 
 SEPARATORS = (",", ";", "\n")
@@ -310,12 +331,14 @@ class WorldwiseStudy:
 
     params: WorldwiseParams
     content: Materials
+    templates: Templates = field(default_factory=dict)
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
         wording = self.samples[0].prompt.conversation
         knobs = self.params.hashed(KNOBS)
-        return digest(["worldwise", SCORES_VERSION, knobs, self.content.hash, wording])
+        own = [dict(self.templates)] if self.templates else []
+        return digest(["worldwise", SCORES_VERSION, knobs, self.content.hash, wording, *own])
 
     @property
     def materials(self) -> dict[str, str]:
@@ -340,7 +363,9 @@ class WorldwiseStudy:
         m, as_json = self.content, self.as_json
         schema = answer_schema(m.labels) if as_json else None
         conversations = {
-            (culture.culture, scenario.scenario): conversation(scenario, culture, m.labels, as_json)
+            (culture.culture, scenario.scenario): conversation(
+                scenario, culture, m.labels, as_json, self.templates.get("question")
+            )
             for culture in m.cultures
             for scenario in m.scenarios
         }
@@ -388,20 +413,48 @@ class WorldwiseStudy:
 
 def build_study(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> WorldwiseStudy:
     """See ``build_materials``."""
-    return WorldwiseStudy(params, build_materials(params, rows))
+    study = WorldwiseStudy(params, build_materials(params, rows), templates(rows))
+    bare = [s.scenario for s in study.content.scenarios if not (s.option_a and s.option_b)]
+    if bare and "question" not in study.templates:
+        raise ValueError(
+            f"{', '.join(bare)}: no options; add them, or a question without them to prompts.toml"
+        )
+    return study
 
 
-def conversation(scenario: Scenario, culture: Culture, labels: Sequence[str], as_json: bool) -> list[Message]:
+def conversation(
+    scenario: Scenario, culture: Culture, labels: Sequence[str], as_json: bool, own: str | None = None
+) -> list[Message]:
     """The persona as system message (none for the baseline), the dilemma as the question; values in the
-    order given."""
+    order given.
+
+    Args:
+        own: the template of a pack for the question.
+    """
     question = (
+        filled(
+            own,
+            {
+                "scenario": scenario.text,
+                "option_a": scenario.option_a,
+                "option_b": scenario.option_b,
+                "values": "; ".join(labels),
+            },
+        )
+        if own
+        else _question(scenario, labels, as_json)
+    )
+    persona: list[Message] = [{"role": "system", "content": culture.persona}] if culture.persona else []
+    return [*persona, {"role": "user", "content": question}]
+
+
+def _question(scenario: Scenario, labels: Sequence[str], as_json: bool) -> str:
+    return (
         f"{scenario.text}\n\nOption A: {scenario.option_a}\nOption B: {scenario.option_b}\n\n"
         "Decide as you would. You may decline to choose. Name the three values that guided you most, the "
         f"most important first, from this list only: {'; '.join(labels)}. Then explain your reasoning in two "
         f"or three sentences.\n\n{_AS_JSON if as_json else _AS_TEXT}"
     )
-    persona: list[Message] = [{"role": "system", "content": culture.persona}] if culture.persona else []
-    return [*persona, {"role": "user", "content": question}]
 
 
 def answer_schema(labels: Sequence[str]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ SOURCES = by_name(
 SUBSETS = {"easy": (10, 15), "medium": (5, 9), "hard": (0, 4)}
 """How many of the 15 settings solve an item of each."""
 N_SETTINGS = 15
+NO_FILE = "no published file holds it"
+NO_DIFFICULTY = "no item is known to be of that difficulty"
 LEVELS = ("language", "topic", "region")
 
 
@@ -115,9 +117,13 @@ def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[
 
 
 class CulturallNumbers(Numbers[Content, CulturallReproduced]):
-    """Accuracies in percent."""
+    """Accuracies in percent, and how many items there are."""
 
     def _number(self, cell: Printed) -> Recomputed:
+        if cell.metric.startswith("Items"):
+            return self._items(cell.parts["subset"], is_share=cell.metric.endswith("(%)"))
+        if cell.metric != "Accuracy (%)" or "prompts" in cell.parts:
+            return Recomputed(reason=NO_FILE)
         if not self.content.has_answers:
             return Recomputed(reason=SOURCES["answers"].missing)
         setting, subset = cell.parts.get("id", ""), cell.parts.get("subset", "")
@@ -125,7 +131,7 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
             return Recomputed(reason="no answer of that setting (--settings NAME=ID)")
         chosen = [n for n, task in self.content.tasks.items() if subset in ("all", task.subset)]
         if not chosen:
-            return Recomputed(reason="no item is known to be of that difficulty")
+            return Recomputed(reason=NO_DIFFICULTY)
         return self._accuracy(setting, chosen)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
@@ -144,6 +150,15 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
             if of:
                 share = Recomputed(100 * float(np.mean(of)) / N_SETTINGS, n=len(of))
                 yield _cell("Table 2", "mean of the settings", {"subset": subset}), share
+
+    def _items(self, subset: str, is_share: bool) -> Recomputed:
+        """Count the items of a difficulty, or give their share of all in percent."""
+        tasks = list(self.content.tasks.values())
+        known = [task for task in tasks if task.subset]
+        if not tasks or (subset != "all" and not known):
+            return Recomputed(reason=SOURCES["items"].missing if not tasks else NO_DIFFICULTY)
+        n = len(tasks) if subset == "all" else sum(task.subset == subset for task in known)
+        return Recomputed(100 * n / len(tasks) if is_share else float(n), n=len(tasks))
 
     def _accuracy(self, setting: str, chosen: Sequence[int]) -> Recomputed:
         """The share; null: a letter at random where there are letters to choose from, else nothing right."""

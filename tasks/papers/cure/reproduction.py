@@ -43,7 +43,11 @@ SOURCES = by_name(
         "columns country, persona, situation, question, label, norm, cues",
         is_ours=True,
     ),
-    Source("casa", ("casa_s1_*.json", "*casa*.json"), "as published: pairs of adhere and violate files"),
+    Source(
+        "casa",
+        ("casa_s1_*.json", "s1_*_data/*.json", "*casa*.json"),
+        "as published: pairs of adhere and violate files",
+    ),
     Source("culturebank", ("culturebank*.csv", "*culturebank*.parquet"), "as published"),
     Source(
         "results",
@@ -61,7 +65,9 @@ SOURCES = by_name(
 )
 JUDGED = {"Coverage": "normad", "Specificity": "specnorm", "Connotation": "casa", "Coherence": "culturebank"}
 """Metric -> the benchmark that it is of."""
+AGREEMENT = ("Krippendorff's alpha", "kappa of people", "Pearson r", "kappa of judge and people")
 JUDGE, NULL = "judge", "null"
+NO_NAMES = "the text names a range of several models, not each model's number"
 NO_FILE = "no published file holds it"
 
 
@@ -139,11 +145,15 @@ class CureNumbers(Numbers[Content, CureReproduced]):
                 return self._cue(cell.parts["cue"], cell.metric)
             case "mean F1-Macro":
                 return self._mean_f1(cell.parts["setting"])
+        if cell.metric in JUDGED and " of " in cell.parts.get("models", ""):
+            return Recomputed(reason=NO_NAMES)
         if cell.metric in JUDGED:
             return (
                 self._over_models(cell) if "models" in cell.parts else self._judged(cell.model, cell.metric)
             )
-        return self._agreement(cell) if "metric" in cell.parts else Recomputed(reason=NO_FILE)
+        if cell.metric in AGREEMENT and "length" not in cell.parts:
+            return self._of_metrics(cell) if "metrics" in cell.parts else self._agreement(cell)
+        return Recomputed(reason=NO_FILE)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
         """F1 of every model, benchmark and setting, and the judged score: the paper's figures 2 to 4."""
@@ -254,6 +264,15 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         kinds = Counter(kind for item in loaded.items for kind in {c.split(":")[0] for c in item.cues})
         n = kinds[cue.casefold()]
         return Recomputed(100 * n / len(loaded.items) if metric == "%" else float(n), n=len(loaded.items))
+
+    def _of_metrics(self, cell: Printed) -> Recomputed:
+        """The lowest or highest agreement of the four judged metrics."""
+        each = [self._agreement(cell._replace(parts={"metric": metric})) for metric in JUDGED]
+        known = [one for one in each if one.value is not None]
+        if len(known) < len(JUDGED):
+            return next(one for one in each if one.value is None)
+        pick = min if cell.parts["metrics"] == "lowest" else max
+        return pick(known, key=lambda one: one.value or 0.0)
 
     def _agreement(self, cell: Printed) -> Recomputed:
         """Agreement of people with each other, or of their mean or majority with the judge; null: none."""

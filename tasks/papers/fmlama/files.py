@@ -17,6 +17,7 @@ from pydantic import Field
 
 from scrapers.fmlama.parse import parse
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
+from tasks.papers.fmlama.raw import is_filtered, text_of
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, tried
 from tasks.parsing import parse_json
 
@@ -38,6 +39,12 @@ SOURCES = by_name(
         "as published, a file an origin (France_output.json): JSON list of records with Dish, "
         "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
     ),
+    Source(
+        "predictions",
+        ("english_human_evaluation.json",),
+        "as published (English_human_evaluation.json): origin -> records with dish, gold_ingredient, "
+        "predicted_ingredient: Llama3's, which people marked",
+    ),
 )
 POOLED = "pooled"
 MOST_CANDIDATES = 100_000
@@ -53,8 +60,8 @@ class FmlamaReproduced(Options):
     files: list[str] = Field(
         [],
         json_schema_extra=TRIED,
-        description="which of a language's files of dishes: 1, 2, … in the order of their paths, or pooled: "
-        "all together; empty: each, then pooled",
+        description="which of a language's full files of dishes: 1, 2, … in the order of their paths, or "
+        "pooled: all together; empty: each, then pooled",
     )
     england: list[Literal["uk", "apart"]] = tried(
         ["uk", "apart"],
@@ -72,10 +79,10 @@ class FmlamaReproduced(Options):
         "tied",
     )
     top: int = Field(10, ge=1, description="how many ingredients the baseline names")
-    ties: list[Literal["file", "name"]] = tried(
-        ["file", "name"],
-        "which of equally common ingredients comes first: the one that the file names first, or "
-        "the first in code-point order",
+    ties: list[Literal["file", "name", "fitted"]] = tried(
+        ["file", "name", "fitted"],
+        "which of equally common ingredients comes first: the one that the file names first, the first in "
+        "code-point order, or fitted: for each cell, whichever gives its printed digits",
     )
     own_dish: Literal["counted", "left-out"] = Field(
         "counted", description="whether a dish counts in how common its own ingredients are"
@@ -147,6 +154,20 @@ class MarkedDish(PublishedRow):
     evaluated_output: str = ""
 
 
+class PredictedDish(PublishedRow):
+    """A dish with a model's first predictions, as many as it has ingredients."""
+
+    gold_ingredient: tuple[str, ...] = Field(min_length=1)
+    predicted_ingredient: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def direct(self) -> float:
+        """The share of predictions that are in the reference."""
+        return len(set(self.predicted_ingredient) & set(self.gold_ingredient)) / len(
+            self.predicted_ingredient
+        )
+
+
 @dataclass(frozen=True)
 class Ranking:
     """All dishes under one template of one model."""
@@ -156,24 +177,36 @@ class Ranking:
     template: str
     dishes: tuple[RankedDish, ...]
 
+    @property
+    def urls(self) -> frozenset[str]:
+        """The dishes' identifiers."""
+        return frozenset(dish.id for dish in self.dishes)
+
 
 @dataclass(frozen=True)
 class Content:
     """The folder's content.
 
     Attributes:
-        dishes: language -> file -> its dishes, in their order.
+        dishes: language -> file -> its dishes, in their order; full sets only.
+        rankings: over full sets only.
         marks: origin -> its dishes.
+        predictions: origin -> its dishes, with one model's predictions and no marks.
+        aligned: languages of which there are files of aligned dishes, the same ones in each language. No
+            printed cell is of those.
         memo: what was computed of it.
     """
 
     dishes: Mapping[str, Mapping[str, Sequence[FileDish]]]
     rankings: tuple[Ranking, ...]
     marks: Mapping[str, tuple[MarkedDish, ...]]
+    predictions: Mapping[str, tuple[PredictedDish, ...]] = field(default_factory=dict)
+    aligned: frozenset[str] = frozenset()
     memo: dict[Any, Any] = field(default_factory=dict)
 
     def chosen(self, language: str, files: str) -> Sequence[FileDish] | None:
-        """The dishes of the n-th file of a language, or of all of them, each url once; None: no such file."""
+        """The dishes of the n-th full file of a language, or of all of them, each url once; None: no such
+        file."""
         of = list(self.dishes.get(language, {}).values())
         if files == POOLED:
             pooled = {dish.url: dish for some in reversed(of) for dish in reversed(some)}
@@ -191,17 +224,74 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
         for row in frame.iter_rows(named=True):
             dish = FileDish(row["url"], row["origin"], tuple(row["ingredients"]))
             dishes.setdefault(row["language"], {}).setdefault(str(path), []).append(dish)
-    for language, of in dishes.items():
+    full, aligned = _apart(dishes)
+    for language, of in full.items():
         if len(of) > 1:
             named = "; ".join(f"{number} {path}" for number, path in enumerate(of, start=1))
             notes.append(f"files of {language}: {named}")
-    rankings = tuple(_ranking(path, notes) for path in files["rankings"] if _is_wanted(path, options))
+    if aligned:
+        languages = ", ".join(sorted({language for language, _ in aligned}))
+        notes.append(f"aligned dishes, of which the paper prints no number, are left out: {languages}")
+    rankings = [_ranking(path, notes) for path in files["rankings"] if _is_wanted(path, options)]
+    of_aligned = {urls for urls in aligned.values() if urls}
+    rankings = [ranking for ranking in rankings if ranking.urls not in of_aligned]
     marks = {}
     for path in files["marks"]:
         valid, lost = read_all([path], MarkedDish)
         notes += lost
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
-    return Content(dishes, rankings, marks), notes
+    of_aligned_files = frozenset(language for language, _ in aligned)
+    predictions = _predictions(files.get("predictions", ())[:1], notes)
+    return Content(full, tuple(rankings), marks, predictions, of_aligned_files), notes
+
+
+def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
+    """Origin -> dishes with predictions; what does not fit is noted."""
+    found: dict[str, tuple[PredictedDish, ...]] = {}
+    for path in paths:
+        try:
+            by_origin = parse_json(text_of(path))
+        except ValueError as error:
+            raise BenchmarkError(f"{path}: not JSON: {error}") from error
+        if not isinstance(by_origin, dict):
+            raise BenchmarkError(f"{path}: expected an object of origins")
+        for origin, records in by_origin.items():
+            rows = [row for row in records if isinstance(row, dict)] if isinstance(records, list) else []
+            if not rows:
+                notes.append(f"{path.name}: nothing of {origin}")
+                continue
+            valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
+            notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
+            found[str(origin)] = tuple(valid)
+    return found
+
+
+ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]
+"""Language -> file -> its dishes."""
+
+
+def _apart(
+    dishes: ByFile,
+) -> tuple[dict[str, dict[str, Sequence[FileDish]]], dict[tuple[str, str], frozenset[str]]]:
+    """The full sets; and (language, file) -> urls of files of aligned dishes.
+
+    A file is of aligned dishes if a folder or name on its path says so (data_filter), or if a file of another
+    language has the very same dishes.
+    """
+    urls = {
+        (language, path): frozenset(dish.url for dish in of)
+        for language, by_path in dishes.items()
+        for path, of in by_path.items()
+    }
+    languages: dict[frozenset[str], set[str]] = {}
+    for (language, _), of in urls.items():
+        languages.setdefault(of, set()).add(language)
+    aligned = {key: of for key, of in urls.items() if is_filtered(Path(key[1])) or len(languages[of]) > 1}
+    full = {
+        language: {path: of for path, of in by_path.items() if (language, path) not in aligned}
+        for language, by_path in dishes.items()
+    }
+    return {language: by_path for language, by_path in full.items() if by_path}, aligned
 
 
 def complete(content: Content, options: FmlamaReproduced) -> FmlamaReproduced:

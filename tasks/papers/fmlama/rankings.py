@@ -5,8 +5,9 @@ Beside them their word similarity, and the marks of a judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby, islice, permutations, product
 
 import numpy as np
 
@@ -49,6 +50,8 @@ ALL = "ALL"
 UNITED_KINGDOM = "United Kingdom"
 RANDOM_RANKINGS = 20
 """For the null of the baseline."""
+MOST_ORDERS = 500
+"""Of equally common ingredients: how many are looked through for one that gives a printed number."""
 
 
 def origin_groups(rows: Rows, england: str) -> dict[str, str]:
@@ -67,29 +70,55 @@ class DishTable:
     Attributes:
         group: [dishes] group of the paper, "" for none.
         relevant: [dishes, candidates] the ingredients of each.
+        names: [candidates] the ingredients.
     """
 
     group: np.typing.NDArray[np.str_]
     relevant: BoolArray
+    names: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, dishes: Sequence[FileDish], groups: Mapping[str, str], options: FmlamaReproduced
+        cls,
+        dishes: Sequence[FileDish],
+        groups: Mapping[str, str],
+        options: FmlamaReproduced,
+        first: Sequence[str] = (),
     ) -> DishTable:
-        """The table of the dishes that the options take."""
+        """The table of the dishes that the options take; first: ingredients that come before their equals."""
         members = [dish for dish in dishes if options.dishes[0] == "all" or dish.origin in groups]
         names = dict.fromkeys(name for dish in members for name in dish.ingredients)
-        ordered = list(names) if options.ties[0] == "file" else sorted(names)
+        ordered = sorted(names) if options.ties[0] == "name" else list(names)
+        ordered = list(dict.fromkeys([*(name for name in first if name in names), *ordered]))
         column = {name: i for i, name in enumerate(ordered)}
         relevant = np.zeros((len(members), len(column)), dtype=np.bool_)
         for row, dish in enumerate(members):
             relevant[row, [column[name] for name in dish.ingredients]] = True
         group = np.array([groups.get(dish.origin, "") for dish in members], dtype=np.str_)
-        return cls(group, relevant)
+        return cls(group, relevant, tuple(ordered))
 
     def members(self, origin: str) -> BoolArray:
         """[dishes] whether a dish is of a group, or of any."""
         return np.ones(len(self.group), dtype=np.bool_) if origin == ALL else np.asarray(self.group == origin)
+
+
+def orders(table: DishTable, top: int) -> Iterator[tuple[str, ...]]:
+    """Every order of the ``top`` most common ingredients that their counts allow, at most MOST_ORDERS."""
+    counts = np.count_nonzero(table.relevant, axis=0)
+    by_count = sorted(range(len(counts)), key=lambda column: -counts[column])
+    places, classes = top, []
+    for _, tied in groupby(by_count, key=lambda column: counts[column]):
+        names = [table.names[column] for column in tied]
+        classes.append(permutations(names, min(len(names), places)))
+        places -= len(names)
+        if places <= 0:
+            break
+    return (tuple(chain(*parts)) for parts in islice(_products(classes), MOST_ORDERS))
+
+
+def _products(classes: Sequence[Iterator[tuple[str, ...]]]) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Every choice of one of each; of a long class the first MOST_ORDERS alone."""
+    return product(*(list(islice(each, MOST_ORDERS)) for each in classes))
 
 
 def baseline(table: DishTable, options: FmlamaReproduced) -> tuple[FloatArray, FloatArray]:

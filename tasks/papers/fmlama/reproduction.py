@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from tasks.metrics.comparison import coefficient_of_variation
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama import rankings
 from tasks.papers.fmlama.files import SOURCES, Content, FmlamaReproduced, Ranking, complete, read
-from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, origin_groups
-from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction
+from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, orders, origin_groups
+from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction, agreement
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
 """Number of a table -> language of its dishes and templates; English is that of the others."""
@@ -51,10 +53,15 @@ def depends(cell: Printed) -> tuple[str, ...]:
     return (*of, "cv") if cell.metric.startswith("Coefficient") else of
 
 
+@dataclass(frozen=True)
 class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
-    """Counts, precisions, similarities and marks."""
+    """Counts, precisions, similarities and marks. ``first``: ingredients that come before their equals."""
+
+    first: tuple[str, ...] = ()
 
     def _number(self, cell: Printed) -> Recomputed:
+        if cell.model == DUMB and self.options.ties[0] == "fitted" and not self.first:
+            return self._fitted(cell)
         number = cell.table.removeprefix("Table ").split("(")[0]
         language, origin = LANGUAGES.get(number, "en"), cell.parts.get("origin", ALL)
         match cell.metric:
@@ -103,14 +110,39 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         o = self.options
         files = o.files[0] if o.files else "1"
         if language not in self.content.dishes:
-            raise NoNumber(f"{SOURCES['dishes'].missing} in {language}")
+            is_aligned = language in self.content.aligned
+            raise NoNumber(
+                f"no full file of {language}: those that are there have aligned dishes"
+                if is_aligned
+                else f"no full file of {language} ({' or '.join(SOURCES['dishes'].patterns[:2])})"
+            )
         if (dishes := self.content.chosen(language, files)) is None:
             raise NoNumber(f"no file {files} of dishes in {language}")
-        key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0])
-        table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o))
+        key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0], self.first)
+        table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o, self.first))
         if not len(table.group):
             raise NoNumber(f"no dish of the 14 groups in {language}")
         return table
+
+    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """Yield what people's marks cannot fall below: direct matches of the predictions that they marked."""
+        groups: dict[str, list[float]] = {}
+        for origin, dishes in self.content.predictions.items():
+            shares = [dish.direct for dish in dishes]
+            for group in (self.groups.get(origin, origin), "All"):
+                groups.setdefault(group, []).extend(shares)
+        for group, shares in groups.items():
+            cell = Printed("Table 3", "Llama3", {"origin": group, "evaluator": "direct matches alone"}, "MES")
+            yield cell._replace(unit="percent"), Recomputed(100 * float(np.mean(shares)), n=len(shares))
+
+    def _fitted(self, cell: Printed) -> Recomputed:
+        """The baseline's number under the first order of equally common ingredients that gives the printed
+        digits; without one, under the order of the file."""
+        each = (
+            replace(self, first=order)._number(cell) for order in orders(self._dishes("en"), self.options.top)
+        )
+        default = next(each)
+        return next((n for n in chain([default], each) if agreement(cell, n.value) == "equal"), default)
 
     def _count(self, cell: Printed, language: str, origin: str) -> Recomputed:
         table = self._dishes(language)
@@ -161,7 +193,15 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
     def _of_baseline(self, language: str, origin: str) -> tuple[FloatArray, FloatArray, int]:
         """The baseline's mean, in the form of ``_templates``."""
         table, o = self._dishes(language), self.options
-        key = ("baseline", language, id(table), o.baseline[0], o.top, o.own_dish, o.seed)
+        key = (
+            "baseline",
+            language,
+            id(table),
+            o.baseline[0],
+            o.top,
+            o.own_dish,
+            o.seed,
+        )  # memo keeps the table
         own, chance = self._memo(key, lambda: baseline(table, o))
         members = table.members(origin)
         if not members.any():

@@ -1,4 +1,4 @@
-"""Tables 1 and 4 of Measuring Meta-Cultural Competency (2025), which publishes no files: formats are ours."""
+"""Tables 1, 4 and figures 2, 5, 6 of Measuring Meta-Cultural Competency (2025); formats of files are ours."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ import polars as pl
 from pydantic import Field
 
 from tasks.metrics.agreement import er_sr_correlation
-from tasks.metrics.spectral import effective_rank, eigenvalues, softmax, spectral_gap_ratio
-from tasks.metrics.types import FloatArray
+from tasks.metrics.classification import f1_per_class, lower_median, macro_f1
+from tasks.metrics.spectral import (
+    effective_rank,
+    eigenvalues,
+    er_sr_category,
+    softmax,
+    spectral_gap_ratio,
+)
+from tasks.metrics.types import CATEGORIES, FloatArray
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_parquet
 from tasks.papers.reproduction import (
     Files,
@@ -127,13 +134,67 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         return Recomputed(reason=NO_FILE)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """Effective rank and spectral gap ratio by model and question; null: items shuffled by country."""
+        """Effective rank and spectral gap ratio by model and question, then categories and F1; null: items
+        shuffled by country."""
+        yield from self._scored()
         for model, tables in self.content.probabilities.items():
             for question, table in tables.items():
                 own, shuffled = _spectrum(table), _spectrum(self._shuffled(table))
                 for metric, value, null in zip(("ER", "SR"), own, shuffled, strict=True):
                     about = Printed("Figures 5 and 6", model, {"question": question}, metric)
                     yield about, Recomputed(value, null=null, null_name="items shuffled", n=len(table))
+
+    def _scored(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """Figure 2: macro-F1 of each model's categories, and the F1 of each, against people's (Table 1).
+
+        High and low are beside the medians over all questions and models of the files (section 3.3). The null
+        is the mean over the one-category guesses, each of which has its share of the questions.
+        """
+        spectra = {
+            (model, question): spectrum
+            for model, questions in self._spectra().items()
+            for question, spectrum in questions.items()
+            if self._human(question)
+        }
+        if not spectra:
+            return
+        er, sr = lower_median(list(spectra.values()))
+        for model in dict.fromkeys(model for model, _ in spectra):
+            own = {q: er_sr_category(e > er, s > sr) for (m, q), (e, s) in spectra.items() if m == model}
+            human = [self._human(question) for question in own]
+            given = list(own.values())
+            guesses = [macro_f1(human, [category] * len(human)) for category in CATEGORIES]
+            numbers = {"macro-F1": macro_f1(human, given)}
+            numbers |= {f"F1 {name}": f1 for name, f1 in f1_per_class(human, given).items() if name in human}
+            for metric, value in numbers.items():
+                null = float(np.mean(guesses)) if metric == "macro-F1" else None
+                about = Printed("Figure 2", model, {}, metric)
+                yield about, Recomputed(value, null=null, null_name="one category for all", n=len(own))
+            for question, category in own.items():
+                about = Printed("Figure 2", model, {"question": question, "category": category}, "as people")
+                yield about, Recomputed(float(category == self._human(question)), n=1)
+
+    def _spectra(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """Model -> question -> ER and SR: of probabilities, or as given."""
+        known = {
+            model: {question: _spectrum(table) for question, table in tables.items()}
+            for model, tables in self.content.probabilities.items()
+        }
+        for row in self.content.spectra:
+            if row.model not in self.content.probabilities:
+                known.setdefault(row.model, {})[row.question] = (row.er, row.sr)
+        return known
+
+    def _human(self, question: str) -> str:
+        """People's category of a question's domain; "": its name begins with no domain's."""
+        name = _letters(question)
+        domains = {
+            _letters(str(row[column])): str(row["human_category"])
+            for row in self.tools.tables.get("domain", ())
+            for column in ("domain", "label")
+        }
+        fitting = [domain for domain in domains if name.startswith(domain)]
+        return domains[max(fitting, key=len)] if fitting else ""
 
     @cached_property
     def label_of(self) -> dict[str, str]:
@@ -190,6 +251,10 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         return shuffled
 
 
+def _letters(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalpha())
+
+
 def _spectrum(table: FloatArray) -> tuple[float, float]:
     values = eigenvalues(table)
     return effective_rank(values), spectral_gap_ratio(values)
@@ -216,10 +281,11 @@ def _matrix(path: Path) -> FloatArray:
 
 
 REPRODUCTION = Reproduction(
-    title="Measuring Meta-Cultural Competency (2025): people's rankings (Table 1), ER and SR (Table 4).",
+    title="Measuring Meta-Cultural Competency (2025): people's rankings, ER and SR, categories.",
     sources=SOURCES,
     options=SpectralReproduced,
     read=read,
     numbers=SpectralNumbers,
-    examples=("--table 4", "--correlation spearman --ddof 0"),
+    examples=("--table 4", "--table 'Figure 2'", "--correlation spearman --ddof 0"),
+    tables={"domain": "SELECT domain, label, human_category FROM domain ORDER BY domain"},
 )

@@ -16,13 +16,15 @@ from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENA
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all
 from tasks.packs.published import read_rows as read_published
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, renamed, tried
+from tasks.papers.sources import Pieces
+from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, Program
 from tasks.parsing import parse_json
 
 SOURCES = by_name(
     Source(
         "answers",
         (
-            "results*.json", "*answers*.json", "*responses*.json", "*.json",
+            "results*.json", "*answers*.json", "*responses*.json",
             "results*.csv", "*answers*.csv", "*responses*.csv",
         ),
         "JSON list of records, or CSV of the same columns: scenario_id, model, culture (baseline or a "
@@ -54,10 +56,15 @@ SOURCES = by_name(
         is_ours=True,
     ),
     Source("values", ("*values*.csv",), "CSV: value, label, for --values listed", is_ours=True),
+    CONFIG,
+    SCENARIOS,
+    EVALUATOR,
 )  # fmt: skip
 
 NO_EMBEDDER = "none"
-Order = Literal["explanation-decision-values", "explanation-values-decision", "values-explanation-decision"]
+Order = Literal[
+    "program", "explanation-decision-values", "explanation-values-decision", "values-explanation-decision"
+]
 TWICE = "{} records have scenario, model, culture and run of an earlier one: all are counted"
 
 
@@ -83,7 +90,15 @@ class WorldwiseOptions(Options):
         None, description="name of the file of answers, where there are several; empty: the last by name"
     )
     names: dict[str, str] = renamed()
-    order: Order = Field("explanation-decision-values", description="of the embedded text")
+    order: list[Order] = tried(
+        [
+            "program",
+            "explanation-decision-values",
+            "values-explanation-decision",
+            "explanation-values-decision",
+        ],
+        "of the embedded text; program: as evaluator.py composes it",
+    )
     values_times: list[Annotated[int, Field(ge=0, le=9)]] = Field(
         [1, 3], min_length=1, json_schema_extra=TRIED, description="how often the values stand in it"
     )
@@ -153,6 +168,16 @@ class Stored:
     phrases: list[str] | None
     profiles: list[dict[str, Any]] | None
     values: list[dict[str, Any]] | None
+    embedded: Pieces = ()
+    """The embedded text as the program composes it."""
+
+
+def complete(stored: Stored, options: WorldwiseOptions) -> WorldwiseOptions:
+    """The options without the program's own text where there is no program to read it from."""
+    if stored.embedded:
+        return options
+    others = [order for order in options.order if order != "program"]
+    return options.model_copy(update={"order": others or ["explanation-decision-values"]})
 
 
 def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]]:
@@ -162,8 +187,16 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]
     tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
               "values": "guiding_value"}  # fmt: skip
     rows = {name: _rows(files[name], table, notes) for name, table in tables.items()}
-    paths = files["phrases"]
-    return Stored(answers, phrases=_phrases(paths[0]) if paths else None, **rows), notes
+    paths, program = files["phrases"], Program(files)
+    phrases = _phrases(paths[0]) if paths else program.phrases() or None
+    of_program: dict[str, list[dict[str, Any]]] = {
+        "scenarios": program.scenarios(),
+        "exemplars": program.exemplars(),
+        "profiles": program.targets(),
+        "values": [{"value": label, "label": label} for label in program.values()],
+    }
+    rows = {name: own or of_program[name] or None for name, own in rows.items()}
+    return Stored(answers, phrases=phrases, embedded=program.embedded(), **rows), [*notes, *program.faults]
 
 
 def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tuple[StoredAnswer, ...] | None:
@@ -175,15 +208,27 @@ def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tup
         paths = named
     if not paths:
         return None
-    path = paths[-1]
+    path, valid, dropped = _newest(paths, notes)
     if len(paths) > 1:
         notes.append(f"{len(paths)} files of answers: {path.name} is read; --answers names another")
-    valid, dropped = read_all([path], StoredAnswer)
     notes += dropped
     keys = Counter((a.scenario_id, a.model, a.culture, a.run_num) for a in valid)
     if twice := len(valid) - len(keys):
         notes.append(f"{path.name}: {TWICE.format(twice)}")
     return tuple(valid)
+
+
+def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredAnswer], list[str]]:
+    """The last file by name that holds answers, these, and what of it is left out."""
+    by_name = sorted(paths, key=lambda path: (path.name, path))
+    for path in reversed(by_name):
+        try:
+            return path, *read_all([path], StoredAnswer)
+        except BenchmarkError as error:
+            if path is by_name[0]:
+                raise
+            notes.append(f"{path.name} is passed over: {error}")
+    raise BenchmarkError("there is no file of answers")
 
 
 def _rows(paths: Sequence[Path], table: str, notes: list[str]) -> list[dict[str, Any]] | None:

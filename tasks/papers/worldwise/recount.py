@@ -18,7 +18,9 @@ from tasks.metrics.projection import project_dimensions
 from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.reproduction import Rows, Tools, model_names
+from tasks.papers.sources import Pieces, Slot
 from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, Stored, StoredAnswer, WorldwiseOptions
+from tasks.papers.worldwise.program import PROFILE
 
 Labels = NDArray[np.str_]
 
@@ -112,7 +114,7 @@ def recount(
     names = model_names([a.model for a in answers], printed_models, options.names)
     dimension = np.array([dimension_name(str(row.get("dimension", ""))) for row in rows], dtype=np.str_)
     culture = np.array([code(answer.culture) for answer in answers], dtype=np.str_)
-    of_country = targets(stored, options, tools.tables["culture_profile"])
+    of_country = targets(stored, options, tools.tables)
     pairs = zip(culture.tolist(), dimension.tolist(), strict=True)
     target = np.array([of_country.get(c, {}).get(d, np.nan) for c, d in pairs], dtype=np.float64)
     nothing = np.full(len(answers), np.nan)
@@ -128,14 +130,17 @@ def recount(
     )
 
 
-def targets(stored: Stored, options: WorldwiseOptions, profiles: Rows) -> Mapping[str, Mapping[str, float]]:
-    """Country -> dimension -> target; of the user's file where it has the profile, or only one."""
+def targets(
+    stored: Stored, options: WorldwiseOptions, tables: Mapping[str, Rows]
+) -> Mapping[str, Mapping[str, float]]:
+    """Country -> dimension -> target; of the files where they have the profile, or the user's only one."""
     own = stored.profiles or []
     names = {str(row["profile"]) for row in own}
-    if options.targets in names or len(names) == 1:
+    if options.targets in names or (len(names) == 1 and names != {PROFILE}):
         name = options.targets if options.targets in names else names.pop()
-        return choose_targets(name, own).of_country
-    return choose_targets(options.targets, profiles).of_country
+        code = culture_code(tables["country"])
+        return {code(country): of for country, of in choose_targets(name, own).of_country.items()}
+    return choose_targets(options.targets, tables["culture_profile"]).of_country
 
 
 def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] | None = None) -> FloatArray:
@@ -152,8 +157,12 @@ def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] 
     return np.array([np.nan if score is None else score.score for score in scores], dtype=np.float64)
 
 
-def embedded_text(answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions) -> str:
-    """The text of an answer that is embedded, its parts joined by spaces."""
+def embedded_text(
+    answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions, program: Pieces = ()
+) -> str:
+    """The text of an answer that is embedded: as the program composes it, or its parts joined by spaces."""
+    if options.order[0] == "program" and program:
+        return "".join(piece if isinstance(piece, str) else _part(piece, answer) for piece in program)
     chosen = _OPTION.match(answer.decision)
     option = row.get(f"option_{chosen[1].lower()}") if chosen and options.decision == "option" else None
     between = " " if options.joined == "spaces" else ", "
@@ -162,7 +171,13 @@ def embedded_text(answer: StoredAnswer, row: Mapping[str, object], options: Worl
         "decision": str(option or answer.decision),
         "values": " ".join([between.join(answer.top_values)] * options.values_times[0]),
     }
-    return " ".join(part for name in options.order.split("-") if (part := parts[name].strip()))
+    return " ".join(part for name in options.order[0].split("-") if (part := parts[name].strip()))
+
+
+def _part(slot: Slot, answer: StoredAnswer) -> str:
+    if slot.name == "top_values":
+        return (slot.between or " ").join(answer.top_values)
+    return answer.explanation if slot.name == "explanation" else answer.decision
 
 
 def culture_code(countries: Rows) -> Callable[[str], str]:
@@ -199,7 +214,10 @@ def with_points(table: Recount, stored: Stored, options: WorldwiseOptions, tools
         return replace(table, why="--embedder none")
     else:
         rows = {str(row["scenario"]): row for row in stored.scenarios}
-        texts = [embedded_text(answer, rows.get(answer.scenario_id, {}), options) for answer in answers]
+        texts = [
+            embedded_text(answer, rows.get(answer.scenario_id, {}), options, stored.embedded)
+            for answer in answers
+        ]
         score = _scores(texts, failed, table.dimension, stored.exemplars, options.embedder, tools)
         table = replace(table.scored_by(score), why=NO_TARGET)
     unparsed = 0.0 if options.unparsed == "zero" else np.nan

@@ -16,7 +16,7 @@ from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
 from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction
-from tasks.papers.worldwise.files import SOURCES, Stored, WorldwiseOptions, read
+from tasks.papers.worldwise.files import SOURCES, Stored, WorldwiseOptions, complete, read
 from tasks.papers.worldwise.recount import (
     Recount,
     culture_code,
@@ -36,7 +36,7 @@ POINTS = {"Alignment", "Mean Score", "Std Dev", "dimension-level alignment score
 VALUES = {"Baseline Frequency", "1st Value", "2nd Value", "3rd Value"}
 BUCKETED_FROM = "hofstede_published"
 
-SCORES = ("values_times", "scores")
+SCORES = ("order", "values_times", "scores")
 DEPENDS = dict.fromkeys(POINTS, SCORES) | dict.fromkeys(ERRORS, (*SCORES, "errors"))
 
 
@@ -45,6 +45,27 @@ def depends(cell: Printed) -> tuple[str, ...]:
     if cell.metric in VALUES or cell.metric in ("TVD (%)", "normalized score"):
         return ()
     return ("scores",) if cell.metric == "Stereotype Score" else DEPENDS.get(cell.metric, SCORES)
+
+
+UNPUBLISHED = "Hofstede published no score of the country; the program has an estimate of its authors"
+_OLDER = "a standard deviation of an older run of the program"
+_OTHER = "a standard deviation that the stored answers do not have, divided by n or by n - 1"
+_COPIED = "the printed distance is the error of 4.3, copied"
+_COUNTS = "the stored answers name the value less often, and so do the shifts printed in 4.5"
+_MORE = {"value=Stability & Security", "value=Personal Autonomy"}
+
+
+def unmatched(cell: Printed) -> str:
+    """Why the published answers cannot give a cell its printed digits; "": they can."""
+    parts = "; ".join(f"{name}={text}" for name, text in cell.parts.items())
+    match cell.table[:3], cell.metric:
+        case (("4.1" | "4.2"), "Std Dev"):
+            return _OLDER
+        case "4.4", "Distance" if parts == "culture=Mexico":
+            return _COPIED
+        case "4.4", "Baseline Frequency" if parts in _MORE:
+            return _COUNTS
+    return ""
 
 
 Of = Callable[[Recount, BoolArray], float]
@@ -193,7 +214,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
     def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> float:
         known = chosen & ~np.isnan(table.score)
-        every = targets(self.content, self.options, self.tools.tables["culture_profile"])
+        every = targets(self.content, self.options, self.tools.tables)
         of_culture = every.get(self.culture(cell.parts["culture"]), {})
         target = np.array([of_culture.get(d, np.nan) for d in table.dimension.tolist()])
         known &= ~np.isnan(target)
@@ -270,7 +291,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
             if (row["profile"], row["country"], row["dimension"]) == (BUCKETED_FROM, code, dimension):
                 score = float(bucketed_profile([float(row["score"])])[0])
                 return Recomputed(score, null=0.0, null_name="zero", n=1)
-        raise NoNumber("Hofstede's score is not among the published ones here")
+        raise NoNumber(UNPUBLISHED)
 
 
 def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> float:
@@ -316,6 +337,8 @@ REPRODUCTION = Reproduction(
     read=read,
     numbers=WorldwiseNumbers,
     depends=depends,
+    complete=complete,
+    unmatched=unmatched,
     examples=(
         "--table 4.5",
         "--answers results_20251122_172747.json --values-times 3",

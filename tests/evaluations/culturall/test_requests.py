@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.evaluations.culturall.evaluation import EVALUATION
+from tasks.loop.prompts import Completion
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, row
 
 
@@ -57,6 +58,20 @@ def test_what_may_be_compared(make_study: MakeStudy) -> None:
     ]
     hashes = [study.config_hash() for study in others]
     assert len({plain, *hashes}) == len(others) + 1
+
+
+def test_judges_may_reason(make_study: MakeStudy) -> None:
+    """They are sent another prompt, without a form, and their own number is the answer's score."""
+    direct, study = make_study("j"), make_study("j", judge_style="reasoned")
+    assert study.config_hash() != direct.config_hash()
+    assert make_study(judge_style="reasoned").config_hash() == make_study().config_hash()  # nobody judges
+    call = study.call("native", "a1", "24")
+    (request,) = study.panel.requests([call])
+    assert [prompt.schema for prompt in request.prompts] == [None]
+    read = study.panel.read([call], lambda _: {call.prompt.id: Completion("Hm.\nScore: 0.4", "stop", 1, 1)})
+    assert read["j"][call.key].score == 0.4
+    with pytest.raises(ValueError, match="judge_max_tokens is 64; set 256 or more"):
+        make_study("j", judge_style="reasoned", judge_max_tokens=64)
 
 
 def test_retrieval_shows_quoted_passages(make_study: MakeStudy, tmp_path: Path) -> None:

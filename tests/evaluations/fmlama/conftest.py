@@ -92,7 +92,7 @@ def make_study() -> MakeStudy:
             dishes or dish_rows(),
             templates or template_rows(),
             groups or [],
-            JUDGE if "judge" in params else None,
+            dict.fromkeys(chosen.get("judges", []), JUDGE),
         )
 
     return make

@@ -36,7 +36,7 @@ def params(home: Path, **more: Any) -> FmlamaParams:
     chosen: dict[str, Any] = {
         "models": ["fake-a", "fake-b"], "dish_set": "tiny", "languages": ["en", "zh"], "variants": [1, 2],
         "code_switching": True, "word_vectors": str(home / "words.vec"),
-        "judge": "fake-b", "judged_dishes_per_origin": 1,
+        "judges": ["fake-b"], "judged_dishes_per_origin": 1,
     }  # fmt: skip
     return FmlamaParams(**chosen | more)
 

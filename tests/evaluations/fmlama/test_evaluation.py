@@ -149,7 +149,7 @@ def test_no_more_is_sent_later_than_planned(finished: Finished) -> None:
     assert set(judged["n"]) == {bound.n}
     used = warehouse.query("SELECT max(prompt_tokens + completion_tokens) AS n FROM response")["n"][0]
     assert bound.tokens >= used
-    assert not list(later(study_of(chosen.model_copy(update={"judge": None}))))
+    assert not list(later(study_of(chosen.model_copy(update={"judges": []}))))
 
 
 def test_word_vectors_of_each_language(finished: Finished) -> None:
@@ -168,7 +168,7 @@ def test_word_vectors_of_each_language(finished: Finished) -> None:
 def test_vectors_that_know_english_only_leave_other_languages_unscored(finished: Finished) -> None:
     warehouse, _, _ = finished
     chinese = params(
-        warehouse.home, word_vectors="embedded:x", languages=["zh"], code_switching=False, judge=None
+        warehouse.home, word_vectors="embedded:x", languages=["zh"], code_switching=False, judges=[]
     )
     assert EVALUATION.engines(chinese) == {}  # so that nothing is loaded for it
     config = run(chinese)

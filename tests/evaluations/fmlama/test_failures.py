@@ -41,7 +41,7 @@ def small(warehouse: Warehouse, **more: Any) -> Any:
     """Two conditions in one language; a judge that is no candidate."""
     path = warehouse.home / "engines" / "judge.toml"
     path.write_text('kind = "fake"\nmodel = "judge"\n')
-    return params(warehouse.home, languages=["en"], code_switching=False, **{"judge": "judge"} | more)
+    return params(warehouse.home, languages=["en"], code_switching=False, **{"judges": ["judge"]} | more)
 
 
 def failing(model: str, generate: Generate) -> Generate:
@@ -83,7 +83,7 @@ def test_a_judge_that_fails_costs_its_own_rows_only(
 def test_a_judge_that_cannot_write_is_one_clear_error(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     (warehouse.home / "engines" / "scorer.toml").write_text(f'model = "{warehouse.home}"\n')
     with pytest.raises(EngineError, match="scorer"):
-        run(small(warehouse, judge="scorer"))
+        run(small(warehouse, judges=["scorer"]))
     same = pl.col("metric").is_in(JUDGED).not_()
     assert warehouse.query(NUMBERS).filter(same).equals(expected.filter(same))
 

@@ -13,12 +13,14 @@ from tasks.evaluations.fmlama.judge import (
     MES_RUBRIC,
     JudgedDish,
     JudgePrompt,
+    Marks,
     judge_prompts,
+    mean_marks,
     read_marks,
     verdict_rows,
 )
 from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.verdicts import UNANSWERED, parse_verdicts
+from tasks.judging.verdicts import UNANSWERED, Verdict, parse_verdicts
 from tasks.loop.prompts import Completion
 from tests.evaluations.fmlama.conftest import JUDGE
 from tests.judging.attacks import ATTACKS
@@ -180,3 +182,30 @@ def _special_tokens(tokenizer: PreTrainedTokenizerBase, conversation: list[Messa
     text = tokenizer.apply_chat_template([dict(m) for m in conversation], tokenize=False)
     special = set(tokenizer.all_special_ids)
     return sum(token in special for token in tokenizer(str(text), add_special_tokens=False).input_ids)
+
+
+def test_several_judges_are_their_mean() -> None:
+    """Those of one judge stay as they are; a judge that gave no verdict does not count."""
+    dish = JudgedDish("d", "dish", "Italy", ("a", "b"), ("a", "b"))
+    right, wrong = Verdict("a", "Correct", None, 1.0, None), Verdict("a", "Incorrect", None, 0.0, None)
+    none, failed = Verdict("a", None, None, None, "unreadable"), Verdict("a", None, None, None, UNANSWERED)
+
+    def mean(*said: Verdict) -> Verdict:
+        (marks,) = mean_marks([[Marks(dish, (one,))] for one in said])
+        return marks.verdicts[0]
+
+    assert mean(right) is right
+    assert mean(right, wrong).value == 0.5
+    assert (mean(right, wrong, right).verdict, mean(right, wrong, right).value) == ("Correct", 2 / 3)
+    assert mean(none, right).value == 1.0
+    assert mean(failed, none) == none  # what a judge wrote says more than that another failed
+
+
+def test_a_judge_who_reasons_gives_a_share(rubric: Rubric) -> None:
+    dish = JudgedDish("d", "dish", "Italy", ("a", "b"), ("a", "b"))
+    own = rubric.in_style("reasoned")
+    (prompt,) = judge_prompts(own, [dish])
+    text = "a: listed. b: rare.\nScore of a: 1\nScore of b: 0.25"
+    (marks,) = read_marks(own, [prompt], {prompt.prompt.id: Completion(text, "stop", 1, 1)})
+    assert [verdict.value for verdict in marks.verdicts] == [1.0, 0.25]
+    assert [verdict.verdict for verdict in marks.verdicts] == ["Correct", "Incorrect"]

@@ -46,7 +46,7 @@ PREDICTED = {
 @pytest.fixture(scope="module")
 def study(make_study: MakeStudy) -> FmlamaStudy:
     """Two origins of two dishes, all of them judged."""
-    return make_study(judge="fake", judged_dishes_per_origin=2)
+    return make_study(judges=["fake"], judged_dishes_per_origin=2)
 
 
 def marked(study: FmlamaStudy, said: dict[str, Sequence[str | None]]) -> list[Marks]:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.prompting import candidate_rule
+from tasks.engines.prompting import candidate_rule, fill
 from tasks.evaluations.fmlama.judge import rubric
+from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.study import FmlamaStudy, ranking
 from tasks.identity import digest
 from tasks.loop.requests import Engine
@@ -140,7 +141,7 @@ def changed(url: str, **cells: Any) -> list[dict[str, Any]]:
         {"languages": ["zh"]},
         {"origins": ["Italy"]},
         {"max_dishes_per_origin": 1},
-        {"judge": "fake"},
+        {"judges": ["fake"]},
         {"dishes": changed("Q1", name="calzone")},
         {"dishes": changed("Q1", ingredients=["cheese"])},
         {"dishes": changed("Q1", ingredients=["cheese", "flour", "water"])},
@@ -164,13 +165,53 @@ def test_the_country_as_it_stands_in_the_sentence_is_in_the_configuration(make_s
 
 
 def test_the_judge_and_its_rubric_are_in_the_configuration(make_study: MakeStudy) -> None:
-    judged: Callable[..., str] = lambda **p: make_study(judge="fake", **p).config_hash()  # noqa: E731
+    judged: Callable[..., str] = lambda **p: make_study(judges=["fake"], **p).config_hash()  # noqa: E731
     assert judged() != judged(judged_dishes_per_origin=6)
-    study = make_study(judge="fake")
-    judges = (None, JUDGE, replace(JUDGE, hash="other"), replace(JUDGE, name="of another name"))
-    configs = [FmlamaStudy(study.params, study.probes, judge).config_hash() for judge in judges]
-    assert len(set(configs)) == 3
+    study = make_study(judges=["fake"])
+    judges = (JUDGE, replace(JUDGE, hash="other"), replace(JUDGE, name="of another name"))
+    by_name = [{}, *({"fake": judge} for judge in judges), {"fake": judges[0], "more": judges[1]}]
+    configs = [FmlamaStudy(study.params, study.probes, each).config_hash() for each in by_name]
+    assert len(set(configs)) == 4
     assert configs[1] == configs[3]  # its engine counts, whatever it is called
+    assert judged(judge_style="reasoned") != judged()
+    assert make_study(judge_style="reasoned").config_hash() == make_study().config_hash()  # nobody judges
+
+
+def test_one_judge_is_hashed_as_when_there_was_but_one(make_study: MakeStudy) -> None:
+    """What runs of before are found again by: the key ``judge``, and hashes of its engine and rubric."""
+    study = make_study(judges=["fake"])
+    patched: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.evaluations.fmlama.study.digest", lambda parts: patched.append(parts) or "d")
+        study.config_hash()
+    assert patched[0] == [JUDGE.hash, rubric().hash()]
+    assert patched[-1][2]["judge"] == "fake"
+    assert patched[-1][2]["judged_by"] == "d"
+    assert "judges" not in patched[-1][2]
+    of_before = FmlamaParams.stored({"models": ["m"], "judge": "fake"})
+    assert of_before.judges == ["fake"]
+    assert FmlamaParams.stored({"models": ["m"], "judge": None}).judges == []
+
+
+def test_decoders_may_end_the_sentence_at_the_blank(make_study: MakeStudy) -> None:
+    """As the paper's program has it: another request, and another configuration."""
+    plain = [row for row in template_rows() if row["language"] == "en" and not row["mentions_country"]]
+    rows = [row | {"text": "[X] uses [Y] a lot."} for row in plain]
+    whole, cut = (make_study(templates=rows, cut_at_blank=is_cut) for is_cut in (False, True))
+    sent = []
+    for study in (whole, cut):
+        probe = study.probes[0]
+        request = ranking(study, probe, probe.templates[0])
+        sent.append(request.cloze(["pizza uses"]))
+        assert ("cut at the blank" in request.about) == study.params.cut_at_blank
+    assert [fill(cloze, ["salt"]) for cloze in sent] == [[" salt a lot."], [" salt"]]
+    assert {cloze.after for cloze in sent} == {" a lot."}  # which models that see both sides still read
+    assert whole.config_hash() != cut.config_hash()
+
+
+def test_the_rubric_again(make_study: MakeStudy) -> None:
+    judged: Callable[..., str] = lambda **p: make_study(judges=["fake"], **p).config_hash()  # noqa: E731
+    study, configs = make_study(judges=["fake"]), [judged()]
     other = rubric().model_copy(update={"version": 99})
     rubric.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
@@ -230,7 +271,7 @@ def test_dishes_of_one_name_share_their_sentence(make_study: MakeStudy) -> None:
 
 @pytest.mark.parametrize(("limit", "n"), [(1, 2), (2, 4), (5, 4)])
 def test_the_judge_sees_some_dishes_of_each_origin(make_study: MakeStudy, limit: int, n: int) -> None:
-    study = make_study(mention_country="both", judge="fake", judged_dishes_per_origin=limit)
+    study = make_study(mention_country="both", judges=["fake"], judged_dishes_per_origin=limit)
     judged, whole = study.judged_probe, study.probes[0]
     assert len(judged.dishes) == n
     assert set(judged.origins) == {"Italy", "Japan"}
@@ -245,7 +286,7 @@ def test_the_judge_sees_some_dishes_of_each_origin(make_study: MakeStudy, limit:
 
 
 def test_what_the_judge_sees_is_read_from_the_answers_to_all(make_study: MakeStudy) -> None:
-    study = make_study(judge="fake", judged_dishes_per_origin=1)
+    study = make_study(judges=["fake"], judged_dishes_per_origin=1)
     whole, judged = study.probes[0], study.judged_probe
     some, everything = (ranking(study, probe, probe.templates[0]) for probe in (judged, whole))
     assert some.hash(ENGINE) == everything.hash(ENGINE)

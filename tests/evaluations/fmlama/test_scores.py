@@ -141,7 +141,7 @@ def test_the_top_predictions_of_some_dishes(make_study: MakeStudy, scores_of: Sc
 def test_what_the_judge_sees_is_the_top_of_the_first_wording(
     make_study: MakeStudy, scores_of: ScoresOf
 ) -> None:
-    study = make_study(judge="fake", judged_dishes_per_origin=1)
+    study = make_study(judges=["fake"], judged_dishes_per_origin=1)
     probe = study.judged_probe
     table = ranked(PLAIN)(probe, probe.templates[0])
     assert not isinstance(table, str)

@@ -52,7 +52,7 @@ NET = Net(
         "variants": [1, 2],
         "word_vectors": "{files}/words.vec",
         "baseline_top": 3,
-        "judge": "fake-j",
+        "judges": ["fake-j"],
         "judged_dishes_per_origin": 2,
     },
     other={"dishes_per_part": 4},

@@ -21,6 +21,12 @@ WITH wide AS (
         any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'difficulty' AND slice = 'easy') AS easy,
         any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'difficulty' AND slice = 'medium') AS medium,
         any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'difficulty' AND slice = 'hard') AS hard,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'published_difficulty' AND slice = 'easy')
+            AS published_easy,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'published_difficulty' AND slice = 'medium')
+            AS published_medium,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'published_difficulty' AND slice = 'hard')
+            AS published_hard,
         any_value(value) FILTER (metric = 'coverage' AND slice_kind = 'overall') AS coverage,
         any_value(value) FILTER (metric = 'unanswered' AND slice_kind = 'reason' AND slice = 'refused') AS refused,
         any_value(n_scored) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS n_scored,
@@ -82,6 +88,9 @@ COMMENT ON COLUMN leaderboard_culturall.judge_match_agreement IS 'Share of answe
 COMMENT ON COLUMN leaderboard_culturall.easy IS 'Accuracy on items that at least 10 of 15 of the cohort''s other models solve; NULL below three of them.';
 COMMENT ON COLUMN leaderboard_culturall.medium IS 'Accuracy on items that 5 to 9 of 15 solve.';
 COMMENT ON COLUMN leaderboard_culturall.hard IS 'Accuracy on items that fewer solve.';
+COMMENT ON COLUMN leaderboard_culturall.published_easy IS 'Accuracy on items that 10 to 14 of the paper''s 15 settings solve; NULL where the items do not say.';
+COMMENT ON COLUMN leaderboard_culturall.published_medium IS 'Accuracy on items that 5 to 9 of the paper''s 15 settings solve; NULL where the items do not say.';
+COMMENT ON COLUMN leaderboard_culturall.published_hard IS 'Accuracy on items that at most 4 of the paper''s 15 settings solve; NULL where the items do not say.';
 COMMENT ON COLUMN leaderboard_culturall.coverage IS 'Share of all prompts of which an answer could be read.';
 COMMENT ON COLUMN leaderboard_culturall.refused IS 'Share of all prompts that were refused; NULL if none.';
 COMMENT ON COLUMN leaderboard_culturall.judge IS 'Who judged; NULL if nobody.';

@@ -93,6 +93,11 @@ class Data(Frames):
         return not self.values.filter(slice_kind="difficulty")["value"].is_null().all()
 
     @cached_property
+    def has_published_levels(self) -> bool:
+        """Whether the items say how many of the paper's settings solve them."""
+        return bool(self.values.filter(slice_kind="published_difficulty")["value"].is_not_null().any())
+
+    @cached_property
     def claimed(self) -> str:
         """The metric that claims rest on: accuracy by match where a judge fails its own check."""
         return "accuracy_matched" if True in self.leaderboard["judge_flagged"] else "accuracy"
@@ -228,6 +233,7 @@ def _context(data: Data) -> dict[str, Any]:
         "differences": [name for name in DIFFERENCES if data.has(name)],
         "levels": LEVELS,
         "has_levels": data.has_levels,
+        "has_published_levels": data.has_published_levels,
         "settings": data.settings,
         "spread": data.spread,
         "kinds": KINDS,

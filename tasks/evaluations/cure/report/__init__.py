@@ -10,8 +10,15 @@ from markupsafe import Markup
 
 from tasks.evaluations.cure.params import is_at_equal_length, metric_of
 from tasks.evaluations.cure.report import data as tables
-from tasks.evaluations.cure.report.data import MOST_COUNTRIES, NULLS, Data, metric_title, title_of
-from tasks.report import Report, drawn, gain_sign, value_of
+from tasks.evaluations.cure.report.data import (
+    MOST_COUNTRIES,
+    NULLS,
+    Data,
+    is_told_apart,
+    metric_title,
+    title_of,
+)
+from tasks.report import Report, drawn, value_of
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.marks import Kind, Line, mark_lines
@@ -83,7 +90,7 @@ def profile_figure(data: Data) -> Markup | None:
         bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
         for model in data.models
         for benchmark in data.benchmarks
-        for mark in ["▲" if gain_sign(data.explained(model, "explanation_gain", benchmark)) > 0 else ""]
+        for mark in ["▲" if is_told_apart(data, model, benchmark) else ""]
     ]
     return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
 

@@ -16,7 +16,7 @@ from tasks.evaluations.cure.benchmarks.cues import KINDS
 from tasks.evaluations.cure.params import METRICS, MODES, metric_of
 from tasks.metrics.comparison import paired_test, spread
 from tasks.metrics.types import FloatArray
-from tasks.report import Badge, Frames, Row, gain_sign, value_of, view
+from tasks.report import Badge, Frames, Row, value_of, view
 
 BENCHMARKS = {"normad": "NormAd", "casa": "CASA", "culturebank": "CultureBank", "specnorm": "SpecNorm"}
 """In the order of every table."""
@@ -141,9 +141,9 @@ def badge(line: Row) -> Badge:
 
 
 def separations(data: Data) -> list[dict[str, Any]]:
-    """Every benchmark's metric, in the order of tables. judged: the models that have a gain; separated: those
-    whose whole interval lies above 0; validated: whether its judges were held against people (None: nobody
-    judged)."""
+    """Return every benchmark's metric, in the order of tables. judged: the models that have a gain;
+    separated: those whose badge says so, by the test of flipped signs; validated: whether its judges were
+    held against people (None: nobody judged)."""
     checks = []
     for benchmark in data.benchmarks:
         rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
@@ -152,11 +152,16 @@ def separations(data: Data) -> list[dict[str, Any]]:
             {
                 "metric": metric_title(benchmark, data.benchmarks),
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
-                "separated": [model for model, row in rows.items() if gain_sign(row) > 0],
+                "separated": [model for model in rows if is_told_apart(data, model, benchmark)],
                 "validated": bool(validated.all()) if validated.len() else None,
             }
         )
     return checks
+
+
+def is_told_apart(data: Data, model: str, benchmark: str) -> bool:
+    """Return whether explanations of a model are distinguished from shuffled ones, as its badge says."""
+    return value_of(data.explained(model, "tells_real_from_shuffled", benchmark)) == 1.0
 
 
 def over_majority(data: Data) -> tuple[int, int]:

@@ -1,0 +1,64 @@
+"""A run's setting beside its paper's, as the table of a dry run, and of a stored configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deployments.show.display import print_table, say
+
+if TYPE_CHECKING:
+    from tasks.evaluations.contract import Params
+    from tasks.evaluations.settings import Compared
+    from tasks.packs.shape import Content
+    from warehouse import Warehouse
+
+COLUMNS = ("setting", "this run", "the paper", "where", "same")
+_RUN = """
+SELECT model, params FROM run WHERE evaluation = ? AND config_hash = ? AND NOT is_null
+ORDER BY started_at, run_id LIMIT 1
+"""
+
+
+def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
+    """Print every setting of a run beside its paper's; nothing of an evaluation that is from no paper."""
+    from tasks.evaluations.settings import OwnPack, compared, settings
+
+    table = compared(
+        settings(evaluation), params, [OwnPack(pack.pack, pack.rows) for pack in packs], params.profile
+    )
+    if not table:
+        return
+    rows = [(row.setting, row.ours, row.paper, row.section, "yes" if row.is_equal else "NO") for row in table]
+    differ = [row for row in table if not row.is_equal]
+    print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True)
+    others = [row for row in differ if not row.is_model]
+    beside = ", and the model" if len(others) < len(differ) else ""
+    said = f"{len(others)} of {len(table)} settings are not the paper's{beside}" if others else ""
+    say(said or f"every setting is the paper's{' but the model' if beside else ''}", style="")
+
+
+def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]:
+    """The settings of a stored configuration beside the paper's; none of one that is from no paper."""
+    from deployments.evaluations import params
+    from tasks.evaluations.settings import OwnPack, compared, settings
+    from warehouse import read_pack
+
+    rows = settings(evaluation)
+    found = warehouse.query(_RUN, [evaluation, config]).rows() if rows else []
+    if not found:
+        return []
+    model, values = found[0]
+    knobs = _params(params(evaluation), model, values)
+    pinned = [name.partition("@") for name in knobs.pack]
+    packs = [OwnPack(name, read_pack(warehouse, key) or {}) for name, _, key in pinned]
+    return compared(rows, knobs, packs, knobs.profile)
+
+
+def _params(kind: type[Params], model: str, stored: str | Mapping[str, Any]) -> Params:
+    """The params of a run, which may be older than some of the knobs."""
+    from tasks.parsing import parse_json
+
+    values = parse_json(stored) if isinstance(stored, str) else stored
+    known = {name: value for name, value in values.items() if name in kind.model_fields}
+    return kind.stored({"models": [model], **known})

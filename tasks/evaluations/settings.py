@@ -1,0 +1,167 @@
+"""The setting of a paper beside that of a run, as data: ``settings.toml`` in an evaluation's folder. Pure.
+
+A row is one of three kinds. A *knob* has ``field``, an option of the evaluation, and ``value``, the
+paper's. *Content* has ``pack``, a file of a pack or a text in its ``prompts.toml``, which only the authors'
+own files fill. A *fact* has ``ours``: what holds here whatever the options. Whether a published number may
+stand beside ours is computed from these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from tasks.evaluations.contract import Params
+from tasks.packs.shape import PROMPTS, REPLACES, ByName
+from tasks.parsing import parse_toml
+
+MODEL = "models"
+"""The field that differs on every leaderboard: it stands in the table, and hinders no comparison."""
+ENGINES = (MODEL, "simulator", "judge", "judges")
+"""Fields that name engines: a profile names none, and names are compared by their letters and digits."""
+
+
+class Setting(BaseModel):
+    """One row of ``settings.toml``.
+
+    Attributes:
+        setting: what is set, in words.
+        paper: the paper's, in words; "": ``value`` as it stands.
+        section: where the paper says so; or the file of its program.
+        field, value: an option and the paper's value of it; no value: the option is empty, which means what
+            ``empty`` says. Of models: the paper's.
+        pack, rows: a file of a pack, or ``prompts.NAME``, and how many rows the paper's has; 0: any number.
+        ours: what is so here, in words; of content: what is asked without a pack.
+        is_equal: of a fact, whether it is the paper's.
+        metrics: our metrics that hang on it; none: all.
+        profile: the profile whose table it stands in; "": every.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    setting: str
+    paper: str = ""
+    section: str
+    field: str = ""
+    value: Any = None
+    empty: str = "none"
+    pack: str = ""
+    rows: int = 0
+    ours: str = ""
+    is_equal: bool = False
+    metrics: tuple[str, ...] = ()
+    profile: str = ""
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Setting:
+        if bool(self.field) + bool(self.pack) + bool(self.ours and not self.pack) != 1:
+            raise ValueError(f"{self.setting!r}: a setting has either field, or pack, or ours")
+        return self
+
+
+class Compared(NamedTuple):
+    """A setting of a run beside the paper's."""
+
+    setting: str
+    ours: str
+    paper: str
+    section: str
+    is_equal: bool
+    is_model: bool
+    metrics: tuple[str, ...]
+
+
+class OwnPack(NamedTuple):
+    """A pack that a run names: its name, and its rows by file."""
+
+    name: str
+    rows: ByName
+
+
+@cache
+def settings(evaluation: str) -> tuple[Setting, ...]:
+    """The settings of an evaluation's paper; none of one that has no ``settings.toml``."""
+    file = Path(__file__).parent / evaluation / "settings.toml"
+    if not evaluation.isidentifier() or not file.is_file():
+        return ()
+    return tuple(Setting(**row) for row in parse_toml(file.read_text(encoding="utf-8"))["setting"])
+
+
+def compared(
+    rows: Iterable[Setting], params: Params, packs: Sequence[OwnPack] = (), profile: str = "paper"
+) -> list[Compared]:
+    """Every setting of a run beside the paper's, in the order of the file.
+
+    Args:
+        profile: rows of another profile alone are left out.
+    """
+    kept = [row for row in rows if row.profile in ("", profile)]
+    return [
+        _knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row) for row in kept
+    ]
+
+
+def differing(table: Iterable[Compared], metric: str) -> list[Compared]:
+    """The settings that differ and on which a metric hangs; the model is not among them."""
+    return [
+        row
+        for row in table
+        if not row.is_equal and not row.is_model and (not row.metrics or metric in row.metrics)
+    ]
+
+
+def _knob(row: Setting, params: Params) -> Compared:
+    own = getattr(params, row.field)
+    if row.field in ENGINES:
+        names, wanted = ([each] if isinstance(each, str) else list(each or ()) for each in (own, row.value))
+        is_equal = bool(names) and {_letters(name) for name in names} <= {_letters(name) for name in wanted}
+        ours, paper = _shown(names, row.empty), ", ".join(wanted)
+        return Compared(row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics)
+    paper = row.paper or _shown(row.value, row.empty)
+    ours, is_equal = _shown(own, row.empty), _same(own, row.value)
+    return Compared(row.setting, ours, paper, row.section, is_equal, False, row.metrics)
+
+
+def _content(row: Setting, packs: Sequence[OwnPack]) -> Compared:
+    """Content of the paper's own: of the last pack that brings it in place of what is shipped."""
+    file, _, text = row.pack.partition(".")
+    ours, is_equal = row.ours or "as shipped", False
+    for pack in packs:
+        there = pack.rows.get(file, ())
+        if file == PROMPTS and any(text in each for each in there):
+            ours, is_equal = f"of pack {pack.name}", True
+        elif file != PROMPTS and there:
+            alone = any(file in each["files"] for each in pack.rows.get(REPLACES.name, ()))
+            is_equal = alone and row.rows in (0, len(there))
+            ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
+    return Compared(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+
+
+def _fact(row: Setting) -> Compared:
+    return Compared(row.setting, row.ours, row.paper, row.section, row.is_equal, False, row.metrics)
+
+
+def _same(own: Any, paper: Any) -> bool:
+    """Whether two values are one; the order of a list does not count."""
+    if isinstance(own, list | tuple) and isinstance(paper, list | tuple):
+        return sorted(map(str, own)) == sorted(map(str, paper))
+    if isinstance(own, Mapping) or isinstance(paper, Mapping):
+        return bool(own == paper)
+    return own == paper and isinstance(own, bool) == isinstance(paper, bool)
+
+
+def _shown(value: Any, empty: str) -> str:
+    """A value as people read it."""
+    if value is None or value in ("", []):
+        return empty
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _letters(name: str) -> str:
+    return "".join(char for char in name.casefold() if char.isalnum())

@@ -1,0 +1,89 @@
+"""Scores of judges who reason before they score: what they say last, read from free text. Pure.
+
+The last statement counts: a judge weighs numbers before it settles on one, and may quote what it judges. What
+cannot be read is unscored, never 0.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tasks.judging.rubric import Rubric, normal
+
+UNREAD = "no score could be read in the judge's text"
+
+_SCORE = "score|rating|grade"
+_MARKS = r"[\s\"'`*_~#>()\[\]{}|$\\]{0,8}"
+"""What Markdown, JSON and LaTeX put around a word or a number; bounded, as is all here, against long runs."""
+_START = r"^\W{0,12}"
+_NUMBER = (
+    r"(?:boxed)?" + _MARKS + r"(?P<number>[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))(?![\w]|[.,:]\d)"
+    r"(?:\s*(?P<percent>%)|" + _MARKS + r"(?:/|out of)\s*(?P<top>\d+(?:[.,]\d+)?))?(?!\s*(?:-|–|to)\s*[\d.])"
+)
+_BETWEEN = rf"{_MARKS}(?:\([^()\n]{{0,40}}\)|from [\d.]+ to [\d.]+)?{_MARKS}(?:[:=]|is|→|->)?{_MARKS}"
+_LEAD = r"(?:(?:my|the|final|overall|total)\s+){0,3}"
+_ON_A_LINE = re.compile(rf"{_START}{_LEAD}(?:{_SCORE})\b{_BETWEEN}{_NUMBER}", re.M)
+_ANYWHERE = re.compile(rf"\b(?:{_SCORE})\b{_MARKS}(?:of\b)?{_BETWEEN}{_NUMBER}")
+_BARE = re.compile(rf"{_START}{_NUMBER}\W{{0,12}}$")
+
+
+def reasoned_scores(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[float | str, ...]:
+    """Return for every key its score in [0, 1], or why there is none; never raises, whatever the text.
+
+    Of one key the last ``Score: 0.7`` counts that begins a line; without one the last anywhere; without that
+    a last line that is a number. Of several keys each has a line with its name. "7/10", "7 out of 10" and
+    "70 %" are 0.7 on a scale that ends at 1; a number off the scale is no score.
+    """
+    plain = normal(unicodedata.normalize("NFKC", text))
+    if len(keys) == 1:
+        return (_on_scale(_last_of_one(plain), rubric),)
+    return tuple(_on_scale(_last(_of_key(plain, key)), rubric) for key in keys)
+
+
+def nearest_verdict(score: float, rubric: Rubric) -> str:
+    """The verdict whose value is nearest to a score in [0, 1]; of two the higher, of equals the last."""
+    ordered = sorted(rubric.verdicts.items(), key=lambda each: each[1].value)
+    return min(reversed(ordered), key=lambda each: round(abs(each[1].value - score), 9))[0]
+
+
+def _last_of_one(text: str) -> re.Match[str] | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    bare = _BARE.match(lines[-1]) if lines else None
+    return _last(_ON_A_LINE.finditer(text)) or _last(_ANYWHERE.finditer(text)) or bare
+
+
+def _of_key(text: str, key: str) -> Iterator[re.Match[str]]:
+    """Lines with a key's score: "Score of salt: 0.7", "- **salt** = 0.7", '"salt": 0.7'."""
+    name = re.escape(normal(unicodedata.normalize("NFKC", key)))
+    said = rf"{_START}(?:(?:{_SCORE})\b{_MARKS}(?:of|for)?{_MARKS})?(?<!\w){name}(?!\w){_MARKS}[:=]{_MARKS}"
+    return re.finditer(rf"{said}(?:(?:{_SCORE}){_BETWEEN})?{_NUMBER}", text, re.M)
+
+
+def _last(matches: Iterator[re.Match[str]]) -> re.Match[str] | None:
+    return next(iter(deque(matches, maxlen=1)), None)
+
+
+def _on_scale(match: re.Match[str] | None, rubric: Rubric) -> float | str:
+    """The value in [0, 1] that a written number has on the rubric's scale, or why it has none."""
+    if match is None:
+        return UNREAD
+    numbers, values = zip(*rubric.scale, strict=True)
+    low, high = numbers[0], numbers[-1]
+    number = _float(match["number"])
+    if match["percent"]:
+        number = number / 100 * high if high == 1 else float("nan")
+    elif match["top"] and (top := _float(match["top"])) != high:
+        number = number / top if high == 1 and top > 0 else float("nan")
+    if not low <= number <= high:
+        written = match[0][match.start("number") - match.start() :].strip()[:20]
+        return f"the score {written} is not from {low:g} to {high:g}"
+    return float(np.interp(number, numbers, values))
+
+
+def _float(written: str) -> float:
+    return float(written.replace(",", "."))

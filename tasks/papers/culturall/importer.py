@@ -1,0 +1,65 @@
+"""A pack of CulturALL's items (Lin et al. 2026), out of its published files.
+
+The paper prints its prompts (figures 11 and 12) and publishes no file of them: `culturescope pack new
+--as-published` writes a form to copy them into.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tasks.evaluations.culturall.items import Item, load_items
+from tasks.evaluations.culturall.pack import PACK, ItemRow
+from tasks.packs.files import checked_row
+from tasks.packs.published import BenchmarkError, Row, read_rows
+from tasks.papers.culturall.reproduction import SOURCES as KNOWN
+from tasks.papers.importing import Importer, Pack
+from tasks.papers.reproduction import Files, by_name
+
+NAME = "culturall"
+SOURCES = by_name(KNOWN["items"])
+_ITEM = next(file for file in PACK.files if file.row is ItemRow)
+
+
+def read(files: Files, pack: Pack) -> None:
+    """Add the items of all files, each once, in place of the shipped ones."""
+    published: list[Row] = []
+    names = []
+    for path in files.get("items", ()):
+        try:
+            published += read_rows(path)
+            names.append(path.name)
+        except BenchmarkError as error:
+            pack.left_out.append(str(error))
+    if published:
+        loaded = load_items(published, ", ".join(names))
+        rows = [_row(item) for item in loaded.items]
+        fitting = [row for row in rows if not checked_row(ItemRow, row, NAME, None)[1]]
+        lost = Counter({"does not fit a pack": len(rows) - len(fitting), **loaded.dropped})
+        pack.left_out += [f"{n} rows of {', '.join(names)}: {why}" for why, n in lost.items() if n]
+        pack.rows(NAME, _ITEM, fitting, ", ".join(names))
+        pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped items")
+    pack.left_out.append(
+        "prompts: no file holds them; copy figures 11 and 12 into prompts.toml "
+        "(culturescope pack new NAME --for culturall --as-published)"
+    )
+
+
+def _row(item: Item) -> dict[str, Any]:
+    """An item as a row of a pack; empty cells are left out."""
+    cells = {name: getattr(item, name) for name in ("item", "language", "region", "topic", "form")}
+    cells |= item.native._asdict() | {"variants": "|".join(item.variants)}
+    if item.english:
+        cells |= {f"{name}_en": text for name, text in item.english._asdict().items()}
+    if item.solved is not None:
+        cells["eval_sum"] = str(item.solved)
+    return {column: text for column, text in cells.items() if text}
+
+
+IMPORTER = Importer(
+    title="The items of CulturALL (Lin et al. 2026).",
+    sources=SOURCES,
+    read=read,
+    source="the published data of CulturALL",
+)

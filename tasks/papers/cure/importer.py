@@ -1,0 +1,114 @@
+"""A pack of the published benchmarks that CURE (Vo and Koyejo 2025) asks, out of their authors' files.
+
+The paper prints its prompts and rubrics and publishes no file of them: `culturescope pack new --as-published`
+writes a form to copy them into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks import LOADERS, BenchmarkItem
+from tasks.evaluations.cure.pack import PACK, ItemRow
+from tasks.evaluations.cure.study import WORDS, situation
+from tasks.packs.files import checked_row
+from tasks.packs.published import BenchmarkError, Row, read_rows
+from tasks.papers.cure.reproduction import SOURCES as KNOWN
+from tasks.papers.importing import Importer, Pack
+from tasks.papers.reproduction import Files, by_name
+
+NAME = "cure"
+SOURCES = by_name(*(KNOWN[name] for name in LOADERS))
+_ITEM = next(file for file in PACK.files if file.row is ItemRow)
+
+
+def read(files: Files, pack: Pack) -> None:
+    """Add the items of each benchmark, in place of its shipped sample."""
+    codes = CountryCodes(pack.countries)
+    rows: list[dict[str, Any]] = []
+    found = []
+    for name, load in LOADERS.items():
+        published = _rows(files.get(name, ()), pack)
+        if not published:
+            continue
+        try:
+            loaded = load(published, codes)
+        except BenchmarkError as error:
+            pack.left_out.append(f"{name}: {error}")
+            continue
+        known = set(pack.countries.values())
+        kept = [_row(item) for item in loaded.items if item.country in known]
+        fitting = [row for row in kept if not checked_row(ItemRow, row, name, None)[1]]
+        lost = Counter({
+            "of no country of the warehouse": len(loaded.items) - len(kept),
+            "that do not fit a pack": len(kept) - len(fitting),
+            **loaded.dropped,
+        })  # fmt: skip
+        pack.left_out += [f"{name}: {n} items {why}" for why, n in lost.items() if n]
+        if fitting:
+            rows += fitting
+            found.append(name)
+    pack.rows(NAME, _ITEM, rows, f"{', '.join(found)}")
+    if len(found) == len(LOADERS):
+        pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped samples")
+    elif found:
+        pack.left_out.append(f"shipped samples stay of {', '.join(n for n in LOADERS if n not in found)}")
+    pack.left_out.append(
+        "prompts and rubrics: no file holds them; copy appendices A and B into prompts.toml "
+        "(culturescope pack new NAME --for cure --as-published)"
+    )
+
+
+def _rows(paths: Any, pack: Pack) -> dict[str, list[Row]]:
+    """The rows of each file; one that cannot be read is left out, and said."""
+    rows: dict[str, list[Row]] = {}
+    for path in map(Path, paths):
+        try:
+            rows[f"{path.parent.name}/{path.name}"] = list(read_rows(path))
+        except BenchmarkError as error:
+            pack.left_out.append(str(error))
+    return rows
+
+
+def _row(item: BenchmarkItem) -> dict[str, Any]:
+    """An item as a row of a pack, which reads as the published one does; empty cells are left out."""
+    texts: Mapping[str, str] = item.extra
+    where = {"country": texts.get("country_name", item.group), "group": item.group}
+    side = re.search(r"/(adhere|violate)$", item.item)
+    name = f"{item.benchmark}-{_identifier(item.item)}" if side else _identifier(item.item)
+    cells = {
+        "benchmark": item.benchmark,
+        "item": name,
+        "country": item.country,
+        "group_name": item.group,
+        "persona": texts.get("persona", ""),
+        "situation": situation(item) or item.question,
+        "question": texts.get("question") or WORDS[item.benchmark]["question"].format(**where),
+        "label": item.label,
+        "gold": item.gold,
+        "cues": "|".join(item.cues),
+        "rule": texts.get("rule", ""),
+        "judged": "no" if item.not_judged else "",
+    }
+    return {column: text for column, text in cells.items() if text}
+
+
+def _identifier(name: str) -> str:
+    """ "Saudi_Arabia_14/ab/adhere" is saudi_arabia_14_ab-adhere: sides of a pair differ after the hyphen."""
+    head, _, side = name.casefold().rpartition("/")
+    plain = re.sub(r"[^a-z0-9_]+", "_", head or side)
+    return f"{plain}-{side}" if head else plain
+
+
+IMPORTER = Importer(
+    title="The benchmarks of CURE (Vo and Koyejo 2025): NormAd, CASA, CultureBank and SpecNorm.",
+    sources=SOURCES,
+    read=read,
+    source="the benchmarks' own repositories",
+    licence="each benchmark's own",
+)

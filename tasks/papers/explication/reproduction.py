@@ -1,0 +1,258 @@
+"""Section 5 of Measuring Meta-Cultural Competency (2025) from its conversations; formats are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AliasChoices, BeforeValidator, Field
+
+from tasks.judging.validation import spearman
+from tasks.metrics.agreement import OppositeOrder, opposite_order
+from tasks.packs.published import Lower, PublishedRow, Text, read_all
+from tasks.papers.reproduction import (
+    Files,
+    NoNumber,
+    Numbers,
+    Options,
+    Printed,
+    Recomputed,
+    Reproduction,
+    Source,
+    by_name,
+    model_names,
+    renamed,
+)
+
+SOURCES = by_name(
+    Source(
+        "conversations",
+        ("*conversations*.jsonl", "*conversations*.json", "*conversations*.csv"),
+        "a row a conversation: conversation (name), model, condition (control or treatment), persona, "
+        "repetition; the cuisine; grades of the judge: apr and int (1 to 10), instruction (1 to 5)",
+        is_ours=True,
+    ),
+    Source(
+        "ratings",
+        ("*ratings*.jsonl", "*ratings*.json", "*ratings*.csv"),
+        "a row a conversation that a person rated: rater, conversation, persona, apr and int (1 to 5)",
+        is_ours=True,
+    ),
+)
+_OF = {"APR": "apr", "INT": "int"}
+UNSAID = "the paper does not say which test it is"
+NO_FILE = "no file holds it"
+
+
+class ExplicationReproduced(Options):
+    """Choices on the way to numbers."""
+
+    names: dict[str, str] = renamed()
+
+
+def _condition(cell: Any) -> Any:
+    return "treatment" if cell in ("experiment", "experimental") else cell
+
+
+Grade = Annotated[float | None, Field(None, allow_inf_nan=False)]
+
+
+class Conversation(PublishedRow):
+    """A conversation with the judge's grades; None: it gave none."""
+
+    conversation: Text
+    model: Text
+    condition: Annotated[Literal["control", "treatment"], BeforeValidator(_condition), Lower]
+    persona: Text
+    repetition: Text
+    cuisine: str = ""
+    apr: Grade = None
+    interaction: Grade = Field(None, validation_alias=AliasChoices("int", "interaction"))
+    instruction: Grade = None
+
+
+class Rating(PublishedRow):
+    """A person's marks of a conversation."""
+
+    rater: Text
+    conversation: Text
+    persona: Grade = None
+    apr: Grade = None
+    interaction: Grade = Field(None, validation_alias=AliasChoices("int", "interaction"))
+
+
+@dataclass(frozen=True)
+class Content:
+    """The folder's content."""
+
+    conversations: Sequence[Conversation]
+    ratings: Sequence[Rating]
+
+
+def read(files: Files, options: ExplicationReproduced) -> tuple[Content, Sequence[str]]:
+    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    conversations, notes = read_all(files["conversations"], Conversation)
+    ratings, of_ratings = read_all(files["ratings"], Rating)
+    return Content(conversations, ratings), [*notes, *of_ratings]
+
+
+class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
+    """Counts, grades of the judge, and what people say of them."""
+
+    def _number(self, cell: Printed) -> Recomputed:
+        if cell.table.startswith("5.2 Human"):
+            return self._validated(cell)
+        if not self.content.conversations:
+            raise NoNumber(SOURCES["conversations"].missing)
+        match cell.metric:
+            case "instruction following":
+                return self._instructed(cell.model)
+            case "p-value":
+                raise NoNumber(UNSAID)
+        return self._counted(cell)
+
+    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """Figure 4: mean APR and INT of each model and condition; null: the mean over all models."""
+        for condition in ("control", "treatment"):
+            every = [row for row in self.content.conversations if row.condition == condition]
+            for metric in _OF:
+                null = _mean([_grade(row, metric) for row in every])
+                for model in dict.fromkeys(row.model for row in every):
+                    own = [_grade(row, metric) for row in every if row.model == model]
+                    about = Printed("Figure 4", self.names[model], {"condition": condition}, metric)
+                    n = sum(grade is not None for grade in own)
+                    yield about, Recomputed(_mean(own), null=null, null_name="all models", n=n)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Model in the files -> in the paper."""
+        printed = {cell.model for cell in self.tools.printed if cell.model}
+        return model_names([row.model for row in self.content.conversations], printed, self.options.names)
+
+    def _counted(self, cell: Printed) -> Recomputed:
+        rows = self.content.conversations
+        match cell.metric:
+            case "participants":
+                values = {row.persona for row in rows}
+            case "cuisines":
+                values = {row.cuisine for row in rows} - {""}
+            case "instruction-tuned models":
+                values = {row.model for row in rows}
+            case "repetitions":
+                values = {row.repetition for row in rows}
+            case "conversations":
+                values = {row.conversation for row in rows}
+            case "conversations of a model":
+                return self._of_a_model(cell)
+            case _:
+                raise NoNumber(NO_FILE)
+        if not values:
+            raise NoNumber(f"no column holds {cell.metric}")
+        return Recomputed(float(len(values)), n=len(rows))
+
+    def _of_a_model(self, cell: Printed) -> Recomputed:
+        wanted = _condition(cell.parts.get("condition"))
+        counts = {
+            sum(row.model == model and wanted in (None, row.condition) for row in self.content.conversations)
+            for model in self.names
+        }
+        if len(counts) > 1:
+            raise NoNumber(f"the models have {min(counts)} to {max(counts)}")
+        return Recomputed(float(counts.pop()), n=len(self.names))
+
+    def _instructed(self, model: str) -> Recomputed:
+        """A model's mean, or the least mean of the models that the paper does not name apart."""
+        apart = {cell.model for cell in self.tools.printed if cell.metric == "instruction following"}
+        means = {
+            name: _mean([row.instruction for row in self.content.conversations if row.model == label])
+            for label, name in self.names.items()
+        }
+        wanted = {model} if model else set(means) - apart
+        known = [mean for name, mean in means.items() if mean is not None and name in wanted]
+        if not known:
+            raise NoNumber(f"no grade of instruction following{f' of {model}' if model else ''}")
+        return Recomputed(min(known), n=len(known))
+
+    def _validated(self, cell: Printed) -> Recomputed:
+        ratings = self.content.ratings
+        if not ratings:
+            raise NoNumber(SOURCES["ratings"].missing)
+        match cell.metric:
+            case "conversations":
+                return Recomputed(float(len({row.conversation for row in ratings})), n=len(ratings))
+            case "participants":
+                return Recomputed(float(len({row.rater for row in ratings})), n=len(ratings))
+            case "persona alignment":
+                marks = [row.persona for row in ratings]
+                if (mean := _mean(marks)) is None:
+                    raise NoNumber("no mark of the persona")
+                return Recomputed(mean, n=len(marks))
+        dimension = cell.parts.get("dimension", "")
+        if cell.metric.startswith("Spearman"):
+            return self._ranked(dimension)
+        order = self._order(dimension)
+        if cell.metric == "Cohen's kappa":
+            if order.kappa is None:
+                raise NoNumber("one side never sees a difference")
+            return Recomputed(order.kappa, null=0.0, null_name="chance", n=order.n)
+        share = 0.0 if order.opposite is None else order.opposite * (1 - order.tied)
+        return Recomputed(100 * share, null=50 * (1 - order.tied), null_name="orders at random", n=order.n)
+
+    def _pairs(self, dimension: str) -> list[tuple[str, str, float, float]]:
+        """(rater, model, person's mark, judge's grade) of every conversation that has both."""
+        if dimension not in _OF:
+            raise NoNumber("this number has no rule here")
+        graded = {row.conversation: row for row in self.content.conversations}
+        if not graded:
+            raise NoNumber(SOURCES["conversations"].missing)
+        pairs = []
+        for row in self.content.ratings:
+            talk = graded.get(row.conversation)
+            mark, grade = _grade(row, dimension), _grade(talk, dimension) if talk else None
+            if talk and mark is not None and grade is not None:
+                pairs.append((row.rater, talk.model, mark, grade))
+        if not pairs:
+            raise NoNumber("no rated conversation has a grade of the judge")
+        return pairs
+
+    def _order(self, dimension: str) -> OppositeOrder:
+        """Over the pairs of conversations that one person rated; ties count as aligned."""
+        raters, _, marks, grades = zip(*self._pairs(dimension), strict=True)
+        order = opposite_order(marks, grades, raters)
+        if order is None:
+            raise NoNumber("nobody rated two conversations")
+        return order
+
+    def _ranked(self, dimension: str) -> Recomputed:
+        pairs = self._pairs(dimension)
+        models = sorted({model for _, model, *_ in pairs})
+        people, judge = (
+            [float(np.mean([pair[side] for pair in pairs if pair[1] == model])) for model in models]
+            for side in (2, 3)
+        )
+        rho = spearman(np.array(people), np.array(judge))
+        if rho is None:
+            raise NoNumber("fewer than two models, or they do not differ")
+        return Recomputed(rho, null=0.0, null_name="chance", n=len(models))
+
+
+def _grade(row: Conversation | Rating, metric: str) -> float | None:
+    return row.apr if metric == "APR" else row.interaction
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+REPRODUCTION = Reproduction(
+    title="Measuring Meta-Cultural Competency (2025), section 5: conversations and their validation.",
+    sources=SOURCES,
+    options=ExplicationReproduced,
+    read=read,
+    numbers=ExplicationNumbers,
+    examples=("--table 5.2", "--names llama-1b=Llama-3.2-1B-it"),
+)

@@ -1,0 +1,171 @@
+"""A pack of FmLAMA's templates, dishes and groups of origins (Zhou et al. 2025), out of its repository."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.evaluations.fmlama.pack import PACK, DishRow, DishSetRow, GroupRow, TemplateRow
+from tasks.packs.files import checked_row
+from tasks.packs.published import BenchmarkError, Row
+from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered, json_lines
+from tasks.papers.importing import Importer, Pack
+from tasks.papers.reproduction import Files, Source, by_name
+from tasks.papers.sources import NotRead, literal, read_source
+
+NAME = "fmlama"
+FULL, ALIGNED, ALL = "fmlama-full", "fmlama-aligned", "fmlama-all"
+"""Dish sets: each language's own, the same dishes in all languages, and all languages of Dishes.csv."""
+SLOTS = {"[1]": "[X]", "[2]": "[Y]", "[3]": "[C]"}
+"""Slots of the Hebrew templates, and what they are in the others."""
+RELATIONS = {"hasParts": "no", "country": "yes"}
+OTHERS = "aggregated"
+
+SOURCES = by_name(
+    Source(
+        "templates", ("templates/*_templates.jsonl", "*_templates.jsonl"), "JSON Lines: relation, template"
+    ),
+    Source(
+        "dishes", ("*_dishes.jsonl", "fmlama*.jsonl"), "JSON Lines: url, origin, lang, sub_label, obj_label"
+    ),
+    Source("table", ("dishes.csv", "*dishes*.csv"), "CSV: url, origin, name, lang, hasParts"),
+    Source("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
+    Source("mes", ("prompt/prompt.txt",), "text: what GPT-4o is asked about predictions"),
+)
+_FILES = {file.row: file for file in PACK.files}
+
+
+def read(files: Files, pack: Pack) -> None:
+    """Add the files of the pack."""
+    templates = _templates(files.get("templates", ()), pack)
+    pack.rows(NAME, _FILES[TemplateRow], templates, "templates")
+    sets = _sets(files, pack)
+    main = next((sets[name] for name in (FULL, ALIGNED) if sets.get(name)), [])
+    known = {row["language"] for row in templates} or {"en"}
+    asked = [row for row in main if row["language"] in known]
+    pack.rows(NAME, _FILES[DishRow], asked, f"set {FULL if main is sets.get(FULL) else ALIGNED}")
+    named = [{"dish_set": name, **row} for name, rows in sets.items() for row in rows]
+    pack.rows(NAME, _FILES[DishSetRow], named, ", ".join(name for name, rows in sets.items() if rows))
+    groups = _groups(files.get("groups", ()), pack)
+    pack.rows(NAME, _FILES[GroupRow], groups, "country_lang")
+    if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
+        pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
+    alone = {"template": len({r["language"] for r in templates}) >= 6, "dish": asked, "origin_group": groups}
+    replaced = [name for name, there in alone.items() if there]
+    pack.table(
+        NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what goes in place of the shipped"
+    )
+
+
+def _templates(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
+    """The wordings of all languages, those in which the blank comes after the dish."""
+
+    def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return row["language"], row["variant"], row["mentions_country"]
+
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        language = path.name.partition("_")[0].casefold()
+        for record in _lines(path, pack):
+            relation, text = str(record.get("relation", "")), str(record.get("template", "")).strip()
+            name, _, variant = relation.partition("_")
+            for theirs, ours in SLOTS.items():
+                text = text.replace(theirs, ours)
+            row = {
+                "language": language,
+                "variant": variant,
+                "mentions_country": RELATIONS.get(name),
+                "text": text,
+            }
+            _, faults = checked_row(TemplateRow, row, path.name, None)
+            if not faults and key(row) not in map(key, rows):
+                rows.append(row)
+            elif re.fullmatch("[1-5]", variant) and name in RELATIONS:
+                why = faults[0].what if faults else "there twice"
+                why = "the blank comes before the dish" if _is_blank_first(text) else why
+                pack.left_out.append(f"{path.name}: {relation}: {why}")
+            else:
+                pack.left_out.append(f"{path.name}: {relation}: a further wording")
+    return rows
+
+
+def _is_blank_first(text: str) -> bool:
+    return 0 <= text.find("[Y]") < text.find("[X]")
+
+
+def _sets(files: Files, pack: Pack) -> dict[str, list[dict[str, Any]]]:
+    """Dish set -> its rows, each dish once in a language."""
+    found: dict[str, list[dict[str, Any]]] = {FULL: [], ALIGNED: [], ALL: []}
+    for path in files.get("dishes", ()):
+        records = dishes_of_lines(_lines(path, pack))
+        found[ALIGNED if is_filtered(path) else FULL] += records
+    for path in files.get("table", ())[:1]:
+        try:
+            found[ALL] += dishes_of_csv(path)
+        except BenchmarkError as error:
+            pack.left_out.append(str(error))
+    return {name: _fitting(name, rows, pack) for name, rows in found.items()}
+
+
+def _fitting(name: str, rows: Sequence[Mapping[str, Any]], pack: Pack) -> list[dict[str, Any]]:
+    kept: dict[tuple[str, str], dict[str, Any]] = {}
+    lost: Counter[str] = Counter()
+    several = Counter((row["url"], row["language"]) for row in rows)
+    for row in rows:
+        key = (row["url"], row["language"])
+        cells = {column: cell for column, cell in row.items() if cell}
+        faults = checked_row(DishRow, cells, name, None)[1]
+        if faults:
+            lost[f"{faults[0].column or 'row'}: {faults[0].what}"] += 1
+        elif several[key] > 1 and kept.get(key, cells)["origin"] != cells["origin"]:
+            lost["several origins"] += 1
+        elif key in kept:
+            lost["there twice"] += 1
+        else:
+            kept[key] = cells
+    pack.left_out += [f"{name}: {n} dishes: {why}" for why, n in sorted(lost.items())[:5]]
+    return list(kept.values())
+
+
+def _groups(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
+    """Origin -> group of the first program that has them as a dictionary."""
+    for path in paths:
+        try:
+            mapping = read_source(path).constant("country_lang")
+        except NotRead as error:
+            pack.left_out.append(str(error))
+            continue
+        if isinstance(mapping, dict):
+            return [
+                {"origin": str(origin), "origin_group": str(group)}
+                for origin, group in mapping.items()
+                if origin != OTHERS
+            ]
+    return []
+
+
+def _lines(path: Path, pack: Pack) -> list[Row]:
+    try:
+        return json_lines(path)
+    except BenchmarkError as error:
+        pack.left_out.append(str(error))
+        return []
+
+
+def _text(path: Path, pack: Pack) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig", "replace").strip()
+    except OSError as error:
+        pack.left_out.append(f"{path}: cannot be read ({error.strerror})")
+        return ""
+
+
+IMPORTER = Importer(
+    title="The templates, dishes and groups of FmLAMA (Zhou et al. 2025).",
+    sources=SOURCES,
+    read=read,
+    source="https://github.com/lizhou21/FmLAMA-master",
+)

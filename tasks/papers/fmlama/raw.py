@@ -1,0 +1,132 @@
+"""Dishes as FmLAMA's repository has them: JSON Lines, and the CSV file of all languages.
+
+Ingredients are a list, or a set of one text, as a program wrote it: ``{'gravy, french fries'}``. Encodings
+and broken rows are met with patience: a row that cannot be read is left out, the others count.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.packs.published import BenchmarkError, Row
+from tasks.parsing import parse_json
+
+_ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
+_FILTERED = re.compile(r"(^|[/\\_.-])(filter(ed)?|aligned)([/\\_.-]|$)")
+"""In the last three names on the path of a file of aligned dishes: data_filter/ru/ru_dishes.jsonl."""
+LARGEST = 256 * 2**20
+"""Bytes of a file that is read."""
+
+
+def is_filtered(path: Path) -> bool:
+    """Whether a file is of aligned dishes, by the names on its path."""
+    return bool(_FILTERED.search("/".join(part.casefold() for part in path.parts[-3:])))
+
+
+def text_of(path: Path) -> str:
+    """The text of a file in whichever encoding it is; raises BenchmarkError if it cannot be read."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise BenchmarkError(f"{path}: it is larger than {LARGEST // 2**20} MiB: split it")
+        content = path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
+    marked = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding in _ENCODINGS:
+        if encoding == "utf-16" and not marked:
+            continue
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise BenchmarkError(f"{path}: in no encoding that is known: save it in UTF-8")
+
+
+def json_lines(path: Path) -> list[Row]:
+    """The objects of a file, one a line; other lines are left out. Raises BenchmarkError if none is one."""
+    lines = [line for line in text_of(path).splitlines() if line.strip()]
+    rows: list[Row] = []
+    for line in lines:
+        try:
+            row = parse_json(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+    if lines and not rows:
+        raise BenchmarkError(f"{path}: no line is a JSON object: check that the file is the authors'")
+    return rows
+
+
+def dishes_of_lines(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of ``*_dishes.jsonl`` as a pack has them."""
+    return [
+        {
+            "url": _cell(row.get("url")),
+            "language": _cell(row.get("lang")),
+            "name": _cell(row.get("sub_label")),
+            "origin": _cell(row.get("origin")),
+            "origin_name": _cell(row.get("origin_name")),
+            "ingredients": ingredients(row.get("obj_label")),
+        }
+        for row in rows
+    ]
+
+
+def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
+    """Rows of ``Dishes.csv`` as a pack has them; raises BenchmarkError if it has other columns.
+
+    Read without strictness, as spreadsheets write it: quotation marks within cells, NUL, any line ends.
+    """
+    text = text_of(path).replace("\x00", "")
+    csv.field_size_limit(LARGEST)
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = {str(name).strip().casefold(): name for name in reader.fieldnames or ()}
+    if missing := [name for name in ("url", "origin", "name", "lang", "hasparts") if name not in names]:
+        raise BenchmarkError(
+            f"{path}: there is no column {', '.join(missing)}: check that the file is the authors'"
+        )
+    rows = []
+    for row in reader:
+        cells = {ours: row.get(theirs) for ours, theirs in names.items()}
+        rows.append(
+            {
+                "url": _cell(cells["url"]),
+                "language": _cell(cells["lang"]),
+                "name": _cell(cells["name"]),
+                "origin": _cell(cells["origin"]),
+                "origin_name": _cell(cells.get("origin_name")),
+                "ingredients": ingredients(cells["hasparts"]),
+            }
+        )
+    return rows
+
+
+def ingredients(cell: Any) -> list[str]:
+    """The ingredients of a cell, each once: a list, a set of one text with commas, or that text."""
+    if isinstance(cell, str):
+        cell = [name for text in _written(cell.strip()) for name in text.split(", ")]
+    names = (name.strip().replace("|", "/") for name in cell or () if isinstance(name, str))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _written(text: str) -> list[str]:
+    """The texts of a set or list as a program wrote it, or the text itself."""
+    if text[:1] not in ("{", "["):
+        return [text]
+    try:
+        return [each for each in ast.literal_eval(text) if isinstance(each, str)]
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return [text.strip("{}[]").strip("'\"")]
+
+
+def _cell(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,123 @@
+"""The contract of an importer: a pack of a paper's own texts out of its authors' files. Typed, pure.
+
+A module ``tasks/papers/<name>/importer.py`` has ``IMPORTER``. It looks for files in a clone of the authors'
+repository as ``reproduce`` does, reads them as data, and returns the files of a pack as rows. What it
+cannot find costs its own part, and is said. Nothing of the authors' text is in this repository.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasks.packs.shape import PackFile
+from tasks.papers.reproduction import Files, Source, find_files
+
+
+@dataclass
+class Pack:
+    """A pack in the making.
+
+    Attributes:
+        files: path below the pack's folder -> text.
+        taken: what was taken, a line each. left_out: what was not, and why, a line each.
+        countries: name of a country -> its code in the warehouse.
+    """
+
+    countries: Mapping[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    taken: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def rows(self, evaluation: str, file: PackFile, rows: Sequence[Mapping[str, Any]], source: str) -> None:
+        """Add a CSV file of rows; a file without rows is not written."""
+        if rows:
+            self.files[f"{evaluation}/{file.path}"] = csv_text(rows, file.row.model_fields)
+            self.taken.append(f"{file.path}: {len(rows)} rows of {source}")
+
+    def table(self, evaluation: str, path: str, values: Mapping[str, Any], source: str) -> None:
+        """Add a TOML file of texts and lists of texts; one without values is not written."""
+        if values:
+            self.files[f"{evaluation}/{path}"] = toml_text(values)
+            self.taken.append(f"{path}: {', '.join(values)} of {source}")
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A pack out of the files of a paper's authors.
+
+    Attributes:
+        title: whose texts, in one line.
+        sources: the files that are looked for.
+        read: (files of each source, the pack to add to). Raises ValueError where a file cannot be read.
+        licence, source: what ``pack.toml`` says of the texts.
+    """
+
+    title: str
+    sources: Mapping[str, Source]
+    read: Callable[[Files, Pack], None]
+    source: str = ""
+    licence: str = ""
+
+
+def pack_from(importer: Importer, folder: Path, countries: Mapping[str, str]) -> Pack:
+    """The pack of the files in a folder and below.
+
+    Args:
+        countries: name of a country -> its code in the warehouse.
+
+    Raises:
+        ValueError: there is no such folder, a file cannot be read, or nothing was found in it.
+    """
+    files = find_files(folder, importer.sources)
+    pack = Pack(countries)
+    importer.read(files, pack)
+    for source in importer.sources.values():
+        if not files[source.name]:
+            pack.left_out.append(source.missing)
+    if not pack.files:
+        wanted = "; ".join(f"{s.name}: {' or '.join(s.patterns[:2])}" for s in importer.sources.values())
+        raise ValueError(f"--data {folder}: nothing in it is known. {importer.title} Files: {wanted}")
+    about = {"title": importer.title, "source": importer.source, "licence": importer.licence}
+    pack.files["pack.toml"] = toml_text({name: text for name, text in about.items() if text})
+    return pack
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
+    """Rows as CSV: lists with | between their parts, None as an empty cell; empty columns are left out."""
+    rows = list(rows)
+    used = [name for name in columns if any(row.get(name) not in (None, "") for row in rows)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(used)
+    for row in rows:
+        writer.writerow(
+            ["|".join(c) if isinstance(c, list | tuple) else c for c in (row.get(n) for n in used)]
+        )
+    return text.getvalue()
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """Texts, numbers and lists as TOML; texts of several lines as people write them."""
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
+
+
+def _toml(value: Any) -> str:
+    if (
+        isinstance(value, str)
+        and "\n" in value
+        and "'''" not in value
+        and "\r" not in value
+        and value[-1] != "'"
+    ):
+        return f"'''\n{value}'''"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_toml(part)}" for name, part in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,137 @@
+"""A pack of CulturALL's items and prompts, and the settings of a run beside the paper's."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.evaluations import shipped_profiles
+from tasks.evaluations.culturall.evaluation import EVALUATION
+from tasks.evaluations.culturall.items import ItemRow
+from tasks.evaluations.culturall.pack import PACK
+from tasks.evaluations.culturall.params import CulturallParams
+from tasks.evaluations.culturall.study import build_study
+from tasks.evaluations.settings import OwnPack, compared, differing, settings
+from tasks.loop.prompts import Completion
+from tasks.loop.requests import Engine
+from tasks.packs.files import read_csv
+from tasks.packs.shape import Wording
+from tasks.papers.culturall.importer import IMPORTER
+from tasks.papers.importing import pack_from
+from tests.evaluations.culturall.conftest import ROWS
+
+ITEMS = """language,region,topic,scenario,question,answer,explanation,eval_sum,english_scenario,\
+english_question,english_answer
+zh,cn,Food,甲,何?,茶,因为,12,A case.,Which?,tea
+zh,CN,Work,乙,几?,七,,0,,,
+en,uk,Food,C,Which? A. tea B. rye C. salt D. oil,B,,7,,,
+en,us,Magic,D,Who?,me,,7,,,
+"""
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> list[dict[str, Any]]:
+    """The rows of the pack out of ITEMS."""
+    (tmp_path / "annotated_items.csv").write_text(ITEMS)
+    pack = pack_from(IMPORTER, tmp_path, {})
+    assert "1 rows of annotated_items.csv: unknown_topic" in pack.left_out
+    assert tomllib.loads(pack.files["culturall/replaces.toml"]) == {"files": ["item"]}
+    placed, faults = read_csv(pack.files["culturall/item.csv"].encode(), "culturall/item.csv", PACK.files[0])
+    assert faults == []
+    assert len(list(csv.DictReader(io.StringIO(pack.files["culturall/item.csv"])))) == 3
+    return [row for *_, row in placed]
+
+
+def study(
+    items: list[dict[str, Any]], prompts: dict[str, str] | None = None, *judges: str, **more: Any
+) -> Any:
+    rows = {"item": items, "replaces": [{"files": ["item"]}]} if items else {}
+    tables = PACK.added(rows | ({"prompts": [prompts]} if prompts else {}), {"culturall_item": ROWS})
+    engines = {name: Engine(name, "fake", f"model-{name}", f"hash-{name}") for name in judges}
+    params = CulturallParams(models=["m"], judges=list(judges), **more)
+    return EVALUATION.study(params, tables, engines)
+
+
+def test_items_are_asked_as_from_the_file_itself(items: list[dict[str, Any]]) -> None:
+    ours = study(items)
+    theirs = build_study(CulturallParams(models=["m"]), list(csv.DictReader(io.StringIO(ITEMS))), {})
+    assert {p.id for p in ours.prompts.values()} == {p.id for p in theirs.prompts.values()}
+    assert [(item.solved, bool(item.english)) for item in ours.items] == [
+        (item.solved, bool(item.english)) for item in theirs.items
+    ]
+    assert {item.solved for item in ours.items} == {0, 7, 12}
+
+
+def test_items_without_translations_are_asked_as_written(items: list[dict[str, Any]]) -> None:
+    """Under the usual conditions, as `pack check` asks; English alone has nothing to ask."""
+    bare = [{name: cell for name, cell in row.items() if not name.endswith("_en")} for row in items]
+    assert {condition for condition, _ in study(bare).prompts} == {"native", "question"}
+    assert all(request.prompts for request in study(bare).requests())
+    with pytest.raises(ValueError, match="no English translations"):
+        study(bare, conditions=["english"])
+
+
+def test_translations_have_either_name() -> None:
+    for name in ("scenario_en", "english_scenario"):
+        cells = {"language": "zh", "region": "CN", "topic": "Food", "scenario": "s", "question": "q"}
+        assert ItemRow.model_validate({**cells, "answer": "a", name: "e"}).scenario_en == "e"
+
+
+FIGURES = {
+    "prompt": "Case: {{ scenario }}\nAsked: {{ question }}\nSaid:",
+    "judge_rules": "Is it right?",
+    "judge_question": "{{ scenario }} {{ question }} {{ gold }} {{ explanation }} {{ prediction }}",
+    "judge_form": "Only 1 or 0.",
+}
+"""Invented texts of the shapes of figures 11 and 12."""
+
+
+def test_prompts_and_judge_of_a_pack() -> None:
+    own = study([], FIGURES, "j", judge_style="reasoned")
+    (message,) = own.prompts["native", "a1"].conversation
+    assert message["content"] == "Case: Case of a1.\nAsked: How many, a1?\nSaid:"
+    assert own.prompts["question", "a1"].id == study([]).prompts["question", "a1"].id
+    call = own.call("native", "a1", "24")
+    system, question = (m["content"] for m in call.prompt.conversation)
+    assert system.startswith("Is it right?")
+    assert system.endswith("Only 1 or 0.")
+    assert '<data>"24"</data>' in question
+    assert call.prompt.schema is None
+    for text, score in (("1", 1.0), ("0", 0.0), ("no", None)):
+        said = own.panel.read([call], lambda _, t=text: {call.prompt.id: Completion(t, "stop", 1, 1)})  # type: ignore[misc]
+        assert said["j"][call.key].score == score
+    assert own.config_hash() != study([], None, "j", judge_style="reasoned").config_hash()
+
+
+@pytest.mark.parametrize("wording", PACK.wordings, ids=lambda wording: wording.name)
+def test_every_wording_has_its_fields(wording: Wording) -> None:
+    text = " ".join(f"{{{{ {name} }}}}" for name in wording.example) or "Words."
+    own = study([], {wording.name: wording.checked(text)}, "j", judge_style="reasoned")
+    assert own.call("native", "a1", "24").prompt.conversation
+    assert all(prompt.conversation for prompt in own.prompts.values())
+
+
+def paper(**more: Any) -> CulturallParams:
+    return CulturallParams(**{**shipped_profiles("culturall")["paper"], "models": ["m"], **more})
+
+
+def test_the_profile_has_the_paper_s_setting() -> None:
+    """2,610 items, as written and in English; gpt-4o judges with 1 or 0, read as text; all items count."""
+    table = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]))
+    differ = {row.setting for row in table if not row.is_equal}
+    assert differ == {
+        "models", "items", "prompt", "reasoning", "web search", "what a judge is asked", "a judge's answer",
+        "what a judge is given",
+    }  # fmt: skip
+    (n,) = {row.rows for row in settings("culturall") if row.pack == "item"}
+    assert n == 2610
+    pack = OwnPack("own", {"prompts": [FIGURES], "item": [{}] * n, "replaces": [{"files": ["item"]}]})
+    with_pack = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]), [pack])
+    assert {row.setting for row in differing(with_pack, "accuracy")} == {
+        "reasoning", "web search", "what a judge is given"
+    }  # fmt: skip

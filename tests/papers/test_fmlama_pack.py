@@ -1,0 +1,232 @@
+"""A pack out of a clone of FmLAMA, with invented dishes and sentences; the settings beside the paper's."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.evaluations import shipped_profiles
+from tasks.evaluations.fmlama.pack import PACK
+from tasks.evaluations.fmlama.params import FmlamaParams
+from tasks.evaluations.fmlama.study import build_study
+from tasks.evaluations.settings import OwnPack, compared, settings
+from tasks.packs.files import read_csv
+from tasks.packs.published import BenchmarkError
+from tasks.papers.fmlama.importer import IMPORTER
+from tasks.papers.fmlama.raw import dishes_of_csv, ingredients
+from tasks.papers.importing import Pack, pack_from
+from tests.evaluations.fmlama.conftest import dish_rows, template_rows
+
+LANGUAGES = ("ar", "en", "he", "ko", "ru", "zh")
+SENTENCES = {"hasParts": "Of [X] one eats [Y].", "country": "Of [X] in [C] one eats [Y]."}
+DISHES = [
+    ("Q1", "Italy", "pan", ["flour", "oil"]),
+    ("Q2", "England", "pie", ["flour, dried"]),
+    ("Q3", "Peru", "fry", ["corn"]),
+]
+GROUPS = "country_lang = {'Italy': 'Italy', \"People's Republic of China\": 'China', 'aggregated': 'ALL'}\n"
+
+
+def dish(url: str, origin: str, name: str, names: Any, language: str = "en") -> str:
+    row = {"url": url, "origin": origin, "origin_name": "", "lang": language, "sub_label": name}
+    return json.dumps(row | {"obj_label": names}, ensure_ascii=False)
+
+
+def clone(folder: Path) -> Path:
+    """As it lies there: templates of six languages, aligned dishes of all, full ones of English alone."""
+    files = {}
+    for language in LANGUAGES:
+        slots = {"[X]": "[1]", "[Y]": "[2]", "[C]": "[3]"} if language == "he" else {}
+        lines = []
+        for relation, text in SENTENCES.items():
+            for variant in range(1, 6):
+                own = "[Y] is of [X] [C]." if (language, variant) == ("ko", 4) else text
+                for ours, theirs in slots.items():
+                    own = own.replace(ours, theirs)
+                lines.append(json.dumps({"relation": f"{relation}_{variant}", "template": own, "avg": 9.1}))
+        lines.append(json.dumps({"relation": "country_2-1", "template": SENTENCES["country"]}))
+        files[f"data/templates/{language}_templates.jsonl"] = "\n".join(lines)
+        files[f"data/data_filter/{language}/{language}_dishes.jsonl"] = dish(*DISHES[0], language)
+        files[f"data/data_lang/{language}/{language}_dishes.jsonl"] = ""
+    full = [dish(*each) for each in DISHES] + ["not JSON", dish("Q4", "Italy", "", ["x"])]
+    files["data/data_lang/en/en_dishes.jsonl"] = "\n".join(full)
+    files["data/Dishes.csv"] = (
+        "url,origin,name,lang,hasParts,materia,image\n"
+        "Q1,Italy,pan,en,\"{'flour, oil'}\",{''},\nQ1,Italy,сковорода,ru,\"{'мука, масло'}\",{''},\n"
+        "Q5,Italy,two,en,{'x'},{''},\nQ5,Peru,two,en,{'x'},{''},\nQ6,Italy,none,en,{''},{''},\n"
+    )
+    files["results/code/get_mAP_table.py"] = "import os\n" + GROUPS
+    files["analysis/04-gpt4o-evaluation/prompt/prompt.txt"] = "Say of {each} what it is.\n"
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    return pack_from(IMPORTER, clone(tmp_path_factory.mktemp("clone")), {})
+
+
+def rows(pack: Pack, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(pack.files[f"fmlama/{name}.csv"])))
+
+
+def read(pack: Pack) -> dict[str, list[dict[str, Any]]]:
+    """The rows as a study gets them; there are no faults."""
+    by_file = {}
+    for file in PACK.files:
+        if (name := f"fmlama/{file.path}") in pack.files and file.path.endswith(".csv"):
+            placed, faults = read_csv(pack.files[name].encode(), name, file)
+            assert faults == []
+            by_file[file.name] = [row for *_, row in placed]
+    return by_file | {"replaces": [tomllib.loads(pack.files["fmlama/replaces.toml"])]}
+
+
+def test_templates_of_all_languages(pack: Pack) -> None:
+    found = rows(pack, "template")
+    assert {row["language"] for row in found} == set(LANGUAGES)
+    assert len(found) == 6 * 10 - 2
+    assert {row["text"] for row in found} == set(SENTENCES.values())  # slots are the same in Hebrew
+    said = [line for line in pack.left_out if "ko_templates" in line and "before" in line]
+    assert [line.split(": ")[1] for line in said] == ["hasParts_4", "country_4"]
+    assert sum("country_2-1: a further wording" in line for line in pack.left_out) == 6
+
+
+def test_dish_sets_side_by_side(pack: Pack) -> None:
+    sets = [(row["dish_set"], row["language"], row["url"]) for row in rows(pack, "dish_set")]
+    assert [s[1:] for s in sets if s[0] == "fmlama-full"] == [("en", "Q1"), ("en", "Q2"), ("en", "Q3")]
+    assert [s[1:] for s in sets if s[0] == "fmlama-aligned"] == [(code, "Q1") for code in LANGUAGES]
+    assert [s[1:] for s in sets if s[0] == "fmlama-all"] == [("en", "Q1"), ("ru", "Q1"), ("en", "Q5")]
+    assert [row["url"] for row in rows(pack, "dish")] == ["Q1", "Q2", "Q3"]  # the full one
+    assert rows(pack, "dish")[1]["ingredients"] == "flour, dried"
+    assert any(line.startswith("fmlama-all: 1 dishes: several origins") for line in pack.left_out)
+
+
+def test_a_study_asks_the_pack_s_own(pack: Pack) -> None:
+    """The pack's dishes alone, or the named set alone; the pack's wordings; its groups."""
+    shipped: dict[str, Any] = {"dish": dish_rows(), "template": template_rows(), "origin_group": []}
+    tables = PACK.added(read(pack), shipped)
+    assert tables["origin_group"] == [
+        {"origin": "Italy", "origin_group": "Italy"},
+        {"origin": "People's Republic of China", "origin_group": "China"},
+    ]
+
+    def dishes(**params: Any) -> dict[str, list[str]]:
+        chosen = FmlamaParams(models=["m"], **params)
+        study = build_study(chosen, tables["dish"], tables["template"], tables["origin_group"])
+        assert {t.text for probe in study.probes for t in probe.templates} <= set(SENTENCES.values())
+        return {p.condition.slug: [d.url for d in p.dishes] for p in study.probes}
+
+    assert dishes() == {"en:en:no": ["Q1", "Q2", "Q3"], "en:en:yes": ["Q1", "Q2", "Q3"]}
+    aligned = dishes(dish_set="fmlama-aligned", languages=["he", "ko"], mention_country="no")
+    assert aligned == {"he:he:no": ["Q1"], "ko:ko:no": ["Q1"]}
+    assert dishes(dish_set="fmlama-all", mention_country="no") == {"en:en:no": ["Q1", "Q5"]}
+
+
+def test_what_the_judge_is_asked(pack: Pack) -> None:
+    prompts = tomllib.loads(pack.files["fmlama/prompts.toml"])
+    own = build_study(FmlamaParams(models=["m"]), dish_rows(), template_rows(), [], own=prompts)
+    assert own.rubric.system == "Say of {each} what it is."
+
+
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        (["a", "b, c", "a", ""], ["a", "b, c"]),
+        ("{'a, b'}", ["a", "b"]),
+        ('{"crème d\'or, b"}', ["crème d'or", "b"]),
+        ("{''}", []),
+        ("a, b", ["a", "b"]),
+        ("{'a, b", ["a", "b"]),
+        ("{__import__('os')}", ["__import__('os')"]),
+        ("[" * 9999, []),
+        (None, []),
+        (7, None),
+    ],
+)
+def test_ingredients_as_they_are_written(cell: Any, names: list[str] | None) -> None:
+    if names is None:
+        with pytest.raises(TypeError):
+            ingredients(cell)
+    else:
+        assert ingredients(cell) == names
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_in_any_encoding(tmp_path: Path, encoding: str, delimiter: str) -> None:
+    """With other separators, line ends, quotation marks within cells and a NUL, as they turn up."""
+    header = delimiter.join(("URL", "origin", "name", "lang", "hasParts"))
+    rows = [
+        delimiter.join(("Q1", "Italy", "crème", "en", "\"{'a, b'}\"")),
+        delimiter.join(("Q2", "x", 'a"b', "en", "c")),
+    ]
+    (tmp_path / "Dishes.csv").write_bytes("\r\n".join([header, *rows, "\x00"]).encode(encoding))
+    found = dishes_of_csv(tmp_path / "Dishes.csv")
+    assert [(row["url"], row["name"], row["ingredients"]) for row in found[:2]] == [
+        ("Q1", "crème", ["a", "b"]), ("Q2", 'a"b', ["c"]),
+    ]  # fmt: skip
+
+
+def test_broken_files_cost_their_own_part(tmp_path: Path) -> None:
+    folder = clone(tmp_path)
+    (folder / "data/Dishes.csv").write_bytes(b"PK\x03\x04 not a table")
+    (folder / "data/templates/ru_templates.jsonl").write_text("nothing")
+    (folder / "results/code/get_mAP_table.py").write_text("def (")
+    pack = pack_from(IMPORTER, folder, {})
+    said = "\n".join(pack.left_out)
+    assert "Dishes.csv: there is no column url" in said
+    assert "ru_templates.jsonl: no line is a JSON object" in said
+    assert "get_mAP_table.py" in said
+    assert tomllib.loads(pack.files["fmlama/replaces.toml"]) == {"files": ["dish"]}
+    with pytest.raises(BenchmarkError, match="cannot be read"):
+        dishes_of_csv(tmp_path / "none.csv")
+
+
+def paper(profile: str, **more: Any) -> FmlamaParams:
+    return FmlamaParams(**{**shipped_profiles("fmlama")[profile], "models": ["m"], **more})
+
+
+@pytest.mark.parametrize(
+    ("profile", "pooling"), [("paper", "mean_logprob"), ("paper-text", "mean_probability")]
+)
+def test_profiles_follow_the_program_and_the_text(profile: str, pooling: str) -> None:
+    """The program takes the mean of log-probabilities, equation 2 that of probabilities; five wordings, with
+    and without the country; ten ingredients of the baseline; GPT-4o marks all dishes."""
+    params = paper(profile, judges=["gpt-4o"], word_vectors="cc.{language}.300.bin")
+    assert params.pooling == pooling
+    table = {row.setting: row for row in compared(settings("fmlama"), params, profile=profile)}
+    same = {name for name, row in table.items() if row.is_equal}
+    assert same >= {
+        "languages", "wordings", "country", "groups", "dishes of each group", "ingredients of the baseline",
+        "word vectors", "judges", "judged dishes of each group",
+    }  # fmt: skip
+    assert table["pooling"].is_equal == (profile == "paper")
+    assert (
+        params.cut_at_blank
+        == table["a decoder's sentence is cut at the blank"].is_equal
+        == (profile == "paper")
+    )
+    assert ("pooling of the text" in table) == (profile == "paper-text")
+
+
+def test_what_a_pack_brings_is_the_paper_s() -> None:
+    content = {
+        "template": [{}] * 60,
+        "dish": [{}] * 1549,
+        "origin_group": [{}] * 14,
+        "prompts": [{"mes_rules": "…"}],
+    }
+    own = OwnPack("own", content | {"replaces": [{"files": ["template", "dish", "origin_group"]}]})
+    before, after = (
+        {row.setting for row in compared(settings("fmlama"), paper("paper"), packs) if not row.is_equal}
+        for packs in ([], [own])
+    )
+    assert before - after == {"templates", "dishes", "origins of a group", "rubric of MES"}

@@ -1,0 +1,171 @@
+"""``reproduce worldwise`` on a folder shaped like a clone: what is read of it, and what it cannot give."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.metrics.types import FloatArray
+from tasks.papers.reproduction import Printed, Tools, find_files, work_off
+from tasks.papers.worldwise.reproduction import REPRODUCTION, UNPUBLISHED
+from tests.papers import reproduced
+from tests.papers.worldwise_clone import (
+    DIMENSIONS,
+    FIRST,
+    MODELS,
+    PHRASES,
+    TARGETS,
+    THRICE,
+    VALUES,
+    clone,
+    exemplars,
+    records,
+    scenario_ids,
+)
+
+NAMES = {"United States": "US", "Japan": "JP", "India": "IN", "Mexico": "MX", "United Arab Emirates": "AE"}
+TABLES: dict[str, Any] = {
+    "country": [{"country": code, "name": name} for name, code in NAMES.items()],
+    "culture_profile": [
+        {"profile": "hofstede_published", "country": "US", "framework": "hofstede",
+         "dimension": "masculinity", "score": 62.0}
+    ],
+    "guiding_value": [],
+}  # fmt: skip
+FEW = records(MODELS[:2], [f"{prefix}001" for prefix in DIMENSIONS.values()])
+
+
+def embed(source: str, texts: Sequence[str]) -> FloatArray:
+    """A vector of a text's letters, in which the order of words counts."""
+    rows = np.zeros((len(texts), 32))
+    for row, text in zip(rows, texts, strict=True):
+        for place, char in enumerate(text):
+            row[ord(char) % 32] += 1 + place / len(text)
+    return rows
+
+
+def cell(table: str, metric: str, text: str = "1.00", model: str = "", **parts: str) -> Printed:
+    return reproduced.printed(table, metric, model, text, **parts)
+
+
+CELLS = [
+    cell("4.1", "Alignment", culture="India"),
+    cell("4.2", "dimension-level alignment score", culture="UAE", dimension="PDI"),
+    cell("4.3", "Bias (Signed Mean)", dimension="IVR (Indulgence)"),
+    cell("4.4", "Distance", culture="US"),
+    cell("4.4", "Baseline Frequency", value=VALUES[0]),
+    cell("4.6", "Stereotype Score", model="GPT-4o-mini"),
+    cell("4.7", "Mean Alignment", scenario_id="LTO001"),
+    cell("7.4", "normalized score", country="US", dimension="MAS"),
+]
+
+
+def values(path: Path, **given: Any) -> list[float | None]:
+    return [n.value for n in reproduced.numbers(REPRODUCTION, path, CELLS, TABLES, embed, **given)]
+
+
+def by_hand(path: Path) -> Path:
+    """The four CSV files that the program's sources stand for."""
+    rows: dict[str, list[list[str]]] = {
+        "scenarios.csv": [["scenario", "dimension"]],
+        "exemplars.csv": [["dimension", "pole", "text"]],
+        "profiles.csv": [["profile", "country", "framework", "dimension", "score"]],
+        "phrases.csv": [["phrase"], *([phrase] for phrase in PHRASES)],
+    }
+    codes = {"US": "US", "Japan": "JP", "India": "IN", "Mexico": "MX", "UAE": "AE"}
+    prefixes = {prefix: dimension for dimension, prefix in DIMENSIONS.items()}
+    rows["scenarios.csv"] += [[name, prefixes[name[:-3]]] for name in scenario_ids()]
+    rows["exemplars.csv"] += [
+        [dimension, pole, text]
+        for dimension, poles in exemplars().items()
+        for pole, texts in poles.items()
+        for text in texts
+    ]
+    rows["profiles.csv"] += [
+        ["seed_bucketed", codes[culture], "hofstede", dimension, str(score)]
+        for culture, scores in TARGETS.items()
+        for dimension, score in zip(DIMENSIONS, scores, strict=True)
+    ]
+    path.mkdir()
+    for name, some in rows.items():
+        with (path / name).open("w", newline="") as file:
+            csv.writer(file).writerows(some)
+    (path / "results_1.json").write_text(json.dumps(FEW))
+    return path
+
+
+def test_the_programs_say_what_four_files_by_hand_said(tmp_path: Path) -> None:
+    own = values(clone(tmp_path / "clone", FIRST, FEW))
+    assert None not in own
+    assert own == pytest.approx(values(by_hand(tmp_path / "hand"), order=["explanation-decision-values"]))
+
+
+def test_the_text_is_composed_as_the_program_does(tmp_path: Path) -> None:
+    own = values(clone(tmp_path / "clone", THRICE, FEW))
+    first = values(clone(tmp_path / "other", FIRST, FEW))
+    assert own[0] != pytest.approx(first[0])
+    assert own[4:6] == first[4:6]  # counts and phrases know nothing of it
+    unread = clone(tmp_path / "unread", "        response_text = compose(parsed_response)\n", FEW)
+    assert values(unread) == pytest.approx(first)  # the first order of the options
+
+
+def test_other_orders_are_tried_without_a_flag(tmp_path: Path) -> None:
+    path = clone(tmp_path / "clone", "        response_text = compose(parsed_response)\n", FEW)
+    wanted = values(path, order=["values-explanation-decision"], values_times=[3])[0]
+    printed = cell("4.1", "Alignment", f"{wanted:.8f}", culture="India")
+    options = REPRODUCTION.options()
+    content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    rows, n_tried = work_off(REPRODUCTION, content, options, Tools(TABLES, embed), [printed])
+    assert (rows[0].agreement, rows[0].needs) == (
+        "equal",
+        "--order values-explanation-decision --values-times 3",
+    )
+    assert n_tried > 1
+
+
+def test_cells_that_the_files_cannot_give_are_named_and_nothing_is_tried(tmp_path: Path) -> None:
+    path = clone(tmp_path / "clone", FIRST, FEW)
+    cells = [
+        cell("4.1 Summary Scores", "Std Dev", "9.99", culture="India"),
+        cell("4.2 Mean Dimension Alignment", "Std Dev", "9.99", dimension="Individualism (IDV)"),
+        cell("4.4 Baseline Distance", "Distance", "9.99", culture="Mexico"),
+        cell("4.4 Value Distribution", "Baseline Frequency", "99", value="Personal Autonomy"),
+        cell("7.4 Country Profiles", "normalized score", "2.0", country="UAE", dimension="PDI"),
+    ]
+    options = REPRODUCTION.options()
+    content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    rows, n_tried = work_off(REPRODUCTION, content, options, Tools(TABLES, embed), cells)
+    assert n_tried == 1
+    assert [row.agreement for row in rows] == ["differs"] * 4 + ["not recomputed"]
+    assert all(row.number.reason for row in rows)
+    assert rows[-1].number.reason == UNPUBLISHED
+
+
+def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
+    path = clone(tmp_path / "clone", FIRST, FEW)
+    found = find_files(path, REPRODUCTION.sources)
+    assert [file.name for file in found["answers"]] == ["results_20251122_172747.json"]
+    assert {name for name, files in found.items() if not files} == {
+        "scenarios", "exemplars", "phrases", "profiles", "values",
+    }  # fmt: skip
+    wanted = values(path)
+    (path / "results" / "results_20251201_000000.json").write_text('{"cells": []}')
+    options = REPRODUCTION.options()
+    _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    assert notes[0].startswith("results_20251201_000000.json is passed over: ")
+    assert values(path) == wanted
+    (path / "results" / "results_20251201_000000.json").write_bytes(json.dumps(FEW[:6]).encode("utf-16"))
+    content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    assert content.answers is not None
+    assert len(content.answers) == 6
+    assert "2 files of answers: results_20251201_000000.json is read" in notes[-1]
+    shutil.rmtree(path / "results")
+    _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    assert notes == []

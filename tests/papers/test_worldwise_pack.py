@@ -1,0 +1,79 @@
+"""A pack out of a clone of WorldWiseAI, and the settings of a run with it beside the paper's."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from scrapers.countries import CountryCodes
+from tasks.papers.importing import Pack, pack_from
+from tasks.papers.worldwise.importer import IMPORTER
+from tests.papers.worldwise_clone import FIRST, PHRASES, THRICE, clone, program
+
+COUNTRIES = {
+    "United States": "US",
+    "Japan": "JP",
+    "India": "IN",
+    "Mexico": "MX",
+    "United Arab Emirates": "AE",
+}
+
+
+def lines(pack: Pack, name: str) -> list[str]:
+    return pack.files[f"worldwise/{name}.csv"].splitlines()
+
+
+def test_everything_of_a_clone(tmp_path: Path) -> None:
+    assert CountryCodes(COUNTRIES).code("UAE") == "AE"
+    pack = pack_from(IMPORTER, clone(tmp_path / "clone"), COUNTRIES)
+    assert pack.left_out == []
+    n_rows = {
+        name: len(lines(pack, name)) - 1 for name in ("scenario", "exemplar", "guiding_value", "stereotype")
+    }
+    assert n_rows == {"scenario": 30, "exemplar": 60, "guiding_value": 18, "stereotype": 9}
+    assert lines(pack, "stereotype")[1:] == PHRASES
+    assert 'JP,"Kamakura, Japan",Japanese' in lines(pack, "culture")
+    assert "seed_bucketed,AE,hofstede,power_distance,2.0" in lines(pack, "culture_profile")
+    prompts = tomllib.loads(pack.files["worldwise/prompts.toml"])
+    assert prompts["baseline"] == "You answer letters in a newspaper."
+    assert prompts["persona"].startswith(
+        "You keep a shop in {{ place }} and always have.\n\nYour customers are {{ people }},"
+    )
+    assert prompts["persona"].endswith("mind the {braces}.")
+    assert prompts["question"].startswith("{{ scenario }}\n\nReply in this form:")
+    assert "\n  - Open & Plain Order\n" in prompts["question"]
+    assert prompts["embedded"] == "{{ explanation }} {{ decision }} {{ value_1 }} {{ value_2 }} {{ value_3 }}"
+    alone = tomllib.loads(pack.files["worldwise/replaces.toml"])["files"]
+    assert alone == ["scenario", "exemplar", "guiding_value", "stereotype"]
+
+
+def test_other_encodings_and_another_way_to_compose(tmp_path: Path) -> None:
+    program(tmp_path, THRICE, "latin-1")
+    pack = pack_from(IMPORTER, tmp_path, COUNTRIES)
+    embedded = tomllib.loads(pack.files["worldwise/prompts.toml"])["embedded"]
+    assert (
+        embedded == "{{ value_1 }}, {{ value_2 }}, {{ value_3 }}. " * 3 + "{{ explanation }} {{ decision }}"
+    )
+
+
+def test_what_is_missing_or_broken_costs_its_own_part(tmp_path: Path) -> None:
+    program(tmp_path, FIRST)
+    (tmp_path / "scenarios.py").unlink()
+    (tmp_path / "evaluator.py").write_text("def (")
+    pack = pack_from(IMPORTER, tmp_path, COUNTRIES)
+    assert {name.partition("/")[2] for name in pack.files} == {
+        "", "guiding_value.csv", "stereotype.csv", "culture_profile.csv", "culture.csv", "prompts.toml",
+        "replaces.toml",
+    }  # fmt: skip
+    said = "\n".join(pack.left_out)
+    assert "no file of scenario list (scenarios.py)" in said
+    assert "evaluator.py is no Python source" in said
+    assert "embedded: not found" in said
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing")
+    with pytest.raises(ValueError, match="nothing in it is known"):
+        pack_from(IMPORTER, tmp_path, COUNTRIES)
