@@ -20,7 +20,7 @@ from warehouse.storage import written_whole
 
 _NEWEST = """
 SELECT evaluation, configuration, profile FROM report_configuration
-WHERE n_models > 0 QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1 ORDER BY evaluation
+WHERE n_models > 0 AND place = 1 ORDER BY evaluation
 """
 _HISTORY = "SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?"
 _AGREEMENT = """

@@ -16,6 +16,7 @@ import polars as pl
 
 from deployments.evaluations import doors, sound, unknown
 from deployments.packs import recipes
+from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval
 from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
@@ -27,10 +28,7 @@ FIRST = "spectral"
 OVERVIEW = "report-all.html"
 """The usual name of the overview under the home folder."""
 
-_FINISHED = """
-SELECT evaluation, configuration, profile FROM report_configuration
-WHERE list_contains(?, evaluation) AND n_models > 0 ORDER BY finished_at DESC, evaluation, place
-"""
+_NEWEST = "SELECT evaluation FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC"
 
 _BOARD = """
 SELECT board.*, nullif(run.engine->>'dtype', 'auto') AS dtype, run.engine->>'revision' AS revision
@@ -40,11 +38,17 @@ WHERE board.config_hash = ? ORDER BY place
 
 
 def configuration(
-    warehouse: Warehouse, evaluation: str | None, config: str | None, known: Sequence[str] | None = None
+    warehouse: Warehouse,
+    evaluation: str | None,
+    config: str | None,
+    known: Sequence[str] | None = None,
+    profile: str | None = None,
 ) -> tuple[str, str, str]:
-    """The evaluation, the configuration and its profiles; what is None is that of the newest finished run.
+    """Return the evaluation, the configuration and its profiles.
 
     Args:
+        evaluation: None: that of the newest finished run, which the configuration fits.
+        config, profile: as of ``shown_configuration``; None: the configuration with the most answers.
         known: evaluations to choose from; None: all.
 
     Raises:
@@ -55,18 +59,18 @@ def configuration(
         if evaluation is not None and evaluation in doors():
             recipes.evaluation(evaluation)  # says what is wrong with its pack
         raise WarehouseError(unknown(evaluation))
-    finished = warehouse.query(_FINISHED, [names]).rows()
+    finished = [row for row in configurations(warehouse) if row.evaluation in names]
     if not finished:
         first = FIRST if FIRST in names else names[0]
         others = ", ".join(name for name in names if name != first)
         start = f"no finished run to show; start one with:\n\n  culturescope run {first} --profile smoke"
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
-    chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
-    if chosen is None:
-        of = f" of {evaluation}" if evaluation else ""
-        keys = ", ".join(key for _, key, _ in finished)
-        raise WarehouseError(f"no finished run{of} has the configuration {config!r}; there are: {keys}")
-    return chosen
+    if evaluation is None:
+        fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}
+        newest = warehouse.query(_NEWEST)["evaluation"]
+        evaluation = next((name for name in newest if name in fitting), finished[0].evaluation)
+    found = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
+    return found.evaluation, found.config_hash, found.profile
 
 
 _HISTORY = """
@@ -232,14 +236,14 @@ def write_report(
     evaluation: str = "spectral",
     links: Links | None = None,
 ) -> Path:
-    """Write the HTML page on one configuration (default: the newest) to `path`, whole or not at all.
+    """Write the HTML page on one configuration (default: the shown one) to `path`, whole or not at all.
 
     It has links (default) to the pages that lie beside it. Raises as ``read_data``, and WarehouseError if the
     disk is full.
     """
     if links is None:
         newest = _newest(warehouse)
-        files = {name: usual_file(name) for name in reported() if name in newest}
+        files = {name: usual_file(name) for name in newest}
         there = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
         links = there if not (path.parent / OVERVIEW).exists() else {"overview": OVERVIEW, **there}
     text = page(warehouse, evaluation, config_hash, links)
@@ -263,21 +267,22 @@ def page(
     ``read_data``. foot: see ``Frames``."""
     if links is None:
         newest = _newest(warehouse)
-        served = {name: f"/reports/{name}/{newest[name]}" for name in reported() if name in newest}
+        served = {name: f"/reports/{name}/{newest[name]}" for name in newest}
         links = {"overview": "/reports", **served}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
     return _report(evaluation).render(replace(data, foot=foot))
 
 
 def _newest(warehouse: Warehouse) -> dict[str, str]:
-    """Evaluation -> its newest configuration, of those with a report and a finished run."""
-    return {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
+    """Return evaluation -> the configuration that is shown of it, of those with a report."""
+    there = {row.evaluation: row.config_hash for row in reversed(configurations(warehouse))}
+    return {name: there[name] for name in reported() if name in there}
 
 
 def read_data(
     warehouse: Warehouse, evaluation: str, config_hash: str | None = None, links: Links | None = None
 ) -> Any:
-    """The frames of one configuration (default: the newest), as the evaluation's ``REPORT.data``.
+    """The frames of one configuration (default: the one that is shown), as the evaluation's ``REPORT.data``.
 
     Raises:
         WarehouseError: there is no report of that evaluation, or no finished run of that configuration.

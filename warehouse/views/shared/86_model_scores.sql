@@ -2,8 +2,7 @@ CREATE OR REPLACE VIEW model_scores AS
 WITH chosen AS (
     SELECT evaluation, configuration AS config_hash
     FROM report_configuration
-    WHERE n_models > 0
-    QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1
+    WHERE n_models > 0 AND place = 1
 ), newest AS (
     FROM model_run
     JOIN chosen USING (evaluation, config_hash)
