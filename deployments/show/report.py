@@ -67,8 +67,11 @@ def configuration(
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
     if evaluation is None:
         fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}
+        if not fitting:
+            keys = ", ".join(row.config_hash for row in finished)
+            raise WarehouseError(f"no finished run has the configuration {config!r}; there are: {keys}")
         newest = warehouse.query(_NEWEST)["evaluation"]
-        evaluation = next((name for name in newest if name in fitting), finished[0].evaluation)
+        evaluation = next(name for name in newest if name in fitting)
     found = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
     return found.evaluation, found.config_hash, found.profile
 
@@ -139,8 +142,8 @@ WITH measured AS (
     SEMI JOIN measured USING (evaluation, metric, slice_kind, slice)
 )
 SELECT metric, label, slice_kind, slice, source, model, value, ci_low, ci_high, null_value, n_scored,
-    n_unscored, definition, difference, coalesce(is_detail, false) AS is_detail, condition, printed, unit,
-    note
+    n_unscored, definition, difference, coalesce(is_detail, false) AS is_detail, cited, condition, printed,
+    unit, note
 FROM (
     SELECT *, concat_ws(' ', paper, table_name) AS source FROM published
     UNION ALL BY NAME

@@ -132,5 +132,6 @@ def gain_sign(row: Row | None) -> int:
 
 def in_order_of(frame: pl.DataFrame, models: list[str]) -> pl.DataFrame:
     """Rows of the models in this order, others after them; rows of one model keep their order."""
-    place = pl.col("model").replace_strict(models, list(range(len(models))), default=len(models))
+    names = list(dict.fromkeys(models))
+    place = pl.col("model").replace_strict(names, list(range(len(names))), default=len(names))
     return frame.sort(place, maintain_order=True)

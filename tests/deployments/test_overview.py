@@ -25,7 +25,7 @@ def store_occasion(warehouse: Warehouse, occasion: str, macro_f1: float) -> None
     run = Run(
         run_id=f"run {occasion}", evaluation="spectral", model="model-a", is_null=False, profile="demo",
         config_hash="newer", engine_hash="e", params=spectral.PARAMS, engine={"kind": "fake"}, item_lists={},
-        boundary_rule="a rule", code_version="0.1.0",
+        boundary_rule="a rule", code_version="0.1.0", model_hash="model-a",
     )  # fmt: skip
     numbers = pl.DataFrame([row("macro_f1", ("overall", "all"), macro_f1) | {"model": "model-a"}])
     types = dict.fromkeys(("ci_low", "ci_high", "null_value"), pl.Float64) | {"unscored_reason": pl.String}

@@ -58,7 +58,7 @@ def test_pages_of_evaluations_do_not_mix(warehouse: Warehouse, tmp_path: Path) -
     with pytest.raises(WarehouseError, match=r"no report of 'none'; there are: .*fmlama.*spectral"):
         usual_file("none")
     with pytest.raises(
-        WarehouseError, match=f"the configuration 'unknown'; there are: newer, older, {CONFIG}"
+        WarehouseError, match=f"the configuration 'unknown'; there are: {CONFIG}, newer, older"
     ):
         configuration(warehouse, None, "unknown")
 

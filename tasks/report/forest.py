@@ -1,0 +1,157 @@
+"""Charts of one number: models with intervals and nulls, and published values as hollow marks beside them.
+
+Marks are placed in percent, so that a chart takes the width that there is. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from tasks.report import Row
+from tasks.report.text import number
+
+State = Literal["beyond", "within", "below", "bare", "lost"]
+"""beyond: shown to lie beyond its null; within: not; below: the interval lies on the worse side; bare: no
+interval or no null; lost: no value."""
+Scale = tuple[float, float]
+_MARGIN = 0.06
+"""Of the axis, on either side of what is shown."""
+
+
+class Mark(NamedTuple):
+    """One line of a chart: a model that was measured here, or a value as a paper prints it.
+
+    Attributes:
+        detail: what stands beside the name, such as the setting.
+        is_apart: of a published value: its definition or setting differs from ours.
+    """
+
+    name: str
+    row: Row
+    state: State
+    detail: str = ""
+    is_published: bool = False
+    is_apart: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One number of one evaluation.
+
+    Attributes:
+        label, arrow, about: of the metric: its name, which way is better, what it means.
+        marks: from the best to the worst, measured ones first.
+        null: what is drawn through the whole chart: the best that a null scores here; None: there is none.
+        cited: whose published values these are; "" without any.
+        finding: what they show, in a sentence.
+    """
+
+    label: str
+    arrow: str
+    about: str
+    marks: Sequence[Mark]
+    null: float | None
+    cited: str = ""
+    finding: str = ""
+
+    @property
+    def measured(self) -> list[Mark]:
+        """The models that were run here."""
+        return [mark for mark in self.marks if not mark.is_published]
+
+    @property
+    def published(self) -> list[Mark]:
+        """Values that stand beside the measured ones."""
+        return [mark for mark in self.marks if mark.is_published and not mark.is_apart]
+
+    @property
+    def apart(self) -> list[Mark]:
+        """Published values of another definition or setting."""
+        return [mark for mark in self.marks if mark.is_apart]
+
+    @property
+    def scale(self) -> Scale:
+        """From where to where the axis goes."""
+        low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
+        margin = _MARGIN * (high - low)
+        return low - margin, high + margin
+
+    def at(self, value: float) -> str:
+        """Where a value stands, in percent of the width."""
+        low, high = self.scale
+        return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}"
+
+
+def extent(rows: Iterable[Row]) -> Scale:
+    """Return least and greatest of values, intervals and nulls that are finite; never of no width."""
+    sides = ("value", "ci_low", "ci_high", "null_value")
+    seen = [row[side] for row in rows for side in sides if row.get(side) is not None]
+    seen = [x for x in seen if abs(x) != float("inf")]
+    low, high = min(seen, default=0.0), max(seen, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def state_of(row: Row, direction: str) -> State:
+    """Return what may be said of a number and its null; the warehouse alone says what is beyond."""
+    if row["value"] is None:
+        return "lost"
+    if row["is_beyond_null"] is None or row["null_value"] is None or direction == "none":
+        return "bare"
+    if row["is_beyond_null"]:
+        return "beyond"
+    worst = row["ci_high"] if direction == "higher" else row["ci_low"]
+    is_below = worst is not None and (worst < row["null_value"]) is (direction == "higher")
+    return "below" if is_below and worst != row["null_value"] else "within"
+
+
+def shade(row: Row, direction: str, best: float | None, widest: float) -> float:
+    """Return how far a number is beyond its null, 0 to 1.
+
+    Args:
+        best: the best possible value; None or infinite: the widest gain among those shown counts as 1.
+    """
+    if row["value"] is None or row["null_value"] is None or abs(row["value"]) == float("inf"):
+        return 0.0
+    sign = -1.0 if direction == "lower" else 1.0
+    gain = sign * (row["value"] - row["null_value"])
+    room = abs(best - row["null_value"]) if best is not None and abs(best) != float("inf") else widest
+    return min(max(gain / room, 0.0), 1.0) if room > 0 else 0.0
+
+
+def in_order(marks: Iterable[Mark], direction: str) -> list[Mark]:
+    """Return the marks from the best to the worst; unscored ones last, published ones after measured ones."""
+    sign = 1.0 if direction == "lower" else -1.0
+
+    def key(mark: Mark) -> tuple[bool, bool, bool, float, str, str]:
+        value = mark.row["value"]
+        groups = mark.is_published, mark.is_apart, value is None
+        return *groups, 0.0 if value is None else sign * value, mark.name, mark.detail
+
+    return sorted(marks, key=key)
+
+
+def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
+    """Return the best that a null scores in the place of any of these numbers; None where there is none."""
+    nulls = [row["null_value"] for row in rows if row.get("null_value") is not None]
+    return (min if direction == "lower" else max)(nulls, default=None)
+
+
+def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: str) -> str:
+    """Return what published values show beside a null of ours, in a sentence; "" without values."""
+    values = [mark.row["value"] for mark in marks if mark.is_published]
+    if not values:
+        return ""
+    span = number(min(values)) if min(values) == max(values) else f"{number(min(values))} to {number(max(values))}"
+    if null is None:
+        return f"As published ({cited}): {span}. No null of ours stands beside them."
+    beyond = sum(value < null if direction == "lower" else value > null for value in values)
+    n = len(values)
+    if beyond == 0:
+        return (
+            f"As published ({cited}): {span}. No value is better than a null model scores here, {number(null)}: "
+            "that order of models is not a finding."
+        )
+    whole = "All values are" if beyond == n else f"{beyond} of {n} values are"
+    return f"As published ({cited}): {span}. {whole} better than a null model scores here, {number(null)}."
