@@ -115,7 +115,7 @@ def report(
     - `culturescope report --all`
     """
     from deployments.show.overview import write_all
-    from deployments.show.report import OVERVIEW, configuration, reported, usual_file, write_report
+    from deployments.show.report import OVERVIEW, configuration, reported, usual_path, write_report
 
     with errors():
         warehouse = Warehouse.open()
@@ -130,7 +130,7 @@ def report(
             return
         chosen, key, _ = configuration(warehouse, evaluation, config, reported())
         with working("drawing"):
-            path = write_report(warehouse, out or warehouse.home / usual_file(chosen), key, chosen)
+            path = write_report(warehouse, out or warehouse.home / usual_path(chosen, key), key, chosen)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
 

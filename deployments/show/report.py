@@ -5,12 +5,14 @@ An evaluation has a page if its folder has a package ``report`` with a ``REPORT`
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -27,6 +29,9 @@ FIRST = "spectral"
 
 OVERVIEW = "report-all.html"
 """The usual name of the overview under the home folder."""
+
+PAGES = "reports"
+"""The folder beside the overview that has the folders of configurations."""
 
 _NEWEST = "SELECT evaluation FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC"
 
@@ -228,8 +233,14 @@ def _has_page(evaluation: str) -> bool:
 
 
 def usual_file(evaluation: str) -> str:
-    """The name of the report's file under the home folder."""
+    """Return the name of the report's file in the folder of its configuration."""
     return _report(evaluation).file
+
+
+def usual_path(evaluation: str, config: str) -> Path:
+    """Return where a page stands beside the overview: one folder for each configuration, so that none
+    overwrites another's."""
+    return Path(PAGES, config, usual_file(evaluation))
 
 
 def write_report(
@@ -241,18 +252,26 @@ def write_report(
 ) -> Path:
     """Write the HTML page on one configuration (default: the shown one) to `path`, whole or not at all.
 
-    It has links (default) to the pages that lie beside it. Raises as ``read_data``, and WarehouseError if the
+    It has links (default) to the pages that are there, of shown configurations. Raises as ``read_data``, and WarehouseError if the
     disk is full.
     """
     if links is None:
-        newest = _newest(warehouse)
-        files = {name: usual_file(name) for name in newest}
-        there = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
-        links = there if not (path.parent / OVERVIEW).exists() else {"overview": OVERVIEW, **there}
+        chosen = configuration(warehouse, evaluation, config_hash)[1]
+        top = path.parent.parent.parent if path.parts[-3:-1] == (PAGES, chosen) else path.parent
+        shown = {name: top / usual_path(name, key) for name, key in _newest(warehouse).items()}
+        every = {"overview": top / OVERVIEW, **shown} if (top / OVERVIEW).exists() else shown
+        links = relative_links(every, path.parent)
     text = page(warehouse, evaluation, config_hash, links)
     with written_whole(path, len(text)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
+
+
+def relative_links(files: Mapping[str, Path], folder: Path) -> Links:
+    """Return the links of a page in a folder to these files; None for one that is not written yet."""
+    return {
+        name: quote(os.path.relpath(file, folder)) if file.exists() else None for name, file in files.items()
+    }
 
 
 Links = Mapping[str, str | None]

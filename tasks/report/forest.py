@@ -101,9 +101,10 @@ def state_of(row: Row, direction: str) -> State:
         return "bare"
     if row["is_beyond_null"]:
         return "beyond"
-    worst = row["ci_high"] if direction == "higher" else row["ci_low"]
-    is_below = worst is not None and (worst < row["null_value"]) is (direction == "higher")
-    return "below" if is_below and worst != row["null_value"] else "within"
+    better, null = (row["ci_low"] if direction == "lower" else row["ci_high"]), row["null_value"]
+    if better is None:
+        return "bare"
+    return "below" if (better > null if direction == "lower" else better < null) else "within"
 
 
 def shade(row: Row, direction: str, best: float | None, widest: float) -> float:
@@ -143,15 +144,17 @@ def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: st
     values = [mark.row["value"] for mark in marks if mark.is_published]
     if not values:
         return ""
-    span = number(min(values)) if min(values) == max(values) else f"{number(min(values))} to {number(max(values))}"
+    low, high = min(values), max(values)
+    span = number(low) if low == high else f"{number(low)} to {number(high)}"
     if null is None:
-        return f"As published ({cited}): {span}. No null of ours stands beside them."
+        return f"{span} as published ({cited}). No null model stands beside them."
     beyond = sum(value < null if direction == "lower" else value > null for value in values)
     n = len(values)
+    here = f"what a null model scores on the items here, {number(null)}"
     if beyond == 0:
         return (
-            f"As published ({cited}): {span}. No value is better than a null model scores here, {number(null)}: "
-            "that order of models is not a finding."
+            f"{span} as published ({cited}). No value is better than {here}: on its own that order of models "
+            "is no finding."
         )
     whole = "All values are" if beyond == n else f"{beyond} of {n} values are"
-    return f"As published ({cited}): {span}. {whole} better than a null model scores here, {number(null)}."
+    return f"{span} as published ({cited}). {whole} better than {here}."
