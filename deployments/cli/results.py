@@ -97,7 +97,7 @@ def leaderboard(
         caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)
-        show(board, form, title, caption, is_wide=wide)
+        show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
 
 
 def report(

@@ -252,8 +252,8 @@ def write_report(
 ) -> Path:
     """Write the HTML page on one configuration (default: the shown one) to `path`, whole or not at all.
 
-    It has links (default) to the pages that are there, of shown configurations. Raises as ``read_data``, and WarehouseError if the
-    disk is full.
+    It has links (default) to the pages that are there, of shown configurations. Raises as ``read_data``, and
+    WarehouseError if the disk is full.
     """
     if links is None:
         chosen = configuration(warehouse, evaluation, config_hash)[1]

@@ -49,9 +49,10 @@ def mean_interval(
     they only cut it.
 
     Variance: CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom by
-    Satterthwaite. A share of independent yes and no, which is 0 or 1 each, is Clopper and Pearson's; grades that
-    happen to lie on the bounds of their scale are none. See `_around` for the rest. None for fewer than ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no
-    values or one that is not finite.
+    Satterthwaite. A share of independent yes and no, which are 0 or 1, is Clopper and Pearson's; grades that
+    happen to lie on the bounds of their scale are none. See `_around` for the rest. None for fewer than
+    ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that is not
+    finite.
     """
     points = np.asarray(values, dtype=np.float64)
     names = np.arange(points.size) if clusters is None else np.asarray(clusters)

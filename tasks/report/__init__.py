@@ -72,6 +72,11 @@ class Frames:
         return params
 
     @cached_property
+    def overall(self) -> pl.DataFrame:
+        """The values that are of no slice."""
+        return self.values.filter(slice_kind="overall")
+
+    @cached_property
     def catalogue(self) -> dict[str, Row]:
         """metric -> its row of the table metric."""
         return {row["metric"]: row for row in self.metrics.iter_rows(named=True)}

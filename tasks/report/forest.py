@@ -5,7 +5,7 @@ Marks are placed in percent, so that a chart takes the width that there is. Pure
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -16,6 +16,10 @@ State = Literal["beyond", "within", "below", "bare", "lost"]
 """beyond: shown to lie beyond its null; within: not; below: the interval lies on the worse side; bare: no
 interval or no null; lost: no value."""
 Scale = tuple[float, float]
+ARROWS = {"higher": "↑", "lower": "↓"}
+"""Which way is better."""
+MOST_LINES = 24
+"""Of the chart that a page opens with."""
 _MARGIN = 0.06
 """Of the axis, on either side of what is shown."""
 
@@ -46,6 +50,7 @@ class Chart:
         null: what is drawn through the whole chart: the best that a null scores here; None: there is none.
         cited: whose published values these are; "" without any.
         finding: what they show, in a sentence.
+        note: what else has to be known to read it.
     """
 
     label: str
@@ -55,6 +60,7 @@ class Chart:
     null: float | None
     cited: str = ""
     finding: str = ""
+    note: str = ""
 
     @property
     def measured(self) -> list[Mark]:
@@ -73,10 +79,10 @@ class Chart:
 
     @property
     def scale(self) -> Scale:
-        """From where to where the axis goes."""
+        """From where to where the axis goes; not below 0 for numbers that are not."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
         margin = _MARGIN * (high - low)
-        return low - margin, high + margin
+        return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
 
     def at(self, value: float) -> str:
         """Where a value stands, in percent of the width."""
@@ -158,3 +164,38 @@ def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: st
         )
     whole = "All values are" if beyond == n else f"{beyond} of {n} values are"
     return f"{span} as published ({cited}). {whole} better than {here}."
+
+
+def picture(
+    title: str,
+    lines: Iterable[tuple[str, str, Row | None]],
+    note: str = "",
+    *,
+    doubted: Collection[str] = (),
+    direction: str = "higher",
+) -> Chart | None:
+    """Return the chart that a page opens with; None where nothing of it is scored.
+
+    A null is drawn through the whole chart if all lines share it, else on each line.
+
+    Args:
+        lines: name, what stands beside it, and the row of ``Frames.values``; None: there is none.
+        doubted: names that are not shown to be beyond their nulls, wherever their intervals lie.
+        note: what has to be known to read it.
+    """
+    marks = []
+    for name, detail, row in lines:
+        if row is None:
+            continue
+        beyond, null = None, row["null_value"]
+        if row["ci_low"] is not None and null is not None:
+            is_clear = row["ci_high"] < null if direction == "lower" else row["ci_low"] > null
+            beyond = is_clear and name not in doubted
+        marks.append(Mark(name, row, state_of({**row, "is_beyond_null": beyond}, direction), detail))
+    if not any(mark.row["value"] is not None for mark in marks):
+        return None
+    nulls = {mark.row["null_value"] for mark in marks}
+    shared = nulls.pop() if len(nulls) == 1 else None
+    if (left := len(marks) - MOST_LINES) > 0:
+        note += f" {left} more lines are in the table."
+    return Chart(title, ARROWS.get(direction, ""), "", marks[:MOST_LINES], shared, note=note)

@@ -11,13 +11,23 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from tasks.report import Badge, Row
-from tasks.report.forest import Chart, Mark, Scale, extent, finding, in_order, shade, state_of, strongest_null
+from tasks.report.forest import (
+    ARROWS,
+    Chart,
+    Mark,
+    Scale,
+    extent,
+    finding,
+    in_order,
+    shade,
+    state_of,
+    strongest_null,
+)
 from tasks.report.history import history_figure, is_repeated, sparkline
 from tasks.report.page import environment
 from tasks.report.text import number
 
 Verdict = Literal["better", "none"]
-_ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 class Pair(NamedTuple):
@@ -211,7 +221,7 @@ def _column(section: Section, key: str) -> dict[str, Any]:
         )
         for at, row in enumerate(rows)
     }
-    return {"section": section, "label": label, "arrow": _ARROWS.get(direction, ""), "tiles": tiles}
+    return {"section": section, "label": label, "arrow": ARROWS.get(direction, ""), "tiles": tiles}
 
 
 def _has_gain(row: Row) -> bool:
@@ -268,7 +278,7 @@ def _chart(
     marks = in_order(marks, direction)
     about = str(section.catalogue.get(metric, {}).get("description", ""))
     said = finding(marks, null, direction, cited)
-    return Chart(label, _ARROWS.get(direction, ""), about, marks, null, cited, said)
+    return Chart(label, ARROWS.get(direction, ""), about, marks, null, cited, said)
 
 
 def _setting(condition: str | None) -> str:
@@ -296,7 +306,7 @@ def _shown(section: Section) -> dict[str, Any]:
             if not row["is_null"]
         ]
         pairs = told_apart(section.differences.filter(metric=metric).iter_rows(named=True), direction)
-        arrow = _ARROWS.get(direction, "")
+        arrow = ARROWS.get(direction, "")
         numbers.append(
             {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}
             | {"lines": lines, "pairs": pairs}

@@ -318,8 +318,8 @@ class Conversations:
 def conversations(study: ExplicationStudy, stage: Stage, grades: Mapping[Key, Grades]) -> Conversations:
     """Return every real conversation, counted if it is over.
 
-    One that the user left without a recommendation has no grades, whatever judges make of it: nothing is there
-    that could suit anybody. The share with a recommendation stands beside.
+    One that the user left without a recommendation has no grades, whatever judges make of it: nothing is
+    there that could suit anybody. The share with a recommendation stands beside.
     """
     keys = tuple(study.real())
     left = {key for key in keys if stage.talks[key].ended_by == FAREWELL}

@@ -127,11 +127,11 @@ class Data(Frames):
         return self.in_slice(model, benchmark, what, "country", country)
 
 
-def badge(line: Row) -> Badge:
-    """What the explanations of a row of the leaderboard may be trusted for."""
+def badge(line: Row, score: Row | None) -> Badge:
+    """Return what the explanations of a row may be trusted for. score: the number that stands beside it."""
     if line["is_null"]:
         return "plain", "null model"
-    if line["value"] is None:
+    if value_of(score) is None:
         return "plain", "explanations not scored"
     if line["tells_real_from_shuffled"] is None:
         return "plain", "too few explanations to be distinguished from shuffled ones"
@@ -141,16 +141,22 @@ def badge(line: Row) -> Badge:
 
 
 def separations(data: Data) -> list[dict[str, Any]]:
-    """Every benchmark's metric, in the order of tables. judged: the models that have a gain; separated: those
-    whose whole interval lies above 0; validated: whether its judges were held against people (None: nobody
-    judged)."""
+    """Every benchmark's metric, in the order of tables.
+
+    scored: the models that have it; judged: those that have a gain; known: those whose gain has an interval;
+    separated: those whose whole interval lies above 0; validated: whether its judges were held against people
+    (None: nobody judged).
+    """
     checks = []
     for benchmark in data.benchmarks:
         rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
+        scores = {model: data.explained(model, metric_of(benchmark), benchmark) for model in data.models}
         validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
         checks.append(
             {
                 "metric": metric_title(benchmark, data.benchmarks),
+                "scored": [model for model, row in scores.items() if value_of(row) is not None],
+                "known": [m for m, row in rows.items() if row is not None and row["ci_low"] is not None],
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
                 "separated": [model for model, row in rows.items() if gain_sign(row) > 0],
                 "validated": bool(validated.all()) if validated.len() else None,
