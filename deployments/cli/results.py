@@ -17,7 +17,11 @@ from warehouse import Warehouse, WarehouseError, save_ranking
 Of = Annotated[str | None, of_evaluations("that of the newest run")]
 
 OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
-PUBLISHED = "measured numbers and those of the papers side by side, not ranked"
+PUBLISHED = (
+    "all numbers of the papers beside the measured ones, or none (default: the first headline's, below)"
+)
+SHORT = 12
+"""Published values that stand under a leaderboard at first."""
 NOT_RANKED = (
     "In the order of names, not of values: the papers had other models, items and prompts. equal, near: is "
     "the number defined as ours? All cells: csv, or the table published_result."
@@ -26,8 +30,8 @@ NAME = "as leaderboards show it; name#1a2b: the engine whose hash begins so"
 OF = f"one of {', '.join(doors())}; default: all"
 HELD = "occasion of both, or of the first if --against is given; default: the newest"
 CAPTION = (
-    "Holm: p-value adjusted for the {n} rows. finds: the least difference that so many items find 80 times "
-    "of 100. items: those that are scored for both; of numbers that are no mean, the clusters."
+    "Holm: p-value adjusted for the {n} rows. n: items that are scored for both; of numbers that are no "
+    "mean, the clusters. MDD: smallest difference detectable with 80 % power."
 )
 
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
@@ -47,8 +51,8 @@ _APART_CAPTION = (
     "table. needed: models that would show such a difference in 80 of 100 samples."
 )
 _CAPTION = (
-    "rho: Spearman's over the models that both have. tells: the least |rho| that so many models tell from "
-    "none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
+    "rho: Spearman's over the models that both have. least rho: the least |rho| that so many models "
+    "tell from none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
 )
 
 
@@ -56,7 +60,7 @@ def leaderboard(
     evaluation: Of = None,
     occasion: Occasion = None,
     with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
-    published: Annotated[bool, typer.Option("--published", help=PUBLISHED)] = False,
+    published: Annotated[bool | None, typer.Option("--published/--no-published", help=PUBLISHED)] = None,
     form: As = Format.table,
     config: Config = None,
     wide: Wide = False,
@@ -98,6 +102,13 @@ def leaderboard(
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)
         show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
+        printed = None if published is False or occasion else report.under_the_line(warehouse, name, chosen)
+        if form is Format.table and printed is not None:
+            show(printed[1].head(None if wide else SHORT), form, printed[0], is_wide=wide)
+            if not wide and printed[1].height > SHORT:
+                say(
+                    f"{printed[1].height - SHORT} more with --wide, all numbers with --published", style="dim"
+                )
 
 
 def report(
@@ -256,8 +267,8 @@ def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
             "B": number(r["second_value"]),
             "A − B [95 %]": _shown(r),
             "Holm": number(r["p_holm"]),
-            "items": r["n_common"],
-            "finds": number(r["detectable"]),
+            "n": r["n_common"],
+            "MDD": number(r["detectable"]),
         }
         for r in rows.to_dicts()
     ]
@@ -316,7 +327,7 @@ def ranking(
             {
                 "benchmark": row["benchmark"], "evaluation": row["evaluation"], "headline": row["label"],
                 "models": row["n_models"], "rho": interval(row["rho"], row["ci_low"], row["ci_high"]),
-                "tells": number(row["least_rho"]), "apart": row["n_apart"],
+                "least rho": number(row["least_rho"]), "apart": row["n_apart"],
             }
             for row in agreement.to_dicts()
         ]  # fmt: skip

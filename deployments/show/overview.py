@@ -11,7 +11,7 @@ from urllib.parse import quote
 import polars as pl
 
 from deployments.evaluations import doors, sound
-from deployments.show.report import beside_published, reported, usual_file, usual_path, write_report
+from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import Run, every_finished
 from tasks.metrics.agreement import spearman_test
@@ -38,7 +38,6 @@ _AGREEMENT = """
 FROM evaluation_agreement
 ORDER BY other_evaluation = 'external', evaluation, other_evaluation, metric, other_metric
 """
-_HEADLINES = "SELECT metric FROM metric WHERE evaluation = ? AND is_headline ORDER BY rowid"
 _METRICS = "SELECT * FROM report_metric WHERE evaluation = ? ORDER BY place"
 
 
@@ -74,7 +73,7 @@ def overview(
             differences=_differences(warehouse, runs, name, config),
             metrics=warehouse.query(_METRICS, [name]),
             link=links.get(name),
-            published=_published(warehouse, name, config),
+            published=one_published(warehouse, name, config),
         )
         for name, config, profile in newest
         for history in (warehouse.query(_HISTORY, {"evaluation": name, "config": config}),)
@@ -82,25 +81,6 @@ def overview(
     ]
     agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
     return render(sections, agreements, beside, foot)
-
-
-def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
-    """Return one number of a configuration with its published values: the first headline that has some."""
-    try:
-        rows = beside_published(warehouse, evaluation, config).filter(~pl.col("is_detail"))
-    except WarehouseError:
-        return None
-    headlines = warehouse.query(_HEADLINES, [evaluation])["metric"].to_list()
-    by = ["metric", "slice_kind", "slice"]
-    printed = rows.filter(pl.col("source") != "measured").group_by(by).len()
-    if printed.is_empty():
-        return None
-    places = {metric: at for at, metric in enumerate(headlines)}
-    ranked = printed.with_columns(
-        pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64).alias("place"),
-        (pl.col("slice_kind") != "overall").alias("is_slice"),
-    ).sort("place", "is_slice", "len", *by, descending=[False, False, True, False, False, False])
-    return rows.join(ranked.head(1), on=by, how="semi", maintain_order="left")
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:

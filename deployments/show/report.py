@@ -19,8 +19,9 @@ import polars as pl
 from deployments.evaluations import doors, sound, unknown
 from deployments.packs import recipes
 from deployments.show.configurations import chosen, configurations
-from deployments.show.display import interval
+from deployments.show.display import interval, number
 from tasks.report import Frames, Report, Row
+from tasks.report.forest import setting_of
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -103,7 +104,12 @@ def leaderboard(
         there = warehouse.query(_OCCASIONS, [config])["occasion"]
         names = ", ".join(name or '""' for name in there)
         raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
-    return board
+    behind = [name for name in _BEHIND if name in board.columns]
+    return board.select("model", pl.exclude("model", *behind), *behind)
+
+
+_BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
+"""Columns of leaderboards that come last: what people look at fits the screen."""
 
 
 def history(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
@@ -176,6 +182,58 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
             'that papers print: culturescope sql "FROM published_result"'
         )
     return rows
+
+
+def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
+    """Return one number of a configuration with its published values: the first headline that has some."""
+    try:
+        rows = beside_published(warehouse, evaluation, config).filter(~pl.col("is_detail"))
+    except WarehouseError:
+        return None
+    headlines = warehouse.query(_HEADLINES, [evaluation])["metric"].to_list()
+    by = ["metric", "slice_kind", "slice"]
+    printed = rows.filter(pl.col("source") != "measured").group_by(by).len()
+    if printed.is_empty():
+        return None
+    places = {metric: at for at, metric in enumerate(headlines)}
+    ranked = printed.with_columns(
+        pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64).alias("place"),
+        (pl.col("slice_kind") != "overall").alias("is_slice"),
+    ).sort("place", "is_slice", "len", *by, descending=[False, False, True, False, False, False])
+    return rows.join(ranked.head(1), on=by, how="semi", maintain_order="left")
+
+
+def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[str, pl.DataFrame] | None:
+    """Return a title and the published values of ``one_published`` for people, those of another setting last.
+
+    None where no paper prints a number that is measured here.
+    """
+    rows = one_published(warehouse, evaluation, config)
+    if rows is None:
+        return None
+    falls = rows["metric"][0] in warehouse.query(_FALLING, [evaluation])["metric"]
+    own, printed = rows.filter(source="measured"), rows.filter(pl.col("source") != "measured")
+    printed = printed.sort(pl.col("definition") != "equal", "value", descending=[False, not falls])
+    nulls = own["null_value"].drop_nulls()
+    null: Any = None if nulls.is_empty() else (nulls.min() if falls else nulls.max())
+    where = "" if rows["slice"][0] == "all" else f", {rows['slice'][0]}"
+    cited = ", ".join(sorted(set(printed["cited"].drop_nulls())))
+    title = f"As published ({cited}), never ranked with the rest: {rows['label'][0]}{where}"
+    title += "" if null is None else f"; a null model scores {number(null)} here"
+    lines = [
+        {
+            "model": row["model"] or "all together",
+            "value": number(row["value"]),
+            "setting": setting_of(row["condition"]) or "–",
+            "definition": row["definition"] if row["definition"] == "equal" else f"near: {row['difference']}",
+        }
+        for row in printed.to_dicts()
+    ]
+    return title, pl.DataFrame(lines)
+
+
+_FALLING = "SELECT metric FROM metric WHERE evaluation = ? AND direction = 'lower'"
+_HEADLINES = "SELECT metric FROM metric WHERE evaluation = ? AND is_headline ORDER BY rowid"
 
 
 def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:

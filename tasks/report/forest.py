@@ -199,3 +199,9 @@ def picture(
     if (left := len(marks) - MOST_LINES) > 0:
         note += f" {left} more lines are in the table."
     return Chart(title, ARROWS.get(direction, ""), "", marks[:MOST_LINES], shared, note=note)
+
+
+def setting_of(condition: str | None) -> str:
+    """Return what tells values of one model apart, of a condition such as "id=3; open=No; reasoning=high"."""
+    left = [part.strip() for part in (condition or "").split(";")]
+    return ", ".join(part for part in left if part and part.partition("=")[0] not in ("id", "open", "subset"))

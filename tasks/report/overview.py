@@ -19,6 +19,7 @@ from tasks.report.forest import (
     extent,
     finding,
     in_order,
+    setting_of,
     shade,
     state_of,
     strongest_null,
@@ -269,7 +270,7 @@ def _chart(
                 row["model"] or "all models together",
                 row | {"ci_low": None, "ci_high": None, "null_value": None},
                 "bare",
-                _setting(row["condition"]),
+                setting_of(row["condition"]),
                 is_published=True,
                 is_apart=row["definition"] != "equal",
             )
@@ -279,12 +280,6 @@ def _chart(
     about = str(section.catalogue.get(metric, {}).get("description", ""))
     said = finding(marks, null, direction, cited)
     return Chart(label, ARROWS.get(direction, ""), about, marks, null, cited, said)
-
-
-def _setting(condition: str | None) -> str:
-    """What tells values of one model apart, of a condition such as "id=3; open=No; reasoning=high"."""
-    left = [part.strip() for part in (condition or "").split(";")]
-    return ", ".join(part for part in left if part and part.partition("=")[0] not in ("id", "open", "subset"))
 
 
 def _shown(section: Section) -> dict[str, Any]:
