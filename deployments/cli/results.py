@@ -52,7 +52,8 @@ _APART_CAPTION = (
 )
 _CAPTION = (
     "rho: Spearman's over the models that both have. least rho: the least |rho| that so many models "
-    "tell from none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
+    "tell from "
+    "none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
 )
 
 
