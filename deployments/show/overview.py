@@ -11,11 +11,13 @@ from urllib.parse import quote
 import polars as pl
 
 from deployments.evaluations import doors, sound
+from deployments.show.kept import kept_drawings
 from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import Run, every_finished
 from tasks.metrics.agreement import spearman_test
 from tasks.metrics.comparison import holm
+from tasks.report.kept import kept_in
 from tasks.report.overview import Section, render
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -80,7 +82,8 @@ def overview(
         if not history.is_empty()
     ]
     agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
-    return render(sections, agreements, beside, foot)
+    with kept_in(kept_drawings(warehouse.home)):
+        return render(sections, agreements, beside, foot)
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:

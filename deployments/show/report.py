@@ -20,8 +20,10 @@ from deployments.evaluations import doors, sound, unknown
 from deployments.packs import recipes
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
+from deployments.show.kept import kept_drawings
 from tasks.report import Frames, Report, Row
 from tasks.report.forest import setting_of
+from tasks.report.kept import drawn_once, kept_in
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -350,7 +352,13 @@ def page(
         served = {name: f"/reports/{name}/{newest[name]}" for name in newest}
         links = {"overview": "/reports", **served}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
-    return _report(evaluation).render(replace(data, foot=foot))
+    render, whole = _report(evaluation).render, replace(data, foot=foot)
+    if not _has_page(
+        evaluation
+    ):  # from a recipe: what it is made of is not all in its frames, and it is quick
+        return render(whole)
+    with kept_in(kept_drawings(warehouse.home)):
+        return drawn_once(render, whole)
 
 
 def _newest(warehouse: Warehouse) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tasks.report.forest import (
     state_of,
     strongest_null,
 )
-from tasks.report.history import history_figure, is_repeated, sparkline
+from tasks.report.history import history_once, is_repeated, sparkline
 from tasks.report.page import environment
 from tasks.report.text import number
 
@@ -306,7 +306,7 @@ def _shown(section: Section) -> dict[str, Any]:
             {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}
             | {"lines": lines, "pairs": pairs}
         )
-    figure = history_figure(section.history, section.labels, f"history-{section.evaluation}")
+    figure = history_once(section.history, section.labels, f"history-{section.evaluation}")
     return {
         "section": section,
         "charts": _charts(section),
