@@ -169,7 +169,7 @@ def _picture(data: Data) -> Chart | None:
 
 
 def _largest_gain(board: pl.DataFrame) -> float:
-    """Where the leaderboard's small axes end, on both sides of 0."""
+    """Return the end of the leaderboard's small axes, on both sides of 0."""
     sides = pl.max_horizontal(pl.col("explanation_gain", "gain_low", "gain_high").abs())
     return float(board.select(sides.max()).item() or 0.01)
 

@@ -1,4 +1,4 @@
-"""What the spectral page is made from."""
+"""Data of the spectral page."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def badges(self) -> list[Badge]:
-        """What to write beside the model's name."""
+        """Return the badges beside the model’s name."""
         what = "scores less than guessing" if self.is_below else "not distinguishable from guessing"
         doubts: list[Badge] = [("warn", what)] if self.guessing else []
         if self.look_up:
