@@ -26,6 +26,7 @@ FIGURES = {
     "paired": "paired",
     "beyond_null": "beyond_null",
     "history": "history",
+    "pages": "pages",
     "culturall": "culturall",
     "culturall_release": "culturall",
     "people": "people",

@@ -28,6 +28,7 @@ class Sizes:
         people, people_seconds: who save at once in the web app of a study, and for how long.
         tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
         shared_parts: parts in a shared store.
+        page_models, page_occasions: models on a page, and occasions of the first of them.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -57,6 +58,8 @@ class Sizes:
     settings: int = 15
     drafts: int = 5000
     shared_parts: int = 13_500
+    page_models: int = 50
+    page_occasions: int = 20
 
 
 FULL = Sizes()
@@ -87,4 +90,6 @@ QUICK = Sizes(
     tasks=60,
     settings=2,
     drafts=400,
+    page_models=2,
+    page_occasions=2,
 )

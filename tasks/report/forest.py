@@ -79,13 +79,13 @@ class Chart:
 
     @property
     def scale(self) -> Scale:
-        """From where to where the axis goes; not below 0 for numbers that are not."""
+        """Return the ends of the axis; the lower is not below 0 for numbers that are not."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
         margin = _MARGIN * (high - low)
         return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
 
     def at(self, value: float) -> str:
-        """Where a value stands, in percent of the width."""
+        """Return where a value stands, in percent of the width."""
         low, high = self.scale
         return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}"
 

@@ -1,4 +1,4 @@
-"""What was drawn once is not drawn again: pages and figures kept by the content that they are made from.
+"""Keep pages and figures by the content that they are made from, so that none is drawn twice.
 
 Drawing stays pure: without a store, everything is drawn. Whoever has a place to keep things opens one
 (``kept_in``).
@@ -103,7 +103,7 @@ def _written(text: str, figures: Mapping[str, Drawn]) -> bytes:
 
 
 def _read(content: bytes | None) -> tuple[str, dict[str, Drawn]] | None:
-    """What ``_written`` wrote; None for anything else, such as a damaged file."""
+    """Return what ``_written`` wrote; None for anything else, such as a damaged file."""
     try:
         text, kept = json.loads(content or b"")
         figures = {n: Drawn(d, svg, base64.b64decode(pdf), csv) for n, (d, svg, pdf, csv) in kept.items()}

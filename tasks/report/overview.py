@@ -249,7 +249,7 @@ def _charts(section: Section) -> list[Chart]:
 
 
 def _beyond(row: Row, section: Section) -> Row:
-    """What the interval of a number in a slice says; doubts are about headlines alone."""
+    """Return what the interval of a number in a slice says; doubts are about headlines alone."""
     low, high, null = row["ci_low"], row["ci_high"], row["null_value"]
     if low is None or null is None:
         return {"is_beyond_null": None}

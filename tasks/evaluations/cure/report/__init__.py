@@ -145,7 +145,7 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _picture(data: Data) -> Chart | None:
-    """What explanations add to another item's; without a judge, labels beside the commonest one."""
+    """Return what explanations add to another item's; without a judge, labels beside the commonest one."""
     if data.is_judged:
         lines = [
             (model, f"{metric_of(b)}, {title_of(b)}", data.explained(model, "explanation_gain", b))

@@ -143,7 +143,7 @@ def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
 
 
 def _picture(data: Data, flagged: set[str]) -> Chart | None:
-    """How well recommendations suit the user beside the best that knows nothing of the user."""
+    """Return how well recommendations suit the user beside the best that knows nothing of the user."""
     lines = [
         (model, condition, data.under(model, "apr", condition))
         for condition in data.conditions
