@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,12 +52,14 @@ def draw(home: str, time_of: str) -> Result:
     from deployments.show.overview import write_all
     from deployments.show.report import write_report
 
-    warehouse, seconds = Warehouse.open(Path(home)), {}
-    for name, do in {
-        "report": lambda: write_report(warehouse, Path(home, "one.html")),
-        "all": lambda: write_all(warehouse, Path(home, "all.html")),
-        "publish": lambda: publish(warehouse, Path(home, "site"), About("Bench", "CC0-1.0", "bench")),
-    }.items():
+    warehouse, about = Warehouse.open(Path(home)), About("Bench", "CC0-1.0", "bench")
+    times: dict[str, Callable[[], object]] = {
+        "report": partial(write_report, warehouse, Path(home, "one.html")),
+        "all": partial(write_all, warehouse, Path(home, "all.html")),
+        "publish": partial(publish, warehouse, Path(home, "site"), about),
+    }
+    seconds = {}
+    for name, do in times.items():
         start = time.perf_counter()
         do()
         seconds[name] = time.perf_counter() - start
@@ -120,5 +124,6 @@ def _metrics(
     frame = pl.DataFrame(rows, schema=["metric", "slice_kind", "slice"], orient="row")
     return frame.with_columns(
         model=pl.lit(model), value=value + scale, unscored_reason=pl.lit(None, pl.String),
-        n_scored=pl.lit(27), n_unscored=pl.lit(0), ci_low=value + scale - 0.1, ci_high=value + scale + 0.1, null_value=pl.lit(0.2),
+        n_scored=pl.lit(27), n_unscored=pl.lit(0), null_value=pl.lit(0.2),
+        ci_low=value + scale - 0.1, ci_high=value + scale + 0.1,
     )  # fmt: skip

@@ -104,7 +104,7 @@ def leaderboard(
         show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, chosen)
         if form is Format.table and printed is not None:
-            show(printed[1].head(None if wide else SHORT), form, printed[0], is_wide=wide)
+            show(printed[1] if wide else printed[1].head(SHORT), form, printed[0], is_wide=wide)
             if not wide and printed[1].height > SHORT:
                 say(
                     f"{printed[1].height - SHORT} more with --wide, all numbers with --published", style="dim"

@@ -10,7 +10,7 @@ import base64
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from typing import Any
@@ -48,12 +48,16 @@ def drawn_once(draw: Callable[..., str], *content: Any) -> str:
     wants_files = keep_figures({})
     name = digest([draw.__module__, draw.__qualname__, wants_files, content])
     if (found := _read(store.get(name))) is None:
-        with kept_figures() if wants_files else nullcontext({}) as figures:
-            found = draw(*content), figures
+        found = _drawn_with_files(draw, content) if wants_files else (draw(*content), {})
         store[name] = _written(*found)
     text, figures = found
     keep_figures(figures)
     return text
+
+
+def _drawn_with_files(draw: Callable[..., str], content: tuple[Any, ...]) -> tuple[str, dict[str, Drawn]]:
+    with kept_figures() as figures:
+        return draw(*content), figures
 
 
 def digest(content: Any) -> str:

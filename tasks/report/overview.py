@@ -240,7 +240,7 @@ def _charts(section: Section) -> list[Chart]:
         where = "" if printed["slice"][0] == "all" else f", {printed['slice'][0]}"
         known = {row["model"]: row for row in section.rows(printed["metric"][0], printed["label"][0])}
         own = [
-            known.get(row["model"] if row["slice"] == "all" else None, row | _beyond(row, section))
+            known.get(row["model"] if row["slice"] == "all" else None, {**row, **_beyond(row, section)})
             for row in printed.filter(source="measured").to_dicts()
             if row["model"] in section.models.values()
         ]
