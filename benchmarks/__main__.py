@@ -28,6 +28,7 @@ FIGURES = {
     "beyond_null": "beyond_null",
     "history": "history",
     "many_runs": "many_runs",
+    "pages": "pages",
     "culturall": "culturall",
     "culturall_release": "culturall",
     "people": "people",

@@ -30,6 +30,7 @@ class Sizes:
         tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
         shared_parts: parts in a shared store.
         finished_runs: numbers of finished runs in a warehouse.
+        page_models, page_occasions: models on a page, and occasions of the first of them.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -61,6 +62,8 @@ class Sizes:
     drafts: int = 5000
     shared_parts: int = 13_500
     finished_runs: tuple[int, ...] = (10_000, 50_000)
+    page_models: int = 50
+    page_occasions: int = 20
 
 
 FULL = Sizes()
@@ -93,4 +96,6 @@ QUICK = Sizes(
     tasks=60,
     settings=2,
     drafts=400,
+    page_models=2,
+    page_occasions=2,
 )

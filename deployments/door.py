@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -15,7 +15,8 @@ class Door:
         title: the question, in one line: of the command's help and of the Prefect UI.
         models: those that are evaluated where none is named.
         examples: of its command, what follows ``culturescope run <name>``.
-        caption: one line under the leaderboard: how to read it.
+        caption: one line under the leaderboard: how to read it, whichever columns are shown.
+        notes: column -> what it means, printed if the column is shown.
         columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
             columns, the most important first: a screen shows the first ones that fit.
         judged: the numbers that only a judge can give; "": nothing is judged.
@@ -27,3 +28,4 @@ class Door:
     caption: str
     columns: Callable[[Mapping[str, Any]], dict[str, Any]]
     judged: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)

@@ -42,12 +42,13 @@ OTHER_RESAMPLES = "the runs have other units, so that their resamples are not th
 
 SCHEMA = pl.Schema(
     {
-        "evaluation": pl.String(), "metric": pl.String(), "label": pl.String(),
-        "first_model": pl.String(), "first_occasion": pl.String(), "first_config": pl.String(),
-        "second_model": pl.String(), "second_occasion": pl.String(), "second_config": pl.String(),
-        "first_value": pl.Float64(), "second_value": pl.Float64(), "difference": pl.Float64(),
-        "ci_low": pl.Float64(), "ci_high": pl.Float64(), "p_value": pl.Float64(), "p_holm": pl.Float64(),
-        "detectable": pl.Float64(), "n_common": pl.Int64(), "unscored_reason": pl.String(),
+        "evaluation": pl.String(), "metric": pl.String(),
+        "first_model": pl.String(), "second_model": pl.String(), "difference": pl.Float64(),
+        "ci_low": pl.Float64(), "ci_high": pl.Float64(), "p_holm": pl.Float64(), "n_common": pl.Int64(),
+        "unscored_reason": pl.String(), "detectable": pl.Float64(), "first_value": pl.Float64(),
+        "second_value": pl.Float64(), "p_value": pl.Float64(), "label": pl.String(),
+        "first_occasion": pl.String(), "first_config": pl.String(),
+        "second_occasion": pl.String(), "second_config": pl.String(),
         "first_run": pl.String(), "second_run": pl.String(),
     }
 )  # fmt: skip

@@ -19,7 +19,10 @@ _FROZEN = f"""{_RUN} AND config_hash = $config
     AND run_id IN (SELECT run_id FROM cohort WHERE config_hash = $config AND cohort = $cohort)
 ORDER BY model"""
 FINISHED = f"{_RUN} AND status = 'finished'"
-_EVERY = f"{FINISHED} ORDER BY finished_at DESC, run_id"
+_EVERY = f"""SELECT of_run.* FROM ({FINISHED}) AS of_run
+LEFT JOIN report_configuration AS c
+ON c.evaluation = of_run.evaluation AND c.configuration = of_run.config_hash
+ORDER BY c.place NULLS LAST, of_run.finished_at DESC, of_run.run_id"""
 _NEWEST = f"""{FINISHED} AND config_hash = $config
 QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1"""
 _IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
@@ -72,7 +75,7 @@ def selected(
 
 
 def every_finished(warehouse: Warehouse | None = None) -> list[Run]:
-    """Every finished run of a model, newest first."""
+    """Return every finished run of a model: of what leaderboards show first, and in it the newest first."""
     return selected(_EVERY, warehouse=warehouse)
 
 

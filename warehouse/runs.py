@@ -26,6 +26,8 @@ WHERE run.status <> 'finished'
 _FINISH_RUN = """
 UPDATE run SET status = $status, finished_at = greatest(
     $now::TIMESTAMP, started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND
+), n_answers = (
+    SELECT count(*) FROM part_unit SEMI JOIN (FROM run_request WHERE run_id = $run_id) USING (request_hash)
 ) WHERE run_id = $run_id RETURNING run_id
 """
 _CLEAR_REQUESTS = """

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 Of = Annotated[str | None, of_evaluations("that of the newest run")]
 
 OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
-PUBLISHED = "measured numbers and those of the papers side by side, not ranked"
+PUBLISHED = (
+    "all numbers of the papers beside the measured ones, or none (default: the first headline's, below)"
+)
+SHORT = 12
+"""Published values that stand under a leaderboard at first."""
 NOT_RANKED = (
     "In the order of names, not of values: the papers had other models, items and prompts. equal, near: is "
     "the number defined as ours? All cells: csv, or the table published_result."
@@ -62,7 +66,7 @@ def leaderboard(
     evaluation: Of = None,
     occasion: Occasion = None,
     with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
-    published: Annotated[bool, typer.Option("--published", help=PUBLISHED)] = False,
+    published: Annotated[bool | None, typer.Option("--published/--no-published", help=PUBLISHED)] = None,
     form: As = Format.table,
     profile: Profile = None,
     config: Config = None,
@@ -104,7 +108,14 @@ def leaderboard(
         caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)
-        show(board, form, title, caption, is_wide=wide)
+        show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
+        printed = None if published is False or occasion else report.under_the_line(warehouse, name, chosen)
+        if form is Format.table and printed is not None:
+            show(printed[1] if wide else printed[1].head(SHORT), form, printed[0], is_wide=wide)
+            if not wide and printed[1].height > SHORT:
+                say(
+                    f"{printed[1].height - SHORT} more with --wide, all numbers with --published", style="dim"
+                )
 
 
 def report(
@@ -123,7 +134,7 @@ def report(
     - `culturescope report --all`
     """
     from deployments.show.overview import write_all
-    from deployments.show.report import OVERVIEW, reported, usual_file, write_report
+    from deployments.show.report import OVERVIEW, reported, usual_path, write_report
 
     with errors():
         warehouse = Warehouse.existing()
@@ -140,7 +151,7 @@ def report(
             return
         name, key, _ = chosen(warehouse, evaluation, profile, config, reported())
         with working("drawing"):
-            path = write_report(warehouse, out or warehouse.home / usual_file(name), key, name)
+            path = write_report(warehouse, out or warehouse.home / usual_path(name, key), key, name)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
 

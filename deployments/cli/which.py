@@ -43,12 +43,9 @@ def chosen(
     Raises:
         WarehouseError: nothing fits; says what there is.
     """
-    from deployments.show.configurations import shown_configuration
     from deployments.show.report import configuration
 
-    name = evaluation or (of_hash(warehouse, config)[0] if config else None)
-    name, *_ = configuration(warehouse, name, None, known)
-    return configuration(warehouse, name, shown_configuration(warehouse, name, profile, config), known)
+    return configuration(warehouse, evaluation, config, known, profile)
 
 
 def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:

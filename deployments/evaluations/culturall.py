@@ -33,6 +33,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "model": r["model"],
         "accuracy [95 %]": interval(r["accuracy"], r["ci_low"], r["ci_high"], 2),
         "null": number(r["null_value"], 2),
+        "n": number(r["n_scored"]),
         "judge": _judge(r),
         "checked": _checked(r),
         "validated": _validated(r),
@@ -65,9 +66,17 @@ DOOR = Door(
         "-m ./gpt.toml --judges ./judge.toml --file annotated_data.xlsx --conditions native",
         "--conditions native,retrieval --documents ./handbooks",
     ),
-    caption="null: guessing. Checked: items that people have checked. Validated: judges, against people. A "
-    "judge fails its check if it accepts under 90 % of gold answers, or refuses under 90 % of others or of "
-    "empty ones, overall or in a language.",
+    caption="",
     columns=_columns,
     judged="accuracy by a judge, only by match",
+    notes={
+        "null": "guessing",
+        "n": "items scored",
+        "judge": "fails its check if it accepts under 90 % of gold answers, or refuses under 90 % of others "
+        "or of empty ones, overall or in a language",
+        "checked": "items that people have checked",
+        "validated": "whether the judges were held against people",
+        "of answers": "without lost ones",
+        "matched": "without a judge",
+    },
 )

@@ -16,14 +16,15 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     explained = f"{r['metric']} {interval(r['value'], r['ci_low'], r['ci_high'], 2)}"
     same_family = ", own family" if r["self_preference"] else ""
     return {
-        "benchmark": r["benchmark"],
         "model": r["model"],
-        "thin EM": number(r["thin_em"]),
+        "benchmark": r["benchmark"],
         "explanations [95 %]": "–" if r["value"] is None else explained,
+        "their null": number(r["null_value"]),
+        "n": number(r["n_judged"]),
+        "thin EM": number(r["thin_em"]),
         "thick EM": number(r["thick_em"]),
         "majority": number(r["majority_em"]),
         "tells real": _TELLS[r["tells_real_from_shuffled"]],
-        "their null": number(r["null_value"]),
         "over shuffled": number(r["explanation_gain"]),
         "judge": "–" if r["is_null"] else f"{_JUDGE[r['validated']]}{same_family}",
         "thin F1 macro": number(r["thin_f1_macro"]),
@@ -40,8 +41,17 @@ DOOR = Door(
         "-m ./gpt.toml --judges ./judge.toml --benchmarks normad,casa --max-usd 2 --dry-run",
         "--benchmarks normad --files normad=normad.csv --items-per-benchmark 1000",
     ),
-    caption="Labels beside the commonest one; tells real: whether the judge tells explanations from shuffled "
-    "ones; validated: whether the judge was held against people.",
+    caption="",
     columns=_columns,
     judged="scores of explanations",
+    notes={
+        "explanations [95 %]": "by the judge, 0 to 1",
+        "their null": "the best of three explanations that know nothing of the item",
+        "n": "explanations judged",
+        "thin EM": "exact match of labels alone",
+        "thick EM": "exact match with an explanation",
+        "majority": "exact match of the commonest label",
+        "tells real": "whether the judge tells explanations from shuffled ones",
+        "judge": "validated: held against people",
+    },
 )

@@ -14,9 +14,10 @@ _TELLS = {True: "yes", False: "NO", None: "–"}
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "model": r["model"],
-        "condition": r["condition"],
+        "condition": r["condition"] or "–",
         "APR [95 %]": interval(r["apr"], r["apr_low"], r["apr_high"], 2),
         "its null": number(r["apr_null"]),
+        "n": number(r["n_judged"]),
         "INT [95 %]": interval(r["interaction"], r["interaction_low"], r["interaction_high"], 2),
         "asks only": number(r["interaction_null"]),
         "tells real": _TELLS[r["tells_real_from_shuffled"]],
@@ -37,9 +38,16 @@ DOOR = Door(
         "-m ./gpt.toml --simulator ./user.toml --judges ./judge.toml --repetitions 2 --max-usd 5 --dry-run",
         "--tasks breakfast,gift,./wedding.toml --personas-file ./personas --judges ./judge.toml",
     ),
-    caption="APR: how well the recommendation suits the user, INT: how well the user was asked, 1 to 10 by "
-    "the judges. Nulls: the best of another's recommendation, a silent user, and the same for everybody, at "
-    "once or after fixed questions; of INT (asks only) the last two. Elicited: share of the user's facts.",
+    caption="",
     columns=_columns,
+    notes={
+        "APR [95 %]": "how well the recommendation suits the user, 1 to 10 by the judges",
+        "its null": "the best of another's recommendation, a silent user, and the same for everybody",
+        "n": "conversations with grades",
+        "INT [95 %]": "how well the user was asked",
+        "asks only": "the same for everybody, at once or after fixed questions",
+        "tells real": "whether the judges tell a recommendation from another persona's",
+        "elicited": "share of the user's facts that were asked for",
+    },
     judged="recommendation quality, interaction or instruction following",
 )

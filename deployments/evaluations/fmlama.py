@@ -15,11 +15,11 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         language = f"{language} ({r['subject_language']} dish)"
     gain = interval(r["map_gain"], r["gain_low"], r["gain_high"])
     return {
-        "language": language,
-        "country": "named" if r["country_mentioned"] else "–",
         "model": r["model"],
+        "asked in": f"{language}, country" if r["country_mentioned"] else language,
         "mAP": number(r["map"]),
         "over baseline [95 %]": "–" if r["is_null"] else gain,
+        "n": number(r["n_scored"]),
         "chance": number(r["null_map"]),
         "sd": number(r["map_sd"]),
         "mWS": number(r["mws"]),
@@ -40,8 +40,17 @@ DOOR = Door(
         "--dish-set fmlama --languages en,zh --code-switching",
         "--judges smollm2-135m-vllm --origins Mexico",
     ),
-    caption="Mean average precision by language, with and without the country; over baseline: what the model "
-    "adds to chance and to the most common ingredients.",
+    caption="",
     columns=_columns,
     judged="MES",
+    notes={
+        "asked in": "language, and country where the sentence names it",
+        "mAP": "mean average precision of the ingredients' order",
+        "over baseline [95 %]": "what the model adds to chance and to naming the most common ingredients",
+        "n": "pairs of dish and wording",
+        "sd": "over wordings",
+        "mWS": "similarity of wrong ingredients to right ones",
+        "CV": "unevenness over origins",
+        "country gain": "by naming the country",
+    },
 )

@@ -14,6 +14,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "model": r["model"],
         "macro-F1 [95 %]": interval(r["macro_f1"], r["ci_low"], r["ci_high"]),
         "guessing": number(r["null_macro_f1"]),
+        "n": number(r["n_scored"]),
         "own items": number(r["reference_mass"]),
         "coverage": number(r["coverage"], 2),
         "rank ρ": number(r["rank_spearman"], 2),
@@ -34,7 +35,15 @@ DOOR = Door(
         "-m Qwen/Qwen3-0.6B -m ./my-model --profile full --dry-run",
         "-m smollm2-135m --countries FR,IT,JP --domains currency,religions",
     ),
-    caption="Macro-F1 against people's categories; guessing: what random categories get; own items: "
-    "probability of a country's own items in the reference lists.",
+    caption="",
     columns=_columns,
+    notes={
+        "macro-F1 [95 %]": "agreement with people's categories of domains",
+        "guessing": "what random categories score on average",
+        "n": "questions scored",
+        "own items": "probability of a country's own items in the reference lists",
+        "coverage": "share of the questions",
+        "rank ρ": "with people's order of domains",
+        "ER–SR ρ": "of effective rank and spectral gap ratio",
+    },
 )

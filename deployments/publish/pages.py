@@ -15,7 +15,9 @@ from markupsafe import Markup
 from deployments.evaluations import doors, sound
 from deployments.publish.data import About, Table
 from deployments.show import report
-from tasks.report.history import history_figure
+from deployments.show.kept import kept_drawings
+from tasks.report.history import history_once
+from tasks.report.kept import kept_in
 from tasks.report.page import environment
 from tasks.report.svg import Drawn
 from warehouse import Warehouse, WarehouseError
@@ -50,7 +52,7 @@ _EXAMPLES = Path(__file__).with_name("examples")
 
 
 Boards = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Evaluation -> its configurations, newest first, as ``boards`` gives them."""
+"""Evaluation -> its configurations as ``boards`` gives them: the one that is shown comes first."""
 
 
 class Pages:
@@ -78,7 +80,8 @@ class Pages:
 
     def history(self, warehouse: Warehouse, boards: Boards) -> str:
         """Every headline of every configuration on every occasion."""
-        return self._page("history.html", histories=_histories(warehouse, boards))
+        with kept_in(kept_drawings(warehouse.home)):
+            return self._page("history.html", histories=_histories(warehouse, boards))
 
     def figures(self, figures: Mapping[str, Mapping[str, Drawn]]) -> str:
         """All figures, by page and name, with links to them as SVG, PDF and CSV."""
@@ -125,7 +128,7 @@ def sources(warehouse: Warehouse) -> pl.DataFrame:
 
 
 def boards(warehouse: Warehouse) -> Boards:
-    """Evaluation -> its configurations with models, newest first, each with its leaderboard.
+    """Return evaluation -> its configurations with models, each with its leaderboard, the shown one first.
 
     Raises:
         WarehouseError: there is none; says what to start.
@@ -197,7 +200,7 @@ def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
         for at, board in enumerate(configurations):
             rows = report.history(warehouse, name, board["configuration"])
             labels = sorted(rows.select("metric", "label").unique().rows(), key=lambda pair: order[pair[0]])
-            figure = history_figure(rows, labels, f"history-{name}" + (f"-{at + 1}" if at else ""))
+            figure = history_once(rows, labels, f"history-{name}" + (f"-{at + 1}" if at else ""))
             keys = ["model", "run_id", "occasion", "finished_at"]
             histories.append(
                 {"evaluation": name, "board": board, "figure": figure, "numbers": _matrix(rows, keys, order)}

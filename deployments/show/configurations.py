@@ -1,51 +1,75 @@
-"""Which configuration of an evaluation is shown where none is named in full."""
+"""Which configuration of an evaluation is shown.
+
+A small run, or one of a pack, never takes the place of a larger one of shipped content: unless a profile or a
+configuration is named, the one with the most answers is shown (``report_configuration.place``).
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from warehouse import Warehouse, WarehouseError
 
-# A run of shipped content names no pack. Answers count for every configuration that asked for them.
 _CONFIGURATIONS = """
-SELECT r.config_hash, list(DISTINCT r.profile) AS profiles, max(r.finished_at) AS finished,
-    bool_or(len(coalesce(json_extract_string(r.params, '$.pack[*]'), [])) = 0) AS is_shipped,
-    count(DISTINCT (u.request_hash, u.unit)) AS answers
-FROM run AS r
-LEFT JOIN run_request AS q USING (run_id)
-LEFT JOIN part_unit AS u USING (request_hash)
-WHERE r.evaluation = ? AND r.status = 'finished' AND NOT r.is_null
-GROUP BY r.config_hash ORDER BY is_shipped DESC, answers DESC, finished DESC, config_hash
+SELECT evaluation, configuration, profile, n_models, n_answers FROM report_configuration
+WHERE n_models > 0 ORDER BY evaluation, place
 """
+
+
+class Configuration(NamedTuple):
+    """A configuration with finished runs of models. profile: those that set its parameters, with commas."""
+
+    evaluation: str
+    config_hash: str
+    profile: str
+    n_models: int
+    n_answers: int
+
+
+def configurations(warehouse: Warehouse, evaluation: str | None = None) -> list[Configuration]:
+    """Return every configuration with models, by evaluation; of each the one that is shown comes first."""
+    rows = [Configuration(*row) for row in warehouse.query(_CONFIGURATIONS).rows()]
+    return [row for row in rows if evaluation in (None, row.evaluation)]
 
 
 def shown_configuration(
     warehouse: Warehouse, evaluation: str, profile: str | None = None, config: str | None = None
 ) -> str:
-    """Return the configuration that is shown: of shipped content, the one with the most answers.
-
-    So a smaller run, or one with a pack, never hides a larger one.
+    """Return the config_hash of what is shown of an evaluation.
 
     Args:
-        profile: only configurations with runs of this profile. config: the beginning of a config_hash.
+        profile: only configurations of this profile; of several the one with the most answers.
+        config: the hash, or its beginning if only one begins so.
 
     Raises:
-        WarehouseError: no configuration fits, or several have the beginning; says which there are.
+        WarehouseError: no finished run fits, or several begin so; says which there are.
     """
-    rows = warehouse.query(_CONFIGURATIONS, [evaluation]).rows()
-    fits = [
-        (key, labels)
-        for key, labels, *_ in rows
-        if (profile is None or profile in labels) and (config is None or key.startswith(config))
-    ]
-    keys = ", ".join(key for key, *_ in fits or rows) or "none"
-    if config and len(fits) > 1 and config != fits[0][0]:
+    return chosen(configurations(warehouse, evaluation), evaluation, profile, config).config_hash
+
+
+def chosen(
+    there: list[Configuration], evaluation: str, profile: str | None = None, config: str | None = None
+) -> Configuration:
+    """Return the one of ``configurations`` that is shown; as ``shown_configuration``."""
+    if not there:
+        raise WarehouseError(
+            f"no finished run of {evaluation} to show; start one with: culturescope run {evaluation}"
+        )
+    fitting = [row for row in there if profile is None or profile in row.profile.split(", ")]
+    if not fitting:
+        profiles = ", ".join(sorted({row.profile for row in there}))
+        raise WarehouseError(
+            f"no finished run of {evaluation} has the profile {profile!r}; there are: {profiles}"
+        )
+    if config is None:
+        return fitting[0]
+    exact = [row for row in fitting if row.config_hash == config]
+    begun = exact or [row for row in fitting if config and row.config_hash.startswith(config)]
+    if len(begun) == 1:
+        return begun[0]
+    keys = ", ".join(row.config_hash for row in begun or fitting)
+    if begun:
         raise WarehouseError(f"several configurations of {evaluation} begin with {config!r}: {keys}")
-    if not fits and config is not None:
-        raise WarehouseError(
-            f"no finished run of {evaluation} has the configuration {config!r}; there are: {keys}"
-        )
-    if not fits:
-        labels = ", ".join(sorted({label for _, own, *_ in rows for label in own})) or "none"
-        raise WarehouseError(
-            f"no finished run of {evaluation} has the profile {profile!r}; there are: {labels}"
-        )
-    return str(fits[0][0])
+    raise WarehouseError(
+        f"no finished run of {evaluation} has the configuration {config!r}; there are: {keys}"
+    )

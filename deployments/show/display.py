@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from io import BytesIO
@@ -63,7 +63,13 @@ def working(text: str) -> Status:
 
 
 def show(
-    frame: pl.DataFrame, form: Format, title: str = "", caption: str = "", *, is_wide: bool | None = None
+    frame: pl.DataFrame,
+    form: Format,
+    title: str = "",
+    caption: str = "",
+    *,
+    is_wide: bool | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> None:
     """Write rows to standard output; a table as ``print_table``."""
     match form:
@@ -74,7 +80,7 @@ def show(
         case Format.table:
             numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
             cells = [[number(value) for value in row] for row in frame.iter_rows()]
-            print_table(frame.columns, cells, title, caption, numeric, is_wide=is_wide)
+            print_table(frame.columns, cells, title, caption, numeric, is_wide=is_wide, notes=notes)
 
 
 def print_table(
@@ -86,10 +92,12 @@ def print_table(
     *,
     is_wide: bool | None = None,
     stderr: bool = False,
+    notes: Mapping[str, str] | None = None,
 ) -> None:
     """Print a table.
 
     Args:
+        notes: column -> what it means, which stands under the table if the column is in it.
         numeric: names of columns that are aligned to the right.
         is_wide: print every column, however wide the table gets, or only the first ones that fit on the
             screen, and say how many do not; None: all, with cells folded at words so that they fit.
@@ -112,8 +120,9 @@ def print_table(
     if title:
         screen.print(Text(clean(title), "bold"), soft_wrap=stderr)
     Console(stderr=stderr, width=max(screen.width, sum(widths) + 3 * len(widths) + 1)).print(table)
-    if caption:
-        screen.print(Text(clean(caption), "dim"))
+    explained = [f"{name}: {notes[name]}" for name in names[: len(widths)] if notes and name in notes]
+    for line in filter(None, ("; ".join(explained), caption)):
+        screen.print(Text(clean(line), "dim"))
     if len(widths) < len(names):
         say(f"{len(names) - len(widths)} more columns with --wide", style="dim")
 

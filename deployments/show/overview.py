@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from urllib.parse import quote
 
 import polars as pl
 
 from deployments.evaluations import doors, sound
-from deployments.show.report import reported, usual_file, write_report
+from deployments.show.kept import kept_drawings
+from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import Run, every_finished
 from tasks.metrics.agreement import spearman_test
 from tasks.metrics.comparison import holm
+from tasks.report.kept import kept_in
 from tasks.report.overview import Section, render
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
 _NEWEST = """
 SELECT evaluation, configuration, profile FROM report_configuration
-WHERE n_models > 0 QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1 ORDER BY evaluation
+WHERE n_models > 0 AND place = 1 ORDER BY evaluation
 """
-_HISTORY = "SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?"
+_HISTORY = """
+SELECT h.*, run.model_hash,
+    concat_ws(
+        ', ', run.engine->>'kind', nullif(run.engine->>'dtype', 'auto'), run.engine->>'revision'
+    ) AS engine
+FROM leaderboard_history AS h JOIN run USING (run_id)
+WHERE h.evaluation = $evaluation AND h.config_hash = $config AND (h.is_null OR h.engine_hash IN (
+    SELECT engine_hash FROM model_run WHERE evaluation = $evaluation AND config_hash = $config
+))
+"""
 _AGREEMENT = """
 FROM evaluation_agreement
 ORDER BY other_evaluation = 'external', evaluation, other_evaluation, metric, other_metric
@@ -36,7 +49,7 @@ def overview(
     beside: Mapping[str, str] | None = None,
     foot: str = "",
 ) -> str:
-    """The page on the newest configuration of every evaluation.
+    """Return the page on the shown configuration of every evaluation.
 
     Args:
         links: evaluation -> where its page is; None: as ``serve`` shows them.
@@ -62,13 +75,15 @@ def overview(
             differences=_differences(warehouse, runs, name, config),
             metrics=warehouse.query(_METRICS, [name]),
             link=links.get(name),
+            published=one_published(warehouse, name, config),
         )
         for name, config, profile in newest
-        for history in (warehouse.query(_HISTORY, [name, config]),)
+        for history in (warehouse.query(_HISTORY, {"evaluation": name, "config": config}),)
         if not history.is_empty()
     ]
     agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
-    return render(sections, agreements, beside, foot)
+    with kept_in(kept_drawings(warehouse.home)):
+        return render(sections, agreements, beside, foot)
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
@@ -114,18 +129,16 @@ def pages(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
 
 
 def write_all(warehouse: Warehouse, path: Path) -> list[Path]:
-    """Write the page of every evaluation with a finished run beside `path`, and the overview there.
+    """Write the overview, and beside it the page of every evaluation in the folder of its configuration.
 
-    Raises as ``overview`` and ``report.write_report``.
+    Returns the files. Raises as ``overview`` and ``report.write_report``.
     """
-    newest = pages(warehouse)
-    links = {name: file for name, (_, file) in newest.items()}
-    text = overview(warehouse, links)
+    files = {name: path.parent / usual_path(name, config) for name, (config, _) in pages(warehouse).items()}
+    text = overview(warehouse, {name: str(file.relative_to(path.parent)) for name, file in files.items()})
     with written_whole(path, len(text)) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    every = {"overview": path.name, **links}
-    written = [
-        write_report(warehouse, path.parent / file, config, name, every)
-        for name, (config, file) in newest.items()
-    ]
-    return [path, *written]
+    for name, file in files.items():
+        every = {"overview": path, **files}
+        links = {to: quote(os.path.relpath(target, file.parent)) for to, target in every.items()}
+        write_report(warehouse, file, file.parent.name, name, links)
+    return [path, *files.values()]

@@ -5,21 +5,27 @@ An evaluation has a page if its folder has a package ``report`` with a ``REPORT`
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
 from deployments.evaluations import doors, sound, unknown
 from deployments.packs import recipes
 from deployments.show import settings
-from deployments.show.display import interval
+from deployments.show.configurations import chosen, configurations
+from deployments.show.display import interval, number
+from deployments.show.kept import kept_drawings
 from tasks.evaluations.settings import Compared, differing
 from tasks.report import Frames, Report, Row
+from tasks.report.forest import setting_of
+from tasks.report.kept import drawn_once, kept_in
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -29,10 +35,10 @@ FIRST = "spectral"
 OVERVIEW = "report-all.html"
 """The usual name of the overview under the home folder."""
 
-_FINISHED = """
-SELECT evaluation, configuration, profile FROM report_configuration
-WHERE list_contains(?, evaluation) AND n_models > 0 ORDER BY finished_at DESC, evaluation, place
-"""
+PAGES = "reports"
+"""The folder beside the overview that has the folders of configurations."""
+
+_NEWEST = "SELECT evaluation FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC"
 
 _BOARD = """
 SELECT board.*, nullif(run.engine->>'dtype', 'auto') AS dtype, run.engine->>'revision' AS revision
@@ -42,11 +48,17 @@ WHERE board.config_hash = ? ORDER BY place
 
 
 def configuration(
-    warehouse: Warehouse, evaluation: str | None, config: str | None, known: Sequence[str] | None = None
+    warehouse: Warehouse,
+    evaluation: str | None,
+    config: str | None,
+    known: Sequence[str] | None = None,
+    profile: str | None = None,
 ) -> tuple[str, str, str]:
-    """The evaluation, the configuration and its profiles; what is None is that of the newest finished run.
+    """Return the evaluation, the configuration and its profiles.
 
     Args:
+        evaluation: None: that of the newest finished run, which the configuration fits.
+        config, profile: as of ``shown_configuration``; None: the configuration with the most answers.
         known: evaluations to choose from; None: all.
 
     Raises:
@@ -57,18 +69,21 @@ def configuration(
         if evaluation is not None and evaluation in doors():
             recipes.evaluation(evaluation)  # says what is wrong with its pack
         raise WarehouseError(unknown(evaluation))
-    finished = warehouse.query(_FINISHED, [names]).rows()
+    finished = [row for row in configurations(warehouse) if row.evaluation in names]
     if not finished:
         first = FIRST if FIRST in names else names[0]
         others = ", ".join(name for name in names if name != first)
         start = f"no finished run to show; start one with:\n\n  culturescope run {first} --profile smoke"
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
-    chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
-    if chosen is None:
-        of = f" of {evaluation}" if evaluation else ""
-        keys = ", ".join(key for _, key, _ in finished)
-        raise WarehouseError(f"no finished run{of} has the configuration {config!r}; there are: {keys}")
-    return chosen
+    if evaluation is None:
+        fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}
+        if not fitting:
+            keys = ", ".join(row.config_hash for row in finished)
+            raise WarehouseError(f"no finished run has the configuration {config!r}; there are: {keys}")
+        newest = warehouse.query(_NEWEST)["evaluation"]
+        evaluation = next(name for name in newest if name in fitting)
+    found = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
+    return found.evaluation, found.config_hash, found.profile
 
 
 _HISTORY = """
@@ -93,7 +108,12 @@ def leaderboard(
         there = warehouse.query(_OCCASIONS, [config])["occasion"]
         names = ", ".join(name or '""' for name in there)
         raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
-    return board
+    behind = [name for name in _BEHIND if name in board.columns]
+    return board.select("model", pl.exclude("model", *behind), *behind)
+
+
+_BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
+"""Columns of leaderboards that come last: what people look at fits the screen."""
 
 
 def history(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
@@ -137,8 +157,8 @@ WITH measured AS (
     SEMI JOIN measured USING (evaluation, metric, slice_kind, slice)
 )
 SELECT metric, label, slice_kind, slice, source, model, value, ci_low, ci_high, null_value, n_scored,
-    n_unscored, definition, difference, coalesce(is_detail, false) AS is_detail, condition, printed, unit,
-    note
+    n_unscored, definition, difference, coalesce(is_detail, false) AS is_detail, cited, condition, printed,
+    unit, note
 FROM (
     SELECT *, concat_ws(' ', paper, table_name) AS source FROM published
     UNION ALL BY NAME
@@ -182,6 +202,58 @@ def _with_settings(rows: pl.DataFrame, table: Sequence[Compared]) -> pl.DataFram
         definition=pl.when(is_paper & (missing != "")).then(pl.lit("near")).otherwise("definition"),
         settings_differ=pl.when(is_paper & (missing != "")).then(missing),
     )
+
+
+def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
+    """Return one number of a configuration with its published values: the first headline that has some."""
+    try:
+        rows = beside_published(warehouse, evaluation, config).filter(~pl.col("is_detail"))
+    except WarehouseError:
+        return None
+    headlines = warehouse.query(_HEADLINES, [evaluation])["metric"].to_list()
+    by = ["metric", "slice_kind", "slice"]
+    printed = rows.filter(pl.col("source") != "measured").group_by(by).len()
+    if printed.is_empty():
+        return None
+    places = {metric: at for at, metric in enumerate(headlines)}
+    ranked = printed.with_columns(
+        pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64).alias("place"),
+        (pl.col("slice_kind") != "overall").alias("is_slice"),
+    ).sort("place", "is_slice", "len", *by, descending=[False, False, True, False, False, False])
+    return rows.join(ranked.head(1), on=by, how="semi", maintain_order="left")
+
+
+def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[str, pl.DataFrame] | None:
+    """Return a title and the published values of ``one_published`` for people, those of another setting last.
+
+    None where no paper prints a number that is measured here.
+    """
+    rows = one_published(warehouse, evaluation, config)
+    if rows is None:
+        return None
+    falls = rows["metric"][0] in warehouse.query(_FALLING, [evaluation])["metric"]
+    own, printed = rows.filter(source="measured"), rows.filter(pl.col("source") != "measured")
+    printed = printed.sort(pl.col("definition") != "equal", "value", descending=[False, not falls])
+    nulls = own["null_value"].drop_nulls()
+    null: Any = None if nulls.is_empty() else (nulls.min() if falls else nulls.max())
+    where = "" if rows["slice"][0] == "all" else f", {rows['slice'][0]}"
+    cited = ", ".join(sorted(set(printed["cited"].drop_nulls())))
+    title = f"As published ({cited}), never ranked with the rest: {rows['label'][0]}{where}"
+    title += "" if null is None else f"; a null model scores {number(null)} here"
+    lines = [
+        {
+            "model": row["model"] or "all together",
+            "value": number(row["value"]),
+            "setting": setting_of(row["condition"]) or "–",
+            "definition": row["definition"] if row["definition"] == "equal" else f"near: {row['difference']}",
+        }
+        for row in printed.to_dicts()
+    ]
+    return title, pl.DataFrame(lines)
+
+
+_FALLING = "SELECT metric FROM metric WHERE evaluation = ? AND direction = 'lower'"
+_HEADLINES = "SELECT metric FROM metric WHERE evaluation = ? AND is_headline ORDER BY rowid"
 
 
 def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
@@ -248,8 +320,14 @@ def _has_page(evaluation: str) -> bool:
 
 
 def usual_file(evaluation: str) -> str:
-    """The name of the report's file under the home folder."""
+    """Return the name of the report's file in the folder of its configuration."""
     return _report(evaluation).file
+
+
+def usual_path(evaluation: str, config: str) -> Path:
+    """Return where a page stands beside the overview: one folder for each configuration, so that none
+    overwrites another's."""
+    return Path(PAGES, config, usual_file(evaluation))
 
 
 def write_report(
@@ -259,20 +337,28 @@ def write_report(
     evaluation: str = "spectral",
     links: Links | None = None,
 ) -> Path:
-    """Write the HTML page on one configuration (default: the newest) to `path`, whole or not at all.
+    """Write the HTML page on one configuration (default: the shown one) to `path`, whole or not at all.
 
-    It has links (default) to the pages that lie beside it. Raises as ``read_data``, and WarehouseError if the
-    disk is full.
+    It has links (default) to the pages that are there, of shown configurations. Raises as ``read_data``, and
+    WarehouseError if the disk is full.
     """
     if links is None:
-        newest = _newest(warehouse)
-        files = {name: usual_file(name) for name in reported() if name in newest}
-        there = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
-        links = there if not (path.parent / OVERVIEW).exists() else {"overview": OVERVIEW, **there}
+        chosen = configuration(warehouse, evaluation, config_hash)[1]
+        top = path.parent.parent.parent if path.parts[-3:-1] == (PAGES, chosen) else path.parent
+        shown = {name: top / usual_path(name, key) for name, key in _newest(warehouse).items()}
+        every = {"overview": top / OVERVIEW, **shown} if (top / OVERVIEW).exists() else shown
+        links = relative_links(every, path.parent)
     text = page(warehouse, evaluation, config_hash, links)
     with written_whole(path, len(text)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
+
+
+def relative_links(files: Mapping[str, Path], folder: Path) -> Links:
+    """Return the links of a page in a folder to these files; None for one that is not written yet."""
+    return {
+        name: quote(os.path.relpath(file, folder)) if file.exists() else None for name, file in files.items()
+    }
 
 
 Links = Mapping[str, str | None]
@@ -290,21 +376,28 @@ def page(
     ``read_data``. foot: see ``Frames``."""
     if links is None:
         newest = _newest(warehouse)
-        served = {name: f"/reports/{name}/{newest[name]}" for name in reported() if name in newest}
+        served = {name: f"/reports/{name}/{newest[name]}" for name in newest}
         links = {"overview": "/reports", **served}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
-    return _report(evaluation).render(replace(data, foot=foot))
+    render, whole = _report(evaluation).render, replace(data, foot=foot)
+    if not _has_page(
+        evaluation
+    ):  # from a recipe: what it is made of is not all in its frames, and it is quick
+        return render(whole)
+    with kept_in(kept_drawings(warehouse.home)):
+        return drawn_once(render, whole)
 
 
 def _newest(warehouse: Warehouse) -> dict[str, str]:
-    """Evaluation -> its newest configuration, of those with a report and a finished run."""
-    return {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
+    """Return evaluation -> the configuration that is shown of it, of those with a report."""
+    there = {row.evaluation: row.config_hash for row in reversed(configurations(warehouse))}
+    return {name: there[name] for name in reported() if name in there}
 
 
 def read_data(
     warehouse: Warehouse, evaluation: str, config_hash: str | None = None, links: Links | None = None
 ) -> Any:
-    """The frames of one configuration (default: the newest), as the evaluation's ``REPORT.data``.
+    """The frames of one configuration (default: the one that is shown), as the evaluation's ``REPORT.data``.
 
     Raises:
         WarehouseError: there is no report of that evaluation, or no finished run of that configuration.

@@ -49,9 +49,10 @@ def mean_interval(
     they only cut it.
 
     Variance: CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom by
-    Satterthwaite. Independent values that all lie on the bounds are Clopper and Pearson's. See `_around` for
-    the rest. None for fewer than ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no
-    values or one that is not finite.
+    Satterthwaite. A share of independent yes and no, which are 0 or 1, is Clopper and Pearson's; grades that
+    happen to lie on the bounds of their scale are none. See `_around` for the rest. None for fewer than
+    ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that is not
+    finite.
     """
     points = np.asarray(values, dtype=np.float64)
     names = np.arange(points.size) if clusters is None else np.asarray(clusters)
@@ -59,7 +60,7 @@ def mean_interval(
         raise ValueError(f"{names.shape} clusters for values of shape {points.shape}: one each, all finite")
     _, code, sizes = np.unique(names, return_inverse=True, return_counts=True)
     n = points.size
-    if sizes.size == n and np.isfinite(bounds).all() and np.isin(points, bounds).all():
+    if sizes.size == n and bounds == SHARE and np.isin(points, bounds).all():
         return proportion_interval(int((points == bounds[1]).sum()), n, bounds)
     if sizes.size < MIN_CLUSTERS:
         return None

@@ -72,6 +72,11 @@ class Frames:
         return params
 
     @cached_property
+    def overall(self) -> pl.DataFrame:
+        """The values that are of no slice."""
+        return self.values.filter(slice_kind="overall")
+
+    @cached_property
     def catalogue(self) -> dict[str, Row]:
         """metric -> its row of the table metric."""
         return {row["metric"]: row for row in self.metrics.iter_rows(named=True)}
@@ -132,5 +137,6 @@ def gain_sign(row: Row | None) -> int:
 
 def in_order_of(frame: pl.DataFrame, models: list[str]) -> pl.DataFrame:
     """Rows of the models in this order, others after them; rows of one model keep their order."""
-    place = pl.col("model").replace_strict(models, list(range(len(models))), default=len(models))
+    names = list(dict.fromkeys(models))
+    place = pl.col("model").replace_strict(names, list(range(len(names))), default=len(names))
     return frame.sort(place, maintain_order=True)

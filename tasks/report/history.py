@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tasks.report import Row, panels
+from tasks.report.kept import drawn_once
 from tasks.report.svg import GROUP_COLOURS, NULL, styled, to_svg
 from tasks.report.text import number, short
 
@@ -109,6 +110,15 @@ def history_figure(history: pl.DataFrame, labels: Sequence[tuple[str, str]], nam
         numbers = own.select("model", "label", "occasion", "value", "ci_low", "ci_high", "null_value")
         text = f"{len(drawn)} numbers of {len(models)} models over {len(place)} occasions"
         return to_svg(figure, name, text, numbers)
+
+
+def history_once(history: pl.DataFrame, labels: Sequence[tuple[str, str]], name: str) -> Markup | None:
+    """Return ``history_figure``, which is drawn once for the same rows."""
+    return Markup(drawn_once(_history_text, history, labels, name)) or None
+
+
+def _history_text(history: pl.DataFrame, labels: Sequence[tuple[str, str]], name: str) -> str:
+    return history_figure(history, labels, name) or ""
 
 
 def _colour(at: int) -> str:

@@ -11,12 +11,24 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from tasks.report import Badge, Row
-from tasks.report.history import history_figure, is_repeated, sparkline
+from tasks.report.forest import (
+    ARROWS,
+    Chart,
+    Mark,
+    Scale,
+    extent,
+    finding,
+    in_order,
+    setting_of,
+    shade,
+    state_of,
+    strongest_null,
+)
+from tasks.report.history import history_once, is_repeated, sparkline
 from tasks.report.page import environment
 from tasks.report.text import number
 
 Verdict = Literal["better", "none"]
-Scale = tuple[float, float]
 
 
 class Pair(NamedTuple):
@@ -36,6 +48,7 @@ class Section:
         differences: paired differences of its models' newest runs, every headline (``told_apart``).
         metrics: of the table metric: metric, label, range_low, range_high, direction, description, in order.
         link: to its page; None: there is none.
+        published: rows of ``beside_published`` of one number, which papers print too; None: there is none.
     """
 
     evaluation: str
@@ -46,6 +59,7 @@ class Section:
     differences: pl.DataFrame
     metrics: pl.DataFrame
     link: str | None = None
+    published: pl.DataFrame | None = None
 
     @cached_property
     def newest(self) -> pl.DataFrame:
@@ -62,9 +76,10 @@ class Section:
         return sorted(pairs, key=lambda pair: (place.get(pair[0], len(place)), pair[1]))
 
     @cached_property
-    def models(self) -> list[str]:
-        """Models by name, without null models."""
-        return sorted(set(self.newest.filter(~pl.col("is_null"))["model"]))
+    def models(self) -> dict[str, str]:
+        """model_hash -> name, by name, without null models."""
+        own = self.newest.filter(~pl.col("is_null")).sort("model", "model_hash")
+        return dict(own.select("model_hash", "model").iter_rows())
 
     @cached_property
     def catalogue(self) -> Mapping[str, Row]:
@@ -81,6 +96,16 @@ class Section:
         same = {name: row[name] for name in ("metric", "label", "model", "engine_hash")}
         return self.history.filter(**same).sort("finished_at", "run_id").to_dicts()
 
+    def direction(self, metric: str) -> str:
+        """Which way is better: higher, lower or none."""
+        return str(self.catalogue.get(metric, {}).get("direction", "none"))
+
+    def best(self, metric: str) -> float | None:
+        """The best possible value of a number; None where there is none."""
+        known = self.catalogue.get(metric, {})
+        value: float | None = known.get("range_low" if self.direction(metric) == "lower" else "range_high")
+        return value
+
     def scale(self, metric: str, label: str) -> Scale:
         """Return the ends of this number's axis: its range, or else all that is to be seen."""
         known = self.catalogue.get(metric, {})
@@ -88,15 +113,6 @@ class Section:
         if low is not None and high is not None:
             return low, high
         return extent(self.history.filter(metric=metric, label=label).to_dicts())
-
-
-def extent(rows: Iterable[Row]) -> Scale:
-    """Least and greatest of values, intervals and nulls that are finite; never of no width."""
-    sides = ("value", "ci_low", "ci_high", "null_value")
-    seen = [row[side] for row in rows for side in sides if row[side] is not None]
-    seen = [x for x in seen if abs(x) != float("inf")]
-    low, high = min(seen, default=0.0), max(seen, default=1.0)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
@@ -139,18 +155,131 @@ def render(
         foot: what stands at the end of the page beside what it is made from.
     """
     shown = [_shown(section) for section in sections]
-    models = sorted({model for section in sections for model in section.models})
+    names = _names(sections)
+    columns = [
+        _column(each["section"], str(at))
+        | {"published": next((c for c in each["charts"] if c.finding), None)}
+        for at, each in enumerate(shown)
+    ]
     context = {
         "sections": shown,
-        "models": models,
-        "first": _first(sections, models),
+        "models": names,
+        "columns": columns,
         "verdicts": _counts(shown),
-        "agreements": _agreements(agreements, shown),
+        "agreements": (pairs := _agreements(agreements, shown)),
+        "tested": any(pair["row"]["rho"] is not None for pair in pairs),
         "unseparated": [each["section"] for each in shown if _separates(each) is False],
+        "findings": [(each["section"], chart) for each in shown for chart in each["charts"] if chart.finding],
         "beside": beside or {},
         "foot": foot,
     }
     return environment({}).get_template("overview.html").render(context)
+
+
+def _names(sections: Sequence[Section]) -> dict[str, str]:
+    """model_hash -> the name to show, by name; two models of one name are told apart by their hashes."""
+    known = sorted({pair for section in sections for pair in section.models.items()}, key=_shortest)
+    names = dict(reversed(known))
+    several = {name for name in names.values() if list(names.values()).count(name) > 1}
+    shown = {key: f"{name} ({key[:4]})" if name in several else name for key, name in names.items()}
+    return dict(sorted(shown.items(), key=lambda pair: (pair[1], pair[0])))
+
+
+def _shortest(pair: tuple[str, str]) -> tuple[int, str]:
+    return len(pair[1]), pair[1]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One model on one evaluation. shade: 0 to 1, how far beyond its null; order: what they are sorted by."""
+
+    row: Row
+    state: str
+    shade: float
+    order: float
+    badge: Badge | None
+    history: Markup
+    id: str
+
+
+def _column(section: Section, key: str) -> dict[str, Any]:
+    """The first number of an evaluation: model_hash -> its tile."""
+    metric, label = section.labels[0]
+    direction, rows = section.direction(metric), [r for r in section.rows(metric, label) if not r["is_null"]]
+    widest = max((abs(r["value"] - r["null_value"]) for r in rows if _has_gain(r)), default=0.0)
+    sign = -1.0 if direction == "lower" else 1.0
+    pasts = {row["model_hash"]: section.past(row) for row in rows}
+    scale = extent(row for past in pasts.values() for row in past)
+    tiles = {
+        row["model_hash"]: Tile(
+            row=row,
+            state=state_of(row, direction),
+            shade=shade(row, direction, section.best(metric), widest),
+            order=float("-inf") if row["value"] is None else sign * row["value"],
+            badge=beyond_null(row, direction),
+            history=_history(pasts[row["model_hash"]], scale),
+            id=f"tile-{key}-{at}",
+        )
+        for at, row in enumerate(rows)
+    }
+    return {"section": section, "label": label, "arrow": ARROWS.get(direction, ""), "tiles": tiles}
+
+
+def _has_gain(row: Row) -> bool:
+    return row["value"] is not None and row["null_value"] is not None and abs(row["value"]) != float("inf")
+
+
+def _charts(section: Section) -> list[Chart]:
+    """The first number as a chart, and the one that papers print, if that is another, after it."""
+    metric, label = section.labels[0]
+    rows = [row for row in section.rows(metric, label) if not row["is_null"]]
+    printed = section.published
+    is_same = printed is not None and (printed["metric"][0], printed["slice_kind"][0]) == (metric, "overall")
+    charts = [_chart(section, metric, label, rows, printed if is_same else None)]
+    if printed is not None and not is_same:
+        where = "" if printed["slice"][0] == "all" else f", {printed['slice'][0]}"
+        known = {row["model"]: row for row in section.rows(printed["metric"][0], printed["label"][0])}
+        own = [
+            known.get(row["model"] if row["slice"] == "all" else None, {**row, **_beyond(row, section)})
+            for row in printed.filter(source="measured").to_dicts()
+            if row["model"] in section.models.values()
+        ]
+        charts.append(_chart(section, printed["metric"][0], f"{printed['label'][0]}{where}", own, printed))
+    return charts
+
+
+def _beyond(row: Row, section: Section) -> Row:
+    """Return what the interval of a number in a slice says; doubts are about headlines alone."""
+    low, high, null = row["ci_low"], row["ci_high"], row["null_value"]
+    if low is None or null is None:
+        return {"is_beyond_null": None}
+    return {"is_beyond_null": high < null if section.direction(row["metric"]) == "lower" else low > null}
+
+
+def _chart(
+    section: Section, metric: str, label: str, rows: Sequence[Row], printed: pl.DataFrame | None
+) -> Chart:
+    direction = section.direction(metric)
+    marks = [Mark(row["model"], row, state_of(row, direction), row.get("engine") or "") for row in rows]
+    null, cited = strongest_null(rows, direction), ""
+    if printed is not None:
+        values = printed.filter(pl.col("source") != "measured").to_dicts()
+        cited = ", ".join(sorted({str(row["cited"] or row["source"]) for row in values}))
+        marks += [
+            Mark(
+                row["model"] or "all models together",
+                row | {"ci_low": None, "ci_high": None, "null_value": None},
+                "bare",
+                setting_of(row["condition"]),
+                is_published=True,
+                is_apart=row["definition"] != "equal",
+            )
+            for row in values
+        ]
+    marks = in_order(marks, direction)
+    about = str(section.catalogue.get(metric, {}).get("description", ""))
+    said = finding(marks, null, direction, cited)
+    return Chart(label, ARROWS.get(direction, ""), about, marks, null, cited, said)
 
 
 def _shown(section: Section) -> dict[str, Any]:
@@ -158,7 +287,7 @@ def _shown(section: Section) -> dict[str, Any]:
     numbers = []
     for metric, label in section.labels:
         known, scale = section.catalogue.get(metric, {}), section.scale(metric, label)
-        direction = known.get("direction", "none")
+        direction = section.direction(metric)
         rows = section.rows(metric, label)
         past = {(row["model"], row["engine_hash"]): section.past(row) for row in rows}
         y_scale = extent([each for of_model in past.values() for each in of_model])
@@ -172,14 +301,15 @@ def _shown(section: Section) -> dict[str, Any]:
             if not row["is_null"]
         ]
         pairs = told_apart(section.differences.filter(metric=metric).iter_rows(named=True), direction)
-        arrow = {"higher": "↑", "lower": "↓"}.get(direction, "")
+        arrow = ARROWS.get(direction, "")
         numbers.append(
             {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}
             | {"lines": lines, "pairs": pairs}
         )
-    figure = history_figure(section.history, section.labels, f"history-{section.evaluation}")
+    figure = history_once(section.history, section.labels, f"history-{section.evaluation}")
     return {
         "section": section,
+        "charts": _charts(section),
         "numbers": numbers,
         "figure": figure,
         "finished": section.newest["finished_at"].max(),
@@ -195,16 +325,6 @@ def _history(past: Sequence[Row], scale: Scale) -> Markup:
     names = [escape(row["occasion"] or "first") for row in past]
     text = Markup("<small>{}, {} to {}: {}</small>")
     return sparkline(past, scale) + text.format(f"{len(past)} occasions", names[0], names[-1], change)
-
-
-def _first(sections: Sequence[Section], models: Sequence[str]) -> list[tuple[Section, str, dict[str, Row]]]:
-    """Return, for each evaluation, the first number of its catalogue: section, label, model -> row."""
-    chosen = []
-    for section in sections:
-        metric, label = section.labels[0]
-        rows = {row["model"]: row for row in section.rows(metric, label) if row["model"] in models}
-        chosen.append((section, label, rows))
-    return chosen
 
 
 def _separates(shown: Mapping[str, Any]) -> bool | None:

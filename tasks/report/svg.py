@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -99,6 +99,14 @@ def kept_figures() -> Iterator[dict[str, Drawn]]:
         yield figures
     finally:
         _KEPT.reset(token)
+
+
+def keep_figures(figures: Mapping[str, Drawn]) -> bool:
+    """Add figures that were drawn before to those of ``kept_figures``; returns whether these are wanted."""
+    if (kept := _KEPT.get()) is None:
+        return False
+    kept.update(figures)
+    return True
 
 
 def styled() -> AbstractContextManager[None]:

@@ -25,7 +25,7 @@ def store_occasion(warehouse: Warehouse, occasion: str, macro_f1: float) -> None
     run = Run(
         run_id=f"run {occasion}", evaluation="spectral", model="model-a", is_null=False, profile="demo",
         config_hash="newer", engine_hash="e", params=spectral.PARAMS, engine={"kind": "fake"}, item_lists={},
-        boundary_rule="a rule", code_version="0.1.0",
+        boundary_rule="a rule", code_version="0.1.0", model_hash="model-a",
     )  # fmt: skip
     numbers = pl.DataFrame([row("macro_f1", ("overall", "all"), macro_f1) | {"model": "model-a"}])
     types = dict.fromkeys(("ci_low", "ci_high", "null_value"), pl.Float64) | {"unscored_reason": pl.String}
@@ -45,15 +45,16 @@ def test_it_shows_the_newest_configuration_and_links_to_the_pages(
     folder.mkdir()
     done = runner.invoke(app, ["report", "--all", "--out", str(folder / "all.html")])
     assert done.exit_code == 0, done.output
-    assert sorted(file.name for file in folder.iterdir()) == ["all.html", "report.html"]
+    written = sorted(str(file.relative_to(folder)) for file in folder.rglob("*.html"))
+    assert written == ["all.html", "reports/newer/report.html"]
     page = BeautifulSoup((folder / "all.html").read_text(), "lxml")
-    assert page.select_one("nav a")["href"] == "report.html"  # type: ignore[index]
+    assert page.select_one("nav a")["href"] == "reports/newer/report.html"  # type: ignore[index]
     text = page.get_text(" ")
     assert "newer" in text
     assert "older" not in text
     assert "2 occasions, first to w2: +0.25" in text
-    back = BeautifulSoup((folder / "report.html").read_text(), "lxml").select_one("nav a")
-    assert (back and back["href"]) == "all.html"
+    back = BeautifulSoup((folder / written[1]).read_text(), "lxml").select_one("nav a")
+    assert (back and back["href"]) == "../../all.html"
     assert 'href="/reports/spectral/newer"' in overview(warehouse)
     wrong = runner.invoke(app, ["report", "spectral", "--all"])
     assert wrong.exit_code == 1

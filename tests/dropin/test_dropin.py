@@ -94,7 +94,8 @@ def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
 
     report = run(copy, "report", "idioms")
     assert report.returncode == 0, report.stderr
-    assert "Does a model know what sayings mean?" in (copy / "home" / "report-idioms.html").read_text()
+    (page,) = (copy / "home" / "reports").glob("*/report-idioms.html")
+    assert "Does a model know what sayings mean?" in page.read_text()
 
     logs = run(copy, "export", "inspect", "idioms")
     assert logs.returncode == 0, logs.stderr

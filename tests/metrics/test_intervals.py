@@ -130,6 +130,12 @@ def test_on_a_bound_the_interval_reaches_as_far_as_such_a_sample_is_likely() -> 
     assert mean_interval(np.zeros(12), clusters, (0, 10)) == pytest.approx((0.0, 10 * rare))
 
 
+def test_grades_that_happen_to_lie_on_the_bounds_of_their_scale_are_no_yes_and_no() -> None:
+    assert mean_interval([1.0], bounds=SHARE) == pytest.approx((0.025, 1.0))
+    assert mean_interval([10.0], bounds=(1.0, 10.0)) is None
+    assert mean_interval([1.0, -1.0, 1.0], bounds=(-1.0, 1.0)) is None
+
+
 def test_bounds_of_a_difference_cut_and_do_not_skew() -> None:
     values = np.array([0.9, -0.9, 0.9, 0.9, 0.8])
     low, high = mean_interval(values) or (0.0, 0.0)

@@ -45,9 +45,11 @@ def section(page: BeautifulSoup, name: str) -> str:
     return " ".join(texts)
 
 
-def check_page(page: BeautifulSoup) -> None:
-    """Nothing runs, nothing is loaded, every reference resolves, everything has a label; no word of ours."""
-    assert not page.select("script, link, iframe, object, embed")
+def check_page(page: BeautifulSoup, n_scripts: int = 0) -> None:
+    """Nothing runs but the page's own scripts, nothing is loaded, every reference resolves, everything has a
+    label; no word of ours."""
+    assert not page.select("link, iframe, object, embed, script[src]")
+    assert len(page.select("script")) == n_scripts
     assert all(not re.search(r"@import|url\((?!#)|http", style.get_text()) for style in page.select("style"))
     for element in page.find_all(True):
         saves = element.name == "a" and element.get("href", "").startswith(_SAVED)

@@ -70,7 +70,7 @@ def put_run(
         run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
         profile="demo", config_hash=config, engine_hash=engine[0], params=params,
         engine={"kind": "fake", "model": engine[1]}, item_lists={}, boundary_rule="a rule",
-        code_version="0.1.0",
+        code_version="0.1.0", model_hash=model if engine == ("e", "fake") else "",
     )  # fmt: skip
     types = dict.fromkeys(("value", "ci_low", "ci_high", "null_value"), pl.Float64)
     overrides = types | {"unscored_reason": pl.String}

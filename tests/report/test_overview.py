@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from tasks.report.forest import Mark, extent, finding, in_order, shade, state_of
 from tasks.report.history import history_figure, sparkline
-from tasks.report.overview import Section, beyond_null, extent, render, told_apart
+from tasks.report.overview import Section, beyond_null, render, told_apart
 from tests.report.pages import HOSTILE, check_page, text_of
 
 FIRST = datetime(2026, 11, 2, 3)
@@ -30,6 +31,7 @@ def row(
     beyond = None if low is None or null is None else low > null
     return {
         "evaluation": "e", "config_hash": "c", "model": model, "engine_hash": model, "is_null": False,
+        "model_hash": f"hash of {model}", "engine": "vllm, bfloat16",
         "occasion": f"w{week}" if week else "", "run_id": f"{model}{week}",
         "finished_at": FIRST + timedelta(weeks=week), "metric": "f1", "label": "F1", "value": value,
         "ci_low": low, "ci_high": high, "null_value": 0.25, "is_beyond_null": beyond, "doubt": None,
@@ -98,7 +100,7 @@ def test_the_badge_says_what_the_warehouse_says(
 def test_what_speaks_against_a_number_stands_beside_its_badge() -> None:
     doubted = A | {"is_beyond_null": False, "doubt": f"{HOSTILE} reaches 0.90"}
     page = BeautifulSoup(render([section(doubted, B)]), "lxml")
-    check_page(page)
+    check_page(page, n_scripts=1)
     assert "1 of 2 headline numbers" in text_of(page.select_one("p.lead"))
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
     assert f"not beyond its null {HOSTILE} reaches 0.90" in shown
@@ -128,13 +130,15 @@ def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
     newer, null = row("a", 0.8, 0.7, 0.9, week=2), row("null:x", 0.25, is_null=True)
     rows = [A | {"value": 0.75}, newer, B, NEAR_B, row("a", 3.5, **error), null]
     page = BeautifulSoup(render([section(*rows)]), "lxml")
-    check_page(page)
+    check_page(page, n_scripts=1)
     (models, numbers, differ) = page.select("table")
-    assert [text_of(r) for r in models.select("tbody tr")] == [
-        "a 0.80 0.70 to 0.90 null 0.25 n 27",
-        "b 0.50 0.40 to 0.60 null 0.25 n 27",
-        "c 0.55 0.45 to 0.65 null 0.25 n 27",
-    ]
+    tiles = {text_of(r.th): r.button for r in models.select("tbody tr")}
+    assert {name: (text_of(tile), tile["class"][1]) for name, tile in tiles.items() if tile} == {
+        "a": ("0.80", "beyond"), "b": ("0.50", "beyond"), "c": ("0.55", "beyond"),
+    }  # fmt: skip
+    tip = text_of(page.select_one(f"#{tiles['a']['popovertarget']}"))  # type: ignore[index]
+    assert "0.800 , 95 % interval 0.700 to 0.900 null 0.250; n 27 vllm, bfloat16 beyond its null" in tip
+    assert "2 occasions, first to w2: +0.05" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
     assert shown[0] == "F1 ↑"
     assert "beyond its null" in shown[1]
@@ -151,8 +155,8 @@ def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
 
 def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None:
     page = BeautifulSoup(render([section(A)]), "lxml")
-    check_page(page)
-    assert not page.select("figure")
+    check_page(page, n_scripts=1)
+    assert not page.select("figure svg")
     assert len(page.select("table")) == 2
     assert "1 occasion" in page.get_text()
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
@@ -175,8 +179,8 @@ def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_model
     ]
     noise = section(row("a", 0.8), row("b", 0.7), evaluation="f", differences=pl.DataFrame(DIFFERENCES[2:]))
     page = BeautifulSoup(render([section(A, B, NEAR_B), noise], pl.DataFrame(rows)), "lxml")
-    check_page(page)
-    table = page.select("table")[1]
+    check_page(page, n_scripts=1)
+    table = page.select_one("#agreement").find_next("table")  # type: ignore[union-attr]
     said = [text_of(line.select("td")[-1]) for line in table.select("tbody tr")]
     assert said[0].startswith("alike f ")  # beside the headline that cannot do it
     assert len(set(said)) == len(said) == 5
@@ -186,10 +190,106 @@ def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_model
 def test_names_are_not_run() -> None:
     rows = [row(HOSTILE, 0.5, 0.4, 0.6, week=week) | {"occasion": f"{HOSTILE}{week}"} for week in (1, 2)]
     page = BeautifulSoup(render([section(*rows, row("b", 0.1, 0.0, 0.2))]), "lxml")
-    check_page(page)
+    check_page(page, n_scripts=1)
     assert HOSTILE in page.get_text()
 
 
 def test_the_same_rows_give_the_same_bytes() -> None:
     rows = [A, B, row("a", 0.6, 0.5, 0.7, week=1)]
     assert render([section(*rows)]) == render([section(*rows[::-1])])
+
+
+def printed(model: str | None, value: float, **more: Any) -> dict[str, Any]:
+    """A row of beside_published; one with source measured is ours."""
+    return {
+        "metric": "f1", "label": "F1", "slice_kind": "overall", "slice": "all", "source": "paper Table 1",
+        "model": model, "value": value, "ci_low": None, "ci_high": None, "null_value": None, "n_scored": None,
+        "n_unscored": None, "definition": "equal", "difference": "other items", "cited": "Who 2025",
+        "condition": None, **more,
+    }  # fmt: skip
+
+
+def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_setting_differs() -> None:
+    rows = [
+        printed("gpt", 0.9, condition="id=1; web=Yes; subset=all"),
+        printed(None, 0.2),
+        printed("old", 0.1, definition="near", difference="other tokens"),
+    ]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    page = BeautifulSoup(render([section(A, B, published=table)]), "lxml")
+    check_page(page, n_scripts=1)
+    (chart,) = page.select("figure.forest")
+    assert [li["class"][0] for li in chart.select("li")] == [
+        "measured", "measured", "group", "published", "published", "group", "published", "axis",
+    ]  # fmt: skip
+    said = text_of(chart)
+    assert "gpt web=Yes 0.900" in said
+    assert "all models together 0.200" in said
+    assert "another definition or setting: other tokens" in said
+    assert "0.10 to 0.90 as published (Who 2025). 1 of 3 values are better than what a null model" in said
+    assert len(page.select("tbody.papers .dot")) == 3
+
+
+def test_papers_that_print_another_number_have_a_chart_of_their_own() -> None:
+    error = {"metric": "error", "label": "Error", "null_value": 2.0}
+    rows = [
+        printed(
+            "a",
+            3.0,
+            source="measured",
+            metric="error",
+            label="Error",
+            ci_low=2.5,
+            ci_high=3.5,
+            null_value=2.0,
+        ),
+        printed("gpt", 2.5, metric="error", label="Error"),
+    ]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    page = BeautifulSoup(
+        render([section(A, row("a", 3.0, 2.5, 3.5, is_beyond_null=False, **error), published=table)]), "lxml"
+    )
+    first, second = page.select("figure.forest")
+    assert not first.select("li.published")
+    assert "2.50 as published (Who 2025). No value is better than what a null model scores" in text_of(second)
+    assert second.select_one("li.measured")["class"][1] == "below"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("number", "direction", "state"),
+    [
+        (A, "higher", "beyond"),
+        (A | {"is_beyond_null": False}, "higher", "within"),
+        (row("a", 0.1, 0.05, 0.2), "higher", "below"),
+        (row("a", 0.3, 0.26, 0.4, is_beyond_null=False), "lower", "below"),
+        (row("a", 0.1, 0.05, 0.3, is_beyond_null=False), "lower", "within"),
+        (row("a", 0.9), "higher", "bare"),
+        (A, "none", "bare"),
+        (row("a", None), "higher", "lost"),
+    ],
+)
+def test_a_tile_is_filled_only_beyond_the_null(number: dict[str, Any], direction: str, state: str) -> None:
+    assert state_of(number, direction) == state
+
+
+def test_a_tile_is_the_darker_the_nearer_the_best() -> None:
+    assert shade(row("a", 0.625), "higher", 1.0, 0.0) == 0.5
+    assert shade(row("a", 0.1), "higher", 1.0, 0.0) == 0.0
+    assert shade(row("a", 0.125), "lower", 0.0, 0.0) == 0.5
+    assert shade(row("a", 0.5), "higher", None, 0.5) == 0.5  # of the widest gain that there is
+    assert shade(row("a", float("inf")), "higher", None, 0.5) == 0.0
+
+
+def test_marks_go_from_the_best_to_the_worst_and_published_ones_follow() -> None:
+    marks = [
+        Mark("b", row("b", 0.2), "bare"),
+        Mark("p", row("p", 0.9), "bare", is_published=True),
+        Mark("none", row("none", None), "lost"),
+        Mark("a", row("a", 0.7), "bare"),
+    ]
+    assert [mark.name for mark in in_order(marks, "higher")] == ["a", "b", "none", "p"]
+    assert [mark.name for mark in in_order(marks, "lower")] == ["b", "a", "none", "p"]
+    assert (
+        finding(marks, None, "higher", "Who") == "0.90 as published (Who). No null model stands beside them."
+    )
+    assert "All values are better" in finding(marks, 0.5, "higher", "Who")

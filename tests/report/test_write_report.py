@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.show.report import configuration, page, read_data, reported, usual_file, write_report
+from deployments.show.report import (
+    configuration,
+    page,
+    read_data,
+    reported,
+    usual_file,
+    usual_path,
+    write_report,
+)
 from tasks.evaluations.fmlama.report import REPORT as FMLAMA
 from tests.evaluations.fmlama.report import example_run as fmlama
 from tests.evaluations.spectral.report import example_run as spectral
@@ -58,7 +66,7 @@ def test_pages_of_evaluations_do_not_mix(warehouse: Warehouse, tmp_path: Path) -
     with pytest.raises(WarehouseError, match=r"no report of 'none'; there are: .*fmlama.*spectral"):
         usual_file("none")
     with pytest.raises(
-        WarehouseError, match=f"the configuration 'unknown'; there are: newer, older, {CONFIG}"
+        WarehouseError, match=f"the configuration 'unknown'; there are: {CONFIG}, newer, older"
     ):
         configuration(warehouse, None, "unknown")
 
@@ -69,15 +77,15 @@ def test_pages_link_to_each_other(warehouse: Warehouse, tmp_path: Path) -> None:
         assert text_of(page.select_one("nav [aria-current=page]")) == "fmlama"
         return {text_of(a): (a["href"], a.get("rel")) for a in page.select("nav a")}
 
-    path = write_report(warehouse, tmp_path / "report-fmlama.html", evaluation="fmlama")
+    path = write_report(warehouse, tmp_path / usual_path("fmlama", CONFIG), evaluation="fmlama")
     assert links(path.read_text(encoding="utf-8")) == {}
     # Of spectral there is a run and no page yet, of the others neither.
     assert text_of(BeautifulSoup(path.read_text(), "lxml").nav) == (
         "fmlama spectral ( culturescope report spectral )"
     )
-    write_report(warehouse, tmp_path / "report.html")
+    write_report(warehouse, tmp_path / usual_path("spectral", "newer"))
     path = write_report(warehouse, path, evaluation="fmlama")
-    assert links(path.read_text(encoding="utf-8")) == {"spectral": ("report.html", ["next"])}
+    assert links(path.read_text(encoding="utf-8")) == {"spectral": ("../newer/report.html", ["next"])}
     assert links(page(warehouse, "fmlama")) == {
         "overview": ("/reports", ["prev"]),
         "spectral": ("/reports/spectral/newer", ["next"]),

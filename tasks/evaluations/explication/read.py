@@ -20,8 +20,8 @@ import numpy as np
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.explication.materials import RECOMMENDATION, RECOMMENDER, cut_short
-from tasks.evaluations.explication.measures import COUNTS, UNFINISHED, Measures, measure
+from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDATION, RECOMMENDER, cut_short
+from tasks.evaluations.explication.measures import COUNTS, NOT_RECOMMENDED, UNFINISHED, Measures, measure
 from tasks.evaluations.explication.study import (
     FIXED,
     GENERIC,
@@ -278,6 +278,8 @@ class Conversations:
                 reasons[place] = cut_short(talk) or NO_TWIN
             else:
                 why = UNANSWERED if self.study.judges else NO_JUDGE
+                if talk.ended_by == FAREWELL:
+                    why = NOT_RECOMMENDED
                 reasons[place] = cut_short(talk) or (UNFINISHED if talk.ended_by is None else why)
         return values, reasons
 
@@ -314,8 +316,14 @@ class Conversations:
 
 
 def conversations(study: ExplicationStudy, stage: Stage, grades: Mapping[Key, Grades]) -> Conversations:
-    """Every real conversation, counted if it is over."""
+    """Return every real conversation, counted if it is over.
+
+    One that the user left without a recommendation has no grades, whatever judges make of it: nothing is
+    there that could suit anybody. The share with a recommendation stands beside.
+    """
     keys = tuple(study.real())
+    left = {key for key in keys if stage.talks[key].ended_by == FAREWELL}
+    grades = {key: own for key, own in grades.items() if key not in left}
     talks = tuple(stage.talks[key] for key in keys)
     measures = tuple(
         None

@@ -208,9 +208,10 @@ def test_what_a_limit_ended_is_unscored_with_its_reason_and_counted(lost: Rows) 
     first = lost["apr", "persona_condition", "aisha-kano:treatment"]
     assert (first.value, first.n_scored, first.n_unscored) == (5.0, 1, 1)
     apr = lost["apr", "overall", "all"]
-    # 108 in all, less what the three would have: 5, 4, 6; the one whose user left has 1 in place of 4.
-    assert (apr.n_scored, apr.n_unscored) == (21, 3)
-    assert apr.value == pytest.approx((108 - 5 - 4 - 6 - 4 + 1) / 21)
+    # 108 in all, less what the four would have: 5, 4, 6, and 4 of the one whose user left without a
+    # recommendation, whatever a judge gave it.
+    assert (apr.n_scored, apr.n_unscored) == (20, 4)
+    assert apr.value == pytest.approx((108 - 5 - 4 - 6 - 4) / 20)
     ends = {where: row.value for (name, _, where), row in lost.items() if name == "ended_by"}
     assert ends == {
         "control:recommendation": 1.0,
@@ -229,9 +230,9 @@ def test_what_a_limit_ended_is_unscored_with_its_reason_and_counted(lost: Rows) 
 
 def test_a_pair_with_one_lost_is_left_out_of_the_effect(lost: Rows) -> None:
     effect = lost["treatment_effect", "metric", "apr"]
-    # Left: 2 once, 1 once, 1 and 1 - 3 for who left, 1 once, 1 twice, 0 twice.
-    assert (effect.n_scored, effect.n_unscored) == (9, 3)
-    assert effect.value == pytest.approx((2 + 1 + 1 - 2 + 1 + 1 + 1 + 0 + 0) / 9)
+    # Left: 2 once, 1 once, 1 once, 1 once, 1 twice, 0 twice.
+    assert (effect.n_scored, effect.n_unscored) == (8, 4)
+    assert effect.value == pytest.approx((2 + 1 + 1 + 1 + 1 + 1 + 0 + 0) / 8)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ WITH wide AS (
         any_value(v.ci_high) FILTER (v.metric = 'map') AS ci_high,
         any_value(v.value) FILTER (v.metric = 'map_sd') AS map_sd,
         any_value(v.null_value) FILTER (v.metric = 'map') AS null_map,
+        any_value(v.n_scored) FILTER (v.metric = 'map') AS n_scored,
+        any_value(v.n_unscored) FILTER (v.metric = 'map') AS n_unscored,
         any_value(v.value) FILTER (v.metric = 'map_gain') AS map_gain,
         any_value(v.ci_low) FILTER (v.metric = 'map_gain') AS gain_low,
         any_value(v.ci_high) FILTER (v.metric = 'map_gain') AS gain_high,
@@ -49,6 +51,8 @@ COMMENT ON COLUMN leaderboard_fmlama.ci_low IS 'Lower end of the 95 % interval o
 COMMENT ON COLUMN leaderboard_fmlama.ci_high IS 'Upper end of the 95 % interval of map, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.map_sd IS 'Standard deviation of map over templates.';
 COMMENT ON COLUMN leaderboard_fmlama.null_map IS 'map of a random ranking.';
+COMMENT ON COLUMN leaderboard_fmlama.n_scored IS 'Pairs of dish and wording that map rests on.';
+COMMENT ON COLUMN leaderboard_fmlama.n_unscored IS 'Pairs that could not be scored.';
 COMMENT ON COLUMN leaderboard_fmlama.map_gain IS 'map less that of the best baseline: chance, or the most common ingredients.';
 COMMENT ON COLUMN leaderboard_fmlama.gain_low IS 'Lower end of the 95 % interval of map_gain; above 0, the model knows more than what is common.';
 COMMENT ON COLUMN leaderboard_fmlama.gain_high IS 'Upper end of the 95 % interval of map_gain.';

@@ -1,11 +1,25 @@
 -- A program that sets the variable occasion sees that one in every view; others see the newest of each engine.
+-- The same weights in two engines are one model, and have one row: of several engines the one in float32 stands,
+-- which rounds least, then the one that finished last.
 CREATE OR REPLACE VIEW latest_run AS
-SELECT evaluation, config_hash, profile, model, is_null, run_id, finished_at
-FROM run
-WHERE status = 'finished' AND coalesce(occasion, '') = coalesce(getvariable('occasion'), occasion, '')
-QUALIFY row_number() OVER (PARTITION BY evaluation, config_hash, model, engine_hash ORDER BY finished_at DESC, run_id) = 1;
+WITH newest AS (
+    SELECT evaluation, config_hash, profile, model, is_null, run_id, finished_at, model_hash, engine_hash, n_answers,
+        engine->>'dtype' AS dtype, if(is_null, concat_ws(' ', model, engine_hash), model_hash) AS one
+    FROM run
+    WHERE status = 'finished' AND coalesce(occasion, '') = coalesce(getvariable('occasion'), occasion, '')
+    QUALIFY row_number() OVER (
+        PARTITION BY evaluation, config_hash, one, engine_hash ORDER BY finished_at DESC, run_id
+    ) = 1
+)
+SELECT evaluation, config_hash, profile, model, is_null, run_id, finished_at, model_hash, engine_hash, n_answers,
+    count(*) OVER (PARTITION BY evaluation, config_hash, is_null, one) AS n_engines
+FROM newest
+QUALIFY row_number() OVER (
+    PARTITION BY evaluation, config_hash, is_null, one
+    ORDER BY dtype IS NOT DISTINCT FROM 'float32' DESC, finished_at DESC, run_id
+) = 1;
 
-COMMENT ON VIEW latest_run IS 'The newest finished run of each engine under each configuration: what leaderboards show.';
+COMMENT ON VIEW latest_run IS 'The newest finished run of each model under each configuration: what leaderboards show. Of several engines with the same weights one stands.';
 COMMENT ON COLUMN latest_run.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN latest_run.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN latest_run.profile IS 'Run profile that set the parameters.';
@@ -13,3 +27,7 @@ COMMENT ON COLUMN latest_run.model IS 'Model.';
 COMMENT ON COLUMN latest_run.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN latest_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN latest_run.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';
+COMMENT ON COLUMN latest_run.engine_hash IS 'Its engine: run.engine_hash.';
+COMMENT ON COLUMN latest_run.n_answers IS 'Answers of the run: run.n_answers.';
+COMMENT ON COLUMN latest_run.n_engines IS 'Engines of the model under the configuration; the others are in leaderboard_history and table run.';

@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW leaderboard AS
-SELECT r.evaluation, r.config_hash, r.profile, r.model, r.is_null, v.metric, v.value, v.ci_low, v.ci_high,
-    v.null_value, v.n_scored, v.n_unscored, r.run_id, r.finished_at
+SELECT r.model, v.metric, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, r.evaluation,
+    r.is_null, r.profile, r.config_hash, r.run_id, r.finished_at
 FROM latest_run AS r
 JOIN metric_value AS v USING (run_id)
 WHERE v.slice_kind = 'overall';

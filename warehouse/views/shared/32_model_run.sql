@@ -1,17 +1,12 @@
 CREATE OR REPLACE VIEW model_run AS
-SELECT r.evaluation, r.config_hash, run.model_hash, r.model, r.run_id, run.engine_hash, run.engine->>'kind' AS kind,
+SELECT r.evaluation, r.config_hash, r.model_hash, r.model, r.run_id, r.engine_hash, run.engine->>'kind' AS kind,
     CASE WHEN (run.engine->>'server') IS NULL AND (run.engine->>'kind') <> 'fake' THEN run.engine->>'dtype' END AS dtype,
-    run.engine->>'model' AS model_id, count(*) OVER (PARTITION BY r.evaluation, r.config_hash, run.model_hash) AS n_engines,
-    r.finished_at
+    run.engine->>'model' AS model_id, r.n_engines, r.finished_at
 FROM latest_run AS r
 JOIN run USING (run_id)
-WHERE NOT r.is_null
-QUALIFY row_number() OVER (
-    PARTITION BY r.evaluation, r.config_hash, run.model_hash
-    ORDER BY (run.engine->>'dtype') IS NOT DISTINCT FROM 'float32' DESC, r.finished_at DESC, r.run_id
-) = 1;
+WHERE NOT r.is_null;
 
-COMMENT ON VIEW model_run IS 'One run for each model under each configuration: what stands for the model wherever evaluations meet. Of several engines the one in float32 stands, which rounds least, then the one that finished last.';
+COMMENT ON VIEW model_run IS 'One run for each model under each configuration: the runs of latest_run, with the engine in words.';
 COMMENT ON COLUMN model_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN model_run.model_hash IS 'Model: run.model_hash.';
@@ -21,5 +16,5 @@ COMMENT ON COLUMN model_run.engine_hash IS 'Its engine: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN model_run.dtype IS 'Its precision; NULL where it is the server''s own.';
 COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';
-COMMENT ON COLUMN model_run.n_engines IS 'Engines of the model under the configuration; of more than one, the others are on the leaderboard only.';
+COMMENT ON COLUMN model_run.n_engines IS 'Engines of the model under the configuration; of more than one, the others are in leaderboard_history.';
 COMMENT ON COLUMN model_run.finished_at IS 'When the run ended (UTC).';

@@ -24,19 +24,27 @@ COMMENT ON COLUMN report_run.finished_at IS 'When the run ended (UTC).';
 CREATE OR REPLACE VIEW report_configuration AS
 WITH newest AS (
     SELECT evaluation, config_hash AS configuration, string_agg(DISTINCT profile, ', ' ORDER BY profile) AS profile,
-        count(*) FILTER (NOT is_null) AS n_models, max(finished_at) AS finished_at
+        count(*) FILTER (NOT is_null) AS n_models, coalesce(sum(n_answers) FILTER (NOT is_null), 0)::BIGINT AS n_answers,
+        max(finished_at) AS finished_at
     FROM latest_run
     GROUP BY evaluation, config_hash
+), packed AS (
+    SELECT DISTINCT evaluation, config_hash AS configuration, true AS has_pack FROM run_pack
 )
 SELECT evaluation,
-    row_number() OVER (PARTITION BY evaluation ORDER BY finished_at DESC, configuration) AS place,
-    configuration, profile, n_models, finished_at
-FROM newest;
+    row_number() OVER (
+        PARTITION BY evaluation ORDER BY n_models = 0, coalesce(has_pack, false), n_answers DESC, finished_at DESC, configuration
+    ) AS place,
+    configuration, profile, n_models, n_answers, coalesce(has_pack, false) AS has_pack, finished_at
+FROM newest
+LEFT JOIN packed USING (evaluation, configuration);
 
 COMMENT ON VIEW report_configuration IS 'The configurations of every evaluation that have finished runs: what a page can be on.';
 COMMENT ON COLUMN report_configuration.evaluation IS 'Evaluation.';
-COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1: newest first.';
+COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1, which is shown unless another is named: shipped content before packs, then the most answers, then the newest.';
 COMMENT ON COLUMN report_configuration.configuration IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_configuration.profile IS 'Run profiles that set its parameters.';
 COMMENT ON COLUMN report_configuration.n_models IS 'Models with a finished run, without null models.';
+COMMENT ON COLUMN report_configuration.n_answers IS 'Answers of these models: run.n_answers.';
+COMMENT ON COLUMN report_configuration.has_pack IS 'Whether it has content of a pack, which never takes the place of what is shipped.';
 COMMENT ON COLUMN report_configuration.finished_at IS 'When the last of these runs ended (UTC).';

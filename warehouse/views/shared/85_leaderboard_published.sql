@@ -1,16 +1,21 @@
 CREATE OR REPLACE VIEW leaderboard_published AS
+WITH citation (paper, cited) AS (
+    VALUES ('spectral', 'anonymous authors 2025'), ('cure', 'Vo and Koyejo 2025'), ('fmlama', 'Zhou et al. 2025'),
+        ('worldwise', 'WorldWiseAI 2024'), ('culturall', 'Lin et al. 2026')
+)
 SELECT k.evaluation, k.metric, m.label, k.slice_kind,
     regexp_replace(coalesce(p.condition, ''), '^' || coalesce(k.condition, '') || '$', k.slice) AS slice,
-    p.model, p.value * k.factor AS value, k.definition, k.difference, k.setting, k.is_detail, p.paper, p.table_name,
+    p.model, p.value * k.factor AS value, k.definition, k.difference, k.setting, k.is_detail, p.paper, cited, p.table_name,
     p.metric AS published_metric, p.condition, p.printed, p.unit, p.note
 FROM published_metric AS k
 JOIN metric AS m ON m.evaluation = k.evaluation AND m.metric = k.metric
 JOIN published_result AS p ON p.paper = k.paper AND p.table_name = k.table_name AND p.metric = k.published
     AND regexp_full_match(coalesce(p.condition, ''), coalesce(k.condition, ''))
+LEFT JOIN citation ON citation.paper = p.paper
 WHERE p.value IS NOT NULL
 UNION ALL BY NAME
 SELECT m.evaluation, m.metric, m.label, p.slice_kind, p.slice, p.model, p.value, 'near' AS definition, p.difference,
-    false AS is_detail, p.source AS paper, m.metric AS published_metric,
+    false AS is_detail, p.source AS paper, p.source AS cited, m.metric AS published_metric,
     p.value::VARCHAR AS printed, m.unit, nullif(p.note, '') AS note
 FROM recipe_published AS p
 JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place < 1000;
@@ -28,6 +33,7 @@ COMMENT ON COLUMN leaderboard_published.difference IS 'What differs.';
 COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value that a run needs for the definition to be equal; under another it is near. NULL: whatever the knobs.';
 COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether it is left out of what people are shown at first.';
 COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper; of a recipe its source.';
+COMMENT ON COLUMN leaderboard_published.cited IS 'Authors and year; of a recipe its source.';
 COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper; NULL of a recipe.';
 COMMENT ON COLUMN leaderboard_published.published_metric IS 'Metric, as printed.';
 COMMENT ON COLUMN leaderboard_published.condition IS 'Row and column: published_result.condition.';

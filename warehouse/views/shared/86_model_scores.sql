@@ -2,21 +2,20 @@ CREATE OR REPLACE VIEW model_scores AS
 WITH chosen AS (
     SELECT evaluation, configuration AS config_hash
     FROM report_configuration
-    WHERE n_models > 0
-    QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1
+    WHERE n_models > 0 AND place = 1
 ), newest AS (
     FROM model_run
     JOIN chosen USING (evaluation, config_hash)
 )
-SELECT n.evaluation, n.config_hash, m.metric, m.label, m.direction, n.model, n.model_hash, n.engine_hash, n.dtype, n.model_id, v.value,
-    v.ci_low, v.ci_high, v.null_value, v.unscored_reason, v.n_scored, v.n_unscored,
-    a.is_beyond_null, a.doubt, n.run_id, n.finished_at
+SELECT n.model, m.metric, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, n.evaluation,
+    v.unscored_reason, a.is_beyond_null, a.doubt, m.label, m.direction, n.dtype, n.model_id, n.config_hash, n.model_hash,
+    n.engine_hash, n.run_id, n.finished_at
 FROM newest AS n
 JOIN metric AS m ON m.evaluation = n.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall'
 JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
-COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in its newest configuration with models, and by the engine that model_run says. Read it down a metric, not across: metrics have scales of their own.';
+COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in the configuration that is shown (report_configuration.place), and by the engine that model_run says. Read it down a metric, not across: metrics have scales of their own.';
 COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
 COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';

@@ -5,6 +5,8 @@ WITH wide AS (
         any_value(ci_low) FILTER (metric = 'macro_f1') AS ci_low,
         any_value(ci_high) FILTER (metric = 'macro_f1') AS ci_high,
         any_value(null_value) FILTER (metric = 'macro_f1') AS null_macro_f1,
+        any_value(n_scored) FILTER (metric = 'macro_f1') AS n_scored,
+        any_value(n_unscored) FILTER (metric = 'macro_f1') AS n_unscored,
         any_value(value) FILTER (metric = 'f1_LH') AS f1_lh,
         any_value(value) FILTER (metric = 'f1_HL') AS f1_hl,
         any_value(value) FILTER (metric = 'f1_HH') AS f1_hh,
@@ -35,6 +37,8 @@ COMMENT ON COLUMN leaderboard_spectral.macro_f1 IS 'Mean F1 of the model''s ER-S
 COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.null_macro_f1 IS 'macro_f1 that one category per domain, drawn uniformly at random, has on average.';
+COMMENT ON COLUMN leaderboard_spectral.n_scored IS 'Questions that macro_f1 rests on.';
+COMMENT ON COLUMN leaderboard_spectral.n_unscored IS 'Questions that could not be scored.';
 COMMENT ON COLUMN leaderboard_spectral.f1_lh IS 'F1 of the category low ER, high SR.';
 COMMENT ON COLUMN leaderboard_spectral.f1_hl IS 'F1 of the category high ER, low SR.';
 COMMENT ON COLUMN leaderboard_spectral.f1_hh IS 'F1 of the category high ER, high SR.';

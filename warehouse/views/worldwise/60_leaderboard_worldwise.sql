@@ -31,6 +31,7 @@ WITH wide AS (
         any_value(v.value) FILTER (v.metric = 'answered') AS answered,
         any_value(v.n_scored + v.n_unscored) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall')
             AS n_answers,
+        any_value(v.n_scored) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall') AS n_scored,
         r.run_id, r.finished_at
     FROM latest_run AS r
     JOIN metric_value AS v USING (run_id)
@@ -76,5 +77,6 @@ COMMENT ON COLUMN leaderboard_worldwise.closest_distance IS 'Its distance: root 
 COMMENT ON COLUMN leaderboard_worldwise.decline_share IS 'Share of answers with a persona that decline to choose, 0 to 1.';
 COMMENT ON COLUMN leaderboard_worldwise.answered IS 'Share of answers that could be scored, 0 to 1.';
 COMMENT ON COLUMN leaderboard_worldwise.n_answers IS 'Answers with a persona that were asked for, scored or not.';
+COMMENT ON COLUMN leaderboard_worldwise.n_scored IS 'Of these, the answers that alignment rests on.';
 COMMENT ON COLUMN leaderboard_worldwise.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_worldwise.finished_at IS 'When the run ended (UTC).';

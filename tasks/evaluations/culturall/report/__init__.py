@@ -14,6 +14,7 @@ from tasks.evaluations.culturall.params import CONDITIONS
 from tasks.evaluations.culturall.rows import DIFFERENCES, LEVELS
 from tasks.report import Badge, Frames, Report, Row, drawn, gain_sign, panels, value_of, view
 from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.page import render_page
 from tasks.report.svg import ACCENT, MUTED, SMALL, styled, to_svg
@@ -226,6 +227,10 @@ def scenario_figure(data: Data) -> Markup | None:
 
 def _context(data: Data) -> dict[str, Any]:
     return {
+        "picture": picture(
+            "Accuracy" + (", by match" if data.claimed != "accuracy" else ""),
+            [(model, "", data.find(model, data.claimed)) for model in data.models],
+        ),
         "board": data.leaderboard.to_dicts(),
         "badge": _badge,
         "above_null": list(filter(data.is_above_null, data.models)),

@@ -14,18 +14,20 @@ from tasks.evaluations.cure.report.data import (
     MOST_COUNTRIES,
     NULLS,
     Data,
-    is_told_apart,
     metric_title,
     title_of,
+    told_apart,
 )
 from tasks.report import Report, drawn, value_of
 from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.forest import Chart, picture
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.marks import Kind, Line, mark_lines
 from tasks.report.page import render_page
 from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
 from tasks.report.text import short
 
+_JUDGE_NOTE = "A judge that gives another item’s explanation the same mark does not look at the item."
 MAJORITY, PRIOR = "null:majority", "null:prior"
 _MODES = {
     "thin": Kind("ringed", "thin: the label alone", PALE),
@@ -90,7 +92,7 @@ def profile_figure(data: Data) -> Markup | None:
         bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
         for model in data.models
         for benchmark in data.benchmarks
-        for mark in ["▲" if is_told_apart(data, model, benchmark) else ""]
+        for mark in ["▲" if told_apart(data, model, benchmark) else ""]
     ]
     return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
 
@@ -126,6 +128,7 @@ def _null_marks(data: Data, metric: str, benchmark: str) -> dict[str, list[float
 def _context(data: Data) -> dict[str, Any]:
     board = data.leaderboard.partition_by("benchmark", as_dict=True)
     return {
+        "picture": _picture(data),
         "titles": {b: title_of(b) for b in data.benchmarks},
         "metric_of": {b: metric_of(b) for b in data.benchmarks},
         "metric_titles": {b: metric_title(b, data.benchmarks) for b in data.benchmarks},
@@ -146,6 +149,30 @@ def _context(data: Data) -> dict[str, Any]:
         "lost": tables.lost_answers(data),
         "figures": draw(data),
     }
+
+
+def _picture(data: Data) -> Chart | None:
+    """Return what explanations add to another item's; without a judge, labels beside the commonest one."""
+    if data.is_judged:
+        lines = [
+            (model, f"{metric_of(b)}, {title_of(b)}", data.explained(model, "explanation_gain", b))
+            for b in data.benchmarks
+            for model in data.models
+        ]
+        gains = picture("Explanations over another item’s, by the judge", lines, _JUDGE_NOTE)
+        scores = [
+            (model, f"{metric_of(b)}, {title_of(b)}", data.explained(model, metric_of(b), b))
+            for b in data.benchmarks
+            for model in data.models
+        ]
+        return gains or picture("Explanations, by the judge", scores, _JUDGE_NOTE)
+    lines = [
+        (model, f"{title_of(b)}, {mode}", data.label_score(model, "exact_match", b, mode))
+        for b in data.benchmarks
+        for model in data.models
+        for mode in data.modes
+    ]
+    return picture("Exact match of labels", lines)
 
 
 def _largest_gain(board: pl.DataFrame) -> float:

@@ -127,11 +127,11 @@ class Data(Frames):
         return self.in_slice(model, benchmark, what, "country", country)
 
 
-def badge(line: Row) -> Badge:
-    """Return the trust badge of the explanations of a leaderboard row."""
+def badge(line: Row, score: Row | None) -> Badge:
+    """Return what the explanations of a row may be trusted for. score: the number that stands beside it."""
     if line["is_null"]:
         return "plain", "null model"
-    if line["value"] is None:
+    if value_of(score) is None:
         return "plain", "explanations not scored"
     if line["tells_real_from_shuffled"] is None:
         return "plain", "too few explanations to be distinguished from shuffled ones"
@@ -141,27 +141,36 @@ def badge(line: Row) -> Badge:
 
 
 def separations(data: Data) -> list[dict[str, Any]]:
-    """Return every benchmark's metric, in the order of tables. judged: the models that have a gain;
-    separated: those whose badge says so, by the test of flipped signs; validated: whether its judges were
-    held against people (None: nobody judged)."""
+    """Return every benchmark's metric, in the order of tables.
+
+    scored: the models that have it; judged: those that have a gain; known: those that the test of flipped signs
+    decides on; separated: those whose badge says so, by that test; validated: whether its judges were held
+    against people (None: nobody judged).
+    """
     checks = []
     for benchmark in data.benchmarks:
         rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
+        scores = {model: data.explained(model, metric_of(benchmark), benchmark) for model in data.models}
         validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
         checks.append(
             {
                 "metric": metric_title(benchmark, data.benchmarks),
+                "scored": [model for model, row in scores.items() if value_of(row) is not None],
+                "known": [model for model in rows if told_apart(data, model, benchmark) is not None],
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
-                "separated": [model for model in rows if is_told_apart(data, model, benchmark)],
+                "separated": [model for model in rows if told_apart(data, model, benchmark) == 1],
                 "validated": bool(validated.all()) if validated.len() else None,
             }
         )
     return checks
 
 
-def is_told_apart(data: Data, model: str, benchmark: str) -> bool:
-    """Return whether explanations of a model are distinguished from shuffled ones, as its badge says."""
-    return value_of(data.explained(model, "tells_real_from_shuffled", benchmark)) == 1.0
+def told_apart(data: Data, model: str, benchmark: str) -> float | None:
+    """Return 1 where explanations of a model are distinguished from shuffled ones, as its badge says, else 0.
+
+    None: too few explanations to decide.
+    """
+    return value_of(data.explained(model, "tells_real_from_shuffled", benchmark))
 
 
 def over_majority(data: Data) -> tuple[int, int]:

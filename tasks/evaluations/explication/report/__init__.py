@@ -17,6 +17,7 @@ from tasks.evaluations.explication.report.meta import correlations, differences,
 from tasks.metrics.intervals import MIN_FLIPPED, sign_flip_p_two_sided
 from tasks.report import Badge, Frames, Report, Row, view
 from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 
 _BOTH = ("evaluation", "config_hash")
@@ -141,8 +142,38 @@ def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
     return shares
 
 
+def _picture(data: Data, flagged: set[str]) -> Chart | None:
+    """Return how well recommendations suit the user beside the best that knows nothing of the user."""
+    lines = [
+        (model, condition, data.under(model, "apr", condition))
+        for condition in data.conditions
+        for model in data.models
+    ]
+    note = (
+        "Orange is the best of another persona’s recommendation, a silent user, and the same for everybody."
+    )
+    grades = picture("APR: how well the recommendation suits the user, 1 to 10", lines, note, doubted=flagged)
+    counted = [
+        (model, condition, data.under(model, "facts_elicited", condition))
+        for condition in data.conditions
+        for model in data.models
+    ]
+    return grades or picture(
+        "Share of the user’s facts that were asked for, counted without a judge", counted
+    )
+
+
+def best_apr(data: Data) -> Row | None:
+    """The row of the leaderboard with the highest APR; None where no model has one."""
+    own = [row for row in data.leaderboard.to_dicts() if not row["is_null"] and row["apr"] is not None]
+    return max(own, key=lambda row: row["apr"], default=None)
+
+
 def _context(data: Data) -> dict[str, Any]:
+    flagged = set(data.leaderboard.filter(pl.col("tells_real_from_shuffled").eq(False))["model"])
     return {
+        "picture": _picture(data, flagged),
+        "best": best_apr(data),
         "board": data.leaderboard.to_dicts(),
         "badge": badge,
         "nulls": NULLS,
@@ -156,8 +187,13 @@ def _context(data: Data) -> dict[str, Any]:
         "differences": differences(data.meta.to_dicts()),
         "people": data.people.to_dicts(),
         "by_persona": data.personas.to_dicts(),
-        "flagged": sorted(
-            set(data.leaderboard.filter(pl.col("tells_real_from_shuffled").eq(False))["model"])
+        "flagged": sorted(flagged),
+        "unchecked": sorted(
+            set(
+                data.leaderboard.filter(~pl.col("is_null"), pl.col("tells_real_from_shuffled").is_null())[
+                    "model"
+                ]
+            )
         ),
         "family": sorted(set(data.leaderboard.filter("self_preference")["model"])),
     }

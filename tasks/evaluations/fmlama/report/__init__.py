@@ -10,6 +10,7 @@ import polars as pl
 from tasks.evaluations.fmlama.report import figures
 from tasks.evaluations.fmlama.report.data import POOLINGS, Data, Group, Line, language
 from tasks.report import Report, Row, gain_sign, value_of
+from tasks.report.forest import picture
 from tasks.report.page import render_page
 from tasks.report.text import number
 
@@ -32,6 +33,15 @@ def _context(data: Data) -> dict[str, Any]:
     counts = dict(data.dishes.group_by("main_language").agg(pl.col("n_dishes").sum()).iter_rows())
     unspellable = [value_of(line.cell("unspellable_candidates")) for line in lines]
     return {
+        "picture": picture(
+            "mAP over the best baseline, which knows no dish",
+            [
+                (line.model, group.condition.label, line.cell("map_gain"))
+                for group in plain
+                for line in group.models
+            ],
+            "A baseline names the same common ingredients for every dish.",
+        ),
         "plain": plain,
         "switched": [g for g in data.groups if g.condition.main != g.condition.subject],
         "language": language,

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from tasks.report import Frames, Report, view
+from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 
 HARDEST = 12
@@ -45,6 +46,7 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     )
     falls = data.catalogue[about["headline"]]["direction"] != "lower"
     ordered = models.sort("is_null", "value", "model", descending=[False, falls, False], nulls_last=True)
+    own = ordered.filter(~pl.col("is_null"))["model"].to_list()
     slices = {
         kind: sorted(
             set(data.values.filter((pl.col("slice_kind") == kind) & ~pl.col("is_null"))["slice"].to_list())
@@ -55,8 +57,9 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     by_item = [data.answers.filter(pl.col("item") == item).to_dicts() for item in shown]
     return {
         **about,
+        "picture": _picture(data, about["headline"], own),
         "board": ordered.to_dicts(),
-        "models": ordered.filter(~pl.col("is_null"))["model"].to_list(),
+        "models": own,
         "against": {
             row["model"]: row for row in data.against.to_dicts() if row["metric"] == about["headline"]
         },
@@ -64,3 +67,11 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
         "hardest": by_item,
         "judged": sorted(set(data.values.filter(pl.col("slice_kind") == "judge")["slice"].to_list())),
     }
+
+
+def _picture(data: Data, headline: str, models: list[str]) -> Chart | None:
+    """The headline of every model beside its null."""
+    doubted = set(data.against.filter(~pl.col("is_beyond_null"), metric=headline)["model"])
+    known = data.catalogue[headline]
+    lines = [(model, "", data.find(model, headline)) for model in models]
+    return picture(known["label"], lines, doubted=doubted, direction=known["direction"])

@@ -7,11 +7,12 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from tasks.evaluations.spectral.report.data import SHUFFLED, Data, shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.data import SHUFFLED, Data, own_items, shuffled_copies, verdicts
 from tasks.evaluations.spectral.report.figures import rank_scatter, spectrum_heatmap
 from tasks.evaluations.spectral.report.maps import country_maps
 from tasks.report import Report, in_order_of
 from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 from tasks.report.text import short
 
@@ -30,7 +31,10 @@ def _context(data: Data) -> dict[str, Any]:
     by_model = verdicts(data)
     scored = models.filter(pl.col("macro_f1").is_not_null()).to_dicts()
     n_items = sorted(set(data.domains["n_items"].drop_nulls()))
+    known = own_items(data)
     return {
+        "known": known,
+        "picture": known and _picture(data, known.model),
         "lines": data.leaderboard.to_dicts(),
         "models": models.to_dicts(),
         "verdicts": by_model,
@@ -47,6 +51,18 @@ def _context(data: Data) -> dict[str, Any]:
         "ranked_by_all": data.domains["human_n"].null_count() == 0,
         "infinite": bool(data.by_question["spectral_gap_ratio"].is_infinite().any()),
     }
+
+
+def _picture(data: Data, model: str) -> Chart | None:
+    """Probability on a country's own items by domain, beside that with another country's answer."""
+    lines = [
+        (domain["label"], "", data.find(model, "reference_mass", "domain", domain["domain"]))
+        for domain in data.domains.iter_rows(named=True)
+    ]
+    scored = [line for line in lines if line[2] is not None and line[2]["value"] is not None]
+    scored.sort(key=lambda line: -line[2]["value"] if line[2] else 0.0)
+    title = f"{short(model)}: probability on the country’s own items, by domain"
+    return picture(title, scored, "The null model gives another country’s answer.")
 
 
 def _ranked_by(n_people: pl.Series) -> str | None:

@@ -62,6 +62,8 @@ class Verdict:
 
     guessing: list[str]
     look_up: list[str]
+    is_below: bool = False
+    """Whether its whole interval lies below what guessing scores."""
 
     @property
     def reasons(self) -> list[str]:
@@ -69,8 +71,9 @@ class Verdict:
 
     @property
     def badges(self) -> list[Badge]:
-        """Return the badges beside the model's name."""
-        doubts: list[Badge] = [("warn", "not distinguishable from guessing")] if self.guessing else []
+        """Return the badges beside the model’s name."""
+        what = "scores less than guessing" if self.is_below else "not distinguishable from guessing"
+        doubts: list[Badge] = [("warn", what)] if self.guessing else []
         if self.look_up:
             doubts.append(("warn", "no better than a list look-up"))
         return doubts or [("good", "better than guessing")]
@@ -115,5 +118,35 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> V
             f"its 95 % interval is {low:.2f} to {high:.2f}, and guessing scores {expected:.2f} on average"
         )
         guessing.insert(0, average)
+    is_below = None not in (high, expected) and high < expected
     above = look_up is not None and look_up >= own
-    return Verdict(guessing, [f"{LOOK_UP} scores {look_up:.2f}, the model {own:.2f}"] if above else [])
+    better = [f"{LOOK_UP} scores {look_up:.2f}, the model {own:.2f}"] if above else []
+    return Verdict(guessing, better, is_below)
+
+
+@dataclass(frozen=True)
+class OwnItems:
+    """The domain on which a model tells countries apart best: probability on the items of the country asked
+    about, and what it would be with another country's answer."""
+
+    model: str
+    label: str
+    value: float
+    exchanged: float
+
+
+def own_items(data: Data) -> OwnItems | None:
+    """Return what the model with the most probability on countries' own items knows best; None: unscored."""
+    labels = dict(data.domains.select("domain", "label").iter_rows())
+    rows = data.values.filter(
+        ~pl.col("is_null"), pl.col("value").is_not_null(), pl.col("null_value").is_not_null(),
+        metric="reference_mass", slice_kind="domain",
+    )  # fmt: skip
+    overall = {m: row["value"] for m in data.models if (row := data.find(m, "reference_mass")) is not None}
+    known = [row for row in rows.to_dicts() if overall.get(row["model"]) is not None]
+    if not known:
+        return None
+    model = max(sorted({row["model"] for row in known}), key=lambda name: overall[name])
+    own = [row for row in known if row["model"] == model]
+    best = max(own, key=lambda row: (row["value"] - row["null_value"], row["slice"]))
+    return OwnItems(model, labels.get(best["slice"], best["slice"]), best["value"], best["null_value"])

@@ -22,6 +22,7 @@ from scipy.spatial.distance import squareform
 from tasks.evaluations.spectral.report.data import Data
 from tasks.metrics.consensus import nearest
 from tasks.metrics.types import FloatArray
+from tasks.report.kept import digest, drawn_once
 from tasks.report.svg import GROUP_COLOURS, MUTED, SMALL, styled, to_svg
 
 MOST_LABELS: Final = 60
@@ -152,15 +153,15 @@ def country_maps(data: Data) -> dict[str, list[dict[str, Any]]]:
     """
     pairs = data.similarity.partition_by("domain", "model", as_dict=True)
     maps: dict[str, list[dict[str, Any]]] = {}
-    for d, (domain, label) in enumerate(data.domains.select("domain", "label").iter_rows()):
+    for domain, label in data.domains.select("domain", "label").iter_rows():
         lowest = _lowest(data.similarity.filter(domain=domain)["similarity"])
-        for m, model in enumerate(data.models):
+        for model in data.models:
             matrix = matrix_of(pairs.get((domain, model), data.similarity.clear()))
             if isinstance(matrix, str):
                 own: dict[str, Any] = {"figure": None, "remark": f"No map: {matrix}"}
             else:
                 loadings = data.competence.get((model, domain), {})
-                own = _map(data, matrix, loadings, lowest, f"map-{d}-{m}")
+                own = _map(data, matrix, loadings, lowest, f"map-{digest([domain, model])[:12]}")
             maps.setdefault(label, []).append({"model": model} | own)
     return maps
 
@@ -181,7 +182,7 @@ def _map(
         for c, near in neighbours(matrix)
     ]
     return {
-        "figure": similarity_heatmap(matrix, tree, regions, lowest, name),
+        "figure": Markup(drawn_once(similarity_heatmap, matrix, tree, regions, lowest, name)),
         "remark": _remark(matrix),
         "order": [names.get(matrix.codes[i], matrix.codes[i]) for i in unnamed],
         "rows": sorted(rows, key=lambda row: str(row["country"])),

@@ -8,6 +8,7 @@ from tasks.evaluations.worldwise.report import tables
 from tasks.evaluations.worldwise.report.data import BASELINE, MOST_CULTURES, NULLS, Data
 from tasks.evaluations.worldwise.report.figures import MOST_SCENARIOS, draw
 from tasks.report import Report
+from tasks.report.forest import picture
 from tasks.report.page import render_page
 
 
@@ -17,6 +18,10 @@ def _context(data: Data) -> dict[str, Any]:
     projected, projected_cultures = tables.projections(data)
     return {
         "lines": lines,
+        "picture": picture(
+            "Alignment over each model’s best null model, in points",
+            [(line["model"], line["best_null"] or "", line["gain"]) for line in own],
+        ),
         "ours": own,
         "largest_gain": tables.largest_gain(own),
         "most_cultures": MOST_CULTURES,

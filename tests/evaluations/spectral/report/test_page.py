@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 
 from tasks.evaluations.spectral import report
 from tasks.evaluations.spectral.report import REPORT
+from tasks.evaluations.spectral.report.data import own_items, verdicts
 from tests.evaluations.spectral.report.example_frames import example
 from tests.report.pages import HOSTILE, check_page, parsed, shown, text_of
 
@@ -75,7 +76,31 @@ def test_no_model_told_from_guessing_is_said_at_the_top() -> None:
     data = example()
     weak = data.leaderboard.with_columns(ci_low=pl.lit(0.1))
     page = parsed(REPORT, replace(data, leaderboard=weak))
-    assert "not a finding" in page.select_one("p.lead").get_text()
+    assert "not a finding" in page.select_one("p.lead:not(.verdict)").get_text()
+
+
+@pytest.mark.usefixtures("without_figures", "without_maps")
+def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None:
+    data = example()
+    page = parsed(REPORT, data)
+    known = own_items(data)
+    assert known is not None
+    lead, figure = page.select_one("p.lead.verdict"), page.select_one("header figure.forest")
+    assert f"{known.model} puts {known.value:.2f} of its probability" in text_of(lead)
+    assert f"exchanged it is {known.exchanged:.2f}" in text_of(lead)
+    assert len(figure.select("li.measured")) == len(figure.select("i.own, i.null")) > 0
+    nothing = data.values.filter(pl.col("metric") != "reference_mass")
+    assert own_items(replace(data, values=nothing)) is None
+
+
+def test_below_guessing_is_said_as_such() -> None:
+    data = example()
+    low = data.leaderboard.with_columns(ci_low=pl.lit(0.01), ci_high=pl.lit(0.02))
+    verdict = verdicts(replace(data, leaderboard=low))["model-a"]
+    assert verdict.is_below
+    assert ("warn", "scores less than guessing") in verdict.badges
+    reaching = data.leaderboard.with_columns(ci_low=pl.lit(0.01), ci_high=pl.lit(0.9))
+    assert not verdicts(replace(data, leaderboard=reaching))["model-a"].is_below
 
 
 @pytest.mark.usefixtures("without_figures", "without_maps")
@@ -89,7 +114,7 @@ def test_unscored_is_a_dash_and_listed_with_its_reason() -> None:
     cells = leaderboard_cells(page, "model-a")
     assert cells[:2] == ["–", ""]
     assert cells[-1] == "–"
-    assert "No model" in page.select_one("p.lead").get_text()
+    assert "No model" in page.select_one("p.lead:not(.verdict)").get_text()
     assert "719 of 720" in page.get_text()
 
 

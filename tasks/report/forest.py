@@ -1,0 +1,207 @@
+"""Charts of one number: models with intervals and nulls, and published values as hollow marks beside them.
+
+Marks are placed in percent, so that a chart takes the width that there is. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from tasks.report import Row
+from tasks.report.text import number
+
+State = Literal["beyond", "within", "below", "bare", "lost"]
+"""beyond: shown to lie beyond its null; within: not; below: the interval lies on the worse side; bare: no
+interval or no null; lost: no value."""
+Scale = tuple[float, float]
+ARROWS = {"higher": "↑", "lower": "↓"}
+"""Which way is better."""
+MOST_LINES = 24
+"""Of the chart that a page opens with."""
+_MARGIN = 0.06
+"""Of the axis, on either side of what is shown."""
+
+
+class Mark(NamedTuple):
+    """One line of a chart: a model that was measured here, or a value as a paper prints it.
+
+    Attributes:
+        detail: what stands beside the name, such as the setting.
+        is_apart: of a published value: its definition or setting differs from ours.
+    """
+
+    name: str
+    row: Row
+    state: State
+    detail: str = ""
+    is_published: bool = False
+    is_apart: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One number of one evaluation.
+
+    Attributes:
+        label, arrow, about: of the metric: its name, which way is better, what it means.
+        marks: from the best to the worst, measured ones first.
+        null: what is drawn through the whole chart: the best that a null scores here; None: there is none.
+        cited: whose published values these are; "" without any.
+        finding: what they show, in a sentence.
+        note: what else has to be known to read it.
+    """
+
+    label: str
+    arrow: str
+    about: str
+    marks: Sequence[Mark]
+    null: float | None
+    cited: str = ""
+    finding: str = ""
+    note: str = ""
+
+    @property
+    def measured(self) -> list[Mark]:
+        """The models that were run here."""
+        return [mark for mark in self.marks if not mark.is_published]
+
+    @property
+    def published(self) -> list[Mark]:
+        """Values that stand beside the measured ones."""
+        return [mark for mark in self.marks if mark.is_published and not mark.is_apart]
+
+    @property
+    def apart(self) -> list[Mark]:
+        """Published values of another definition or setting."""
+        return [mark for mark in self.marks if mark.is_apart]
+
+    @property
+    def scale(self) -> Scale:
+        """Return the ends of the axis; the lower is not below 0 for numbers that are not."""
+        low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
+        margin = _MARGIN * (high - low)
+        return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
+
+    def at(self, value: float) -> str:
+        """Return where a value stands, in percent of the width."""
+        low, high = self.scale
+        return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}"
+
+
+def extent(rows: Iterable[Row]) -> Scale:
+    """Return least and greatest of values, intervals and nulls that are finite; never of no width."""
+    sides = ("value", "ci_low", "ci_high", "null_value")
+    seen = [row[side] for row in rows for side in sides if row.get(side) is not None]
+    seen = [x for x in seen if abs(x) != float("inf")]
+    low, high = min(seen, default=0.0), max(seen, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def state_of(row: Row, direction: str) -> State:
+    """Return what may be said of a number and its null; the warehouse alone says what is beyond."""
+    if row["value"] is None:
+        return "lost"
+    if row["is_beyond_null"] is None or row["null_value"] is None or direction == "none":
+        return "bare"
+    if row["is_beyond_null"]:
+        return "beyond"
+    better, null = (row["ci_low"] if direction == "lower" else row["ci_high"]), row["null_value"]
+    if better is None:
+        return "bare"
+    return "below" if (better > null if direction == "lower" else better < null) else "within"
+
+
+def shade(row: Row, direction: str, best: float | None, widest: float) -> float:
+    """Return how far a number is beyond its null, 0 to 1.
+
+    Args:
+        best: the best possible value; None or infinite: the widest gain among those shown counts as 1.
+    """
+    if row["value"] is None or row["null_value"] is None or abs(row["value"]) == float("inf"):
+        return 0.0
+    sign = -1.0 if direction == "lower" else 1.0
+    gain = sign * (row["value"] - row["null_value"])
+    room = abs(best - row["null_value"]) if best is not None and abs(best) != float("inf") else widest
+    return min(max(gain / room, 0.0), 1.0) if room > 0 else 0.0
+
+
+def in_order(marks: Iterable[Mark], direction: str) -> list[Mark]:
+    """Return the marks from the best to the worst; unscored ones last, published ones after measured ones."""
+    sign = 1.0 if direction == "lower" else -1.0
+
+    def key(mark: Mark) -> tuple[bool, bool, bool, float, str, str]:
+        value = mark.row["value"]
+        groups = mark.is_published, mark.is_apart, value is None
+        return *groups, 0.0 if value is None else sign * value, mark.name, mark.detail
+
+    return sorted(marks, key=key)
+
+
+def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
+    """Return the best that a null scores in the place of any of these numbers; None where there is none."""
+    nulls = [row["null_value"] for row in rows if row.get("null_value") is not None]
+    return (min if direction == "lower" else max)(nulls, default=None)
+
+
+def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: str) -> str:
+    """Return what published values show beside a null of ours, in a sentence; "" without values."""
+    values = [mark.row["value"] for mark in marks if mark.is_published]
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    span = number(low) if low == high else f"{number(low)} to {number(high)}"
+    if null is None:
+        return f"{span} as published ({cited}). No null model stands beside them."
+    beyond = sum(value < null if direction == "lower" else value > null for value in values)
+    n = len(values)
+    here = f"what a null model scores on the items here, {number(null)}"
+    if beyond == 0:
+        return (
+            f"{span} as published ({cited}). No value is better than {here}: on its own that order of models "
+            "is no finding."
+        )
+    whole = "All values are" if beyond == n else f"{beyond} of {n} values are"
+    return f"{span} as published ({cited}). {whole} better than {here}."
+
+
+def picture(
+    title: str,
+    lines: Iterable[tuple[str, str, Row | None]],
+    note: str = "",
+    *,
+    doubted: Collection[str] = (),
+    direction: str = "higher",
+) -> Chart | None:
+    """Return the chart that a page opens with; None where nothing of it is scored.
+
+    A null is drawn through the whole chart if all lines share it, else on each line.
+
+    Args:
+        lines: name, what stands beside it, and the row of ``Frames.values``; None: there is none.
+        doubted: names that are not shown to be beyond their nulls, wherever their intervals lie.
+        note: what has to be known to read it.
+    """
+    marks = []
+    for name, detail, row in lines:
+        if row is None:
+            continue
+        beyond, null = None, row["null_value"]
+        if row["ci_low"] is not None and null is not None:
+            is_clear = row["ci_high"] < null if direction == "lower" else row["ci_low"] > null
+            beyond = is_clear and name not in doubted
+        marks.append(Mark(name, row, state_of({**row, "is_beyond_null": beyond}, direction), detail))
+    if not any(mark.row["value"] is not None for mark in marks):
+        return None
+    nulls = {mark.row["null_value"] for mark in marks}
+    shared = nulls.pop() if len(nulls) == 1 else None
+    if (left := len(marks) - MOST_LINES) > 0:
+        note += f" {left} more lines are in the table."
+    return Chart(title, ARROWS.get(direction, ""), "", marks[:MOST_LINES], shared, note=note)
+
+
+def setting_of(condition: str | None) -> str:
+    """Return what tells values of one model apart, of a condition such as "id=3; open=No; reasoning=high"."""
+    left = [part.strip() for part in (condition or "").split(";")]
+    return ", ".join(part for part in left if part and part.partition("=")[0] not in ("id", "open", "subset"))

@@ -1,0 +1,107 @@
+"""Which configuration is shown: the one of shipped content with the most answers, unless one is named."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import polars as pl
+import pytest
+
+from deployments.show.configurations import shown_configuration
+from deployments.show.report import configuration
+from flows.comparison import Wanted, chosen_pairs
+from flows.runs import every_finished
+from tests.report.stored import row
+from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run, save_run_requests
+from warehouse.storage import execute_with
+
+LARGE, SMALL, PACKED = "aa11", "aa22", "bb33"
+TYPES = dict.fromkeys(("ci_low", "ci_high", "null_value"), pl.Float64) | {"unscored_reason": pl.String}
+
+
+def store(
+    warehouse: Warehouse, config: str, profile: str, n_answers: int, model: str = "m", pack: str | None = None
+) -> None:
+    """A finished run of spectral with so many answers."""
+    run = Run(
+        run_id=f"{config} {model}", evaluation="spectral", model=model, is_null=False, profile=profile,
+        config_hash=config, engine_hash=model, params={"pack": [f"{pack}@1"]} if pack else {},
+        engine={"kind": "fake"}, item_lists={}, boundary_rule="r", code_version="0.1.0",
+    )  # fmt: skip
+    request = f"request of {run.run_id}"
+    units = pl.DataFrame({"unit": [f"u{n}" for n in range(n_answers)]}).with_columns(
+        kind=pl.lit("item_logprob"), request_hash=pl.lit(request), part=pl.lit(f"part of {run.run_id}"),
+        run_id=pl.lit(run.run_id), n_rows=pl.lit(1), written_at=pl.lit("2026-01-01 00:00:00"),
+    )  # fmt: skip
+    asked = pl.DataFrame({"request_hash": [request], "topic": ["t"], "label": ["l"]})
+    numbers = pl.DataFrame([row("macro_f1", ("overall", "all"), 0.5)]).with_columns(model=pl.lit(model))
+    with warehouse.write() as connection:
+        save_run(connection, run)
+        save_run_requests(connection, run.run_id, asked)
+        if n_answers:
+            execute_with(connection, units, "INSERT INTO part_unit_base BY NAME FROM incoming")
+        save_metrics(connection, run.run_id, numbers.cast(TYPES))  # type: ignore[arg-type]
+        finish_run(connection, run.run_id)
+
+
+@pytest.fixture
+def filled(warehouse: Warehouse) -> Warehouse:
+    """A large run of shipped content, then a larger one of a pack, then a small one of shipped content."""
+    for model in ("m", "other"):
+        store(warehouse, LARGE, "demo", 5, model)
+    store(warehouse, PACKED, "demo", 20, pack="mine")
+    for model in ("m", "other"):
+        store(warehouse, SMALL, "smoke", 2, model)
+    return warehouse
+
+
+def test_the_largest_run_of_shipped_content_is_shown(filled: Warehouse) -> None:
+    assert shown_configuration(filled, "spectral") == LARGE
+    assert configuration(filled, None, None) == ("spectral", LARGE, "demo")
+    assert set(filled.query("SELECT config_hash FROM model_scores")["config_hash"]) == {LARGE}
+    places = filled.query("SELECT configuration, n_answers FROM report_configuration ORDER BY place").rows()
+    assert places == [(LARGE, 10), (SMALL, 4), (PACKED, 20)]
+    (pair,) = chosen_pairs(every_finished(filled), Wanted("m", "other"))
+    assert {run.config_hash for run in pair} == {LARGE}
+
+
+def test_a_profile_or_the_beginning_of_a_hash_names_another(filled: Warehouse) -> None:
+    assert shown_configuration(filled, "spectral", profile="smoke") == SMALL
+    assert shown_configuration(filled, "spectral", config="bb") == PACKED
+    assert shown_configuration(filled, "spectral", profile="demo", config="aa") == LARGE
+    which: dict[str, str]
+    for which, message in (
+        ({"profile": "full"}, "has the profile 'full'; there are: demo, smoke"),
+        ({"config": "cc"}, f"has the configuration 'cc'; there are: {LARGE}, {SMALL}, {PACKED}"),
+        ({"config": "aa"}, f"several configurations of spectral begin with 'aa': {LARGE}, {SMALL}"),
+    ):
+        with pytest.raises(WarehouseError, match=message):
+            shown_configuration(filled, "spectral", **which)
+    with pytest.raises(WarehouseError, match="no finished run of cure to show"):
+        shown_configuration(filled, "cure")
+
+
+def test_one_model_in_two_engines_is_one_row(warehouse: Warehouse) -> None:
+    base = Run(
+        run_id="a", evaluation="spectral", model="m", is_null=False, profile="demo", config_hash="c",
+        engine_hash="e1", params={}, engine={"kind": "packed_trie", "dtype": "float32"}, item_lists={},
+        boundary_rule="r", code_version="0.1.0", model_hash="weights",
+    )  # fmt: skip
+    other: dict[str, Any] = {"run_id": "b", "model": "m#e2", "engine_hash": "e2"}
+    half = dataclasses.replace(base, **other, engine={"kind": "vllm", "dtype": "bfloat16"})
+    for run in (base, half):
+        store_number(warehouse, run)
+    board = warehouse.query("SELECT model, run_id FROM leaderboard_spectral").rows()
+    assert board == [("m", "a")]  # float32 rounds least
+    assert warehouse.query("SELECT n_engines FROM model_run").rows() == [(2,)]
+    assert warehouse.query("SELECT count(*) FROM leaderboard_history").item() == 2
+
+
+def store_number(warehouse: Warehouse, run: Run) -> None:
+    """A finished run with one number."""
+    numbers = pl.DataFrame([row("macro_f1", ("overall", "all"), 0.5)]).with_columns(model=pl.lit(run.model))
+    with warehouse.write() as connection:
+        save_run(connection, run)
+        save_metrics(connection, run.run_id, numbers.cast(TYPES))  # type: ignore[arg-type]
+        finish_run(connection, run.run_id)

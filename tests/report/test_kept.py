@@ -1,0 +1,128 @@
+"""What was drawn once is taken from a store; content, and nothing else, decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+
+from deployments.show import kept as files
+from deployments.show.kept import KeptFiles, kept_drawings
+from deployments.show.report import page
+from tasks.report.kept import digest, drawn_once, kept_in
+from tasks.report.svg import kept_figures, styled, to_svg
+from tests.evaluations.spectral.report import example_run as spectral
+from warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Content:
+    """Like the frames of a page."""
+
+    rows: pl.DataFrame
+    links: dict[str, str | None]
+
+
+CONTENT = Content(pl.DataFrame({"model": ["a", "b"], "value": [0.5, None]}), {"other": None})
+
+
+def drawing(calls: list[object]) -> object:
+    def draw(content: object) -> str:
+        calls.append(content)
+        return f"drawn {len(calls)}"
+
+    return draw
+
+
+def test_the_same_content_is_drawn_once_and_other_content_again() -> None:
+    calls: list[object] = []
+    draw = drawing(calls)
+    store: dict[str, bytes] = {}
+    with kept_in(store):
+        assert drawn_once(draw, CONTENT) == "drawn 1"  # type: ignore[arg-type]
+        again = replace(CONTENT, rows=pl.concat([CONTENT.rows[:1], CONTENT.rows[1:]], rechunk=False))
+        assert drawn_once(draw, again) == "drawn 1"  # type: ignore[arg-type]
+        for other in (
+            replace(CONTENT, rows=CONTENT.rows.with_columns(value=pl.lit(0.25))),
+            replace(CONTENT, rows=CONTENT.rows.rename({"model": "name"})),
+            replace(CONTENT, links={"other": "x.html"}),
+        ):
+            before = len(calls)
+            assert drawn_once(draw, other) == f"drawn {before + 1}"  # type: ignore[arg-type]
+        store.update(dict.fromkeys(store, b'["torn'))
+        assert drawn_once(draw, CONTENT) == "drawn 5"  # type: ignore[arg-type]
+    assert drawn_once(draw, CONTENT) == "drawn 6"  # type: ignore[arg-type]  # nobody keeps
+
+
+def test_a_hash_is_of_types_and_borders_too() -> None:
+    contents = [
+        ["ab", "c"],
+        ["a", "bc"],
+        ["abc"],
+        1,
+        "1",
+        1.0,
+        True,
+        None,
+        {},
+        [],
+        np.zeros(2),
+        np.zeros((2, 1)),
+    ]
+    assert len({digest(content) for content in contents}) == len(contents)
+    with pytest.raises(TypeError, match="object"):
+        digest(object())
+
+
+def test_figures_come_with_what_was_kept_for_whoever_collects_them() -> None:
+    def draw(name: str) -> str:
+        with styled():
+            figure = Figure(figsize=(1, 1))
+            figure.add_axes((0, 0, 1, 1)).plot([0, 1])
+            return to_svg(figure, name, "a line", pl.DataFrame({"x": [0, 1]}))
+
+    store: dict[str, bytes] = {}
+    with kept_in(store):
+        plain = drawn_once(draw, "one")
+        with kept_figures() as first:
+            assert drawn_once(draw, "one") == plain
+        with kept_figures() as second:
+            assert drawn_once(draw, "one") == plain
+    assert first == second
+    assert list(first) == ["one"]
+    assert first["one"].pdf.startswith(b"%PDF")
+    assert len(store) == 2  # with files and without
+
+
+def test_a_page_is_kept_in_the_home_and_drawn_anew_when_a_run_changes_it(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spectral.store(warehouse, "model-a", "newer")
+    monkeypatch.setattr("tasks.evaluations.spectral.report._figures", lambda data: {})
+    monkeypatch.setattr("tasks.evaluations.spectral.report.country_maps", lambda data: {})
+    first = page(warehouse, "spectral")
+    assert [path for path in (warehouse.home / "cache" / "drawn").rglob("*") if path.is_file()]
+    monkeypatch.setattr("tasks.evaluations.spectral.report._context", lambda data: pytest.fail("drawn again"))
+    assert page(warehouse, "spectral") == first
+
+
+def test_the_least_recently_used_go_and_other_versions_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST", 4)
+    old = tmp_path / "cache" / "drawn" / "of-older-code"
+    old.mkdir(parents=True)
+    store = kept_drawings(tmp_path)
+    assert isinstance(store, KeptFiles)
+    assert not old.exists()
+    for number in range(5):
+        store[f"f{number}"] = b"x"
+    assert len(store) == 2
+    assert store.get("none") is None
+    monkeypatch.setattr(files, "written_whole", lambda *of: (_ for _ in ()).throw(OSError("full")))
+    store["more"] = b"y"
+    assert store.get("more") is None
