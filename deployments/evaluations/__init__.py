@@ -48,8 +48,14 @@ class _Doors(Mapping[str, Door]):
 
 
 def doors() -> Mapping[str, Door]:
-    """By evaluation, in alphabetical order: those of this program, then those that packs are."""
-    return _Doors([*sorted(recipes.shipped() | _with_files()), *sorted(recipes.packed())])
+    """By evaluation, each group in alphabetical order: those of this program, benchmarks, packs."""
+    own = sorted(recipes.shipped() | _with_files())
+    return _Doors([*own, *sorted(recipes.benchmarks()), *sorted(recipes.packed())])
+
+
+def with_items() -> list[str]:
+    """Those of ``sound`` that can run as they are: users bring the items of the others, by ``--data``."""
+    return [name for name in sound() if name not in recipes.benchmarks()]
 
 
 def sound() -> list[str]:

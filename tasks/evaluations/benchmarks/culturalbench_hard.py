@@ -1,0 +1,95 @@
+"""CulturalBench-Hard: is this answer right? Four statements a question, all to be judged (Chiu et al. 2024).
+
+``--data``: the folder of kellycyy/CulturalBench, or its file ``CulturalBench-Hard.csv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tasks.evaluations.recipe import SHARE, Metric
+from tasks.evaluations.recipe.benchmark import AS_CHOICE, LETTERED, Row, benchmark, choice
+from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.files import Files, records
+from tasks.evaluations.recipe.items import Item
+from tasks.metrics.types import FloatArray
+
+TRUTHS = ("True", "False")
+STATEMENTS = 4
+"""Of each question; one whose statements are not all asked has no number of its own."""
+QUESTIONS = "question_accuracy"
+
+
+def read(files: Files, params: Any) -> Iterator[Row]:
+    """The statements, each a question with one answer."""
+    for path in files.needed("*hard*.csv", "*hard*.jsonl", "*hard*.json", "*hard*.parquet"):
+        for record in records(path):
+            truth = str(record.get("answer")).strip().capitalize().replace("1", "True").replace("0", "False")
+            yield choice(
+                record.text("data_idx"),
+                record.text("prompt_question"),
+                TRUTHS,
+                TRUTHS.index(truth) if truth in TRUTHS else None,
+                question_idx=record.text("question_idx"),
+                statement=record.text("prompt_option"),
+                country=record.text("country"),
+            )
+
+
+def of_questions(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
+    """[items] 1 if all statements of the question are rightly judged, else 0; NaN if not all are asked."""
+    rows: dict[str, list[int]] = {}
+    for row, item in enumerate(items):
+        rows.setdefault(item.fields["question_idx"], []).append(row)
+    values = np.full(len(items), np.nan)
+    for of_question in rows.values():
+        if len(of_question) == STATEMENTS:
+            values[of_question] = float(all(_is_right(items[row], chosen[row]) for row in of_question))
+    return {QUESTIONS: values}
+
+
+def _is_right(item: Item, place: int | None) -> bool:
+    return place is not None and item.fields[LETTERED[place]] == item.fields["answer"]
+
+
+EVALUATION = benchmark(
+    "culturalbench_hard",
+    CHOICE,
+    read,
+    derive=of_questions,
+    **AS_CHOICE
+    | {
+        "prompt": "{{ question }}\nProposed answer: {{ statement }}\nIs the proposed answer true or false?\n"
+        "{{ choices }}\nAnswer:",
+        "question": ("question", "statement"),
+    },
+    title="Is this answer on everyday life in 45 places right? (CulturalBench-Hard)",
+    metric=Metric(
+        "accuracy",
+        bounds=SHARE,
+        null="best",
+        description="Share of statements that are rightly judged true or false. Three of four are false.",
+        source="Culturescope",
+    ),
+    also=(
+        Metric(
+            QUESTIONS,
+            label="Questions",
+            bounds=SHARE,
+            null=1 / 2**STATEMENTS,
+            description="Share of questions all four statements of which are rightly judged. Null: by "
+            "chance.",
+            source="Chiu et al. 2024",
+        ),
+    ),
+    cluster="question_idx",
+    slices=("country",),
+    profiles={"smoke": {"limit": 40, "max_tokens": 64}, "demo": {"limit": 800, "max_tokens": 64}, "full": {}},
+    licence="CC BY 4.0",
+    source="huggingface.co/datasets/kellycyy/CulturalBench",
+    citation="Chiu et al. 2024, CulturalBench: A Robust, Diverse and Challenging Benchmark on Measuring the "
+    "(Lack of) Cultural Knowledge of LLMs",
+)

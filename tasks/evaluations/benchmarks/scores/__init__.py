@@ -1,0 +1,1 @@
+"""How benchmarks score texts where a recipe's own ways are not theirs."""
