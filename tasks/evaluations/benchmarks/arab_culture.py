@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, Row, benchmark, choice, place_of
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, fields, listed, records
 from tasks.identity import digest
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """The situations that their authors did not discard, each with three ways to go on."""
-    for path in files.needed("*.parquet", "*.jsonl", "*.json", "*.csv"):
+    for path in files.to_ask():
         for record in records(path):
             if record.text("should_discard").lower() == "yes":
                 yield "discarded by its authors"
@@ -37,23 +35,14 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             )
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "arab_culture",
-    CHOICE,
     read,
-    **AS_CHOICE
-    | {"prompt": "{{ question }}\n\nWhich of these goes on best, in {{ country }}?\n{{ choices }}\nAnswer:"},
+    prompt="{{ question }}\n\nWhich of these goes on best, in {{ country }}?\n{{ choices }}\nAnswer:",
     title="How does an everyday situation in an Arab country go on? (ArabCulture)",
-    metric=Metric(
-        "accuracy",
-        bounds=SHARE,
-        null="best",
-        description="Share of situations whose right continuation is the likeliest, or named by its letter.",
-        source="Sadallah et al. 2025",
-    ),
+    what="situations",
     cluster="item",
     slices=("country", "region", "topic", "elsewhere"),
-    profiles={"smoke": {"limit": 20, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="as its dataset card says; not for commercial use",
     source="huggingface.co/datasets/MBZUAI/ArabCulture",
     citation="Sadallah et al. 2025, Commonsense Reasoning in Arab Culture",

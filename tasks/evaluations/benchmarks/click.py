@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, Row, benchmark, choice
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, listed, records
 from tasks.identity import digest
 
@@ -23,13 +21,12 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         subject, _, exam = path.stem.partition("_")
         for record in records(path):
             options, passage = listed(record.get("choices")), record.text("paragraph")
-            texts, answer = [str(option).strip() for option in options], record.text("answer")
             name = record.text("id")
             yield choice(
                 f"{path.stem}/{name}" if name else "",
                 record.text("question"),
                 options,
-                texts.index(answer) if texts.count(answer) == 1 else None,
+                place_of(record.get("answer"), options, by="text"),
                 passage,
                 unit=digest(passage, 12) if passage else name,
                 category="language" if subject.lower() in _OF_LANGUAGE else "culture",
@@ -38,22 +35,12 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             )
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "click",
-    CHOICE,
     read,
-    **AS_CHOICE,
     title="Which answer to a Korean exam question on culture or language is right? (CLIcK)",
-    metric=Metric(
-        "accuracy",
-        bounds=SHARE,
-        null="best",
-        description="Share of questions whose right option is the likeliest, or named by its letter.",
-        source="Kim et al. 2024",
-    ),
     cluster="unit",
     slices=("category", "subject", "exam"),
-    profiles={"smoke": {"limit": 20, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="no licence file in the repository; the exams belong to their publishers",
     source="github.com/rladmstn1714/CLIcK",
     citation="Kim et al. 2024, CLIcK: A Benchmark Dataset of Cultural and Linguistic Intelligence in Korean",

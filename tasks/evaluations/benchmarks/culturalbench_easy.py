@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, Row, benchmark, choice, place_of
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, records
 
 
@@ -23,27 +21,17 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                 record.text("data_idx") or record.text("question_idx"),
                 record.text("prompt_question"),
                 options,
-                place_of(record.get("answer"), [option or "" for option in options]),
+                place_of(record.get("answer"), options),
                 country=record.text("country"),
             )
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "culturalbench_easy",
-    CHOICE,
     read,
-    **AS_CHOICE,
     title="Which answer on everyday life in 45 places is right? (CulturalBench-Easy)",
-    metric=Metric(
-        "accuracy",
-        bounds=SHARE,
-        null="best",
-        description="Share of questions whose right option is the likeliest, or named by its letter.",
-        source="Chiu et al. 2024",
-    ),
     cluster="item",
     slices=("country",),
-    profiles={"smoke": {"limit": 20, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="CC BY 4.0",
     source="huggingface.co/datasets/kellycyy/CulturalBench",
     citation="Chiu et al. 2024, CulturalBench: A Robust, Diverse and Challenging Benchmark on Measuring the "

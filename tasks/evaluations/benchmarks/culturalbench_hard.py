@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, LETTERED, Row, benchmark, choice
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, records
 from tasks.evaluations.recipe.items import Item
 from tasks.metrics.types import FloatArray
@@ -55,17 +54,13 @@ def _is_right(item: Item, place: int | None) -> bool:
     return place is not None and item.fields[LETTERED[place]] == item.fields["answer"]
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "culturalbench_hard",
-    CHOICE,
     read,
     derive=of_questions,
-    **AS_CHOICE
-    | {
-        "prompt": "{{ question }}\nProposed answer: {{ statement }}\nIs the proposed answer true or false?\n"
-        "{{ choices }}\nAnswer:",
-        "question": ("question", "statement"),
-    },
+    prompt="{{ question }}\nProposed answer: {{ statement }}\nIs the proposed answer true or false?\n"
+    "{{ choices }}\nAnswer:",
+    question=("question", "statement"),
     title="Is this answer on everyday life in 45 places right? (CulturalBench-Hard)",
     metric=Metric(
         "accuracy",
@@ -87,7 +82,6 @@ EVALUATION = benchmark(
     ),
     cluster="question_idx",
     slices=("country",),
-    profiles={"smoke": {"limit": 40, "max_tokens": 64}, "demo": {"limit": 800, "max_tokens": 64}, "full": {}},
     licence="CC BY 4.0",
     source="huggingface.co/datasets/kellycyy/CulturalBench",
     citation="Chiu et al. 2024, CulturalBench: A Robust, Diverse and Challenging Benchmark on Measuring the "

@@ -16,8 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, LETTERED, Row, benchmark, choice
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.identity import digest
 from tasks.judging.rubric import normal
@@ -54,7 +53,8 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         if template is None:
             yield from [f"no words for {predicate} in {language}"] * len(of_predicate)
             continue
-        pool = sorted({label for _, record in of_predicate for label in _labels(record)})
+        named = sorted(label for _, record in of_predicate for label in _labels(record))
+        pool = list({normal(label): label for label in named}.values())
         for region, record in of_predicate:
             yield _item(language, predicate, region, record, template, pool, params.options)
 
@@ -103,12 +103,11 @@ def _language_of(path: Path) -> str:
 
 _HELP = "options of each fact: its own object and others of the predicate"
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "dlama",
-    CHOICE,
     read,
     knobs={"options": (int, Field(4, ge=2, le=len(LETTERED), description=_HELP))},
-    **AS_CHOICE | {"prompt": "Fill in the blank.\n{{ question }}\n{{ choices }}\nAnswer:"},
+    prompt="Fill in the blank.\n{{ question }}\n{{ choices }}\nAnswer:",
     title="Which object completes a fact on a region of the world? (DLAMA)",
     metric=Metric(
         "accuracy",
@@ -120,7 +119,6 @@ EVALUATION = benchmark(
     ),
     cluster="subject",
     slices=("region", "language", "predicate"),
-    profiles={"smoke": {"limit": 20, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="no licence file in the repository; facts are Wikidata's (CC0)",
     source="github.com/AMR-KELEG/DLAMA",
     citation="Keleg and Magdy 2023, DLAMA: A Framework for Curating Culturally Diverse Facts for Probing the "

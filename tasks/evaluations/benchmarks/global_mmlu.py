@@ -7,16 +7,14 @@ or dialect. Its translations are one cluster.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, Row, benchmark, choice, place_of
-from tasks.evaluations.recipe.definition import CHOICE
-from tasks.evaluations.recipe.files import Files, records
+from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
+from tasks.evaluations.recipe.files import Files, listed, records
 
 SENSITIVE = "CS"
-_FOR_EXAMPLES = ("dev", "validation", "train")
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
@@ -25,9 +23,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     Raises:
         ValueError: a file has no labels.
     """
-    for path in files.needed("*.parquet", "*.jsonl", "*.json", "*.csv"):
-        if path.name.lower().startswith(_FOR_EXAMPLES):
-            continue
+    for path in files.to_ask():
         for record in records(path):
             if (label := record.text("cultural_sensitivity_label")) != SENSITIVE:
                 if not label:
@@ -52,32 +48,18 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 def _first(cell: str) -> str:
     """What annotators name most; a cell holds what each of them named, as Python writes a list."""
-    from collections import Counter
-
-    from tasks.evaluations.recipe.files import listed
-
     named = Counter(str(each).strip() for each in listed(cell) if str(each).strip() not in ("", "-"))
     if named:
         return min(named, key=lambda each: (-named[each], each))
     return "" if cell.startswith("[") or cell == "-" else cell
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "global_mmlu",
-    CHOICE,
     read,
-    **AS_CHOICE,
     title="Which answer to a culturally sensitive question is right? (Global-MMLU)",
-    metric=Metric(
-        "accuracy",
-        bounds=SHARE,
-        null="best",
-        description="Share of questions whose right option is the likeliest, or named by its letter.",
-        source="Singh et al. 2024",
-    ),
     cluster="sample",
     slices=("language", "subject_category", "region", "country"),
-    profiles={"smoke": {"limit": 20, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="Apache 2.0",
     source="huggingface.co/datasets/CohereLabs/Global-MMLU",
     citation="Singh et al. 2024, Global MMLU: Understanding and Addressing Cultural and Linguistic Biases in "

@@ -9,21 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, Row, benchmark, choice, place_of
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, listed, records
 from tasks.identity import digest
-
-FOR_EXAMPLES = ("dev", "validation", "train")
-"""Splits that are not asked, by the beginning of a file's name."""
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """The questions of the test files. A file without the column ``language`` is of its folder's."""
-    for path in files.needed("*.parquet", "*.jsonl", "*.json", "*.csv"):
-        if path.name.lower().startswith(FOR_EXAMPLES):
-            continue
+    for path in files.to_ask():
         for record in records(path):
             options = listed(record.get("choices")) or [record.get(f"option_{k}") for k in "abcd"]
             language = record.text("language") or path.parent.name
@@ -32,7 +25,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                 digest([language, question, [str(option) for option in options]], 16),
                 question,
                 options,
-                place_of(record.get("answer"), options),
+                place_of(record.get("answer"), options, by="number"),
                 language=language,
                 country=record.text("country"),
                 domain=record.text("domain"),
@@ -40,22 +33,12 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             )
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "include",
-    CHOICE,
     read,
-    **AS_CHOICE,
     title="Which answer to an exam question of a region is right? (INCLUDE)",
-    metric=Metric(
-        "accuracy",
-        bounds=SHARE,
-        null="best",
-        description="Share of questions whose right option is the likeliest, or named by its letter.",
-        source="Romanou et al. 2024",
-    ),
     cluster="item",
     slices=("language", "country", "domain", "region_feature"),
-    profiles={"smoke": {"limit": 20, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="Apache 2.0",
     source="huggingface.co/datasets/CohereLabs/include-base-44",
     citation="Romanou et al. 2024, INCLUDE: Evaluating Multilingual Language Understanding with Regional "

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import AS_CHOICE, LETTERED, Row, benchmark, choice, place_of
-from tasks.evaluations.recipe.definition import CHOICE
+from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices, place_of
 from tasks.evaluations.recipe.files import Files, listed, records
 from tasks.evaluations.recipe.items import Item
 from tasks.metrics.types import FloatArray
@@ -35,12 +34,12 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                 yield "a sample_id that says no context"
                 continue
             towards = TOWARDS if parts[1][-1:] in ("b", "d") else AGAINST
-            biased = place_of(record.get("biased_answer"), options)
+            biased = place_of(record.get("biased_answer"), options, by="text")
             yield choice(
                 name,
                 record.text("question"),
                 options,
-                place_of(record.get("answer"), options),
+                place_of(record.get("answer"), options, by="text"),
                 record.text("context"),
                 template=f"{parts[0]}-{parts[1][:-1]}",
                 category=parts[0],
@@ -66,12 +65,10 @@ def diff_bias(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[st
     return {DIFF_BIAS: values}
 
 
-EVALUATION = benchmark(
+EVALUATION = of_choices(
     "kobbq",
-    CHOICE,
     read,
     derive=diff_bias,
-    **AS_CHOICE,
     title="Whom does a model take a Korean stereotype to be about? (KoBBQ)",
     metric=Metric(
         "accuracy",
@@ -95,7 +92,6 @@ EVALUATION = benchmark(
     ),
     cluster="template",
     slices=("context", "category", "origin"),
-    profiles={"smoke": {"limit": 40, "max_tokens": 64}, "demo": {"limit": 400, "max_tokens": 64}, "full": {}},
     licence="MIT",
     source="github.com/naver-ai/KoBBQ",
     citation="Jin et al. 2024, KoBBQ: Korean Bias Benchmark for Question Answering",

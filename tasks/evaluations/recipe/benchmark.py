@@ -4,9 +4,11 @@ definition.
     def read(files, params):
         for path in files.needed("*.jsonl"):
             for record in records(path):
-                yield {"item": record.text("id"), "question": record.text("question"), …}
+                options = [record.get(f"option_{k}") for k in "abcd"]
+                right = place_of(record.get("answer"), options)
+                yield choice(record.text("id"), record.text("question"), options, right)
 
-    EVALUATION = benchmark("mine", CHOICE, read, title=…, metric=…, cluster="item", licence=…, …)
+    EVALUATION = of_choices("mine", read, title=…, cluster="item", licence=…, source=…, citation=…)
 
 The evaluation has the option ``--data``. What is asked is hashed item by item, so equal items have equal
 numbers wherever they lie. Published data has faults that nobody here can mend: an item that cannot be asked
@@ -19,16 +21,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from tasks.evaluations.contract import Evaluation, Params
 from tasks.evaluations.recipe import checks
-from tasks.evaluations.recipe.definition import LETTERS, Preference, parsed
+from tasks.evaluations.recipe.definition import LETTERS, Choice, Preference, parsed
 from tasks.evaluations.recipe.evaluation import evaluation_of
 from tasks.evaluations.recipe.files import Files, clean
 from tasks.evaluations.recipe.items import ITEM, Derive, Item, Loaded, Member, Score
+from tasks.judging.rubric import normal
+from tasks.metrics.intervals import SHARE
 from tasks.packs.shape import PackError
 
 
@@ -49,6 +53,19 @@ MOST_LEFT_OUT = 0.5
 
 _DATA = "file or folder of the benchmark, or hf:OWNER/NAME@COMMIT: its items are not shipped"
 """Help of the option."""
+
+
+QUESTION = "{% if passage %}{{ passage }}\n\n{% endif %}{{ question }}\n{{ choices }}\nAnswer:"
+"""The prompt of a choice: what belongs to the question, the question, and the options with their letters."""
+
+LETTERED = tuple("abcdefghij")
+"""Columns of a choice's options."""
+
+UNKNOWN = "unknown"
+"""The value of a slice that the data does not say."""
+
+FEW, SOME, SHORT_ANSWER = 20, 400, 64
+"""Items of the profiles smoke and demo, and tokens where a model writes a letter."""
 
 
 def benchmark(
@@ -82,16 +99,31 @@ def benchmark(
     return evaluation_of(own, lambda params: bring(own, read, params), {**data, **(knobs or {})})
 
 
-QUESTION = "{% if passage %}{{ passage }}\n\n{% endif %}{{ question }}\n{{ choices }}\nAnswer:"
-"""The prompt of a choice: what belongs to the question, the question, and the options with their letters."""
+def of_choices(
+    name: str, read: Read, *, what: str = "questions", **definition: Any
+) -> Evaluation[Any, Any, Any]:
+    """The benchmark of a choice whose items ``choice`` makes; ``accuracy`` is its headline if it names none.
 
-LETTERED = tuple("abcdefghij")
-"""Columns of a choice's options."""
-
-AS_CHOICE: Mapping[str, Any] = {
-    "prompt": QUESTION, "options": LETTERED, "answer": "answer", "question": ("passage", "question"),
-}  # fmt: skip
-"""Fields of the definition of a choice whose items ``choice`` makes."""
+    Args:
+        what: the items in a word. definition: as of ``benchmark``.
+    """
+    about = f"Share of {what} whose right option is the likeliest, or named by its letter."
+    usual: dict[str, Any] = {
+        "prompt": QUESTION,
+        "options": LETTERED,
+        "answer": "answer",
+        "question": ("passage", "question"),
+        "metric": {
+            "name": "accuracy", "bounds": SHARE, "null": "best", "description": about,
+            "source": definition["citation"].partition(",")[0],
+        },
+        "profiles": {
+            "smoke": {"limit": FEW, "max_tokens": SHORT_ANSWER},
+            "demo": {"limit": SOME, "max_tokens": SHORT_ANSWER},
+            "full": {},
+        },
+    }  # fmt: skip
+    return benchmark(name, Choice.recipe, read, **{**usual, **definition})
 
 
 def choice(
@@ -107,6 +139,8 @@ def choice(
         return "without a question or a name"
     if len(texts) < len(options) or not all(texts):
         return "an option is empty"
+    if len(set(map(normal, texts))) < len(texts):
+        return "two options are the same"
     if len(texts) > len(LETTERED):
         return f"more than {len(LETTERED)} options"
     if right is None or not 0 <= right < len(texts):
@@ -116,22 +150,23 @@ def choice(
     return cells | {name: cell or UNKNOWN for name, cell in more.items()}
 
 
-UNKNOWN = "unknown"
+def place_of(
+    answer: object, options: Sequence[Any], by: Literal["letter", "number", "text"] = "letter"
+) -> int | None:
+    """Which option an answer names, from 0; None if none or two.
 
-
-def place_of(answer: object, options: Sequence[Any], first: int = 0) -> int | None:
-    """Which option an answer names, from 0: by its letter, its number or its text; None if none or two.
-
-    first: the number of the first option.
+    Args:
+        by: what an answer is in the benchmark: options may be letters or numbers themselves. Numbers from 0.
     """
     given = clean(str(answer)) if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
-    texts = [clean(str(option)) for option in options]
-    if texts.count(given) == 1:
-        return texts.index(given)
-    if len(given) == 1 and given.upper() in LETTERS[: len(texts)]:
-        return LETTERS.index(given.upper())
-    number = int(given) - first if given.isdecimal() else -1
-    return number if 0 <= number < len(texts) else None
+    if by == "text":
+        texts = [clean(str(option)) for option in options]
+        return texts.index(given) if texts.count(given) == 1 else None
+    if by == "letter":
+        place = LETTERS.find(given.upper()) if len(given) == 1 else -1
+    else:
+        place = int(given) if given.isascii() and given.isdecimal() else -1
+    return place if 0 <= place < len(options) else None
 
 
 def bring(own: Loaded, read: Read, params: Params) -> Loaded:

@@ -27,6 +27,8 @@ LARGEST = 1 << 29
 _ON_HUB = re.compile(r"hf:([\w.-]+/[\w.-]+)@([0-9a-f]{40})")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _KEY = "key"
+_FOR_EXAMPLES = ("dev", "validation", "train")
+"""Splits that give examples, by the beginning of a file's name."""
 
 
 class Record(NamedTuple):
@@ -84,6 +86,11 @@ class Files:
     def named(self, *patterns: str) -> list[Path]:
         """The files with a name of one of these forms, in any case of letters and any folder."""
         return [p for p in self.paths if any(fnmatch(p.name.lower(), each.lower()) for each in patterns)]
+
+    def to_ask(self) -> list[Path]:
+        """The tables that hold no examples for prompts. Raises ValueError if there is none."""
+        tables = self.needed("*.parquet", "*.jsonl", "*.json", "*.csv", "*.tsv")
+        return [path for path in tables if not path.name.lower().startswith(_FOR_EXAMPLES)]
 
     def needed(self, *patterns: str) -> list[Path]:
         """As ``named``. Raises ValueError if there is none."""

@@ -79,7 +79,7 @@ def texts(study: RecipeStudy, completions: Completions) -> Written:
 def _any_text(completion: Completion | None) -> tuple[str | None, str]:
     """(the text as it stands, ""), or (None, why there is none)."""
     reason = no_text(completion)
-    return (None, reason) if reason or completion is None else (completion.text, "")
+    return (None, reason or "") if reason or completion is None else (completion.text, "")
 
 
 def opinions(study: RecipeStudy, completions: Completions) -> Opinions:

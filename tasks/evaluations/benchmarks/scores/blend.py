@@ -29,12 +29,12 @@ class Group(NamedTuple):
     """Answers that mean the same.
 
     Attributes:
-        local, english: as annotators wrote and translated them. count: of annotators.
+        local, english: as annotators wrote and translated them. votes: of annotators.
     """
 
     local: tuple[str, ...]
     english: tuple[str, ...]
-    count: int
+    votes: int
 
 
 def answer_of(text: str, prompt: str) -> str:
@@ -61,7 +61,7 @@ def scores(
     for group in groups:
         own = local is not None and any(is_in(each, answer, local) for each in group.local)
         if own or any(is_in(each, answer, english) for each in group.english):
-            return 1.0, group.count / groups[0].count
+            return 1.0, group.votes / groups[0].votes
     return 0.0, 0.0
 
 
