@@ -79,29 +79,24 @@ def click(root: Path) -> None:
     rows.append({**rows[0], "id": "K_9", "choices": ["ga", "ga", "da", "ra"]})
     write(root / "Dataset/Culture/Korean Society/Society_KIIP.json", rows)
     read = [
-        {
-            "id": f"T_{n}",
-            "paragraph": "One text.",
-            "question": f"T{n}?",
-            "choices": [*four, "ma"],
-            "answer": "ma",
-        }
+        {"id": f"T_{n}", "paragraph": "One.", "question": f"T{n}?", "choices": [*four, "ma"], "answer": "ma"}
         for n in range(2)
     ]
     write(root / "Dataset/Language/Textual/Textual_CSAT.json", read)
 
 
 def camel(root: Path) -> None:
-    """Drinks and first names; sentences of both sets, one for masked models alone; one begins with the blank."""
-    drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": ["Arab"] * 2 + ["Western"] * 2 + [None]}  # fmt: skip
+    """Drinks and names; sentences of both sets, one for masked models alone, one that begins with the blank."""
+    cultures = ["Arab", "Arab", "Western", "Western", None]
+    drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
     (root / "entities").mkdir(parents=True)
     _sheet(root / "entities/beverage.xlsx", drinks)
     _sheet(root / "entities/names-female.xlsx", names)
     ag = {"Entity Type": ["Beverage", "Names-Female", "Beverage", "Authors"],
           "Prompt": ["I drink [MASK]", "Her name is [MASK]", "I drink [MASK]", "I read [MASK]"]}  # fmt: skip
-    co = {"Entity Type": ["Beverage", "Beverage"], "Prompt": ["After prayer, [MASK] is good", "[MASK] is good"],
-          "Sentiment": ["positive", "NA"]}  # fmt: skip
+    co = {"Entity Type": ["Beverage", "Beverage"], "Sentiment": ["positive", "NA"],
+          "Prompt": ["After prayer, [MASK] is good", "[MASK] is good"]}  # fmt: skip
     (root / "prompts/camel-ag").mkdir(parents=True)
     (root / "prompts/camel-co").mkdir(parents=True)
     _sheet(root / "prompts/camel-ag/camelag-prompts-causal-lms.xlsx", ag)
@@ -130,8 +125,9 @@ def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
     with ZipFile(path, "w") as file:
         file.writestr(
             "[Content_Types].xml",
-            f'<Types {package}content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-'
-            f'package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="{types}sheet.main+xml"/>'
+            f'<Types {package}content-types"><Default Extension="rels" ContentType="application/'
+            'vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{types}sheet.main+xml"/>'
             f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{types}worksheet+xml"/></Types>',
         )
         relation = '<Relationship Id="r1" Type="{}/{}" Target="{}"/></Relationships>'
@@ -142,7 +138,8 @@ def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
         )
         file.writestr(
             "xl/workbook.xml",
-            f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>',
+            f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets>'
+            "</workbook>",
         )
         body = "".join(f'<row r="{r}">{row}</row>' for r, row in enumerate(cells, 1))
         file.writestr(
@@ -170,7 +167,8 @@ def culturalbench_easy(root: Path) -> None:
     """Two questions; an option looks like a letter."""
     rows = [
         {"data_idx": n, "question_idx": n, "prompt_question": f"Q{n}?", "prompt_option_a": "A, and B",
-         "prompt_option_b": "A", "prompt_option_c": "x", "prompt_option_d": "y", "answer": "BC"[n], "country": "Peru"}
+         "prompt_option_b": "A", "prompt_option_c": "x", "prompt_option_d": "y", "answer": "BC"[n],
+         "country": "Peru"}
         for n in range(2)
     ]  # fmt: skip
     write(root / "CulturalBench-Easy.csv", rows)
@@ -206,7 +204,8 @@ def global_mmlu(root: Path) -> None:
     """Two questions in two languages, of which one is culturally sensitive."""
     row = {"sample_id": "history/1", "subject": "history", "subject_category": "Humanities", "question": "Q?",
            "option_a": "u", "option_b": "v", "option_c": "w", "option_d": "x", "answer": "D",
-           "region": "['Asia', 'Asia', 'Europe']", "country": "-", "cultural_sensitivity_label": "CS"}  # fmt: skip
+           "region": "['Asia', 'Asia', 'Europe']", "country": "-",
+           "cultural_sensitivity_label": "CS"}  # fmt: skip
     agnostic = {**row, "sample_id": "maths/2", "cultural_sensitivity_label": "CA"}
     for language in ("en", "sw"):
         write(root / language / "test-00000.parquet", [row, agnostic])
@@ -215,9 +214,9 @@ def global_mmlu(root: Path) -> None:
 
 def arab_culture(root: Path) -> None:
     """Two situations and one that was discarded."""
-    row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.", "country": "Egypt",
-           "options": {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]},
-           "answer_key": {"arabic_answer_key": "ب", "english_answer_key": "B"}, "region": "Nile Valley",
+    options = {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]}
+    row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.",
+           "country": "Egypt", "options": options, "answer_key": {"arabic_answer_key": "ب", "english_answer_key": "B"}, "region": "Nile Valley",
            "relevant_to_other_countries": "No", "should_discard": "No"}  # fmt: skip
     rows = [row, {**row, "first_statement": "A guest goes."}, {**row, "should_discard": "Yes"}]
     write(root / "Egypt/test-00000.parquet", rows)

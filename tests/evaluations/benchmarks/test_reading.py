@@ -1,4 +1,4 @@
-"""What each benchmark makes of files in its format, of odd ones, and of the real ones where they are at hand."""
+"""What each benchmark makes of files in its format, of odd ones, and of the published ones if at hand."""
 
 from __future__ import annotations
 
@@ -68,13 +68,11 @@ def test_it_says_what_it_is(name: str) -> None:
 def test_a_folder_of_something_else_is_one_line(name: str, tmp_path: Path) -> None:
     invented.write(tmp_path / "Odd_data.json", [{"weather": "fine"}] * 3)
     for data in (tmp_path, tmp_path / "none"):
-        with pytest.raises(
-            ValueError, match="--data|cannot be read|has no annotations|no cultural_"
-        ) as caught:
+        with pytest.raises(ValueError, match=r"--data|has no annotations|no cultural_") as caught:
             study(name, data)
         assert "\n" not in str(caught.value)
+    chosen = evaluation(name)
     with pytest.raises(ValueError, match="--data: name the file or folder"):
-        chosen = evaluation(name)
         chosen.study(chosen.params(models=["m"]), {}, {})
 
 
