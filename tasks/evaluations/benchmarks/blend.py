@@ -39,6 +39,9 @@ NAMES = {
 _OURS = "Answer in a few words, in {language}, and write nothing else.\n\nQuestion: {q}\nAnswer:"
 LOCAL, IN_ENGLISH = "local", "english"
 
+BATCH = 128
+"""Prompts that are completed together: answers are short."""
+
 
 class Question(NamedTuple):
     """One question of a place that has answers."""
@@ -241,9 +244,9 @@ EVALUATION = benchmark(
     slices=("place", "asked_in", "language", "topic", "prompt_id"),
     profiles={
         "smoke": {"limit": 20, "asked_in": [LOCAL], "max_tokens": 32},
-        "demo": {"asked_in": [LOCAL], "max_tokens": 32},
-        "full": {"max_tokens": 256},
-        "paper": {"prompts": ["inst-4", "pers-3"], "max_tokens": 512},
+        "demo": {"asked_in": [LOCAL], "max_tokens": 32, "batch": BATCH},
+        "full": {"max_tokens": 256, "batch": BATCH},
+        "paper": {"prompts": ["inst-4", "pers-3"], "max_tokens": 512, "batch": BATCH},
     },
     licence="CC BY-SA 4.0",
     source="github.com/nlee0212/BLEnD",

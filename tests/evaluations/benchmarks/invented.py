@@ -86,7 +86,7 @@ def click(root: Path) -> None:
 
 
 def camel(root: Path) -> None:
-    """Drinks and names; sentences of both sets, one for masked models alone, one that begins with the blank."""
+    """Drinks and names; sentences of both sets, one for masked models, one that begins with the blank."""
     cultures = ["Arab", "Arab", "Western", "Western", None]
     drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
@@ -216,7 +216,8 @@ def arab_culture(root: Path) -> None:
     """Two situations and one that was discarded."""
     options = {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]}
     row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.",
-           "country": "Egypt", "options": options, "answer_key": {"arabic_answer_key": "ب", "english_answer_key": "B"}, "region": "Nile Valley",
+           "country": "Egypt", "options": options,
+           "answer_key": {"arabic_answer_key": "ب", "english_answer_key": "B"}, "region": "Nile Valley",
            "relevant_to_other_countries": "No", "should_discard": "No"}  # fmt: skip
     rows = [row, {**row, "first_statement": "A guest goes."}, {**row, "should_discard": "Yes"}]
     write(root / "Egypt/test-00000.parquet", rows)
