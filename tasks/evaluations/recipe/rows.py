@@ -16,7 +16,7 @@ from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row
+from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row, scored
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
@@ -37,7 +37,7 @@ def model_rows(
     """
     return [
         row for where, chosen in study.slices() for row in _slice_rows(study, answers, beside, where, chosen)
-    ] + [*count_rows(answers[HEADLINE].lost)]
+    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study)]
 
 
 def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
@@ -116,6 +116,15 @@ def _slice_rows(
         yield own.gain(of, f"{control}_gain", where, chosen, clusters, gains, sign=sign)
 
 
+def _left_out(study: RecipeStudy) -> Iterator[Metric]:
+    """Shares of the items of the data that cannot be asked: all, and by reason."""
+    if counts := study.loaded.left_out:
+        n = len(study.loaded.items) + sum(counts.values())
+        yield scored("left_out", OVERALL, sum(counts.values()) / n, (n, 0))
+        for reason, count in sorted(counts.items()):
+            yield scored("left_out", ("reason", reason), count / n, (n, 0))
+
+
 class CatalogueRow(NamedTuple):
     """A row of the table metric, but for the evaluation."""
 
@@ -167,6 +176,9 @@ def catalogue(loaded: Loaded) -> list[CatalogueRow]:
             )
         )  # fmt: skip
     rows += [_share(*words, ours) for words in _COUNTS]
+    if not loaded.items:  # users bring them
+        about = "Share of the data's items that cannot be asked, by reason."
+        rows.append(_share("left_out", "Left out", "none", about, ours))
     if isinstance(definition, Judged):
         rows += [_share(*words, ours) for words in _CHECKS]
     return rows
