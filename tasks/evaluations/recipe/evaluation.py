@@ -45,6 +45,8 @@ from tasks.metrics.types import FloatArray
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
 """The embedded models that are evaluated where a definition names none."""
 
+_EXAMPLE = "-m ./mine.toml --limit 100 --dry-run"
+
 SMALL, FEW_TOKENS = 10, 64
 """Items of the profile smoke, and tokens of an answer, where a definition has no profiles."""
 
@@ -93,13 +95,14 @@ def described(loaded: Loaded) -> Described:
     judges: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
     short = {"max_tokens": FEW_TOKENS} if isinstance(definition, Texts) else {}
     profiles = definition.profiles or {"smoke": {"limit": SMALL, **judges, **short}, "demo": judges}
+    data = "" if loaded.items else "--data FOLDER "
     metrics = [row._asdict() for row in rows.catalogue(loaded)]
     headline = definition.metric.name
     return Described(
         title=definition.title,
         models=definition.models or usual,
         profiles=profiles,
-        examples=(f"--profile {next(iter(profiles))}", "-m ./mine.toml --limit 100 --dry-run"),
+        examples=tuple(f"{data}{each}" for each in (f"--profile {next(iter(profiles))}", _EXAMPLE)),
         caption=f"{metrics[0]['label']}: {metrics[0]['description']}",
         judged=str(metrics[0]["label"]).lower() if isinstance(definition, Judged) else "",
         metrics=metrics,
