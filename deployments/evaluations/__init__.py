@@ -48,13 +48,13 @@ class _Doors(Mapping[str, Door]):
 
 
 def doors() -> Mapping[str, Door]:
-    """By evaluation, each group in alphabetical order: those of this program, benchmarks, packs."""
+    """Return the doors by evaluation, each group in alphabetical order: shipped, benchmarks, packs."""
     own = sorted(recipes.shipped() | _with_files())
     return _Doors([*own, *sorted(recipes.benchmarks()), *sorted(recipes.packed())])
 
 
 def with_items() -> list[str]:
-    """Those of ``sound`` that can run as they are: users bring the items of the others, by ``--data``."""
+    """Return those of ``sound`` that run as they are: users bring the others' items, by ``--data``."""
     return [name for name in sound() if name not in recipes.benchmarks()]
 
 

@@ -42,7 +42,7 @@ def shipped() -> frozenset[str]:
 
 @cache
 def benchmarks() -> frozenset[str]:
-    """The evaluations whose items users bring."""
+    """Return the evaluations whose items users bring."""
     files = (EVALUATIONS / "benchmarks").glob("*.py")
     return frozenset(file.stem for file in files if not file.stem.startswith("_"))
 

@@ -14,7 +14,7 @@ from tasks.identity import digest
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The situations that their authors did not discard, each with three ways to go on."""
+    """Yield the situations that their authors did not discard, each with three ways to go on."""
     for path in files.to_ask():
         for record in records(path):
             if record.text("should_discard").lower() == "yes":

@@ -53,7 +53,7 @@ class Question(NamedTuple):
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """Every question of every place, in both languages and all chosen prompts.
+    """Yield every question of every place, in both languages and all chosen prompts.
 
     Raises:
         ValueError: a file is none of BLEnD's, or lacks what was chosen: a prompt, a lemmatiser.
@@ -102,7 +102,7 @@ def _item(
 
 
 def _question(record: Record) -> Question | str:
-    """The question, or why it is not asked.
+    """Return the question, or why it is not asked.
 
     Raises:
         ValueError: the entry is none of BLEnD's.
@@ -134,19 +134,19 @@ def _count(record: Record, value: Any) -> int:
 
 
 def _place(path: Path) -> str:
-    """ "Northern_Nigeria_data.json" is of northern_nigeria."""
+    """Return the place of a file: northern_nigeria of Northern_Nigeria_data.json."""
     return path.stem.rpartition("_")[0].lower().replace(" ", "_").replace("-", "_")
 
 
 def _topics(files: Files, place: str) -> dict[str, str]:
-    """Question -> its topic."""
+    """Return question -> its topic."""
     paths = [path for path in files.named("*_questions.csv") if _place(path) == place]
     every = (record for path in paths for record in records(path))
     return {record.text("ID"): record.text("Topic").lower() or UNKNOWN for record in every}
 
 
 def _prompts(files: Files, place: str, wanted: list[str]) -> dict[str, tuple[str, str]]:
-    """Name of a prompt -> its words in the local language and in English.
+    """Return name of a prompt -> its words in the local language and in English.
 
     Raises:
         ValueError: one is not there.
@@ -167,7 +167,7 @@ def _prompts(files: Files, place: str, wanted: list[str]) -> dict[str, tuple[str
 
 
 def _lemmas(language: str) -> str:
-    """The lemmatisers that score a language, with their versions.
+    """Return the lemmatisers that score a language, with their versions.
 
     Raises:
         ValueError: one is not at hand.
@@ -183,7 +183,7 @@ def _lemmas(language: str) -> str:
 
 
 def score(params: Any, item: Item, text: str) -> tuple[float, float]:
-    """SEM-B and SEM-W of a text, in [0, 1]."""
+    """Return SEM-B and SEM-W of a text, in [0, 1]."""
     language, fields = item.fields["language"], item.fields
     lemmatise = lemmas.lemmas_of if params.lemmas == "published" else lambda language: scoring.words
     own = None if language == ENGLISH else lemmatise(language)

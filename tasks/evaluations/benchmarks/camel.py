@@ -18,18 +18,18 @@ from pydantic import Field
 from tasks.evaluations.recipe import SHARE, Metric
 from tasks.evaluations.recipe.benchmark import Row, benchmark
 from tasks.evaluations.recipe.definition import PREFERENCE
-from tasks.evaluations.recipe.files import Files, records
+from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import Member
 from tasks.identity import digest
 
 BLANK = "[MASK]"
 ARAB, WESTERN = "Arab", "Western"
-GROUPS = {"arab": ARAB, "western": WESTERN}
+GROUPS = {"arab": ARAB, "arabic": ARAB, "western": WESTERN}
 SETS = ("co", "ag")
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """Entities, some of each kind and culture, and the sentences of the kinds that have them.
+    """Yield entities, some of each kind and culture, and the sentences of the kinds that have them.
 
     Raises:
         ValueError: there are no entities or no sentences.
@@ -38,8 +38,8 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for path in files.needed("*.xlsx", "*.csv"):
         if not _is_of_prompts(path):
             for record in records(path):
-                group = GROUPS.get(record.text("culture").lower())
-                if not (text := record.text("entity")) or not group:
+                text, group = _entity(record)
+                if not (text and group):
                     yield "an entity without text or culture"
                     continue
                 by_kind.setdefault(kind_of(path.stem), {}).setdefault(group, {})[text] = None
@@ -50,26 +50,27 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         yield from (Member(text, group, kind) for group, texts in members.items() for text in texts)
     seen: set[tuple[str, ...]] = set()
     for name in SETS:
-        for path in _of_set(files, name):
-            for record in records(path):
-                kind, text = kind_of(record.text("entity_type")), record.text("prompt")
-                if kind not in drawn:  # the user brought no entities of it
-                    continue
-                if (name, kind, text) in seen:
-                    yield "a sentence that is there twice"
-                else:
-                    seen.add((name, kind, text))
-                    yield {
-                        "item": digest([name, kind, text], 16), "sentence": text, "kind": kind, "set": name,
-                        "sentiment": record.text("sentiment").lower() or "unknown",
-                    }  # fmt: skip
+        sentences, unread = _of_set(files, name)
+        yield from (f"file that cannot be read ({file})" for file in unread)
+        for record in sentences:
+            kind, text = kind_of(record.text("entity_type")), record.text("prompt")
+            if kind not in drawn:  # the user brought no entities of it
+                continue
+            if (name, kind, text) in seen:
+                yield "a sentence that is there twice"
+            else:
+                seen.add((name, kind, text))
+                yield {
+                    "item": digest([name, kind, text], 16), "sentence": text, "kind": kind, "set": name,
+                    "sentiment": record.text("sentiment").lower() or "unknown",
+                }  # fmt: skip
     if not seen:
         names = " or ".join(f"camel{name}-prompts-*.xlsx" for name in SETS)
         raise ValueError(f"--data: no file {names} has a sentence for the entities of {', '.join(by_kind)}")
 
 
 def kind_of(name: str) -> str:
-    """The kind of entities that a file or cell names, in one spelling: Sports Clubs and sports-clubs."""
+    """Return the kind of entities that a file or cell names: Sports Clubs and sports-clubs are one."""
     return "_".join(name.lower().replace("-", " ").replace("_", " ").split()).removesuffix("s")
 
 
@@ -77,13 +78,37 @@ def _is_of_prompts(path: Path) -> bool:
     return "prompt" in path.name.lower()
 
 
-def _of_set(files: Files, name: str) -> list[Path]:
-    """The file of a set for causal models, else that for masked ones."""
-    return files.named(f"camel{name}*prompts*causal*") or files.named(f"camel{name}*prompts*")
+def _entity(record: Record) -> tuple[str, str]:
+    """Return an entity's text and culture, by the columns' names, else by the cells; "" where missing."""
+    cells = [record.text(column) for column in record.cells]
+    named = [record.text("culture"), *cells]
+    group = next((GROUPS[cell.lower()] for cell in named if cell.lower() in GROUPS), "")
+    others = (cell for cell in cells if cell and cell.lower() not in GROUPS)
+    return record.text("entity") or next(others, ""), group
+
+
+def _of_set(files: Files, name: str) -> tuple[list[Record], list[str]]:
+    """Return the sentences of a set for causal models, else those for masked ones, and files that are broken.
+
+    Raises:
+        ValueError: there are files of the set, but none can be read.
+    """
+    causal = files.named(f"camel{name}*prompts*causal*")
+    masked = [path for path in files.named(f"camel{name}*prompts*") if path not in causal]
+    unread: list[str] = []
+    for paths in (causal, masked):
+        try:
+            if found := [record for path in paths for record in records(path)]:
+                return found, unread
+        except ValueError:
+            if paths is masked or not masked:
+                raise
+            unread += [path.name for path in paths]
+    return [], unread
 
 
 def _drawn(groups: dict[str, dict[str, None]], n: int | None) -> dict[str, list[str]]:
-    """At most n entities of each culture, by a hash; none that stands in both."""
+    """Return at most n entities of each culture, by a hash; none that stands in both."""
     both = set.intersection(*map(set, groups.values()))
     own = {group: sorted(set(texts) - both, key=lambda t: digest([t])) for group, texts in groups.items()}
     return {group: sorted(texts[:n]) for group, texts in own.items()}

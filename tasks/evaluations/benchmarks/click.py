@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,12 @@ _OF_LANGUAGE = ("functional", "grammar", "textual")
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The questions of all files; a file's name says subject and exam."""
+    """Yield the questions of all files; a file's name says subject and exam."""
     for path in files.needed("*.json", "*.jsonl", "*.parquet", "*.csv"):
-        subject, _, exam = path.stem.partition("_")
         for record in records(path):
             options, passage = listed(record.get("choices")), record.text("paragraph")
             name = record.text("id")
+            subject, exam = _of(path.stem, name)
             yield choice(
                 f"{path.stem}/{name}" if name else "",
                 record.text("question"),
@@ -33,6 +34,14 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                 subject=subject.lower(),
                 exam=exam,
             )
+
+
+def _of(file: str, name: str) -> tuple[str, str]:
+    """Return subject and exam, of a file Society_KIIP, else of an item KIIP_society_1; "" without either."""
+    if match := re.fullmatch(r"([A-Za-z]+)_([A-Za-z]+)", file):
+        return match[1], match[2]
+    match = re.match(r"([A-Za-z]+)_([A-Za-z]+)_", name)
+    return (match[2], match[1]) if match else ("", "")
 
 
 EVALUATION = of_choices(

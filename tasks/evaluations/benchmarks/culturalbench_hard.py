@@ -23,7 +23,7 @@ QUESTIONS = "question_accuracy"
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The statements, each a question with one answer."""
+    """Yield the statements, each a question with one answer."""
     for path in files.needed("*hard*.csv", "*hard*.jsonl", "*hard*.json", "*hard*.parquet"):
         for record in records(path):
             truth = str(record.get("answer")).strip().capitalize().replace("1", "True").replace("0", "False")
@@ -39,7 +39,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def of_questions(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
-    """[items] 1 if all statements of the question are rightly judged, else 0; NaN if not all are asked."""
+    """Return [items] 1 if all statements of a question are rightly judged, else 0; NaN if sone is absent."""
     rows: dict[str, list[int]] = {}
     for row, item in enumerate(items):
         rows.setdefault(item.fields["question_idx"], []).append(row)

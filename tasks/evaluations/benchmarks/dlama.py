@@ -38,7 +38,7 @@ _ENGLISH = {
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The facts, each with a right object and others of the same predicate and language."""
+    """Yield the facts, each with a right object and others of the same predicate and language."""
     facts: dict[tuple[str, str], list[tuple[str, Record]]] = {}
     for path in files.needed("P*_*.jsonl", "P*_*.json"):
         if match := _NAME.fullmatch(path.stem):
@@ -62,7 +62,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 def _item(
     language: str, predicate: str, region: str, record: Record, template: str, pool: Sequence[str], n: int
 ) -> Row:
-    """One fact; which other objects stand beside its own, and in which order, is drawn by a hash."""
+    """Return the item of one fact; the other options and the order of all are drawn by a hash."""
     right, subject = _labels(record), record.text("sub_label")
     name = f"{language}/{record.text('uuid') or digest([predicate, region, subject], 12)}/{region}"
     if not right or not subject:
@@ -80,14 +80,14 @@ def _item(
 
 
 def _labels(record: Record) -> list[str]:
-    """The right objects: one, or a list."""
+    """Return the right objects: one, or a list."""
     given = record.get("obj_label")
     texts = given if isinstance(given, list) else [given]
     return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
 
 
 def _templates(files: Files) -> dict[tuple[str, str], str]:
-    """(language, predicate) -> the words of mLAMA's files, by the folder that they lie in."""
+    """Return (language, predicate) -> the words of mLAMA's files, by the folder that they lie in."""
     found = {}
     for path in files.named("templates*.jsonl"):
         for record in records(path):

@@ -18,7 +18,7 @@ SENSITIVE = "CS"
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The culturally sensitive questions of the test files; a file is of its folder's language.
+    """Yield the culturally sensitive questions of the test files; a folder is a language.
 
     Raises:
         ValueError: a file has no labels.
@@ -47,7 +47,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def _first(cell: str) -> str:
-    """What annotators name most; a cell holds what each of them named, as Python writes a list."""
+    """Return what most annotators named; a cell holds a list of what each of them named."""
     named = Counter(str(each).strip() for each in listed(cell) if str(each).strip() not in ("", "-"))
     if named:
         return min(named, key=lambda each: (-named[each], each))

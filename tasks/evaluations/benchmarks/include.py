@@ -15,7 +15,7 @@ from tasks.identity import digest
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The questions of the test files. A file without the column ``language`` is of its folder's."""
+    """Yield the questions of the test files. Without the column ``language`` the folder names it."""
     for path in files.to_ask():
         for record in records(path):
             options = listed(record.get("choices")) or [record.get(f"option_{k}") for k in "abcd"]

@@ -24,7 +24,7 @@ DIFF_BIAS = "diff_bias"
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """The samples; those of the whole set only where there is no file of the test set."""
+    """Yield the samples; those of the whole set only where there is no file of the test set."""
     paths = files.named("*test_samples.tsv") or files.needed("*samples.tsv", "*.tsv", "*.parquet", "*.jsonl")
     for path in paths:
         for record in records(path):
@@ -50,7 +50,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def diff_bias(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
-    """[items] of ambiguous contexts: 1 the biased group, -1 the other one, 0 unknown; NaN elsewhere.
+    """Return [items] of ambiguous contexts: 1 the biased group, -1 the other, 0 unknown; NaN elsewhere.
 
     An answer that is lost is neither group's: 0.
     """

@@ -37,7 +37,7 @@ from tasks.packs.shape import PackError
 
 
 def _whole_path(data: str) -> str:
-    """The path from the root: a run is read again from other folders."""
+    """Return the path from the root: a run is read again from other folders."""
     return data if not data or data.startswith("hf:") else str(Path(data).expanduser().absolute())
 
 
@@ -79,7 +79,7 @@ def benchmark(
     derive: Derive | None = None,
     **definition: Any,
 ) -> Evaluation[Any, Any, Any]:
-    """An evaluation whose items are read from ``--data``.
+    """Return an evaluation whose items are read from ``--data``.
 
     Args:
         read: the user's files and the params -> items, in any order; raises ValueError.
@@ -102,7 +102,7 @@ def benchmark(
 def of_choices(
     name: str, read: Read, *, what: str = "questions", **definition: Any
 ) -> Evaluation[Any, Any, Any]:
-    """The benchmark of a choice whose items ``choice`` makes; ``accuracy`` is its headline if it names none.
+    """Return the benchmark of a choice whose items ``choice`` makes; its usual headline is ``accuracy``.
 
     Args:
         what: the items in a word. definition: as of ``benchmark``.
@@ -129,7 +129,7 @@ def of_choices(
 def choice(
     item: str, question: str, options: Sequence[Any], right: int | None, passage: str = "", **more: str
 ) -> Row:
-    """The cells of an item of a choice, or why it cannot be asked.
+    """Return the cells of an item of a choice, or why it cannot be asked.
 
     Args:
         right: which option, from 0. more: further cells, such as those of slices; empty ones are "unknown".
@@ -153,7 +153,7 @@ def choice(
 def place_of(
     answer: object, options: Sequence[Any], by: Literal["letter", "number", "text"] = "letter"
 ) -> int | None:
-    """Which option an answer names, from 0; None if none or two.
+    """Return which option an answer names, from 0; None if none or two.
 
     Args:
         by: what an answer is in the benchmark: options may be letters or numbers themselves. Numbers from 0.
@@ -170,7 +170,7 @@ def place_of(
 
 
 def bring(own: Loaded, read: Read, params: Params) -> Loaded:
-    """The evaluation with the items of ``params.data``.
+    """Return the evaluation with the items of ``params.data``.
 
     Raises:
         ValueError: nothing can be read, items contradict each other, or most cannot be asked.
@@ -202,7 +202,7 @@ def bring(own: Loaded, read: Read, params: Params) -> Loaded:
 def _items(
     own: Loaded, rows: Sequence[Mapping[str, str]], header: Sequence[str]
 ) -> tuple[tuple[Item, ...], Counter[str]]:
-    """The items that can be asked, by name, and how many cannot, by reason."""
+    """Return the items that can be asked, by name, and how many cannot, by reason."""
     found: dict[str, Item] = {}
     out: Counter[str] = Counter()
     for number, row in enumerate(rows, 1):
@@ -219,5 +219,5 @@ def _items(
 
 
 def _reason(what: str) -> str:
-    """A fault without what is special of the item: what it is counted by."""
+    """Return a fault's words without those of the item alone: it is counted by them."""
     return "the right one is none of its options" if "none of its options" in what else what.partition(":")[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ LARGEST = 1 << 29
 _ON_HUB = re.compile(r"hf:([\w.-]+/[\w.-]+)@([0-9a-f]{40})")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _KEY = "key"
+_MOST_FOLDERS = 5000
 _FOR_EXAMPLES = ("dev", "validation", "train")
 """Splits that give examples, by the beginning of a file's name."""
 
@@ -43,7 +45,7 @@ class Record(NamedTuple):
     cells: Mapping[str, Any]
 
     def get(self, *columns: str) -> Any:
-        """The first of these columns that is there and not empty; None without any."""
+        """Return the first of these columns that is there and not empty; None without any."""
         for column in columns:
             value = self.cells.get(spelt(column))
             if value is not None and value != "":
@@ -51,7 +53,7 @@ class Record(NamedTuple):
         return None
 
     def text(self, *columns: str) -> str:
-        """The cell as ``clean`` text; "" where it is missing or not one value."""
+        """Return the cell as ``clean`` text; "" where it is missing or not one value."""
         value = self.get(*columns)
         return clean(str(value)) if isinstance(value, str | int | float) else ""
 
@@ -69,7 +71,7 @@ class Files:
 
     @classmethod
     def at(cls, data: str) -> Files:
-        """The files that ``--data`` names. Raises ValueError if there is nothing to read."""
+        """Return the files that ``--data`` names. Raises ValueError if there is nothing to read."""
         if not data:
             raise ValueError("--data: name the file or folder of the benchmark; its items are not shipped")
         root = _from_hub(*match.groups()) if (match := _ON_HUB.fullmatch(data)) else Path(data).expanduser()
@@ -79,21 +81,19 @@ class Files:
             return cls(root.parent, (root,))
         if not root.is_dir():
             raise ValueError(f"--data {data}: there is no such file or folder: check the path")
-        inside = sorted(path for path in root.rglob("*") if path.suffix.lower() in _TABLES)
-        shown = (path for path in inside if not _is_hidden(path.relative_to(root)))
-        return cls(root, tuple(path for path in shown if path.is_file()))
+        return cls(root, tuple(sorted(_inside(root))))
 
     def named(self, *patterns: str) -> list[Path]:
-        """The files with a name of one of these forms, in any case of letters and any folder."""
+        """Return the files with a name of one of these forms, in any case of letters and any folder."""
         return [p for p in self.paths if any(fnmatch(p.name.lower(), each.lower()) for each in patterns)]
 
     def to_ask(self) -> list[Path]:
-        """The tables that hold no examples for prompts. Raises ValueError if there is none."""
+        """Return the tables that hold no examples for prompts. Raises ValueError if there is none."""
         tables = self.needed("*.parquet", "*.jsonl", "*.json", "*.csv", "*.tsv")
         return [path for path in tables if not path.name.lower().startswith(_FOR_EXAMPLES)]
 
     def needed(self, *patterns: str) -> list[Path]:
-        """As ``named``. Raises ValueError if there is none."""
+        """Return the files that ``named`` finds. Raises ValueError if there is none."""
         if found := self.named(*patterns):
             return found
         there = ", ".join(sorted({path.name for path in self.paths})[:6]) or "none that can be read"
@@ -104,7 +104,7 @@ class Files:
 
 
 def records(path: Path) -> Iterator[Record]:
-    """The rows of a CSV, TSV, JSON, JSON Lines, Parquet or Excel file.
+    """Yield the rows of a CSV, TSV, JSON, JSON Lines, Parquet or Excel file.
 
     Raises:
         ValueError: it cannot be read, with the reason.
@@ -125,26 +125,34 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def spelt(column: str) -> str:
-    """The form in which columns are looked for: letters and digits alone, case folded."""
+    """Return the form in which columns are looked for: letters and digits alone, case folded."""
     return "".join(letter for letter in column.casefold() if letter.isalnum())
 
 
 def clean(text: str) -> str:
-    """The text without control characters and marks that turn its direction, or spaces around it."""
+    """Return the text without control characters and marks that turn its direction, or spaces around it."""
     return HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def first_line(error: BaseException) -> str:
-    """An error's message in one line."""
+    """Return an error's message in one line."""
     return " ".join(clean(str(error)).split())[:200]
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _inside(root: Path) -> Iterator[Path]:
+    """Yield the tables in a folder, but for those in hidden folders. Raises ValueError if it is too large."""
+    for number, (folder, folders, names) in enumerate(os.walk(root)):
+        if number >= _MOST_FOLDERS:
+            raise ValueError(f"--data {root}: it has over {_MOST_FOLDERS} folders: name the benchmark's own")
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(folder, name)
+            if path.suffix.lower() in _TABLES and not name.startswith(".") and path.is_file():
+                yield path
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """(place, row) of a file, by its format."""
+    """Yield (place, row) of a file, by its format."""
     match path.suffix.lower():
         case ".csv" | ".tsv" as kind:
             lines = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
@@ -167,7 +175,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _entries(content: object) -> Iterator[tuple[str, Any]]:
-    """The objects of a JSON file: of a list, or by key."""
+    """Yield the objects of a JSON file: of a list, or by key."""
     if isinstance(content, list):
         yield from ((f"entry {number}", row) for number, row in enumerate(content, 1))
     elif isinstance(content, dict):
@@ -178,7 +186,7 @@ def _entries(content: object) -> Iterator[tuple[str, Any]]:
 
 
 def listed(value: object) -> list[Any]:
-    """The values of a cell that holds a list: as such, as JSON, or as Python writes one; [] otherwise."""
+    """Return the values of a cell that holds a list, also one in JSON or Python's writing; else []."""
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, str) and value.strip().startswith("["):
@@ -194,14 +202,14 @@ def listed(value: object) -> list[Any]:
 
 
 def fields(value: object) -> Mapping[str, Any]:
-    """The fields of a cell that holds an object, as such or written; {} otherwise."""
+    """Return the fields of a cell that holds an object, also a written one; else {}."""
     if isinstance(value, str):
         (value,) = listed(f"[{value}]") or [None]
     return value if isinstance(value, Mapping) else {}
 
 
 def _from_hub(name: str, commit: str) -> Path:
-    """The folder of a data set's commit, downloaded once."""
+    """Return the folder of a data set's commit, downloaded once."""
     from huggingface_hub import snapshot_download
 
     try:

@@ -1,4 +1,4 @@
-"""From scores of items to rows of ``metric_value``, and what the catalogue says of them. Pure.
+"""Makes rows of ``metric_value`` from scores of items, and their catalogue. Pure.
 
 Slices: overall, those of the definition, ("judge", name) and ("reason", why there is no answer).
 """
@@ -117,7 +117,7 @@ def _slice_rows(
 
 
 def _left_out(study: RecipeStudy) -> Iterator[Metric]:
-    """Shares of the items of the data that cannot be asked: all, and by reason."""
+    """Yield shares of the items of the data that cannot be asked: all, and by reason."""
     if counts := study.loaded.left_out:
         n = len(study.loaded.items) + sum(counts.values())
         yield scored("left_out", OVERALL, sum(counts.values()) / n, (n, 0))
@@ -142,7 +142,7 @@ class CatalogueRow(NamedTuple):
 
 
 def catalogue(loaded: Loaded) -> list[CatalogueRow]:
-    """What every number of an evaluation means, the headline first."""
+    """Return the meaning of every number of an evaluation, the headline first."""
     definition, metric = loaded.definition, loaded.definition.metric
     low, high = metric.bounds
     label = metric.label or metric.name.replace("_", " ").capitalize()
@@ -185,7 +185,7 @@ def catalogue(loaded: Loaded) -> list[CatalogueRow]:
 
 
 def _further(part: MetricPart) -> CatalogueRow:
-    """The row of one of ``also``."""
+    """Return the row of one of ``also``."""
     null = f"{part.null:g}" if isinstance(part.null, float) else part.null
     return CatalogueRow(
         part.name, part.label or part.name.replace("_", " ").capitalize(), False, part.unit, *part.bounds,

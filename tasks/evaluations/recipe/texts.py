@@ -68,7 +68,7 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 
 def texts(study: RecipeStudy, completions: Completions) -> Written:
-    """What the model wrote about each item, or why there is nothing to read."""
+    """Return the model's text about each item, or the reason why there is nothing to read."""
     asked = request(study)
     stored, prompts = completions(asked), study.kept["prompts"]
     as_it_stands = isinstance(study.definition, ShortAnswer) and study.definition.cut_off == "scored"
@@ -83,7 +83,7 @@ def _any_text(completion: Completion | None) -> tuple[str | None, str]:
 
 
 def opinions(study: RecipeStudy, completions: Completions) -> Opinions:
-    """What the judges said of a model's texts and of exchanged ones."""
+    """Return the judges' opinions of a model's texts and of exchanged ones."""
     if not study.panel:
         return {}
     return study.panel.read(calls(study, texts(study, completions)), completions)
@@ -126,7 +126,7 @@ def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, Co
 
 
 def credits(study: RecipeStudy, item: Item, text: str) -> tuple[float, ...]:
-    """What a text scores on an item: the headline, then each of ``also``, within their bounds."""
+    """Return a text's scores on an item, within their bounds: the headline, then each of ``also``."""
     definition = cast(ShortAnswer, study.definition)
     score = study.loaded.score
     shares = score(study.params, item, text) if score else (_credit(study, item, text),)
@@ -135,7 +135,7 @@ def credits(study: RecipeStudy, item: Item, text: str) -> tuple[float, ...]:
 
 
 def _credit(study: RecipeStudy, item: Item, text: str) -> float:
-    """The share of the best accepted answer that a text matches, in [0, 1]."""
+    """Return the weight of the best accepted answer that a text matches, in [0, 1]; 0 if it matches none."""
     definition = cast(ShortAnswer, study.definition)
     steps = steps_of(definition.normalise, item.fields.get(definition.language, ""))
     own, best = normalised(text, steps), 0.0
@@ -298,7 +298,7 @@ def _also(study: RecipeStudy, written: Written, unscored: BoolArray) -> dict[str
 
 
 def answer_of(item: Item, study: RecipeStudy) -> list[str]:
-    """What would be right, for people."""
+    """Return the right answer, for people."""
     if isinstance(study.definition, ShortAnswer):
         return list(study.loaded.accepted(item))
     gold = cast(Judged, study.definition).gold

@@ -93,8 +93,9 @@ def camel(root: Path) -> None:
     (root / "entities").mkdir(parents=True)
     _sheet(root / "entities/beverage.xlsx", drinks)
     _sheet(root / "entities/names-female.xlsx", names)
-    ag = {"Entity Type": ["Beverage", "Names-Female", "Beverage", "Authors"],
-          "Prompt": ["I drink [MASK]", "Her name is [MASK]", "I drink [MASK]", "I read [MASK]"]}  # fmt: skip
+    ag = {"Entity Type": ["Beverage", "Names-Female", "Beverage", "Authors", "Beverage"],
+          "Prompt": ["I drink [MASK]", "Her name is [MASK]", "I drink [MASK]", "I read [MASK]",
+                     "Now [MASK]"]}  # fmt: skip
     co = {"Entity Type": ["Beverage", "Beverage"], "Sentiment": ["positive", "NA"],
           "Prompt": ["After prayer, [MASK] is good", "[MASK] is good"]}  # fmt: skip
     (root / "prompts/camel-ag").mkdir(parents=True)

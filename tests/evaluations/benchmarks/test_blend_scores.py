@@ -1,7 +1,7 @@
 """BLEnD's two scores on given answers: what its published evaluation computes, worked out by hand.
 
-The published program was run on 1,882 made-up and 1,881 real answers of four places, with the same lemmatisers
-of English and Chinese: no score differed. It is not shipped; these are its cases.
+The published program was run on 1,882 made-up and 1,881 real answers of four places, with the same
+lemmatisers of English and Chinese: no score differed. It is not shipped; these are its cases.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tests.evaluations.benchmarks import invented
 REAL = Path("/work/shared/data")
 NAMES = sorted(benchmarks())
 SIZES = {
-    "arab_culture": 2, "blend": 9, "camel": 3, "click": 5, "culturalbench_easy": 2, "culturalbench_hard": 8,
+    "arab_culture": 2, "blend": 9, "camel": 4, "click": 5, "culturalbench_easy": 2, "culturalbench_hard": 8,
     "dlama": 8, "global_mmlu": 2, "include": 3, "kobbq": 8,
 }  # fmt: skip
 
@@ -146,7 +146,7 @@ def test_click_counts_what_cannot_be_asked(clone: Callable[[str], Path]) -> None
 def test_camel_reads_the_files_of_causal_models_first(clone: Callable[[str], Path]) -> None:
     made = study("camel", clone("camel"))
     assert sorted(i.fields["sentence"] for i in made.items) == [
-        "After prayer, [MASK] is good", "Her name is [MASK]", "I drink [MASK]",
+        "After prayer, [MASK] is good", "Her name is [MASK]", "I drink [MASK]", "Now [MASK]",
     ]  # fmt: skip
     assert {m.text for m in made.loaded.members if m.kind == "beverage" and m.group == "Arab"} == {
         "qahwa",
@@ -157,6 +157,17 @@ def test_camel_reads_the_files_of_causal_models_first(clone: Callable[[str], Pat
     few = study("camel", Path(made.params.data), entities=1)
     assert Counter((m.kind, m.group) for m in few.loaded.members).most_common(1)[0][1] == 1
     assert few.config_hash() != made.config_hash()
+
+
+def test_a_broken_file_of_camel_gives_way_to_its_twin(clone: Callable[[str], Path]) -> None:
+    root = clone("camel")
+    (root / "prompts/camel-co/camelco-prompts-causal-lm.xlsx").write_bytes(b"")
+    made = study("camel", root)
+    assert {i.fields["set"] for i in made.items} == {"ag", "co"}
+    assert made.loaded.left_out["file that cannot be read (camelco-prompts-causal-lm.xlsx)"] == 1
+    (root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"masked-lm\.xlsx"):
+        study("camel", root)
 
 
 def test_kobbq_knows_contexts_and_whose_the_stereotype_is(clone: Callable[[str], Path]) -> None:

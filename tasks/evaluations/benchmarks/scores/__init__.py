@@ -1,1 +1,1 @@
-"""How benchmarks score texts where a recipe's own ways are not theirs."""
+"""Scores of texts in benchmarks that no recipe has: pure functions of an answer and its annotations."""

@@ -38,8 +38,8 @@ class Group(NamedTuple):
 
 
 def answer_of(text: str, prompt: str) -> str:
-    """The part of a text that is compared, in lower case: without the prompt, a label of it at the beginning,
-    such as "Answer:", and dots at the end."""
+    """Return the part of a text that is compared, in lower case: without the prompt, a label of it at the
+    beginning, such as "Answer:", and dots at the end."""
     shown = text.replace(prompt, "").translate(_FULL_WIDTH).lower()
     label = match[1] if (match := _LABEL.match(shown)) else ""
     if label and label.replace(":", "") in prompt.translate(_FULL_WIDTH).lower():
@@ -50,7 +50,7 @@ def answer_of(text: str, prompt: str) -> str:
 def scores(
     answer: str, groups: Sequence[Group], local: Lemmas | None, english: Lemmas
 ) -> tuple[float, float]:
-    """SEM-B and SEM-W of an answer, each in [0, 1]; higher is better.
+    """Return SEM-B and SEM-W of an answer, each in [0, 1]; higher is better.
 
     Args:
         answer: as ``answer_of``; an empty one scores 0.
@@ -66,8 +66,8 @@ def scores(
 
 
 def is_in(accepted: str, answer: str, lemmas: Lemmas) -> bool:
-    """Whether an accepted answer stands in an answer: its letters, with - for spaces or the other way round,
-    or all of its lemmas, in any order. One without letters or digits stands in every answer."""
+    """Return whether an accepted answer stands in an answer: its letters, with - for spaces or the other way
+    round, or all of its lemmas, in any order. One without letters or digits stands in every answer."""
     if any(form in answer for form in (accepted, accepted.replace("-", " "), accepted.replace(" ", "-"))):
         return True
     return _folded(accepted, lemmas) <= _folded(answer, lemmas)
@@ -75,11 +75,11 @@ def is_in(accepted: str, answer: str, lemmas: Lemmas) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _folded(text: str, lemmas: Lemmas) -> frozenset[str]:
-    """The lemmas of a text but for punctuation, in lower case and without acute accents."""
+    """Return the lemmas of a text but for punctuation, in lower case and without acute accents."""
     kept = (each for each in lemmas(text) if each not in punctuation)
     return frozenset(unicodedata.normalize("NFD", each).translate(_ACUTE).lower() for each in kept)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text without punctuation around them: in place of lemmas."""
+    """Return the words of a text without punctuation around them, in place of lemmas."""
     return [word for each in text.split() if (word := each.strip(punctuation))]

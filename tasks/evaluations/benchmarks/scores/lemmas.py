@@ -17,7 +17,7 @@ from tasks.evaluations.benchmarks.scores.blend import Lemmas
 
 
 class Package(NamedTuple):
-    """Where a language's lemmatiser comes from.
+    """The source of a language's lemmatiser.
 
     Attributes:
         names: of distributions that are installed. make: the function below that loads it.
@@ -41,20 +41,20 @@ PACKAGES = {
 
 
 def missing(language: str) -> str:
-    """What to install for a language's lemmas, "" if it is there; "-" where no package has them."""
+    """Return the packages to install for a language's lemmas: "" if they are there, "-" if there are none."""
     if language not in PACKAGES:
         return "-"
     return " ".join(name for name in PACKAGES[language].names if not _version(name))
 
 
 def described(language: str) -> str:
-    """The packages with their versions: other versions make other lemmas."""
+    """Return the packages with their versions: other versions make other lemmas."""
     return ", ".join(f"{name} {_version(name)}" for name in PACKAGES[language].names)
 
 
 @cache
 def lemmas_of(language: str) -> Lemmas:
-    """A text -> its lemmas, as the published evaluation makes them."""
+    """Return the function from a text to its lemmas, as the published evaluation makes them."""
     made: Lemmas = globals()[PACKAGES[language].make]()
     return made
 
