@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices
-from tasks.evaluations.recipe.files import Files, records
+from tasks.evaluations.recipe.benchmark import LETTERED, SHORT_ANSWER, Row, choice, of_choices
+from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import Item
+from tasks.identity import digest
 from tasks.metrics.types import FloatArray
 
 TRUTHS = ("True", "False")
@@ -23,9 +25,13 @@ QUESTIONS = "question_accuracy"
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """Yield the statements, each a question with one answer."""
-    for path in files.needed("*hard*.csv", "*hard*.jsonl", "*hard*.json", "*hard*.parquet"):
-        for record in records(path):
+    """Yield the statements of the drawn questions, each a question with one answer."""
+    paths = files.needed("*hard*.csv", "*hard*.jsonl", "*hard*.json", "*hard*.parquet")
+    of_question: dict[str, list[Record]] = {}
+    for record in (record for path in paths for record in records(path)):
+        of_question.setdefault(record.text("question_idx"), []).append(record)
+    for name in sorted(of_question, key=lambda name: digest([name]))[: params.questions]:
+        for record in of_question[name]:
             truth = str(record.get("answer")).strip().capitalize().replace("1", "True").replace("0", "False")
             yield choice(
                 record.text("data_idx"),
@@ -39,7 +45,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def of_questions(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
-    """Return [items] 1 if all statements of a question are rightly judged, else 0; NaN if sone is absent."""
+    """Return [items] 1 if all statements of a question are rightly judged, else 0; NaN if one is absent."""
     rows: dict[str, list[int]] = {}
     for row, item in enumerate(items):
         rows.setdefault(item.fields["question_idx"], []).append(row)
@@ -54,10 +60,13 @@ def _is_right(item: Item, place: int | None) -> bool:
     return place is not None and item.fields[LETTERED[place]] == item.fields["answer"]
 
 
+_HELP = "questions that are drawn, with all of their statements; empty: all"
+
 EVALUATION = of_choices(
     "culturalbench_hard",
     read,
     derive=of_questions,
+    knobs={"questions": (int | None, Field(None, ge=1, description=_HELP))},
     prompt="{{ question }}\nProposed answer: {{ statement }}\nIs the proposed answer true or false?\n"
     "{{ choices }}\nAnswer:",
     question=("question", "statement"),
@@ -82,6 +91,11 @@ EVALUATION = of_choices(
     ),
     cluster="question_idx",
     slices=("country",),
+    profiles={
+        "smoke": {"questions": 5, "max_tokens": SHORT_ANSWER},
+        "demo": {"questions": 100, "max_tokens": SHORT_ANSWER},
+        "full": {},
+    },
     licence="CC BY 4.0",
     source="huggingface.co/datasets/kellycyy/CulturalBench",
     citation="Chiu et al. 2024, CulturalBench: A Robust, Diverse and Challenging Benchmark on Measuring the "

@@ -138,6 +138,8 @@ def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
     """Return the page's content beside numbers."""
     definition = loaded.definition
     clusters = {item.cluster for item in loaded.items}
+    is_scored = getattr(definition, "cut_off", "wrong") == "scored"
+    lost = "refused or empty" if is_scored else "refused, empty or cut off"
     own: dict[str, Any] = {"Recipe": definition.recipe}
     if loaded.items:
         own |= {"Items": len(loaded.items), "Clusters": len(clusters)}
@@ -150,6 +152,7 @@ def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
         "cluster": definition.cluster,
         "slices": definition.slices,
         "controls": {f"{definition.metric.name}_{c}": f"{c}_gain" for c in controls(definition)},
+        "lost": lost,
         "also": [part.name for part in definition.also],
         "checks": [row["metric"] for row in metrics if str(row["metric"]).startswith("judge_")],
         "facts": own | {name: text for name, text in given.items() if text},

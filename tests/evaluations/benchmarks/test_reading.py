@@ -184,6 +184,12 @@ def test_options_that_look_like_letters_are_not_taken_for_them(clone: Callable[[
     assert [made.loaded.right(i) for i in made.items] == [1, 2]
 
 
+def test_questions_of_culturalbench_hard_are_drawn_whole(clone: Callable[[str], Path]) -> None:
+    made = study("culturalbench_hard", clone("culturalbench_hard"), questions=1)
+    assert len(made.items) == 4
+    assert len({i.cluster for i in made.items}) == 1
+
+
 def test_global_mmlu_asks_what_is_culturally_sensitive(clone: Callable[[str], Path], tmp_path: Path) -> None:
     made = study("global_mmlu", clone("global_mmlu"))
     assert {(i.fields["language"], i.cluster) for i in made.items} == {
