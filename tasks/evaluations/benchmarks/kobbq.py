@@ -30,10 +30,11 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         for record in records(path):
             name, options = record.text("sample_id"), listed(record.get("choices"))
             parts = name.split("-")
-            if len(parts) < 4 or parts[-2] not in ("amb", "dis") or parts[-1] not in ("bsd", "cnt"):
+            if len(parts) < 5 or parts[-2] not in ("amb", "dis") or parts[-1] not in ("bsd", "cnt"):
                 yield "a sample_id that says no context"
                 continue
-            towards = TOWARDS if parts[1][-1:] in ("b", "d") else AGAINST
+            template, category = parts[-4], "-".join(parts[:-4])
+            towards = TOWARDS if template[-1:] in ("b", "d") else AGAINST
             biased = place_of(record.get("biased_answer"), options, by="text")
             yield choice(
                 name,
@@ -41,8 +42,8 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                 options,
                 place_of(record.get("answer"), options, by="text"),
                 record.text("context"),
-                template=f"{parts[0]}-{parts[1][:-1]}",
-                category=parts[0],
+                template=f"{category}-{template[:-1]}",
+                category=category,
                 context=AMBIGUOUS if parts[-2] == "amb" else towards,
                 origin=record.text("label_annotation"),
                 biased="" if biased is None else str(options[biased]).strip(),
