@@ -22,7 +22,7 @@ from deployments.evaluations import (
     profile,
     profiles,
     shipped_profiles,
-    sound,
+    with_items,
 )
 from deployments.packs.profiles import check_profile
 from tasks.evaluations.contract import Params
@@ -49,7 +49,7 @@ def _unpinned(pack: str) -> str:
 
 def _labels() -> list[str]:
     """The profiles of all evaluations; those of packs, as ``pack/name``, last."""
-    every = dict.fromkeys(label for name in sound() for label in profiles(name))
+    every = dict.fromkeys(label for name in with_items() for label in profiles(name))
     return sorted(every, key=lambda label: "/" in label)
 
 
@@ -58,7 +58,7 @@ class AllParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all")
+    evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all with items")
     models: list[str] = Field([], description="as of one evaluation; empty: each evaluation's own")
     profile: str = Field(
         DEFAULT_PROFILE,
@@ -82,7 +82,7 @@ class AllParams(BaseModel):
     @model_validator(mode="after")
     def _has_a_profile(self) -> AllParams:
         if self.profile not in (labels := _labels()):
-            for name in sound():
+            for name in with_items():
                 check_profile(name, self.profile, params(name))
             raise ValueError(f"--profile: there is no {self.profile!r}; choose one of {', '.join(labels)}")
         return self
@@ -187,7 +187,7 @@ def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
     or adds nothing to any of them."""
     from deployments.packs.folders import shared_out
 
-    return shared_out(chosen.packs, chosen.evaluations or sound())
+    return shared_out(chosen.packs, chosen.evaluations or with_items())
 
 
 def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:

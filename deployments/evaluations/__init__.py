@@ -48,8 +48,14 @@ class _Doors(Mapping[str, Door]):
 
 
 def doors() -> Mapping[str, Door]:
-    """Return the doors by evaluation, in alphabetical order: the shipped ones, then those of packs."""
-    return _Doors([*sorted(recipes.shipped() | _with_files()), *sorted(recipes.packed())])
+    """Return the doors by evaluation, each group in alphabetical order: shipped, benchmarks, packs."""
+    own = sorted(recipes.shipped() | _with_files())
+    return _Doors([*own, *sorted(recipes.benchmarks()), *sorted(recipes.packed())])
+
+
+def with_items() -> list[str]:
+    """Return those of ``sound`` that run as they are: users bring the others' items, by ``--data``."""
+    return [name for name in sound() if name not in recipes.benchmarks()]
 
 
 def sound() -> list[str]:

@@ -1,6 +1,7 @@
 """Evaluations from recipes as the doors meet them: found in this program's folders and in packs.
 
-A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` and no ``params.py`` is one; so is a pack with
+A file ``tasks/evaluations/benchmarks/<name>.py`` is a benchmark whose items users bring. A folder
+``tasks/evaluations/<name>`` with ``evaluation.py`` and no ``params.py`` is one; so is a pack with
 ``evaluation.toml``, which is named as the pack is, with _ for -.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -40,6 +41,13 @@ def shipped() -> frozenset[str]:
 
 
 @cache
+def benchmarks() -> frozenset[str]:
+    """Return the evaluations whose items users bring."""
+    files = (EVALUATIONS / "benchmarks").glob("*.py")
+    return frozenset(file.stem for file in files if not file.stem.startswith("_"))
+
+
+@cache
 def _shipped_from_recipes() -> frozenset[str]:
     """Those that have no knobs of their own."""
     return frozenset(name for name in shipped() if not (EVALUATIONS / name / "params.py").exists())
@@ -50,7 +58,7 @@ def without_files() -> set[str]:
 
     What stands in a file all the same, such as a door or a page, is taken from there.
     """
-    return {*_shipped_from_recipes(), *packed()}
+    return {*_shipped_from_recipes(), *benchmarks(), *packed()}
 
 
 def packed() -> Mapping[str, Folder]:
@@ -69,7 +77,7 @@ def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[
 
     packs: dict[str, Folder] = {}
     for folder in folders(home).values():
-        if (folder.path / DEFINITION).is_file() and name_of(folder.name) not in shipped():
+        if (folder.path / DEFINITION).is_file() and name_of(folder.name) not in shipped() | benchmarks():
             packs.setdefault(name_of(folder.name), folder)
     return packs
 
@@ -88,6 +96,9 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     if name in shipped():
         own: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
         return own
+    if name in benchmarks():
+        brought: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.benchmarks.{name}").EVALUATION
+        return brought
     from tasks.packs.shape import PackError
 
     if (folder := packed().get(name)) is None:
@@ -151,7 +162,7 @@ def check_name(pack: str) -> None:
     name = name_of(pack)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"{pack!r}: an evaluation's name begins with a letter")
-    if name in shipped() | TAKEN:
+    if name in shipped() | benchmarks() | TAKEN:
         raise ValueError(f"{pack!r} is the name of something that is there already: choose another")
 
 
@@ -188,7 +199,7 @@ def about(folder: Folder) -> tuple[str, list[str]]:
     if own is None and not faults:
         return "", []
     name = name_of(folder.name)
-    if name in shipped() | TAKEN:
+    if name in shipped() | benchmarks() | TAKEN:
         return f"{name}: that name is taken: rename the folder", []
     if own is None or own.described is None:
         return f"{name}: it has faults (culturescope pack check {folder.name})", []
@@ -200,7 +211,7 @@ def door(name: str) -> Door:
     """The door of an evaluation from a recipe."""
     own = evaluation(name).described
     assert own is not None, f"{name} is from a recipe, or has a door"
-    columns = _columns(own.metrics, own.doubts)
+    columns = _columns(own.metrics, own.doubts, own.page.get("also", ()))
     return Door(own.title, own.models, own.examples, own.caption, columns, own.judged)
 
 
@@ -219,7 +230,9 @@ def rubrics(name: str) -> list[Rubric]:
     return [own.rubric] if own and own.rubric else []
 
 
-def _columns(metrics: Any, doubts: Mapping[str, str]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def _columns(
+    metrics: Any, doubts: Mapping[str, str], also: Sequence[str]
+) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """A row of the leaderboard as people see it: the headline, its null, its controls, what is answered."""
     first, *others = metrics
     labels = {row["metric"]: row["label"].lower() for row in others}
@@ -231,6 +244,7 @@ def _columns(metrics: Any, doubts: Mapping[str, str]) -> Callable[[Mapping[str, 
             "model": r["model"],
             f"{first['label'].lower()} [95 %]": interval(r[name], r["ci_low"], r["ci_high"]),
             "null": number(r["null_value"]),
+            **{labels[other]: number(r[other]) for other in also},
             **{labels[f"{name}_{control}"]: number(r[f"{name}_{control}"]) for control in controls},
             "n": str(r["n_scored"]),
             "answered": number(r["coverage"], 2),

@@ -21,7 +21,7 @@ _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
 _TABLE = re.compile(r"\s*\[+\s*([\w.-]+)\s*\]")
 _KEY = re.compile(r"\s*([\w.-]+)\s*=")
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufeff]")
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufeff]")
 """Control characters, and marks that turn the direction of what follows: people read another text."""
 
 
@@ -151,7 +151,7 @@ def checked_row(
 
 def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
     """A fault of a text whatever it stands for, and what to do; None: there is none."""
-    if hidden := _HIDDEN.search(text):
+    if hidden := HIDDEN.search(text):
         return f"it holds the control character U+{ord(hidden[0]):04X}", "remove it"
     if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):
         what = f"{_short(text)} begins with {text[0]!r}, which spreadsheets run as a formula"

@@ -10,7 +10,7 @@ import pytest
 
 from deployments.cli.choices import AllParams, completed, form, one_of_all, packs_of_all
 from deployments.cli.options import validated
-from deployments.evaluations import doors, params, profile, profiles
+from deployments.evaluations import doors, params, profile, profiles, with_items
 from deployments.packs.folders import write_new
 from tasks.evaluations.contract import Params
 from tasks.packs.shape import PackError
@@ -26,7 +26,7 @@ def one(name: str, chosen: AllParams) -> Params:
     return one_of_all(name, chosen, packs_of_all(chosen)[name])
 
 
-@pytest.mark.parametrize("name", doors())
+@pytest.mark.parametrize("name", with_items())
 def test_a_profile_fills_what_is_left_at_its_default(name: str) -> None:
     for label in profiles(name):
         expected = params(name)(**{"models": ["m"], **profile(name, label, ["m"])})
@@ -44,7 +44,7 @@ def test_custom_fills_nothing() -> None:
     assert chosen == params("spectral")(models=chosen["models"]).model_dump()
 
 
-@pytest.mark.parametrize("name", doors())
+@pytest.mark.parametrize("name", with_items())
 def test_a_form_offers_the_profiles_and_no_others(name: str) -> None:
     schema = form(name).model_json_schema()["properties"]["profile"]
     assert schema["enum"] == [*profiles(name), "custom"]
@@ -54,7 +54,7 @@ def test_a_form_offers_the_profiles_and_no_others(name: str) -> None:
 
 def test_what_is_chosen_for_all_reaches_those_that_have_it() -> None:
     chosen = AllParams(models=["m"], profile="smoke", occasion="w1", judges=["j", "k"], max_usd=2)
-    each = {name: one(name, chosen).model_dump() for name in doors()}
+    each = {name: one(name, chosen).model_dump() for name in with_items()}
     assert all(knobs["models"] == ["m"] for knobs in each.values())
     assert {knobs["occasion"] for knobs in each.values()} == {"w1"}
     assert (each["cure"]["judges"], each["fmlama"]["judges"]) == (["j", "k"], ["j", "k"])
@@ -84,7 +84,7 @@ def test_each_evaluation_takes_the_packs_that_have_files_for_it(sports: Path) ->
         "cure",
         "spectral",
     }
-    each = {name: one(name, chosen) for name in doors()}
+    each = {name: one(name, chosen) for name in with_items()}
     expected = params("cure")(**{"models": ["m"], **profile("cure", "sports/smoke", ["m"])})
     assert each["cure"] == expected  # as: run cure --profile sports/smoke
     assert each["worldwise"] == one("worldwise", AllParams(models=["m"], profile="smoke"))

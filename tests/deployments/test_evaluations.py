@@ -14,7 +14,8 @@ import pytest
 import deployments.evaluations
 from deployments.cli.run import Switches
 from deployments.door import Door
-from deployments.evaluations import doors, evaluation, flow, params, profile, profiles
+from deployments.evaluations import doors, evaluation, flow, params, profile, profiles, with_items
+from deployments.packs.recipes import benchmarks
 from tasks.engines.specs import catalogue
 from tasks.evaluations.contract import Evaluation, Params
 from tests.conftest import REPOSITORY
@@ -43,7 +44,8 @@ def fresh() -> Iterator[None]:
 
 def test_every_evaluation_has_a_door() -> None:
     packages = {path.parent.name for path in (REPOSITORY / "tasks" / "evaluations").glob("*/__init__.py")}
-    assert list(doors()) == NAMES == sorted(packages - {"recipe"})
+    assert with_items() == NAMES == sorted(packages - {"recipe", "benchmarks"})
+    assert list(doors()) == [*NAMES, *sorted(benchmarks())]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,7 +119,7 @@ def test_a_new_file_is_found_without_editing_anything(
     (tmp_path / "zebra.toml").write_text("[smoke]\nmax_items = 4\n[mine]\n")
     monkeypatch.setattr(deployments.evaluations, "__path__", [str(FOLDER), str(tmp_path)])
     monkeypatch.delitem(sys.modules, "deployments.evaluations.zebra", raising=False)
-    assert list(doors()) == [*NAMES, "zebra"]
+    assert with_items() == [*NAMES, "zebra"]
     assert doors()["zebra"].title == "How many stripes?"
     assert profiles("zebra") == {
         "smoke": {"max_items": 4, "profile": "smoke"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 from tasks.evaluations import recipe
 from tasks.evaluations.recipe.definition import RECIPES
@@ -14,9 +15,8 @@ from tests.evaluations.recipe.made import examined, example
 PAGE = (REPOSITORY / "docs" / "add-an-evaluation.md").read_text(encoding="utf-8")
 
 
-def shown(language: str) -> str:
-    (block,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    return str(block)
+def shown(language: str, place: int = 0) -> str:
+    return str(re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[place])
 
 
 def test_its_definition_is_an_evaluation() -> None:
@@ -32,6 +32,18 @@ def test_its_python_is_an_evaluation(tmp_path: Path) -> None:
     there = {"__file__": str(tmp_path / "evaluation.py"), "__name__": "page"}
     exec(code, there)
     assert there["EVALUATION"].name == "idioms"  # type: ignore[attr-defined]
+
+
+def test_its_benchmark_is_an_evaluation(tmp_path: Path) -> None:
+    there: dict[str, Any] = {}
+    exec(compile(ast.parse(shown("python", 1)), "page", "exec"), there)
+    (tmp_path / "items.csv").write_text(
+        "id,country,question,option_a,option_b,option_c,option_d,answer\n1,PE,Q?,u,v,w,x,c\n2,TH,P?,u,v,w,x,E\n"
+    )
+    made = there["EVALUATION"]
+    study = made.study(made.params(models=["m"], data=str(tmp_path), country=["PE"]), {}, {})
+    assert [study.loaded.right(item) for item in study.items] == [2]
+    assert sum(study.loaded.left_out.values()) == 1
 
 
 def test_its_table_has_every_recipe() -> None:

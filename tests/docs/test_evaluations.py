@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from deployments.evaluations import doors, profiles
+from deployments.evaluations import doors, profiles, with_items
 from deployments.show import report
 from warehouse import Warehouse
 
 PAGES = Path(__file__).parents[2] / "docs" / "evaluations"
 
 
-@pytest.mark.parametrize("evaluation", doors())
+@pytest.mark.parametrize("evaluation", with_items())
 def test_what_the_leaderboard_shows_is_explained(all_runs: Warehouse, evaluation: str) -> None:
     page = (PAGES / f"{evaluation}.md").read_text(encoding="utf-8")
     config = report.configuration(all_runs, evaluation, None)[1]

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic.fields import FieldInfo
 
-from deployments.evaluations import doors, evaluation, params
+from deployments.evaluations import evaluation, params, with_items
 from deployments.packs.folders import write_recipe
 from flows.evaluation import evaluate
 from flows.session import build
@@ -23,7 +23,7 @@ from warehouse import Warehouse
 TREE = Path(__file__).parents[2] / "tasks" / "evaluations"
 FROM_RECIPES = {"choice": "whence", "judged": "sayings", "preference": "tables", "short_answer": "money"}
 """Recipe -> the pack that its example is here."""
-NAMES = (*doors(), *FROM_RECIPES.values())
+NAMES = (*with_items(), *FROM_RECIPES.values())
 
 OPERATIONAL = {
     *("models", "occasion", "dtype"),  # a run's, not a configuration's: engine hash and occasion
@@ -213,11 +213,11 @@ def test_what_changes_a_number_is_hashed(
 
 
 def test_only_what_draws_half_samples_has_a_number_of_them() -> None:
-    having = {name for name in doors() if "half_samples" in params(name).model_fields}
-    assert having == {name for name in doors() if "half_samples" in read(name)}
+    having = {name for name in with_items() if "half_samples" in params(name).model_fields}
+    assert having == {name for name in with_items() if "half_samples" in read(name)}
 
 
-@pytest.mark.parametrize("name", doors())
+@pytest.mark.parametrize("name", with_items())
 def test_params_of_before_are_read_and_hashed_as_then(name: str) -> None:
     kind = params(name)
     of_then: dict[str, Any] = {"models": ["m"], "bootstrap": 50, "seed": 3}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.evaluations import doors, evaluation, params, profile
+from deployments.evaluations import evaluation, params, profile, with_items
 from deployments.packs.folders import faults_of, shapes, write_new
 from deployments.show.report import read_data, write_report
 from flows.evaluation import evaluate
@@ -63,7 +63,7 @@ def example(home: Path, name: str) -> dict[str, object]:
 
 
 def test_every_evaluation_takes_packs() -> None:
-    assert set(shapes()) == set(doors())
+    assert set(shapes()) == set(with_items())
 
 
 @pytest.mark.parametrize("name", list(shapes()))

@@ -37,6 +37,9 @@ BEST = "best"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Of options, in their order."""
 
+LATER = frozenset({"also", "cut_off"})
+"""Fields that are newer than stored answers: at their default they are not in ``content``."""
+
 WHY = {
     "null": "what somebody scores who knows nothing: a number, or the name of a null model; without it no "
     "number can be called a finding",
@@ -105,7 +108,9 @@ class Recipe(PackRow):
         cluster: see ``WHY``. slices: columns by whose values every number is also given.
         models: those that are evaluated where none is named.
         profiles: name -> values of options.
+        also: further numbers of the same answers. Their null is a number, or a null model of a short answer.
         published: CSV file of numbers that others printed (``Printed``), to be shown beside ours; "": none.
+        licence, source, citation: of the items, for people.
     """
 
     recipe: ClassVar[str]
@@ -117,6 +122,7 @@ class Recipe(PackRow):
     prompt: Text
     system: Annotated[str, StringConstraints(max_length=LONGEST)] = ""
     metric: MetricPart
+    also: tuple[MetricPart, ...] = ()
     cluster: Name
     slices: Columns = ()
     models: tuple[Text, ...] = ()
@@ -124,6 +130,7 @@ class Recipe(PackRow):
     published: str = ""
     licence: str = ""
     source: str = ""
+    citation: str = ""
 
 
 class Printed(PackRow):
@@ -181,6 +188,8 @@ class ShortAnswer(Texts):
         language: column with the language of an item's answers, for ``normalise``; "": none.
         normalise: language, or * for all others -> steps in order (``normal.STEPS``).
         within: as of ``Judged``.
+        cut_off: wrong: what was cut off at max_tokens is a lost answer; scored: every text is scored as it
+            stands, line breaks included.
     """
 
     recipe = SHORT
@@ -192,13 +201,15 @@ class ShortAnswer(Texts):
     language: str = ""
     normalise: Annotated[dict[str, tuple[str, ...]], AfterValidator(_known_steps)] = Field({})
     within: str = ""
+    cut_off: Literal["wrong", "scored"] = "wrong"
 
 
 class Choice(Recipe):
     """Options of which one is right.
 
     Attributes:
-        options: columns with one option each, or one column with all, separated by |.
+        options: columns with one option each, the last of which may be empty, or one column with all,
+            separated by |.
         answer: column with the right option: its letter, its number from 1, or its text.
         by: logprob: the likeliest option counts; letter: the one whose letter the model writes.
         length: what an option's log-probability is divided by: none, characters or tokens.
@@ -282,12 +293,19 @@ def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> 
 
 def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
     """Identifies all of a definition that changes a number, with further rows: not its words for people."""
-    shown = {"title", "models", "profiles", "published", "licence", "source", "items"}
+    shown = {"title", "models", "profiles", "published", "licence", "source", "citation", "items"}
     fields = definition.model_dump(mode="json", exclude=shown)
-    fields["metric"] = definition.metric.model_dump(
-        mode="json", include={"name", "bounds", "null", "direction"}
-    )
+    fields["metric"] = _meaning(definition.metric)
+    fields["also"] = [_meaning(part) for part in definition.also]
+    for later in LATER & fields.keys():
+        if not fields[later] or fields[later] == type(definition).model_fields[later].default:
+            del fields[later]
     return digest([definition.recipe, fields, [dict(row) for row in rows]])
+
+
+def _meaning(metric: MetricPart) -> dict[str, Any]:
+    """Return the fields of a metric that change a number."""
+    return metric.model_dump(mode="json", include={"name", "bounds", "null", "direction"})
 
 
 def controls(definition: Recipe) -> tuple[str, ...]:

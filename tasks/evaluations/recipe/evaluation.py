@@ -45,6 +45,8 @@ from tasks.metrics.types import FloatArray
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
 """The embedded models that are evaluated where a definition names none."""
 
+_EXAMPLE = "-m ./mine.toml --limit 100 --dry-run"
+
 SMALL, FEW_TOKENS = 10, 64
 """Items of the profile smoke, and tokens of an answer, where a definition has no profiles."""
 
@@ -58,14 +60,21 @@ class RecipeAnswers:
     written: texts.Written
 
 
-def evaluation_of(loaded: Loaded) -> Evaluation[Any, RecipeStudy, RecipeAnswers]:
-    """The evaluation of a definition with its files."""
+def evaluation_of(
+    loaded: Loaded, bring: Callable[[Params], Loaded] | None = None, knobs: Mapping[str, Any] | None = None
+) -> Evaluation[Any, RecipeStudy, RecipeAnswers]:
+    """The evaluation of a definition with its files.
+
+    Args:
+        bring: params -> the same with its items, where users bring these; raises ValueError.
+        knobs: name -> (type, field) of further params.
+    """
     is_judged = isinstance(loaded.definition, Judged)
     return Evaluation(
         loaded.name,
-        params_of(loaded),
+        params_of(loaded, knobs),
         {},
-        partial(_study, loaded),
+        partial(_study, bring or (lambda params: loaded)),
         _ask,
         _read,
         _rows,
@@ -86,20 +95,21 @@ def described(loaded: Loaded) -> Described:
     judges: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
     short = {"max_tokens": FEW_TOKENS} if isinstance(definition, Texts) else {}
     profiles = definition.profiles or {"smoke": {"limit": SMALL, **judges, **short}, "demo": judges}
+    data = "" if loaded.items else "--data FOLDER "
     metrics = [row._asdict() for row in rows.catalogue(loaded)]
     headline = definition.metric.name
     return Described(
         title=definition.title,
         models=definition.models or usual,
         profiles=profiles,
-        examples=(f"--profile {next(iter(profiles))}", "-m ./mine.toml --limit 100 --dry-run"),
+        examples=tuple(f"{data}{each}" for each in (f"--profile {next(iter(profiles))}", _EXAMPLE)),
         caption=f"{metrics[0]['label']}: {metrics[0]['description']}",
         judged=str(metrics[0]["label"]).lower() if isinstance(definition, Judged) else "",
         metrics=metrics,
         doubts={f"{control}_gain": headline for control in controls(definition)},
         items=_item_rows,
         page=_page(loaded, metrics),
-        preview=_preview(loaded),
+        preview=_preview(loaded) if loaded.items else (),
         rubric=loaded.rubric,
         published=loaded.published,
     )
@@ -128,8 +138,12 @@ def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
     """Return the page's content beside numbers."""
     definition = loaded.definition
     clusters = {item.cluster for item in loaded.items}
-    own = {"Recipe": definition.recipe, "Items": len(loaded.items), "Clusters": len(clusters)}
-    given = {"Source": definition.source, "Licence": definition.licence}
+    is_scored = getattr(definition, "cut_off", "wrong") == "scored"
+    lost = "refused or empty" if is_scored else "refused, empty or cut off"
+    own: dict[str, Any] = {"Recipe": definition.recipe}
+    if loaded.items:
+        own |= {"Items": len(loaded.items), "Clusters": len(clusters)}
+    given = {"Source": definition.source, "Licence": definition.licence, "Citation": definition.citation}
     return {
         "page_title": definition.title,
         "headline": definition.metric.name,
@@ -138,6 +152,8 @@ def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
         "cluster": definition.cluster,
         "slices": definition.slices,
         "controls": {f"{definition.metric.name}_{c}": f"{c}_gain" for c in controls(definition)},
+        "lost": lost,
+        "also": [part.name for part in definition.also],
         "checks": [row["metric"] for row in metrics if str(row["metric"]).startswith("judge_")],
         "facts": own | {name: text for name, text in given.items() if text},
     }
@@ -154,9 +170,12 @@ def _item_rows(study: RecipeStudy) -> Rows:
 
 
 def _study(
-    loaded: Loaded, params: Params, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+    bring: Callable[[Params], Loaded],
+    params: Params,
+    tables: Mapping[str, Rows],
+    engines: Mapping[str, Engine],
 ) -> RecipeStudy:
-    return build_study(loaded, params, engines)
+    return build_study(bring(params), params, engines)
 
 
 def _ask(study: RecipeStudy, completions: Completions) -> Sequence[Request[Any]]:
@@ -173,8 +192,13 @@ def _read(study: RecipeStudy, completions: Completions, shared: Any) -> RecipeAn
 
 def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tables:
     """Rows of the models and of those that know nothing, every answer and every verdict."""
-    nulls, chance = _nulls(study, shared)
-    beside = rows.null_of(study, nulls, chance)
+    headline = study.definition.metric
+    own_nulls, chance = _nulls(study, shared)
+    nulls: dict[str, rows.Nulls] = {headline.name: own_nulls, **texts.also_nulls(study)}
+    beside = {
+        part.name: rows.null_of(study, part, nulls.get(part.name, {}), chance)
+        for part in (headline, *study.definition.also)
+    }
     metrics = rows.null_rows(study, nulls)
     checked = rows.check_rows(study, shared or {})
     for model, answers in cohort.models.items():
@@ -222,7 +246,11 @@ def _later(study: RecipeStudy) -> Iterable[Later]:
 
 def _size(study: RecipeStudy) -> str:
     clusters = len(set(study.clusters.tolist()))
-    return f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"
+    size = f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"
+    if not (out := study.loaded.left_out):
+        return size
+    reasons = "; ".join(f"{n} {why}" for why, n in sorted(out.items(), key=lambda pair: (-pair[1], pair[0])))
+    return f"{size}\nleft out of the data: {sum(out.values())} ({reasons})"
 
 
 def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:

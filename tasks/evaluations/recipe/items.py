@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Recipe, ShortAnswer, content
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, normal
+from tasks.metrics.types import FloatArray
 
 ITEM = "item"
 CHOICES = "choices"
@@ -38,6 +39,10 @@ class Member(NamedTuple):
     kind: str
 
 
+Score = Callable[[Any, Item, str], tuple[float, ...]]
+Derive = Callable[[Sequence[Item], Sequence[int | None]], Mapping[str, FloatArray]]
+
+
 @dataclass(frozen=True)
 class Loaded:
     """One evaluation, whole.
@@ -45,6 +50,10 @@ class Loaded:
     Attributes:
         items: in the order of their names. members: of a preference, in the order of their file.
         rubric: of a judged one. published: numbers of others.
+        score: of a short answer, in place of accepted answers: knobs, item and text -> the shares in [0, 1]
+            of the headline and of each of ``also``. derive: of a choice: items, and which option was chosen
+            of each, from 0 or None -> each of ``also`` by name, [items]; NaN where it does not apply.
+        knobs: those of the params that are hashed as they stand. left_out: reason -> items not asked.
     """
 
     name: str
@@ -53,6 +62,10 @@ class Loaded:
     rubric: Rubric | None = None
     members: tuple[Member, ...] = ()
     published: tuple[Mapping[str, Any], ...] = ()
+    score: Score | None = None
+    derive: Derive | None = None
+    knobs: frozenset[str] = frozenset()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def hash(self) -> str:
@@ -91,7 +104,10 @@ def options_of(definition: Choice, fields: Mapping[str, str]) -> tuple[str, ...]
     """The options of an item, in their order."""
     if len(definition.options) == 1:
         return several(fields[definition.options[0]])
-    return tuple(fields[column] for column in definition.options)
+    given = [fields[column] for column in definition.options]
+    while len(given) > 2 and not given[-1]:
+        given.pop()
+    return tuple(given)
 
 
 def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:

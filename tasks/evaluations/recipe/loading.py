@@ -40,6 +40,9 @@ def examine(
     definition, faults = parsed(recipe, fields, file)
     if definition is None:
         return None, faults
+    if definition.also:
+        what = "only a benchmark in Python computes further numbers"
+        faults.append(Fault(file, None, "also", what, "remove it"))
     wrong = {fault.column.partition(".")[0] for fault in faults}
     loaded, further = _examined(name, definition, read, file, wrong)
     faults += [fault for fault in further if fault.file != file or fault.column not in wrong]

@@ -165,9 +165,10 @@ def conversation_of(study: RecipeStudy, condition: str, item: Item) -> list[Any]
 
 def _scores(study: RecipeStudy, condition: str, completions: Completions) -> ConditionScores:
     answered = stored(study, condition, completions)
-    values, reasons, lost, texts = [], [], [], []
+    values, reasons, lost, texts, places = [], [], [], [], []
     for item in study.items:
         place, reason = chosen(study, item, answered.get(item.name))
+        places.append(place)
         if place is None:
             is_lost = reason != NO_ANSWER and condition == HEADLINE
             values.append(worst(study) if is_lost else np.nan)
@@ -176,8 +177,10 @@ def _scores(study: RecipeStudy, condition: str, completions: Completions) -> Con
         reasons.append(reason if np.isnan(values[-1]) else "")
         lost.append(reason)
         texts.append("" if place is None else f"{LETTERS[place]}. {study.loaded.options(item)[place]}")
+    derive = study.loaded.derive if condition == HEADLINE else None
+    also = derive(study.items, places) if derive else {}
     return ConditionScores(
-        np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts
+        np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts, also
     )
 
 

@@ -5,7 +5,7 @@ whose paper needs more than a recipe has. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -69,12 +69,14 @@ class ConditionScores:
         values: float64 [items], within the metric's bounds; NaN where unscored.
         reasons: why, "" where scored. lost: why there is no answer, "" where there is one.
         texts: what was answered, in words; "" where there is nothing.
+        also: further numbers by name, float64 [items]; NaN without a reason where one does not apply.
     """
 
     values: FloatArray
     reasons: Reasons
     lost: Reasons
     texts: Sequence[str] = ()
+    also: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def row(
         self, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike, bounds: Bounds,

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, controls
+from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, MetricPart, controls
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row
+from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row, scored
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
@@ -27,36 +27,42 @@ Nulls = Mapping[str, FloatArray]
 
 
 def model_rows(
-    study: RecipeStudy, answers: Mapping[str, ConditionScores], beside: FloatArray
+    study: RecipeStudy, answers: Mapping[str, ConditionScores], beside: Mapping[str, FloatArray]
 ) -> list[Metric]:
     """All rows of one model.
 
     Args:
-        answers: condition -> scores. beside: [items] what a model that knows nothing scores (``null_of``).
+        answers: condition -> scores. beside: number -> [items] what a model that knows nothing scores
+            (``null_of``): the headline, and each of ``also``.
     """
     return [
         row for where, chosen in study.slices() for row in _slice_rows(study, answers, beside, where, chosen)
-    ] + [*count_rows(answers[HEADLINE].lost)]
+    ] + [*count_rows(answers[HEADLINE].lost), *_left_out(study)]
 
 
-def null_rows(study: RecipeStudy, nulls: Nulls) -> dict[str, list[Metric]]:
-    """The headline of every null model in every slice."""
-    metric = study.definition.metric
-    return {
-        f"{NULL}{name.replace('_', '-')}": [
-            mean_row(metric.name, where, values[chosen], NOT_CHECKED, study.clusters[chosen], metric.bounds)
-            for where, chosen in study.slices()
-        ]
-        for name, values in nulls.items()
-    }
+def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
+    """The headline of every null model in every slice, and those of ``also`` that it has.
+
+    nulls: number -> null model -> what it scores.
+    """
+    rows: dict[str, list[Metric]] = {}
+    for part in (study.definition.metric, *study.definition.also):
+        for name, values in nulls.get(part.name, {}).items():
+            rows.setdefault(f"{NULL}{name.replace('_', '-')}", []).extend(
+                mean_row(part.name, where, values[chosen], NOT_CHECKED, study.clusters[chosen], part.bounds)
+                for where, chosen in study.slices()
+            )
+    return rows
 
 
-def null_of(study: RecipeStudy, nulls: Nulls, chance: FloatArray | None = None) -> FloatArray:
-    """[items] what the definition's null scores on each; NaN where that could not be measured.
+def null_of(
+    study: RecipeStudy, part: MetricPart, nulls: Nulls, chance: FloatArray | None = None
+) -> FloatArray:
+    """[items] what the null of a number scores on each; NaN where that could not be measured.
 
     chance: of a choice.
     """
-    null = study.definition.metric.null
+    null = part.null
     if isinstance(null, float):
         return np.full(len(study.items), null)
     if null == "chance":
@@ -64,7 +70,7 @@ def null_of(study: RecipeStudy, nulls: Nulls, chance: FloatArray | None = None) 
         return chance
     if null != BEST:
         return nulls[null]
-    sign = -1 if study.definition.metric.direction == "lower" else 1
+    sign = -1 if part.direction == "lower" else 1
     means = {n: sign * float(np.nanmean(v)) for n, v in sorted(nulls.items()) if not np.isnan(v).all()}
     return nulls[max(means, key=lambda name: means[name])] if means else np.full(len(study.items), np.nan)
 
@@ -86,20 +92,37 @@ def check_rows(study: RecipeStudy, checked: Opinions) -> list[Metric]:
 def _slice_rows(
     study: RecipeStudy,
     answers: Mapping[str, ConditionScores],
-    beside: FloatArray,
+    beside: Mapping[str, FloatArray],
     where: tuple[str, str],
     chosen: BoolArray,
 ) -> Iterator[Metric]:
-    """The headline, and each control with the difference to it, item by item."""
+    """The headline, those of ``also``, and each control with the difference to it, item by item."""
     metric, own = study.definition.metric, answers[HEADLINE]
-    clusters, null = study.clusters[chosen], mean_of(beside[chosen])
+    clusters, null = study.clusters[chosen], mean_of(beside[metric.name][chosen])
     names = study.names[chosen] if where == OVERALL else None
     yield own.row(metric.name, where, chosen, clusters, metric.bounds, null, names)
+    for part in study.definition.also:
+        values = own.also[part.name]
+        of = chosen & ~(np.isnan(values) & (own.reasons == ""))  # the items that it is a number of
+        if of.any():
+            null = mean_of(beside[part.name][of])
+            yield mean_row(
+                part.name, where, values[of], own.reasons[of], study.clusters[of], part.bounds, null
+            )
     width, sign = metric.bounds[1] - metric.bounds[0], -1 if metric.direction == "lower" else 1
     for control in controls(study.definition):
         of, gains = answers[control], (-width, width)
         yield of.row(f"{metric.name}_{control}", where, chosen, clusters, metric.bounds)
         yield own.gain(of, f"{control}_gain", where, chosen, clusters, gains, sign=sign)
+
+
+def _left_out(study: RecipeStudy) -> Iterator[Metric]:
+    """Yield shares of the items of the data that cannot be asked: all, and by reason."""
+    if counts := study.loaded.left_out:
+        n = len(study.loaded.items) + sum(counts.values())
+        yield scored("left_out", OVERALL, sum(counts.values()) / n, (n, 0))
+        for reason, count in sorted(counts.items()):
+            yield scored("left_out", ("reason", reason), count / n, (n, 0))
 
 
 class CatalogueRow(NamedTuple):
@@ -135,6 +158,7 @@ def catalogue(loaded: Loaded) -> list[CatalogueRow]:
         )
     ]  # fmt: skip
     ours = "Culturescope's recipes"
+    rows += [_further(part) for part in definition.also]
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
     for control in controls(definition):
         of = CONTROLS[definition.recipe, control]
@@ -152,9 +176,21 @@ def catalogue(loaded: Loaded) -> list[CatalogueRow]:
             )
         )  # fmt: skip
     rows += [_share(*words, ours) for words in _COUNTS]
+    if not loaded.items:  # users bring them
+        about = "Share of the data's items that cannot be asked, by reason."
+        rows.append(_share("left_out", "Left out", "none", about, ours))
     if isinstance(definition, Judged):
         rows += [_share(*words, ours) for words in _CHECKS]
     return rows
+
+
+def _further(part: MetricPart) -> CatalogueRow:
+    """Return the row of one of ``also``."""
+    null = f"{part.null:g}" if isinstance(part.null, float) else part.null
+    return CatalogueRow(
+        part.name, part.label or part.name.replace("_", " ").capitalize(), False, part.unit, *part.bounds,
+        part.direction, part.description, null, "nothing was answered", part.source,
+    )  # fmt: skip
 
 
 _COUNTS = (

@@ -32,10 +32,10 @@ KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
 """What of the params is in config_hash as it stands; items by content, judges by their engines."""
 
 
-def params_of(loaded: Loaded) -> type[Params]:
-    """The knobs of an evaluation, made of its definition."""
+def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Params]:
+    """The knobs of an evaluation, made of its definition, after further ones of its own."""
     definition = loaded.definition
-    knobs: dict[str, Any] = {
+    knobs: dict[str, Any] = dict(more or {}) | {
         column: (list[str], Field([], description=f"{column} of the items to be asked; empty: all"))
         for column in definition.slices
     }
@@ -142,7 +142,7 @@ class RecipeStudy:
 
     def config_hash(self) -> str:
         """See ``contract.Study``."""
-        knobs = self.params.hashed(KNOBS & type(self.params).model_fields.keys())
+        knobs = self.params.hashed((KNOBS | self.loaded.knobs) & type(self.params).model_fields.keys())
         judges = sorted(engine.hash for engine in self.panel.judges.values()) if self.panel else []
         return digest(
             [self.loaded.name, "recipe", SCORES_VERSION, self.loaded.hash, knobs, self.materials, judges]

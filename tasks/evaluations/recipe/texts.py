@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.recipe.definition import Judged, ShortAnswer
+from tasks.evaluations.recipe.definition import Judged, MetricPart, ShortAnswer
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
 from tasks.evaluations.recipe.prompted import ConditionScores
@@ -19,10 +19,10 @@ from tasks.judging.controls import EMPTY, GENERIC, GOLD, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
 from tasks.judging.rubric import normal
 from tasks.judging.verdicts import NO_JUDGE
-from tasks.loop.prompts import Prompt, Prompts
-from tasks.loop.replies import NO_ANSWER, whole_text
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.replies import NO_ANSWER, no_text, whole_text
 from tasks.loop.rows import unless_lost_alone
-from tasks.metrics.types import FloatArray
+from tasks.metrics.types import BoolArray, FloatArray
 from tasks.packs.prompts import rendered
 
 EXCHANGED = "exchanged"
@@ -71,7 +71,15 @@ def texts(study: RecipeStudy, completions: Completions) -> Written:
     """Return the model's text about each item, or the reason why there is nothing to read."""
     asked = request(study)
     stored, prompts = completions(asked), study.kept["prompts"]
-    return {item.name: whole_text(stored.get(prompts[item.name].id)) for item in study.items}
+    as_it_stands = isinstance(study.definition, ShortAnswer) and study.definition.cut_off == "scored"
+    read = _any_text if as_it_stands else whole_text
+    return {item.name: read(stored.get(prompts[item.name].id)) for item in study.items}
+
+
+def _any_text(completion: Completion | None) -> tuple[str | None, str]:
+    """(the text as it stands, ""), or (None, why there is none)."""
+    reason = no_text(completion)
+    return (None, reason or "") if reason or completion is None else (completion.text, "")
 
 
 def opinions(study: RecipeStudy, completions: Completions) -> Opinions:
@@ -98,7 +106,7 @@ def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, Co
 
     def of(condition: str) -> Callable[[Item, str], tuple[float | None, str]]:
         if isinstance(definition, ShortAnswer):
-            return lambda item, text: (credit(study, item, text), "")
+            return lambda item, text: (credits(study, item, text)[0], "")
         return lambda item, text: _verdict(study, said, (condition, item.name))
 
     drawn = dict(zip(study.names.tolist(), study.drawn.tolist(), strict=True))
@@ -117,8 +125,17 @@ def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, Co
     }
 
 
-def credit(study: RecipeStudy, item: Item, text: str) -> float:
-    """Return a text's credit against an item's accepted answers: the best that it matches, in [0, 1]."""
+def credits(study: RecipeStudy, item: Item, text: str) -> tuple[float, ...]:
+    """Return a text's scores on an item, within their bounds: the headline, then each of ``also``."""
+    definition = cast(ShortAnswer, study.definition)
+    score = study.loaded.score
+    shares = score(study.params, item, text) if score else (_credit(study, item, text),)
+    parts = (definition.metric, *definition.also)
+    return tuple(_within(part, share) for part, share in zip(parts, shares, strict=True))
+
+
+def _credit(study: RecipeStudy, item: Item, text: str) -> float:
+    """Return the weight of the best accepted answer that a text matches, in [0, 1]; 0 if it matches none."""
     definition = cast(ShortAnswer, study.definition)
     steps = steps_of(definition.normalise, item.fields.get(definition.language, ""))
     own, best = normalised(text, steps), 0.0
@@ -126,8 +143,12 @@ def credit(study: RecipeStudy, item: Item, text: str) -> float:
         plain = normalised(accepted, steps)
         is_match = stands_in(plain, own) if definition.match == "contains" else plain == own
         best = max(best, weight if is_match else 0.0)
-    low, high = definition.metric.bounds
-    return low + (high - low) * best
+    return best
+
+
+def _within(part: MetricPart, share: float) -> float:
+    low, high = part.bounds
+    return low + (high - low) * share
 
 
 def nulls(study: RecipeStudy, said: Opinions) -> dict[str, FloatArray]:
@@ -143,8 +164,11 @@ def nulls(study: RecipeStudy, said: Opinions) -> dict[str, FloatArray]:
     }
 
 
-def _short_nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """The commonest accepted answer of the language for all of its items, and another item's answer."""
+def _short_nulls(study: RecipeStudy, place: int = 0) -> dict[str, FloatArray]:
+    """The commonest accepted answer of the language for all of its items, and another item's answer.
+
+    place: of the number in ``credits``.
+    """
     definition = cast(ShortAnswer, study.definition)
     first = {item.name: study.loaded.accepted(item)[0] for item in study.items}
     groups: dict[str, Counter[str]] = {}
@@ -152,12 +176,19 @@ def _short_nulls(study: RecipeStudy) -> dict[str, FloatArray]:
         of_language = groups.setdefault(item.fields.get(definition.language, ""), Counter())
         of_language.update(dict.fromkeys(map(normal, study.loaded.accepted(item)), 1))
     best = {language: min(c, key=lambda text: (-c[text], text)) for language, c in groups.items()}
-    commonest = [credit(study, i, best[i.fields.get(definition.language, "")]) for i in study.items]
+    commonest = [credits(study, i, best[i.fields.get(definition.language, "")])[place] for i in study.items]
     other = [
-        credit(study, item, first[name]) if (name := study.others.get(item.name)) in first else np.nan
+        credits(study, item, first[name])[place] if (name := study.others.get(item.name)) in first else np.nan
         for item in study.items
     ]
     return {"commonest": np.array(commonest), "other_answer": np.array(other)}
+
+
+def also_nulls(study: RecipeStudy) -> dict[str, dict[str, FloatArray]]:
+    """Further number of a short answer -> null model -> what it scores on each item."""
+    if not isinstance(study.definition, ShortAnswer):
+        return {}
+    return {part.name: _short_nulls(study, n) for n, part in enumerate(study.definition.also, 1)}
 
 
 def checks(study: RecipeStudy) -> list[Call]:
@@ -227,10 +258,10 @@ def _verdict(study: RecipeStudy, said: Opinions, key: tuple[str, str]) -> tuple[
     return (None if score is None else low + (high - low) * score), reason
 
 
-def worst(study: RecipeStudy) -> float:
-    """The worst value of the metric: what a lost answer scores."""
-    low, high = study.definition.metric.bounds
-    return high if study.definition.metric.direction == "lower" else low
+def worst(study: RecipeStudy, part: MetricPart | None = None) -> float:
+    """The worst value of a metric, by default the headline: what a lost answer scores."""
+    part = part or study.definition.metric
+    return part.bounds[1] if part.direction == "lower" else part.bounds[0]
 
 
 def _scores(
@@ -250,7 +281,20 @@ def _scores(
     why_no_text = np.array(lost, dtype=object)
     if is_own:
         own, why_not = unless_lost_alone(own, why_not, why_no_text)
-    return ConditionScores(own, why_not, why_no_text, shown)
+    also = _also(study, written, np.isnan(own)) if is_own else {}
+    return ConditionScores(own, why_not, why_no_text, shown, also)
+
+
+def _also(study: RecipeStudy, written: Written, unscored: BoolArray) -> dict[str, FloatArray]:
+    """Further numbers of a short answer: known where the headline is."""
+    if not isinstance(study.definition, ShortAnswer) or not study.definition.also:
+        return {}
+    parts = study.definition.also
+    lost = tuple(worst(study, part) for part in parts)
+    texts = ((item, written[item.name][0]) for item in study.items)
+    rows = [lost if text is None else credits(study, item, text)[1:] for item, text in texts]
+    values = np.where(unscored[:, None], np.nan, np.array(rows, dtype=np.float64))
+    return {part.name: values[:, n] for n, part in enumerate(parts)}
 
 
 def answer_of(item: Item, study: RecipeStudy) -> list[str]:

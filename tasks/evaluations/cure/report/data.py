@@ -143,8 +143,8 @@ def badge(line: Row, score: Row | None) -> Badge:
 def separations(data: Data) -> list[dict[str, Any]]:
     """Return every benchmark's metric, in the order of tables.
 
-    scored: the models that have it; judged: those that have a gain; known: those that the test of flipped signs
-    decides on; separated: those whose badge says so, by that test; validated: whether its judges were held
+    scored: the models that have it; judged: those that have a gain; known: those that the test of flipped
+    signs decides on; separated: those whose badge says so, by that test; validated: whether its judges were held
     against people (None: nobody judged).
     """
     checks = []

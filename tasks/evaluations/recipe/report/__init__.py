@@ -40,6 +40,13 @@ def report_of(name: str, about: Mapping[str, Any]) -> Report[Data]:
     )
 
 
+def _left_out(data: Data) -> list[tuple[str, float, int]]:
+    """Reason, share and number of all, of the data's items that cannot be asked."""
+    of_metric = data.values.filter((pl.col("metric") == "left_out") & (pl.col("slice_kind") == "reason"))
+    rows = of_metric.select("slice", "value", "n_scored").unique("slice").sort("slice").rows()
+    return [(str(reason), float(share), int(n)) for reason, share, n in rows]
+
+
 def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     models = data.values.select("model", "is_null", "metric", "slice_kind", "value").filter(
         (pl.col("metric") == about["headline"]) & (pl.col("slice_kind") == "overall")
@@ -65,6 +72,7 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
         },
         "slices": slices,
         "hardest": by_item,
+        "left_out": _left_out(data),
         "judged": sorted(set(data.values.filter(pl.col("slice_kind") == "judge")["slice"].to_list())),
     }
 

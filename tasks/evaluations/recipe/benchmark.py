@@ -1,0 +1,223 @@
+"""Published benchmarks whose items the user brings: ``benchmark`` makes an evaluation of a reader and a
+definition.
+
+    def read(files, params):
+        for path in files.needed("*.jsonl"):
+            for record in records(path):
+                options = [record.get(f"option_{k}") for k in "abcd"]
+                right = place_of(record.get("answer"), options)
+                yield choice(record.text("id"), record.text("question"), options, right)
+
+    EVALUATION = of_choices("mine", read, title=…, cluster="item", licence=…, source=…, citation=…)
+
+The evaluation has the option ``--data``. What is asked is hashed item by item, so equal items have equal
+numbers wherever they lie. Published data has faults that nobody here can mend: an item that cannot be asked
+is left out, and counted by reason where the plan is shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from tasks.evaluations.contract import Evaluation, Params
+from tasks.evaluations.recipe import checks
+from tasks.evaluations.recipe.definition import LETTERS, Choice, Preference, parsed
+from tasks.evaluations.recipe.evaluation import evaluation_of
+from tasks.evaluations.recipe.files import Files, clean
+from tasks.evaluations.recipe.items import ITEM, Derive, Item, Loaded, Member, Score
+from tasks.judging.rubric import normal
+from tasks.metrics.intervals import SHARE
+from tasks.packs.shape import PackError
+
+
+def _whole_path(data: str) -> str:
+    """Return the path from the root: a run is read again from other folders."""
+    return data if not data or data.startswith("hf:") else str(Path(data).expanduser().absolute())
+
+
+Data = Annotated[str, AfterValidator(_whole_path)]
+
+Row = Mapping[str, str] | Member | str
+"""What a reader yields: the cells of an item, an item of a group, or why an item is left out."""
+
+Read = Callable[[Files, Any], Iterable[Row]]
+
+MOST_LEFT_OUT = 0.5
+"""Share of the items: where more cannot be asked, the files are read wrongly, or are others."""
+
+_DATA = "file or folder of the benchmark, or hf:OWNER/NAME@COMMIT: its items are not shipped"
+"""Help of the option."""
+
+
+QUESTION = "{% if passage %}{{ passage }}\n\n{% endif %}{{ question }}\n{{ choices }}\nAnswer:"
+"""The prompt of a choice: what belongs to the question, the question, and the options with their letters."""
+
+LETTERED = tuple("abcdefghij")
+"""Columns of a choice's options."""
+
+UNKNOWN = "unknown"
+"""The value of a slice that the data does not say."""
+
+FEW, SOME, SHORT_ANSWER = 20, 400, 64
+"""Items of the profiles smoke and demo, and tokens where a model writes a letter."""
+
+
+def benchmark(
+    name: str,
+    recipe: str,
+    read: Read,
+    *,
+    knobs: Mapping[str, Any] | None = None,
+    hashed: Sequence[str] = (),
+    score: Score | None = None,
+    derive: Derive | None = None,
+    **definition: Any,
+) -> Evaluation[Any, Any, Any]:
+    """Return an evaluation whose items are read from ``--data``.
+
+    Args:
+        read: the user's files and the params -> items, in any order; raises ValueError.
+        knobs: name -> (type, field) of further options. hashed: those of them that do more than choose items.
+        score, derive: as of ``items.Loaded``.
+        definition: fields of the recipe's class, but for its files.
+
+    Raises:
+        PackError: the definition has faults.
+    """
+    files = {"items": "data", **({"contexts": "data"} if recipe == Preference.recipe else {})}
+    made, faults = parsed(recipe, {**files, **definition}, name)
+    if faults or made is None:
+        raise PackError(name, faults)
+    own = Loaded(name, made, (), score=score, derive=derive, knobs=frozenset(hashed))
+    data = {"data": (Data, Field("", description=_DATA))}
+    return evaluation_of(own, lambda params: bring(own, read, params), {**data, **(knobs or {})})
+
+
+def of_choices(
+    name: str, read: Read, *, what: str = "questions", **definition: Any
+) -> Evaluation[Any, Any, Any]:
+    """Return the benchmark of a choice whose items ``choice`` makes; its usual headline is ``accuracy``.
+
+    Args:
+        what: the items in a word. definition: as of ``benchmark``.
+    """
+    about = f"Share of {what} whose right option is the likeliest, or named by its letter."
+    usual: dict[str, Any] = {
+        "prompt": QUESTION,
+        "options": LETTERED,
+        "answer": "answer",
+        "question": ("passage", "question"),
+        "metric": {
+            "name": "accuracy", "bounds": SHARE, "null": "best", "description": about,
+            "source": definition["citation"].partition(",")[0],
+        },
+        "profiles": {
+            "smoke": {"limit": FEW, "max_tokens": SHORT_ANSWER},
+            "demo": {"limit": SOME, "max_tokens": SHORT_ANSWER},
+            "full": {},
+        },
+    }  # fmt: skip
+    return benchmark(name, Choice.recipe, read, **{**usual, **definition})
+
+
+def choice(
+    item: str, question: str, options: Sequence[Any], right: int | None, passage: str = "", **more: str
+) -> Row:
+    """Return the cells of an item of a choice, or why it cannot be asked.
+
+    Args:
+        right: which option, from 0. more: further cells, such as those of slices; empty ones are "unknown".
+    """
+    texts = [clean(str(option)) for option in options if option is not None]
+    if not question or not item:
+        return "without a question or a name"
+    if len(texts) < len(options) or not all(texts):
+        return "an option is empty"
+    if len(set(map(normal, texts))) < len(texts):
+        return "two options are the same"
+    if len(texts) > len(LETTERED):
+        return f"more than {len(LETTERED)} options"
+    if right is None or not 0 <= right < len(texts):
+        return "the right one is none of its options"
+    cells = {"item": item, "passage": passage, "question": question, "answer": texts[right]}
+    cells |= dict.fromkeys(LETTERED, "") | dict(zip(LETTERED, texts, strict=False))
+    return cells | {name: cell or UNKNOWN for name, cell in more.items()}
+
+
+def place_of(
+    answer: object, options: Sequence[Any], by: Literal["letter", "number", "text"] = "letter"
+) -> int | None:
+    """Return which option an answer names, from 0; None if none or two.
+
+    Args:
+        by: what an answer is in the benchmark: options may be letters or numbers themselves. Numbers from 0.
+    """
+    given = clean(str(answer)) if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
+    if by == "text":
+        texts = [clean(str(option)) for option in options]
+        return texts.index(given) if texts.count(given) == 1 else None
+    if by == "letter":
+        place = LETTERS.find(given.upper()) if len(given) == 1 else -1
+    else:
+        place = int(given) if given.isascii() and given.isdecimal() else -1
+    return place if 0 <= place < len(options) else None
+
+
+def bring(own: Loaded, read: Read, params: Params) -> Loaded:
+    """Return the evaluation with the items of ``params.data``.
+
+    Raises:
+        ValueError: nothing can be read, items contradict each other, or most cannot be asked.
+    """
+    rows: list[Mapping[str, str]] = []
+    members: dict[tuple[str, str, str], Member] = {}
+    out: Counter[str] = Counter()
+    for row in read(Files.at(getattr(params, "data")), params):  # noqa: B009
+        if isinstance(row, str):
+            out[row] += 1
+        elif isinstance(row, Member):
+            members.setdefault((row.text, row.kind, row.group), row)
+        else:
+            rows.append(row)
+    header = list(dict.fromkeys(column for row in rows for column in row))
+    items, unasked = _items(own, rows, header)
+    out += unasked
+    if not items or sum(out.values()) > MOST_LEFT_OUT * (len(items) + sum(out.values())):
+        why = "; ".join(f"{n} {reason}" for reason, n in out.most_common(3)) or "the files hold none"
+        raise ValueError(f"--data: most items of {own.name} cannot be asked: {why}. Are these its files?")
+    faults = [*checks.columns_there(own.definition, header, own.name)]
+    faults += checks.prompt_faults(own.definition, header, own.name)
+    if faults:
+        raise PackError(own.name, faults)
+    there = tuple(members.values())
+    return replace(own, items=items, members=there, left_out=dict(out))
+
+
+def _items(
+    own: Loaded, rows: Sequence[Mapping[str, str]], header: Sequence[str]
+) -> tuple[tuple[Item, ...], Counter[str]]:
+    """Return the items that can be asked, by name, and how many cannot, by reason."""
+    found: dict[str, Item] = {}
+    out: Counter[str] = Counter()
+    for number, row in enumerate(rows, 1):
+        cells = {column: row.get(column, "") for column in header}
+        item = Item(cells[ITEM], cells.get(own.definition.cluster, "") or cells[ITEM], cells, number)
+        fault = next(iter(checks.item_faults(own.definition, item, own.name)), None)
+        if fault:
+            out[_reason(fault.what)] += 1
+        elif (before := found.setdefault(item.name, item)).fields != cells:
+            raise ValueError(f"--data: the item {item.name} is there twice, and says different things")
+        elif before is not item:
+            out["there twice"] += 1
+    return tuple(sorted(found.values(), key=lambda item: item.name)), out
+
+
+def _reason(what: str) -> str:
+    """Return a fault's words without those of the item alone: it is counted by them."""
+    return "the right one is none of its options" if "none of its options" in what else what.partition(":")[0]

@@ -1,0 +1,164 @@
+"""Numbers of benchmarks that no recipe has of itself, made again by hand of made-up answers; whole runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from deployments.cli.app import app
+from deployments.evaluations import evaluation
+from tasks.engines.specs import EngineSpec
+from tasks.evaluations.contract import Cohort
+from tasks.loop.items import OptionLogprobs
+from tasks.loop.prompts import Completion
+from tasks.loop.requests import Engine
+from tasks.loop.rows import Metric
+from tests.evaluations.benchmarks import invented
+from tests.golden.harness import write_engine
+from warehouse import Warehouse
+
+ENGINES = {"m": Engine.of(EngineSpec(name="m", kind="fake", model="m"))}
+runner = CliRunner()
+
+
+def rows_of(name: str, data: Path, answer: Callable[[Any], Any], **knobs: Any) -> dict[Any, Metric]:
+    """(model, metric, slice kind, slice) -> row of a model m, whose requests ``answer`` answers."""
+    getattr(invented, name)(data)
+    made = evaluation(name)
+    study = made.study(made.params(models=["m"], data=str(data), **knobs), {}, ENGINES)
+    read = made.read(study, answer, None)
+    tables = made.rows(study, Cohort({"m": read}, {"m": read}, ENGINES), None)
+    return {(m, r.metric, r.slice_kind, r.slice): r for m, rows in tables.metrics.items() for r in rows}
+
+
+def choosing(place: Callable[[str], int]) -> Callable[[Any], Any]:
+    """Answers every question with the option that ``place`` makes of its text."""
+
+    def answer(request: Any) -> Any:
+        return {
+            q.id: OptionLogprobs(
+                np.where(np.arange(len(q.options)) == place(q.text), -1.0, -2.0), np.ones(len(q.options), int)
+            )
+            for q in request.questions
+        }
+
+    return answer
+
+
+def writing(texts: dict[str, str], finish: str = "stop") -> Callable[[Any], Any]:
+    """Answers every prompt with the text of the first key that stands in it."""
+
+    def answer(request: Any) -> Any:
+        found = {}
+        for prompt in request.prompts:
+            asked = prompt.conversation[-1]["content"]
+            text = next((text for key, text in texts.items() if key in asked), "")
+            found[prompt.id] = Completion(text, finish, 1, 1)
+        return found
+
+    return answer
+
+
+def test_kobbqs_bias_is_counted_in_ambiguous_contexts(tmp_path: Path) -> None:
+    """Always the old one: the biased answer of the questions bsd, the other of cnt."""
+    rows = rows_of("kobbq", tmp_path, choosing(lambda text: 0))
+    assert rows["m", "diff_bias", "overall", "all"].value == 0
+    assert rows["m", "diff_bias", "overall", "all"].n_scored == 4
+    assert ("m", "diff_bias", "context", "towards the stereotype") not in rows
+    biased = rows_of("kobbq", tmp_path / "2", choosing(lambda text: int("Who cnt" in text)))
+    row = biased["m", "diff_bias", "context", "ambiguous"]
+    assert (row.value, row.null_value, row.n_unscored) == (1, 0, 0)
+    unknown = rows_of("kobbq", tmp_path / "3", choosing(lambda text: 2))
+    assert unknown["m", "diff_bias", "overall", "all"].value == 0
+    assert unknown["m", "accuracy", "context", "ambiguous"].value == 1
+
+
+def test_a_question_of_culturalbench_hard_is_right_with_all_its_statements(tmp_path: Path) -> None:
+    """Always false: three of four statements, and no question."""
+    never = rows_of("culturalbench_hard", tmp_path, choosing(lambda text: 1))
+    assert never["m", "accuracy", "overall", "all"].value == 0.75
+    assert never["m", "accuracy", "overall", "all"].null_value == 0.75
+    assert never["m", "question_accuracy", "overall", "all"].value == 0
+    first = rows_of(
+        "culturalbench_hard", tmp_path / "2", choosing(lambda text: int("answer: s0" not in text))
+    )
+    row = first["m", "question_accuracy", "overall", "all"]
+    assert (row.value, row.null_value) == (0.5, 1 / 16)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_blend_has_both_scores_with_their_nulls(tmp_path: Path, finish: str) -> None:
+    """Of Aa-01 the second answer, in both languages and places; of Aa-02 the only one, in English."""
+    texts = {"bebe": "café", "drunk": "Coffee,\n I think", "eaten": "bread"}
+    rows = rows_of("blend", tmp_path, writing(texts, finish))
+    both = rows["m", "sem_b", "overall", "all"], rows["m", "sem_w", "overall", "all"]
+    assert [row.value for row in both] == [pytest.approx(5 / 9), pytest.approx((3 * 1 / 3 + 2) / 9)]
+    assert {row.n_scored for row in both} == {9}
+    assert rows["m", "sem_b", "place", "uk"].value == pytest.approx(2 / 3)
+    assert rows["null:commonest", "sem_w", "overall", "all"].value is not None
+    assert both[1].null_value == max(
+        rows[f"null:{name}", "sem_w", "overall", "all"].value or 0 for name in ("commonest", "other-answer")
+    )
+
+
+@pytest.fixture(scope="module", name="ran")
+def _ran(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which a benchmark of each recipe has run on a fake model, by the command line."""
+    home, data = copied_home(), tmp_path_factory.mktemp("data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURESCOPE_HOME", str(home))
+        write_engine(home, "fake-a")
+        for name in ("blend", "camel", "click"):
+            getattr(invented, name)(data / name)
+            asked = ("run", name, "--data", str(data / name), "-m", "fake-a", "--no-server", "--no-probe")
+            done = runner.invoke(app, asked, env={"COLUMNS": "80"})
+            assert done.exit_code == 0, done.output
+        patch.chdir(data)
+        again = runner.invoke(app, ["run", "click", "--data", "click", "-m", "fake-a", "--no-server"])
+        assert "nothing to do" in again.stderr
+    return home
+
+
+def test_a_run_is_shown_and_made_again(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    for name, column in {"blend": "sem_w", "camel": "cbs", "click": "accuracy"}.items():
+        board = Warehouse.open().query(f"SELECT {column} FROM leaderboard_{name} WHERE NOT is_null")
+        assert board.height == 1
+        shown = runner.invoke(app, ["leaderboard", name], env={"COLUMNS": "80"})
+        assert shown.exit_code == 0
+        assert runner.invoke(app, ["report", name]).exit_code == 0
+        own = evaluation(name).described
+        assert own is not None
+        assert own.page["facts"]["Citation"] in (ran / f"report-{name}.html").read_text()
+    checked = runner.invoke(app, ["check", "--numbers"]).stderr
+    assert sum(line.startswith("equal ") for line in checked.splitlines()) == 3
+
+
+def test_data_that_has_changed_is_another_configuration(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    params = json.loads(
+        Warehouse.open().query("SELECT params FROM run WHERE evaluation = 'click' LIMIT 1").item()
+    )
+    file = next(Path(params["data"]).rglob("Society_KIIP.json"))
+    before = file.read_text()
+    file.write_text(before.replace("Q1?", "Another?"))
+    checked = runner.invoke(app, ["check", "--numbers"]).stderr
+    assert "what it asked has changed since" in " ".join(checked.split())
+    file.write_text(before)
+
+
+def test_without_data_it_says_so_and_run_all_leaves_it_out(
+    ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    refused = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--dry-run"])
+    assert refused.exit_code == 1
+    assert "--data: name the file or folder of the benchmark" in " ".join(refused.stderr.split())
+    missing = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--data", "/nowhere/at/all"])
+    assert "there is no such file or folder" in " ".join(missing.stderr.split())

@@ -1,0 +1,262 @@
+"""What each benchmark makes of files in its format, of odd ones, and of the published ones if at hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.evaluations import evaluation
+from deployments.packs.recipes import benchmarks
+from tasks.evaluations.recipe.files import Files, fields, listed, records
+from tests.evaluations.benchmarks import invented
+
+REAL = Path("/work/shared/data")
+NAMES = sorted(benchmarks())
+SIZES = {
+    "arab_culture": 2, "blend": 9, "camel": 4, "click": 5, "culturalbench_easy": 2, "culturalbench_hard": 8,
+    "dlama": 8, "global_mmlu": 2, "include": 3, "kobbq": 8,
+}  # fmt: skip
+
+
+def study(name: str, data: Path, **knobs: Any) -> Any:
+    """What a benchmark asks of the files there."""
+    chosen = evaluation(name)
+    return chosen.study(chosen.params(models=["m"], data=str(data), **knobs), {}, {})
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes the invented files of a benchmark into a folder."""
+
+    def make(name: str) -> Path:
+        getattr(invented, name)(tmp_path / name)
+        return tmp_path / name
+
+    return make
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_reads_its_format_wherever_it_lies(
+    name: str, clone: Callable[[str], Path], tmp_path: Path
+) -> None:
+    root = clone(name)
+    made = study(name, root)
+    assert len(made.items) == SIZES[name]
+    (root / ".git").mkdir()
+    (root / ".git" / "Junk_data.json").write_text("no JSON")
+    shutil.move(root, tmp_path / "deeper" / "elsewhere")
+    again = study(name, tmp_path / "deeper")
+    assert again.config_hash() == made.config_hash()
+    assert [item.fields for item in again.items] == [item.fields for item in made.items]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_what_it_is(name: str) -> None:
+    own = evaluation(name).described
+    assert own is not None
+    assert {"Source", "Licence", "Citation"} <= own.page["facts"].keys()
+    assert list(own.profiles)[:2] == ["smoke", "demo"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_of_something_else_is_one_line(name: str, tmp_path: Path) -> None:
+    invented.write(tmp_path / "Odd_data.json", [{"weather": "fine"}] * 3)
+    for data in (tmp_path, tmp_path / "none"):
+        with pytest.raises(ValueError, match=r"--data|has no annotations|no cultural_") as caught:
+            study(name, data)
+        assert "\n" not in str(caught.value)
+    chosen = evaluation(name)
+    with pytest.raises(ValueError, match="--data: name the file or folder"):
+        chosen.study(chosen.params(models=["m"]), {}, {})
+
+
+def test_blend_asks_in_both_languages_and_leaves_out_what_the_published_evaluation_does(
+    clone: Callable[[str], Path],
+) -> None:
+    made = study("blend", clone("blend"))
+    assert Counter((i.fields["place"], i.fields["language"]) for i in made.items) == {
+        ("mexico", "es"): 3, ("mexico", "en"): 3, ("uk", "en"): 3,
+    }  # fmt: skip
+    assert {i.cluster for i in made.items} == {"Aa-01", "Aa-02", "Aa-03"}
+    first = next(i.fields for i in made.items if i.name == "mexico/Aa-01/es")
+    assert (first["topic"], first["accepted"]) == ("food", "té | café")
+    assert "¿Qué se bebe?" in first["asked"]
+    assert dict(made.loaded.left_out) == {
+        "without enough annotators who answered, as in the published evaluation": 2
+    }
+
+
+def test_blends_own_prompts_come_from_the_clone(clone: Callable[[str], Path]) -> None:
+    data = clone("blend") / "data"
+    (data / "annotations" / "UK_data.json").unlink()
+    made = study("blend", data, prompts=["inst-9", "own"])
+    asked = {i.name: i.fields["asked"] for i in made.items}
+    assert asked["mexico/Aa-01/es/inst-9"] == "Di: ¿Qué se bebe?"
+    assert asked["mexico/Aa-01/en/inst-9"] == "Say it: What is drunk?"
+    assert len(asked) == 12
+    with pytest.raises(ValueError, match="--prompts pers-3: mexico has no such prompt"):
+        study("blend", data, prompts=["pers-3"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        ({"question": "q", "en_question": "q"}, "has no annotations and idks"),
+        (invented.blend_question("q", "q", {"answers": "tea", "en_answers": [], "count": 1}), "has no lists"),
+        (invented.blend_question("q", "q", invented.group(0, ["t"], ["t"])), "has the count 0"),
+        (invented.blend_question("q", "q", {**invented.group(1, ["t"], ["t"]), "count": "2"}), "is no count"),
+    ],
+)
+def test_blend_refuses_entries_that_mean_something_else(
+    tmp_path: Path, entry: dict[str, Any], complaint: str
+) -> None:
+    invented.write(tmp_path / "Spain_data.json", {"Aa-01": entry})
+    with pytest.raises(ValueError, match=complaint) as caught:
+        study("blend", tmp_path)
+    assert "Spain_data.json, key Aa-01" in str(caught.value)
+
+
+def test_a_further_place_of_blend_has_an_unknown_language(tmp_path: Path) -> None:
+    entry = invented.blend_question("Mitä?", "What?", invented.group(1, ["tee"], ["tea"]))
+    invented.write(tmp_path / "Finland_data.json", {"Aa-01": entry})
+    assert {i.fields["language"] for i in study("blend", tmp_path).items} == {"unknown", "en"}
+
+
+def test_lemmas_that_are_not_at_hand_are_named(clone: Callable[[str], Path]) -> None:
+    with pytest.raises(ValueError, match="Spanish has no lemmatiser that is a package") as caught:
+        study("blend", clone("blend"), lemmas="published")
+    assert "--lemmas words" in str(caught.value)
+
+
+def test_click_counts_what_cannot_be_asked(clone: Callable[[str], Path]) -> None:
+    made = study("click", clone("click"))
+    assert dict(made.loaded.left_out) == {"two options are the same": 1}
+    of_text = [i for i in made.items if i.fields["exam"] == "CSAT"]
+    assert len({i.cluster for i in of_text}) == 1
+    assert {i.fields["category"] for i in of_text} == {"language"}
+    assert [made.loaded.right(i) for i in of_text] == [4, 4]
+
+
+def test_camel_reads_the_files_of_causal_models_first(clone: Callable[[str], Path]) -> None:
+    made = study("camel", clone("camel"))
+    assert sorted(i.fields["sentence"] for i in made.items) == [
+        "After prayer, [MASK] is good", "Her name is [MASK]", "I drink [MASK]", "Now [MASK]",
+    ]  # fmt: skip
+    assert {m.text for m in made.loaded.members if m.kind == "beverage" and m.group == "Arab"} == {
+        "qahwa",
+        "karak",
+    }
+    assert sum(m.group == "Arab" for m in made.loaded.members) == 4
+    assert sum(made.loaded.left_out.values()) == 3
+    few = study("camel", Path(made.params.data), entities=1)
+    assert Counter((m.kind, m.group) for m in few.loaded.members).most_common(1)[0][1] == 1
+    assert few.config_hash() != made.config_hash()
+
+
+def test_a_broken_file_of_camel_gives_way_to_its_twin(clone: Callable[[str], Path]) -> None:
+    root = clone("camel")
+    (root / "prompts/camel-co/camelco-prompts-causal-lm.xlsx").write_bytes(b"")
+    made = study("camel", root)
+    assert {i.fields["set"] for i in made.items} == {"ag", "co"}
+    assert made.loaded.left_out["file that cannot be read (camelco-prompts-causal-lm.xlsx)"] == 1
+    (root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"masked-lm\.xlsx"):
+        study("camel", root)
+
+
+def test_kobbq_knows_contexts_and_whose_the_stereotype_is(clone: Callable[[str], Path]) -> None:
+    made = study("kobbq", clone("kobbq"))
+    assert Counter(i.fields["context"] for i in made.items) == {
+        "ambiguous": 4, "towards the stereotype": 2, "against the stereotype": 2,
+    }  # fmt: skip
+    assert {i.cluster for i in made.items} == {"age-001"}
+    assert not any("whole set" in i.fields["question"] for i in made.items)
+
+
+def test_options_that_look_like_letters_are_not_taken_for_them(clone: Callable[[str], Path]) -> None:
+    made = study("culturalbench_easy", clone("culturalbench_easy"))
+    assert [made.loaded.right(i) for i in made.items] == [1, 2]
+
+
+def test_questions_of_culturalbench_hard_are_drawn_whole(clone: Callable[[str], Path]) -> None:
+    made = study("culturalbench_hard", clone("culturalbench_hard"), questions=1)
+    assert len(made.items) == 4
+    assert len({i.cluster for i in made.items}) == 1
+
+
+def test_global_mmlu_asks_what_is_culturally_sensitive(clone: Callable[[str], Path], tmp_path: Path) -> None:
+    made = study("global_mmlu", clone("global_mmlu"))
+    assert {(i.fields["language"], i.cluster) for i in made.items} == {
+        ("en", "history/1"), ("sw", "history/1"),
+    }  # fmt: skip
+    assert {(i.fields["region"], i.fields["country"]) for i in made.items} == {("Asia", "unknown")}
+    invented.write(tmp_path / "other" / "test.jsonl", [{"question": "Q?", "option_a": "x", "answer": "A"}])
+    with pytest.raises(ValueError, match="no cultural_sensitivity_label"):
+        study("global_mmlu", tmp_path / "other")
+
+
+def test_include_takes_languages_from_columns_or_folders(clone: Callable[[str], Path]) -> None:
+    made = study("include", clone("include"))
+    assert {i.fields["language"] for i in made.items} == {"Greek", "Basque"}
+    assert sorted(made.loaded.right(i) for i in made.items) == [0, 1, 3]
+
+
+def test_arab_culture_leaves_out_what_its_authors_discarded(clone: Callable[[str], Path]) -> None:
+    made = study("arab_culture", clone("arab_culture"))
+    assert [made.loaded.right(i) for i in made.items] == [1, 1]
+    assert made.loaded.left_out == {"discarded by its authors": 1}
+
+
+def test_dlama_draws_options_that_are_wrong(clone: Callable[[str], Path]) -> None:
+    made = study("dlama", clone("dlama"), options=3)
+    assert made.loaded.left_out == {"no words for P36 in ja": 4}
+    for item in made.items:
+        options = [option.lower() for option in made.loaded.options(item)]
+        assert len(options) == len(set(options)) == 3
+    assert {i.fields["region"] for i in made.items} == {"arab", "western"}
+    arabic = [i for i in made.items if i.fields["language"] == "ar"]
+    assert all(i.fields["question"].startswith("____ : land") for i in arabic)
+
+
+def test_items_that_contradict_each_other_are_refused(clone: Callable[[str], Path]) -> None:
+    root = clone("culturalbench_easy")
+    text = (root / "CulturalBench-Easy.csv").read_text()
+    (root / "CulturalBench-Easy (1).csv").write_text(text)
+    assert study("culturalbench_easy", root).loaded.left_out == {"there twice": 2}
+    (root / "CulturalBench-Easy (1).csv").write_text(text.replace("Q0?", "Another?"))
+    with pytest.raises(ValueError, match="the item 0 is there twice, and says different things"):
+        study("culturalbench_easy", root)
+
+
+def test_files_are_read_however_they_are_spelt(tmp_path: Path) -> None:
+    bom = tmp_path / "a.csv"
+    bom.write_text("\ufeffData IDX,Prompt_Question \n1,what\u202e is\x07 it\n", encoding="utf-8")
+    (record,) = records(bom)
+    assert (record.text("data_idx"), record.text("prompt question")) == ("1", "what is it")
+    for name, content in {"b.json": "[1]", "c.json": "[" * 5000, "d.parquet": "x", "e.xlsx": "x"}.items():
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ValueError, match=f"^{name} ") as caught:
+            list(records(tmp_path / name))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="hf:OWNER/NAME@COMMIT"):
+        Files.at("hf:someone/data")
+    assert listed("['it''s', \"b\"]") == ["its", "b"]
+    assert listed('["a"]') == ["a"]
+    assert listed("__import__('os')") == listed("[x]") == []
+    assert fields('{"text": ["x"]}') == {"text": ["x"]}
+    assert json.dumps(fields("{'a': 1}")) == '{"a": 1}'
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the published files are not at hand")
+@pytest.mark.parametrize(
+    ("name", "n", "left_out"), [("blend", 3307, 119), ("click", 370, 1), ("camel", 242, 7)]
+)
+def test_the_published_files_are_read(name: str, n: int, left_out: int) -> None:
+    made = study(name, REAL / name)
+    assert (len(made.items), sum(made.loaded.left_out.values())) == (n, left_out)
