@@ -19,6 +19,7 @@ class Door:
         columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
             columns, the most important first: a screen shows the first ones that fit.
         judged: the numbers that only a judge can give; "": nothing is judged.
+        in_all: whether ``run all`` runs it unasked; not one that cannot run before something is named.
     """
 
     title: str
@@ -27,3 +28,4 @@ class Door:
     caption: str
     columns: Callable[[Mapping[str, Any]], dict[str, Any]]
     judged: str = ""
+    in_all: bool = True

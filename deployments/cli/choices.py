@@ -146,7 +146,8 @@ def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
     or adds nothing to any of them."""
     from deployments.packs.folders import shared_out
 
-    return shared_out(chosen.packs, chosen.evaluations or sound())
+    unasked = [name for name in sound() if doors()[name].in_all]
+    return shared_out(chosen.packs, chosen.evaluations or unasked)
 
 
 def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:

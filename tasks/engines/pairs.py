@@ -40,8 +40,8 @@ class PairTokens(NamedTuple):
 def rendered_context(tokenizer: Any, context: Context) -> str:
     """The text of a context: itself, or a conversation in the model's chat template.
 
-    A last message of the assistant is left open, to be continued; else the template opens one. A template that
-    takes no system message is tried without it.
+    A last message of the assistant is left open, to be continued; else the template opens one. A template
+    that takes no system message is tried without it.
 
     Raises:
         EngineError: the tokenizer has no chat template, or it does not take the conversation.

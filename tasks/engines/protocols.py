@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": "..."}``"""
 
+RAW = "text"
+"""The role of a text that is continued as it is, outside of any template: the one message of its
+conversation. Engines that know chats alone refuse it."""
+
 Conversations = Sequence[Sequence[Message]]
+
+
+def is_continued(conversation: Sequence[Message]) -> bool:
+    """Whether a text is to be continued as it stands: raw text, or what the assistant has begun to say."""
+    return conversation[0]["role"] == RAW or conversation[-1]["role"] == "assistant"
+
+
 Schema = Mapping[str, Any] | None
 """A JSON schema that an answer has to keep to; None: free text."""
 
@@ -111,7 +122,7 @@ class PairScores:
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """Scores continuations of contexts as they are: no completion cue, no template unless one is asked for."""
+    """Scores continuations of contexts as they are: no completion cue, no template unless asked for."""
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """Score every pair, tokenised as ``pairs`` says; does not depend on their order or batching."""

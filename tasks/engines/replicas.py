@@ -29,9 +29,11 @@ from tasks.engines.protocols import (
     Framed,
     Generation,
     Jobs,
+    PairScores,
     Progress,
     Samplings,
     Schema,
+    TextPair,
 )
 from tasks.engines.specs import EngineSpec, resolved
 
@@ -160,6 +162,13 @@ class Replicas:
         scores: CandidateScores = self._call("score_candidates", cloze, candidates)
         if progress:
             progress(scores.logprob.size)
+        return scores
+
+    def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
+        """See ``PairScorer.score_pairs``."""
+        scores: PairScores = self._call("score_pairs", pairs)
+        if progress:
+            progress(len(pairs))
         return scores
 
     def generate(

@@ -16,7 +16,7 @@ import numpy as np
 from tasks.engines.local.trie import IntArray, TokenTrie
 
 ROW = 256
-"""Nodes of a row that is filled with several subtrees: longer ones pay for masks, shorter ones for context."""
+"""Nodes of a row of several subtrees: longer ones pay for masks, shorter ones for context."""
 WHOLE = 1024
 """Nodes of a subtree that is never cut: one long document is a row of its own."""
 TRUNK = 64

@@ -9,8 +9,8 @@ all blocks of all prefixes.
 What all prefixes begin with is not in the packed sequences: it is run once by itself, and its keys and
 values, kept of every layer, stand in front of those of every prefix.
 
-A forest has no prefixes: its rows are nodes of one trie over whole texts (``forest``), short enough for a dense
-mask.
+A forest has no prefixes: its rows are nodes of one trie over whole texts (``forest``), short enough for a
+dense mask.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ForestLayout:
     """Rows of trie nodes after a shared beginning, and what each node may see: itself and its ancestors.
 
     Attributes:
-        mask: {window: [b, 1, n, C + n]} additive masks in the model's dtype; window 0 means no sliding window.
+        mask: {window: [b, 1, n, C + n]} additive masks in the model's dtype; window 0: no sliding window.
         beginning, kept: see ``TreeLayout``; what is kept includes the beginning.
     """
 
