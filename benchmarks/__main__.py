@@ -18,6 +18,7 @@ FIGURES = {
     "registration": "registration",
     "orchestration": "orchestration",
     "conversations": "conversations",
+    "choices": "choices",
     "choices_plan": "choices_plan",
     "ingest_dishes": "ingest_dishes",
     "replicas": "replicas",

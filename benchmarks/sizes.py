@@ -47,6 +47,8 @@ class Sizes:
     flow_items: int = 2500
     talk_repetitions: int = 10
     choices: int = 2000
+    choice_documents: int = 500
+    choice_sample: int = 32
     gpu_prefixes: int = 16
     gpu_conversations: int = 170
     gpu_tokens: int = 256
@@ -80,6 +82,8 @@ QUICK = Sizes(
     flow_items=10,
     talk_repetitions=1,
     choices=40,
+    choice_documents=8,
+    choice_sample=4,
     gpu_prefixes=1,
     gpu_conversations=2,
     gpu_tokens=8,
