@@ -19,6 +19,7 @@ FIGURES = {
     "orchestration": "orchestration",
     "conversations": "conversations",
     "busy": "busy",
+    "choices": "choices",
     "choices_plan": "choices_plan",
     "ingest_dishes": "ingest_dishes",
     "replicas": "replicas",

@@ -51,6 +51,8 @@ class Sizes:
     talk_repetitions: int = 10
     busy_answers: int = 1_000_000
     choices: int = 2000
+    choice_documents: int = 500
+    choice_sample: int = 32
     gpu_prefixes: int = 16
     gpu_conversations: int = 170
     gpu_tokens: int = 256
@@ -89,6 +91,8 @@ QUICK = Sizes(
     talk_repetitions=1,
     busy_answers=0,
     choices=40,
+    choice_documents=8,
+    choice_sample=4,
     gpu_prefixes=1,
     gpu_conversations=2,
     gpu_tokens=8,

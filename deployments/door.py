@@ -20,6 +20,7 @@ class Door:
         columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
             columns, the most important first: a screen shows the first ones that fit.
         judged: the numbers that only a judge can give; "": nothing is judged.
+        in_all: whether ``run all`` runs it unasked; not one that cannot run before something is named.
     """
 
     title: str
@@ -29,3 +30,4 @@ class Door:
     columns: Callable[[Mapping[str, Any]], dict[str, Any]]
     judged: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    in_all: bool = True

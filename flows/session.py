@@ -317,7 +317,8 @@ class Session:
         with Warehouse.open().write() as connection:
             if (own := self.evaluation.described) is not None:
                 name, items = self.evaluation.name, self.study.materials["item"]
-                save_recipe(connection, name, own.metrics, own.doubts, own.published)
+                metrics = [*own.metrics, *own.more(self.study)]
+                save_recipe(connection, name, metrics, own.doubts, own.published)
                 save_items(connection, name, items, own.items(self.study))
             for pack in self.packs:
                 save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)

@@ -54,8 +54,9 @@ def doors() -> Mapping[str, Door]:
 
 
 def with_items() -> list[str]:
-    """Return those of ``sound`` that run as they are: users bring the others' items, by ``--data``."""
-    return [name for name in sound() if name not in recipes.benchmarks()]
+    """Return those of ``sound`` that run as they are: for the others users name items (--data, --tasks)."""
+    there, brought = doors(), recipes.benchmarks()
+    return [name for name in sound() if name not in brought and there[name].in_all]
 
 
 def sound() -> list[str]:

@@ -27,9 +27,11 @@ from tasks.engines.protocols import (
     EngineError,
     Framed,
     Generation,
+    PairScores,
     Progress,
     Samplings,
     Schemas,
+    TextPair,
     TokenAlternatives,
     each,
     each_number,
@@ -89,6 +91,18 @@ class FakeEngine:
         logprob = self.score(cloze.before, rests, progress)
         n_tokens = self.count_tokens("", rests)
         return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
+
+    def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
+        """See ``PairScorer.score_pairs``: each pair as ``score``; greedy above -5 nats a word."""
+        contexts = [c if isinstance(c, str) else json.dumps([dict(m) for m in c]) for c, _ in pairs]
+        logprob = np.array(
+            [self.score([c], [pair.continuation])[0, 0] for c, pair in zip(contexts, pairs, strict=True)],
+            dtype=np.float32,
+        )
+        words = self.count_tokens("", [pair.continuation for pair in pairs])
+        if progress:
+            progress(len(pairs))
+        return PairScores(logprob, logprob > -5.0 * words, words, np.zeros(len(pairs), dtype=np.int64))
 
     def generate(
         self,

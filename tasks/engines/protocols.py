@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": "..."}``"""
 
+RAW = "text"
+"""The role of a text that is continued as it is, outside of any template: the one message of its
+conversation. Engines that know chats alone refuse it."""
+
 Conversations = Sequence[Sequence[Message]]
+
+
+def is_continued(conversation: Sequence[Message]) -> bool:
+    """Whether a text is to be continued as it stands: raw text, or what the assistant has begun to say."""
+    return conversation[0]["role"] == RAW or conversation[-1]["role"] == "assistant"
+
+
 Schema = Mapping[str, Any] | None
 """A JSON schema that an answer has to keep to; None: free text."""
 
@@ -77,6 +88,44 @@ class Scorer(Protocol):
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
         """[n_continuations] tokens that each continuation has after this prefix."""
+        ...
+
+
+Context = str | Sequence[Message]
+"""What a continuation follows: raw text, or a conversation that the model's chat template renders. One whose
+last message is the assistant's is left open there."""
+
+
+class TextPair(NamedTuple):
+    """A context and one continuation of it, without any text between them."""
+
+    context: Context
+    continuation: str
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """The scores of n pairs, in their order.
+
+    Attributes:
+        logprob: float32 [n] natural log of the continuation's probability, summed over its tokens.
+        is_greedy: bool [n] whether each of its tokens is the most probable one.
+        n_tokens: int64 [n] tokens of the continuation.
+        n_cut: int64 [n] tokens at the beginning of the context that the model could not hold.
+    """
+
+    logprob: NDArray[np.float32]
+    is_greedy: NDArray[np.bool_]
+    n_tokens: NDArray[np.int64]
+    n_cut: NDArray[np.int64]
+
+
+@runtime_checkable
+class PairScorer(Protocol):
+    """Scores continuations of contexts as they are: no completion cue, no template unless asked for."""
+
+    def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
+        """Score every pair, tokenised as ``pairs`` says; does not depend on their order or batching."""
         ...
 
 

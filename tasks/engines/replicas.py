@@ -30,9 +30,11 @@ from tasks.engines.protocols import (
     Framed,
     Generation,
     Jobs,
+    PairScores,
     Progress,
     Samplings,
     Schemas,
+    TextPair,
 )
 from tasks.engines.specs import EngineSpec, resolved
 
@@ -175,6 +177,13 @@ class Replicas:
         scores: CandidateScores = self._call("score_candidates", cloze, candidates)
         if progress:
             progress(scores.logprob.size)
+        return scores
+
+    def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
+        """See ``PairScorer.score_pairs``."""
+        scores: PairScores = self._call("score_pairs", pairs)
+        if progress:
+            progress(len(pairs))
         return scores
 
     def generate(

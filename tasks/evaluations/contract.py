@@ -260,6 +260,7 @@ class Described:
         preview: two items as a model is asked them, and the null models, line by line.
         rubric: by which judges score; None: nobody judges.
         published: rows of the table recipe_published, without the evaluation.
+        more: study -> rows of the table metric that it has beside ``metrics``.
     """
 
     title: str
@@ -275,6 +276,7 @@ class Described:
     preview: Sequence[str] = ()
     rubric: Any = None
     published: Rows = ()
+    more: Callable[[Any], Rows] = lambda study: ()
 
 
 @dataclass(frozen=True, eq=False)

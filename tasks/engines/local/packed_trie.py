@@ -21,13 +21,18 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface, AutoModelForCausalLM
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from tasks.engines import pairs as pairing
 from tasks.engines import prompting
 from tasks.engines.local import devices, tree_attention
+from tasks.engines.local.forest import Trunk, grown
 from tasks.engines.local.pretrained import TOLERANCE, Pretrained
 from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
 from tasks.engines.prompting import ContinuationScorer
-from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError, PairScores, Progress, TextPair
 from tasks.engines.specs import EngineSpec
+
+STATES = 4096
+"""Hidden states that the output head reads at once."""
 
 # Its gathers are faster as they are than compiled.
 AttentionInterface.register(
@@ -77,6 +82,83 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
             if progress:
                 progress(len(rows) * len(continuations))
         return CandidateScores(logprob, probability, trie.item_lengths)
+
+    @torch.inference_mode()
+    def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
+        """See ``PairScorer.score_pairs``; whatever the pairs share is run once (``forest``)."""
+        length = pairing.longest(self.model.config, self.tokenizer)
+        made = pairing.pair_tokens(self.tokenizer, pairs, length)
+        trie = build_trie([pair.tokens for pair in made])
+        n_scored = np.array([pair.n_scored for pair in made], dtype=np.int64)
+        ends = trie.item_start + trie.item_lengths
+        starts = np.concatenate([[0], np.cumsum(n_scored)[:-1]])
+        place = np.arange(n_scored.sum()) - np.repeat(starts, n_scored)
+        edges = trie.item_edges[np.repeat(ends - n_scored, n_scored) + place]
+        wanted, row = np.unique(trie.edge_parent[edges], return_inverse=True)
+        logprob, is_best = self._read_edges(self._grow(trie, wanted), row, trie.edge_token[edges])
+        if progress:
+            progress(len(pairs))
+        return PairScores(
+            np.add.reduceat(logprob, starts),
+            np.logical_and.reduceat(is_best, starts),
+            n_scored,
+            np.array([pair.n_cut for pair in made], dtype=np.int64),
+        )
+
+    def _read_edges(
+        self, hidden: torch.Tensor, row: IntArray, token: IntArray
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """[n] log-probability of each token in its state, and whether it is the best there; equal ones are
+        read once."""
+        key, back = np.unique(row * self._head.vocabulary + token, return_inverse=True)
+        rows, tokens = np.divmod(key, self._head.vocabulary)
+        logprob, is_best = np.empty(len(key), dtype=np.float32), np.empty(len(key), dtype=np.bool_)
+        for start in range(0, len(hidden), STATES):
+            low, high = np.searchsorted(rows, [start, start + STATES])
+            logprob[low:high], is_best[low:high] = self._head.read(
+                hidden[start : start + STATES], rows[low:high] - start, tokens[low:high], finds_best=True
+            )
+        return logprob[back], is_best[back]
+
+    def _grow(self, trie: TokenTrie, wanted: IntArray) -> torch.Tensor:
+        """[n, d] final hidden states of the wanted nodes, which are sorted."""
+        states: list[torch.Tensor] = []
+        nodes: list[IntArray] = []
+
+        def run(rows: list[IntArray], layout: tree_attention.ForestLayout) -> None:
+            ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+            positions = np.zeros_like(ids)
+            for place, own in enumerate(rows):
+                ids[place, : len(own)], positions[place, : len(own)] = trie.token[own], trie.depth[own]
+            hidden = self._hidden(ids, positions, layout)
+            for place, own in enumerate(rows):
+                is_wanted = np.isin(own, wanted)
+                nodes.append(own[is_wanted])
+                states.append(hidden[place, : len(own)][torch.from_numpy(is_wanted).to(self.device)])
+
+        def follow(trunk: Trunk, beginning: tree_attention.Beginning, n_shared: int) -> None:
+            if len(trunk.nodes):
+                kept: tree_attention.Beginning = {}
+                run([trunk.nodes], self._forest(trie, [trunk.nodes], n_shared, beginning, kept))
+                beginning, n_shared = kept, int(trie.depth[trunk.nodes[-1]]) + 1
+            lengths = [len(own) for own in trunk.rows]
+            for batch in devices.batches(lengths, self.spec.batch_tokens):
+                rows = [trunk.rows[place] for place in batch]
+                run(rows, self._forest(trie, rows, n_shared, beginning))
+            for below in trunk.below:
+                follow(below, beginning, n_shared)
+
+        follow(grown(trie), {}, 0)
+        _, first = np.unique(np.concatenate(nodes), return_index=True)
+        return torch.cat(states)[torch.from_numpy(first).to(self.device)]
+
+    def _forest(
+        self, trie: TokenTrie, rows: list[IntArray], n_shared: int, beginning: tree_attention.Beginning,
+        kept: tree_attention.Beginning | None = None,
+    ) -> tree_attention.ForestLayout:  # fmt: skip
+        return tree_attention.forest_layout(
+            trie, rows, n_shared, self._windows, self.model.dtype, self.device, beginning, kept
+        )
 
     def _trie(self, tail: str, continuations: Sequence[str]) -> TokenTrie:
         """The list's trie; the last one is kept, because countries come in several calls."""
@@ -143,7 +225,12 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         last = hidden[torch.arange(b, device=self.device), lengths - c - 1]
         return torch.cat([last[:, None], hidden[:, own:]], dim=1)
 
-    def _hidden(self, ids: IntArray, positions: IntArray, layout: tree_attention.TreeLayout) -> torch.Tensor:
+    def _hidden(
+        self,
+        ids: IntArray,
+        positions: IntArray,
+        layout: tree_attention.TreeLayout | tree_attention.ForestLayout,
+    ) -> torch.Tensor:
         """[b, n, d] final hidden states of [b, n] tokens at [b, n] positions."""
         states: torch.Tensor = self.model.base_model(
             input_ids=torch.from_numpy(ids).to(self.device),

@@ -29,10 +29,16 @@ def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[st
     state that is read.
     """
     trie = scorer._trie(prefix, continuations)
+    body, head = operations_of_positions(scorer)
+    positions = len(prompting.prefix_tokens(scorer.tokenizer, prefix)) + trie.n_internal
+    return positions * body + (1 + trie.n_internal) * head
+
+
+def operations_of_positions(scorer: PackedTrieScorer) -> tuple[float, float]:
+    """Floating-point operations of one position in the model's body, and of one that its head reads."""
     head = int(scorer.model.get_output_embeddings().weight.numel())
     body = sum(weight.numel() for weight in _weights(scorer.model)) - head
-    positions = len(prompting.prefix_tokens(scorer.tokenizer, prefix)) + trie.n_internal
-    return 2.0 * (positions * body + (1 + trie.n_internal) * head)
+    return 2.0 * body, 2.0 * head
 
 
 @torch.inference_mode()

@@ -8,11 +8,15 @@ all blocks of all prefixes.
 
 What all prefixes begin with is not in the packed sequences: it is run once by itself, and its keys and
 values, kept of every layer, stand in front of those of every prefix.
+
+A forest has no prefixes: its rows are nodes of one trie over whole texts (``forest``), short enough for a
+dense mask.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +63,82 @@ class TreeLayout:
     def n_shared(self) -> int:
         """Tokens C of the shared beginning."""
         return next((key.shape[2] for key, _ in self.beginning.values()), 0)
+
+
+@dataclass(frozen=True)
+class ForestLayout:
+    """Rows of trie nodes after a shared beginning, and what each node may see: itself and its ancestors.
+
+    Attributes:
+        mask: {window: [b, 1, n, C + n]} additive masks in the model's dtype; window 0: no sliding window.
+        beginning, kept: see ``TreeLayout``; what is kept includes the beginning.
+    """
+
+    mask: dict[int, torch.Tensor]
+    beginning: Beginning = field(default_factory=dict)
+    kept: Beginning | None = None
+
+
+def forest_layout(
+    trie: TokenTrie,
+    rows: Sequence[IntArray],
+    n_shared: int,
+    windows: set[int],
+    dtype: torch.dtype,
+    device: torch.device,
+    beginning: Beginning,
+    kept: Beginning | None = None,
+) -> ForestLayout:
+    """Lay rows of nodes out, padded to the longest of them; what is padded sees itself alone.
+
+    Args:
+        rows: sorted nodes, each row closed under ancestors but for those in the beginning.
+        n_shared: tokens C of the beginning, which are the first C of every path.
+    """
+    width = max(map(len, rows))
+    node = np.full((len(rows), width), -1, dtype=np.int64)
+    for place, row in enumerate(rows):
+        node[place, : len(row)] = row
+    is_node = node >= 0
+    end = np.where(is_node, trie.subtree_end[node], 0)
+    depth = np.where(is_node, trie.depth[node], n_shared)
+    query, key = node[:, :, None], node[:, None, :]
+    visible = (key <= query) & (query < end[:, None, :]) & is_node[:, None, :] & is_node[:, :, None]
+    visible |= np.eye(width, dtype=bool) & ~is_node[:, :, None]
+    masks = {}
+    for window in windows:
+        seen, shared = visible, np.ones((len(rows), width, n_shared), dtype=bool)
+        if window:
+            seen = visible & (depth[:, :, None] - depth[:, None, :] < window)
+            shared = depth[:, :, None] - np.arange(n_shared) < window
+        allowed = torch.from_numpy(np.concatenate([shared, seen], axis=2)).to(device)
+        mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
+        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None]
+    return ForestLayout(masks, beginning, kept)
+
+
+def forest_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    forest: ForestLayout,
+    scaling: float | None,
+    window: int,
+) -> torch.Tensor:
+    """Attention of rows of nodes: [b, heads, n, d] queries, [b, kv_heads, n, d] keys -> [b, n, heads, d]."""
+    if forest.beginning:
+        key, value = (
+            torch.cat([shared.expand(len(own), -1, -1, -1), own], dim=2)
+            for shared, own in zip(forest.beginning[module], (key, value), strict=True)
+        )
+    if forest.kept is not None:
+        forest.kept[module] = (key, value)
+    out = scaled_dot_product_attention(
+        query, key, value, attn_mask=forest.mask[window], scale=scaling,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )  # fmt: skip
+    return out.transpose(1, 2)
 
 
 def sliding_windows(model: Any) -> set[int]:
@@ -182,7 +262,7 @@ def tree_attention(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
-    tree: TreeLayout | None = None,
+    tree: TreeLayout | ForestLayout | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
     **extra: Any,
@@ -201,6 +281,9 @@ def tree_attention(
     """
     if tree is None or softcap is not None or extra.get("s_aux") is not None:
         raise NotImplementedError("this architecture does not pass a tree through to its attention layers")
+    if isinstance(tree, ForestLayout):
+        own = forest_attention(module, query, key, value, tree, scaling, sliding_window or 0)
+        return own, None
     p, c, n_blocks = tree.prefix_width, tree.n_shared, tree.n_blocks
     window = sliding_window or 0
     b, heads, _, d = query.shape

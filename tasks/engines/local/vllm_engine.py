@@ -17,22 +17,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.engines import pairs as pairing
 from tasks.engines.local import memory, process_guard
 from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
+    RAW,
     Alternatives,
     CandidateScores,
+    Context,
     Conversations,
     EngineError,
     Generation,
+    PairScores,
     Progress,
     Sampling,
     Samplings,
     Schemas,
+    TextPair,
     TokenAlternatives,
     each,
     each_number,
     each_schema,
+    is_continued,
 )
 from tasks.engines.specs import EngineSpec, is_allowed, resolved
 
@@ -94,6 +100,8 @@ class VllmEngine(ContinuationScorer):
         Raises:
             EngineError: no chat template, or a conversation is not what it takes.
         """
+        if any(is_continued(conversation) for conversation in conversations):
+            return self._continue(conversations, samplings, schemas, alternatives)
         if not self.tokenizer.chat_template:
             raise EngineError(
                 f"model {self.spec.name!r} cannot hold a conversation: its tokenizer has no chat template; "
@@ -106,18 +114,56 @@ class VllmEngine(ContinuationScorer):
         fitting = [i for i, n in enumerate(lengths) if n < self._context]
         params = [_sampling_params(own[i], forms[i], numbers[i]) for i in fitting]
         outputs = self._call("chat", [messages[i] for i in fitting], params) if fitting else []
-        answers = {
-            i: Generation(
-                text=o.outputs[0].text,
-                finish_reason=o.outputs[0].finish_reason or "unknown",
-                prompt_tokens=len(o.prompt_token_ids or ()),
-                completion_tokens=len(o.outputs[0].token_ids),
-                seed=own[i].seed,
-                tokens=_alternatives(o.outputs[0]) if numbers[i] else (),
-            )
-            for i, o in zip(fitting, outputs, strict=True)
-        }
+        answers = {i: _generation(o, own[i], numbers[i]) for i, o in zip(fitting, outputs, strict=True)}
         return [answers.get(i) or Generation.cut_off(n, own[i].seed) for i, n in enumerate(lengths)]
+
+    def _continue(
+        self, conversations: Conversations, samplings: Samplings, schemas: Schemas, alternatives: Alternatives
+    ) -> list[Generation]:
+        """Completions of texts as they are (``pairs``); what the context does not hold is cut on the left."""
+        n = len(conversations)
+        own, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
+        tokens = []
+        for conversation, sampling in zip(conversations, own, strict=True):
+            is_raw = conversation[0]["role"] == RAW
+            context: Context = conversation[0]["content"] if is_raw else conversation
+            room = self._context - sampling.max_tokens
+            if room < 1:
+                raise EngineError(
+                    f"model {self.spec.name!r} holds {self._context} tokens, and {sampling.max_tokens} are "
+                    "to be written: set fewer"
+                )
+            tokens.append(pairing.context_tokens(self.tokenizer, context)[-room:])
+        params = [_sampling_params(*wish) for wish in zip(own, forms, numbers, strict=True)]
+        outputs = self._call("generate", [{"prompt_token_ids": ids} for ids in tokens], params)
+        return [_generation(*made) for made in zip(outputs, own, numbers, strict=True)]
+
+    def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
+        """See ``PairScorer.score_pairs``; every pair is run by itself."""
+        from vllm import SamplingParams
+
+        params = SamplingParams(
+            max_tokens=1, temperature=0.0, prompt_logprobs=1, skip_reading_prefix_cache=True, detokenize=False
+        )
+        made = pairing.pair_tokens(self.tokenizer, pairs, self._context - 2)
+        logprob, is_greedy = np.empty(len(made), dtype=np.float32), np.empty(len(made), dtype=np.bool_)
+        for start in range(0, len(made), REQUESTS_PER_CALL):
+            part = made[start : start + REQUESTS_PER_CALL]
+            outputs = self._call("generate", [{"prompt_token_ids": p.tokens} for p in part], params)
+            for place, (pair, output) in enumerate(zip(part, outputs, strict=True), start):
+                rest = pair.tokens[-pair.n_scored :]
+                at = output.prompt_logprobs[len(pair.tokens) - pair.n_scored :]
+                own = [known[token] for known, token in zip(at, rest, strict=True)]
+                logprob[place] = sum(token.logprob for token in own)
+                is_greedy[place] = all(token.rank == 1 for token in own)
+            if progress:
+                progress(len(part))
+        return PairScores(
+            logprob,
+            is_greedy,
+            np.array([pair.n_scored for pair in made], dtype=np.int64),
+            np.array([pair.n_cut for pair in made], dtype=np.int64),
+        )
 
     def _length(self, talk: list[dict[str, str]]) -> int:
         """Tokens of a conversation; 0 where the template does not take it, which vLLM then says."""
@@ -259,6 +305,19 @@ def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None, alter
         stop=list(sampling.stop),
         logprobs=alternatives or None,
         structured_outputs=StructuredOutputsParams(json=dict(schema)) if schema is not None else None,
+    )
+
+
+def _generation(output: Any, sampling: Sampling, alternatives: int) -> Generation:
+    """One completion of vLLM."""
+    written = output.outputs[0]
+    return Generation(
+        text=written.text,
+        finish_reason=written.finish_reason or "unknown",
+        prompt_tokens=len(output.prompt_token_ids or ()),
+        completion_tokens=len(written.token_ids),
+        seed=sampling.seed,
+        tokens=_alternatives(written) if alternatives else (),
     )
 
 

@@ -144,8 +144,8 @@ def separations(data: Data) -> list[dict[str, Any]]:
     """Return every benchmark's metric, in the order of tables.
 
     scored: the models that have it; judged: those that have a gain; known: those that the test of flipped
-    signs decides on; separated: those whose badge says so, by that test; validated: whether its judges were held
-    against people (None: nobody judged).
+    signs decides on; separated: those whose badge says so, by that test; validated: whether its judges were
+    held against people (None: nobody judged).
     """
     checks = []
     for benchmark in data.benchmarks:

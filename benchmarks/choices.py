@@ -1,0 +1,143 @@
+"""Figure: documents with four options a second, 0-shot and 5-shot, against lm-evaluation-harness and vLLM.
+
+All sides score the same pairs, tokenised alike. First it says what arithmetic allows: the positions that each
+side runs. The harness runs one sequence for all options that differ in their last token alone; vLLM with prefix
+caching would run a prefix once, but gives no prompt log-probabilities for what it has cached.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks import inputs
+from benchmarks.process import Result, WorkerError, measure, peak, show
+from benchmarks.sizes import Sizes
+from tasks.engines import load, pairs
+from tasks.engines.local import speed
+from tasks.engines.local.trie import build_trie
+from tasks.engines.protocols import TextPair
+from tasks.engines.specs import EngineSpec
+from warehouse import home
+
+BARS = {0: 3.0, 5: 15.0}
+"""Examples -> how many times as fast as lm-evaluation-harness it is to be."""
+BATCHES = (1, 8, 32)
+OPTIONS = 4
+WORDS = (40, 150)
+"""Of a question; 60 to 200 tokens with what stands around it."""
+_WORDS = (
+    "rice bread festival wedding river king music people usually eat drink custom village guest winter dance "
+    "the a of in and when often is was to with their on for first day year song market mother old new house"
+)
+
+
+def choices(sizes: Sizes) -> None:
+    """Speed at both numbers of examples, in bfloat16; then log-likelihoods in float32."""
+    for shots, bar in BARS.items():
+        part: dict[str, Any] = {"shots": shots, "n": sizes.choice_sample}
+        ours = measure(
+            scored, engine="packed_trie", dtype="bfloat16", repeats=sizes.repeats, shots=shots,
+            n=sizes.choice_documents,
+        )  # fmt: skip
+        n, share = ours["n"], ours["flops"] / ours["reachable"]
+        show(
+            f"{shots}-shot, {n} documents: {ours['theirs'] / n:,.0f} positions a document where every option is "
+            f"a sequence, {ours['own'] / n:,.0f} in one trie: tokens alone allow "
+            f"{ours['theirs'] / ours['own']:.1f} x",
+            f"packed_trie {ours['rate']:.2f} documents/s {peak(ours)}, {ours['flops'] / 1e9:,.0f} GFLOP/s, "
+            f"{share:.0%} of plain products, load {ours['load']:.1f}",
+        )
+        _against(ours, "lm_eval", "lm_eval (HF)", [{"batch_size": size} for size in BATCHES], part, bar)
+        _against(ours, "vllm", "vLLM", [{}], part)
+        exact = [measure(scored, engine=e, dtype="float32", **part) for e in ("packed_trie", "lm_eval")]
+        apart = max(abs(a - b) for a, b in zip(exact[0]["scores"], exact[1]["scores"], strict=True))
+        show(f"log-likelihoods in float32 differ by {apart:.1e} nats at most")
+
+
+def _against(
+    ours: Result, engine: str, name: str, variants: list[dict[str, int]], part: dict[str, Any],
+    bar: float | None = None,
+) -> None:  # fmt: skip
+    """Print how many times as fast as a peer, at its best, ours is."""
+    try:
+        results = [measure(scored, engine=engine, dtype="bfloat16", **part, **each) for each in variants]
+    except WorkerError as error:
+        show(f"{name}: not measured: {error}")
+        return
+    best = max(range(len(results)), key=lambda place: results[place]["rate"])
+    peer, ratio = results[best], ours["rate"] / results[best]["rate"]
+    met = f"; bar {bar:.0f} x: {'met' if ratio >= bar else 'missed'}" if bar else ""
+    with_ = "".join(f", {key} {value}" for key, value in variants[best].items())
+    show(
+        f"{name} {peer['rate']:.2f} documents/s {peak(peer)}, {peer['n']} of them{with_}",
+        f"packed_trie vs {name}: {ratio:.1f} x{met}",
+    )
+
+
+def scored(engine: str, dtype: str, shots: int, n: int, repeats: int = 1, batch_size: int = 8) -> Result:
+    """Median rate over ``repeats``, and the scores; positions that a plain run and a trie have.
+
+    Of packed_trie also its operations a second, and those of plain products.
+    """
+    folder, asked = inputs.model_folder(), documents(shots, n)
+    if engine == "lm_eval":
+        from lm_eval.models.huggingface import HFLM
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        own: Any = HFLM(pretrained=folder, dtype=dtype, device=device, batch_size=batch_size)
+    else:
+        fields = {"name": inputs.MODEL, "kind": engine, "model": folder, "dtype": dtype}
+        own = load.load(EngineSpec.model_validate(fields), home() / "models")
+    made = pairs.pair_tokens(own.tokenizer, asked, 8192)
+    _score(own, engine, asked[: 2 * OPTIONS])  # sets kernels up
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        found = _score(own, engine, asked)
+        seconds.append(time.perf_counter() - start)
+    result: dict[str, Any] = {
+        "rate": n / median(seconds),
+        "n": n,
+        "scores": found,
+        "load": os.getloadavg()[0],
+        "theirs": sum(len(pair.tokens) - 1 for pair in made),
+        "own": build_trie([pair.tokens for pair in made]).n_internal,
+    }
+    if engine == "packed_trie":
+        body, head = speed.operations_of_positions(own)
+        read = {tuple(pair.tokens[:-left]) for pair in made for left in range(1, pair.n_scored + 1)}
+        work = result["own"] * body + len(read) * head
+        result |= {"flops": work / min(seconds), "reachable": speed.reachable(own)}
+    load.unload()
+    return result
+
+
+def _score(own: Any, engine: str, asked: list[TextPair]) -> list[float]:
+    if engine != "lm_eval":
+        return [float(value) for value in own.score_pairs(asked).logprob]
+    from lm_eval.api.instance import Instance
+
+    requests = [Instance("loglikelihood", {}, tuple(pair), i) for i, pair in enumerate(asked)]
+    return [value for value, _ in own.loglikelihood(requests, disable_tqdm=True)]
+
+
+def documents(shots: int, n: int) -> list[TextPair]:
+    """Pairs of n made-up documents with OPTIONS options of several words, after the same examples."""
+    drawn, words = random.Random(7), _WORDS.split()
+
+    def text(low: int, high: int) -> str:
+        return " ".join(drawn.choice(words) for _ in range(drawn.randint(low, high)))
+
+    middle = sum(WORDS) // 2
+    examples = "".join(f"Question: {text(middle, middle)}?\nAnswer: {text(3, 6)}.\n\n" for _ in range(shots))
+    found = []
+    for _ in range(n):
+        context = f"{examples}Question: {text(*WORDS)}?\nAnswer:"
+        found += [TextPair(context, f" {text(3, 8)}") for _ in range(OPTIONS)]
+    return found

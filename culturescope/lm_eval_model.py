@@ -1,0 +1,114 @@
+"""Our engines as a model of lm-evaluation-harness: ``culturescope-lm-eval`` is its command with one more.
+
+    culturescope-lm-eval --model culturescope --model_args pretrained=smollm2-135m --tasks ./mine.yaml
+
+Version 0.4.13 finds models in a registry of its own and looks for none in other packages, so the model has to
+be registered before its command runs; from Python, importing this module does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+
+from tasks.engines import load
+from tasks.engines.pairs import rendered_context
+from tasks.engines.protocols import RAW, EngineError, Sampling, TextPair
+from tasks.engines.specs import load_spec
+from warehouse.storage import usual_home
+
+PAIRS = 4096
+"""Pairs that are scored at once: what they share is run once."""
+TOKENS = 256
+"""Written at most, where a task does not say."""
+
+
+@register_model("culturescope")
+class CulturescopeModel(LM):  # type: ignore[misc]
+    """A model of the catalogue, a folder or a Hugging Face id, behind the harness's kinds of requests."""
+
+    def __init__(self, pretrained: str, dtype: Any = None, **arguments: Any) -> None:
+        """Load the engine.
+
+        Args:
+            arguments: the harness's own batch_size, max_batch_size and device, which engines choose
+                themselves. Raises ValueError for others.
+        """
+        super().__init__()
+        if unknown := arguments.keys() - {"batch_size", "max_batch_size", "device"}:
+            raise ValueError(
+                f"model_args: {', '.join(sorted(unknown))} is not known; set pretrained and dtype"
+            )
+        home = usual_home()
+        self.spec = load_spec(pretrained, home / "engines", dtype)
+        self.engine = load.load(self.spec, home / "models")
+        self.tokenizer = self.engine.tokenizer
+
+    @property
+    def tokenizer_name(self) -> str:
+        """Names the tokenizer in the harness's caches."""
+        return str(self.tokenizer.name_or_path).replace("/", "__")
+
+    def chat_template(self, chat_template: bool | str = False) -> str | None:
+        """The template that the harness writes down."""
+        return str(self.tokenizer.chat_template) if chat_template else None
+
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> str:
+        """Render a conversation; the last message of an assistant is left open."""
+        return rendered_context(self.tokenizer, chat_history)
+
+    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """Score (context, continuation) pairs: (log-probability, is greedy) of each."""
+        pairs = [TextPair(*request.args) for request in requests]
+        found: list[tuple[float, bool]] = []
+        for start in range(0, len(pairs), PAIRS):
+            scores = self.engine.score_pairs(pairs[start : start + PAIRS])
+            found += zip(map(float, scores.logprob), map(bool, scores.is_greedy), strict=True)
+        return found
+
+    def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
+        """Refuse: no engine here scores whole texts in windows."""
+        raise EngineError("loglikelihood_rolling is not run here: take the harness's own models (--model hf)")
+
+    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
+        """Write a text for each (context, settings).
+
+        Raises:
+            EngineError: the engine only scores, or a setting is not known.
+        """
+        load.check_ability(self.spec, "generate")
+        talks = [[{"role": RAW, "content": request.args[0]}] for request in requests]
+        generations = self.engine.generate(talks, [_sampling(request.args[1]) for request in requests])
+        return [generation.text for generation in generations]
+
+
+def _sampling(settings: dict[str, Any]) -> Sampling:
+    own = dict(settings)
+    until, n = own.pop("until", None) or [], own.pop("max_gen_toks", TOKENS)
+    drawn = own.pop("do_sample", None)
+    temperature, top_p = own.pop("temperature", None), own.pop("top_p", 1.0)
+    if own:
+        raise EngineError(f"generation_kwargs {', '.join(sorted(own))} cannot be set here")
+    is_drawn = bool(drawn) or (drawn is None and bool(temperature))
+    return Sampling(
+        temperature=float(temperature or 1.0) if is_drawn else 0.0,
+        top_p=float(top_p) if is_drawn else 1.0,
+        max_tokens=int(n),
+        stop=tuple([until] if isinstance(until, str) else until),
+    )
+
+
+def main() -> None:
+    """Run the harness's command."""
+    from lm_eval.__main__ import cli_evaluate
+
+    cli_evaluate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The door of tasks of lm-evaluation-harness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.door import Door
+from deployments.show.display import interval, number
+
+
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "model": r["model"],
+        "score [95 %]": interval(r["score"], r["ci_low"], r["ci_high"]),
+        "null": number(r["null_value"]),
+        "without question": number(r["score_no_question"]),
+        "other question": number(r["score_other_question"]),
+        "n": str(r["n_scored"]),
+        "answered": number(r["coverage"], 2),
+        "cut": number(r["truncated"], 2),
+    }
+
+
+DOOR = Door(
+    title="How does a model do on tasks of lm-evaluation-harness?",
+    models=("smollm2-135m",),
+    examples=(
+        "--tasks ./mine.yaml --cluster country --slice language",
+        "--tasks arab_culture --revision MBZUAI/ArabCulture=COMMIT --fewshot 3 --trust-remote-code",
+        "--tasks ./mine.yaml --data '*=./items.jsonl' --chat -m ./mine.toml --dry-run",
+    ),
+    caption="Score: each task's first metric; null: the best of chance, place, longest option, commonest "
+    "answer; the other columns: what the model scores when it cannot know.",
+    columns=_columns,
+    in_all=False,
+)

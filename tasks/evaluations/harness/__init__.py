@@ -1,0 +1,1 @@
+"""Tasks of lm-evaluation-harness: its prompts, filters and metrics; our nulls, clusters and intervals."""

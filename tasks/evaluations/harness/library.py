@@ -1,0 +1,425 @@
+"""The library of lm-evaluation-harness: tasks built, their documents and requests, and its own scoring.
+
+The one file that imports it, which takes seconds, so inside of functions alone. It builds, filters and
+scores; models are asked by the loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import io
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tasks.engines.protocols import Context, Message
+from tasks.engines.specs import is_allowed
+from tasks.evaluations.harness import sources
+from tasks.identity import digest
+
+VERSION = "0.4.13"
+"""Of the library: another one may build other prompts. Part of config_hash."""
+MISSING = (
+    f"""tasks of lm-evaluation-harness need it: pip install "culturescope[harness]" (lm-eval {VERSION})"""
+)
+
+Responses = Sequence[Any]
+"""What a model gave to a document's instances: (log-probability, is greedy) or texts, each."""
+
+
+class _Chat(str):
+    """What the library takes for a rendered conversation; which text it becomes is the model's business."""
+
+    messages: list[Message]
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> _Chat:
+        own = cls(json.dumps([dict(message) for message in messages], ensure_ascii=False))
+        own.messages = [dict(message) for message in messages]
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class HarnessTask:
+    """One task, built: its documents with what is asked of each.
+
+    Attributes:
+        library: the library's own task. description: of its YAML and prompts, as JSON, for config_hash.
+        ids: of the documents, from 0, in their order.
+        documents: id -> its fields. instances: id -> what is asked of it. without: the same with the question
+            left out; empty where that cannot be done, ``why_not`` says why.
+    """
+
+    name: str
+    library: Any
+    documents: Mapping[int, Mapping[str, Any]]
+    instances: Mapping[int, Sequence[Any]]
+    without: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    why_not: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether a model writes a text; else continuations are scored."""
+        return str(self.library.OUTPUT_TYPE) == "generate_until"
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a document has options."""
+        return str(self.library.OUTPUT_TYPE) == "multiple_choice"
+
+    @cached_property
+    def filters(self) -> list[str]:
+        """Names of the library's filters, the first one first."""
+        return [own.name for own in self.library._filters]
+
+    def choices(self, doc: int) -> list[str]:
+        """The options of a document."""
+        return [str(choice) for choice in self.library.doc_to_choice(self.documents[doc])]
+
+    @cached_property
+    def golds(self) -> dict[int, Any]:
+        """Id -> what would be right: of a choice the place of the option, or several; else a text."""
+        golds: dict[int, Any] = {}
+        for doc, fields in self.documents.items():
+            of = self.library.doc_to_text if self.library.multiple_input else self.library.doc_to_target
+            gold = of(fields)
+            if self.chooses and isinstance(gold, str):
+                choices = self.choices(doc)
+                gold = choices.index(gold) if gold in choices else -100
+            elif self.writes and self.library.config.doc_to_choice is not None and isinstance(gold, int):
+                gold = self.choices(doc)[gold]
+            golds[doc] = gold
+        return golds
+
+    def target(self, doc: int) -> str:
+        """What would be right, in words."""
+        gold = self.golds[doc]
+        if self.chooses:
+            choices = self.choices(doc)
+            places = gold if isinstance(gold, list) else [gold]
+            return " | ".join(choices[place] for place in places if 0 <= place < len(choices))
+        return " | ".join(map(str, gold)) if isinstance(gold, list) else str(gold)
+
+    def scored(
+        self, responses: Mapping[int, Responses], instances: Mapping[int, Sequence[Any]] | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """Id -> metric -> what the library's own filters and scoring make of a document's responses.
+
+        A document on which they fail has the reason as its only value, under "".
+        """
+        own = instances or self.instances
+        made = {
+            doc: [_with(i, r) for i, r in zip(own[doc], rs, strict=True)] for doc, rs in responses.items()
+        }
+        flat = [instance for some in made.values() for instance in some]
+        if not flat:
+            return {}
+        with quiet():
+            for each in self.library._filters:
+                each.apply(flat)
+            return {doc: self._processed(doc, some) for doc, some in made.items()}
+
+    def _processed(self, doc: int, instances: Sequence[Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name in self.filters:
+            filtered = [instance.filtered_resps[name] for instance in instances]
+            values |= self._one(doc, filtered, "" if len(self.filters) == 1 else f"_{name}")
+        return values
+
+    def score_given(self, doc: int, filtered: Sequence[Any]) -> dict[str, Any]:
+        """Metric -> value of given answers, as they would come out of every filter."""
+        values: dict[str, Any] = {}
+        with quiet():
+            for name in self.filters:
+                values |= self._one(doc, filtered, "" if len(self.filters) == 1 else f"_{name}")
+        return values
+
+    def _one(self, doc: int, filtered: Sequence[Any], ending: str) -> dict[str, Any]:
+        try:
+            values = self.library.process_results(dict(self.documents[doc]), list(filtered))
+        except Exception as error:  # a task's own code, on any text
+            return {"": f"the task's scoring fails: {sources._first_line(error)}"}
+        return {metric_name(f"{metric}{ending}"): value for metric, value in values.items()}
+
+    @cached_property
+    def aggregations(self) -> dict[str, tuple[Callable[[Any], Any] | None, bool]]:
+        """Metric -> (how the library aggregates it, None for the mean; whether more is better)."""
+        from lm_eval.api.metrics import mean
+
+        by, better = self.library.aggregation(), self.library.higher_is_better()
+        endings = [""] if len(self.filters) == 1 else [f"_{name}" for name in self.filters]
+        return {
+            metric_name(f"{metric}{ending}"): (None if how is mean else how, bool(better.get(metric, True)))
+            for metric, how in by.items()
+            for ending in endings
+        }
+
+    @property
+    def main(self) -> str:
+        """The metric that the task names first, after its first filter."""
+        return next(iter(self.aggregations), "")
+
+    @cached_property
+    def identity(self) -> list[Any]:
+        """All that is asked and how it is scored, as JSON."""
+        asked = [
+            [doc, [_asked(instance) for instance in some], str(self.golds[doc])]
+            for doc, some in self.instances.items()
+        ]
+        config = {k: _named(v) for k, v in vars(self.library.config).items() if k not in _PLACES}
+        return [self.name, config, digest([_json(d) for d in self.documents.values()]), digest(asked)]
+
+
+_PLACES = {"dataset_path", "dataset_name", "dataset_kwargs", "metadata", "task_alias", "tag"}
+"""Fields of a config that say where data are, or change nothing; the data are hashed themselves."""
+
+
+def load_tasks(
+    specs: Sequence[str],
+    data: Mapping[str, str],
+    revision: Mapping[str, str],
+    fewshot: int | None,
+    fewshot_seed: int,
+    choose: Callable[[Sequence[Mapping[str, Any]]], Sequence[int]],
+    chat: bool,
+    multiturn: bool,
+    system: str,
+) -> list[HarnessTask]:
+    """Build tasks and everything that is asked of a model, each once, in the order of their names.
+
+    Args:
+        specs: names of tasks, groups or tags, or YAML files. data, revision: see ``sources.data_of``.
+        fewshot: examples before each document; None: as the task says.
+        choose: documents -> ids of those that are asked, in ascending order.
+
+    Raises:
+        ValueError: the library is not installed, or something is wrong with a task; says what.
+    """
+    try:
+        with quiet():
+            import datasets
+            import lm_eval.tasks
+            import lm_eval.utils
+    except ImportError as error:
+        raise ValueError(MISSING) from error
+    datasets.disable_progress_bars()
+    manager = _manager(specs)
+    tasks: dict[str, HarnessTask] = {}
+    _hold_templates(lm_eval.utils)
+    every = [entry for spec in specs for entry in sources.entries(manager, spec)]
+    for entry in every:
+        sources.check_code(entry)
+    for entry in every:
+        if entry.kind.name in ("TASK", "PY_TASK") and entry.name not in tasks:
+            replaced = sources.data_of(entry, data, revision)
+            own = _built(manager, entry, replaced, fewshot, fewshot_seed)
+            asks = _Asks(own, fewshot_seed, chat, multiturn, system)
+            tasks[entry.name] = asks.task(entry.name, choose)
+    if not tasks:
+        raise ValueError(f"--tasks: {', '.join(specs)} names no task")
+    return [tasks[name] for name in sorted(tasks)]
+
+
+def _manager(specs: Sequence[str]) -> Any:
+    """The library's index; without its own thousands of files where only files are named."""
+    from pathlib import Path
+
+    from lm_eval.tasks import TaskManager
+
+    with quiet():
+        return TaskManager(include_defaults=not all(Path(spec).is_file() for spec in specs))
+
+
+def _built(
+    manager: Any, entry: Any, replaced: Mapping[str, Any], fewshot: int | None, fewshot_seed: int
+) -> Any:
+    """The library's task of an entry, as its command prepares one."""
+    try:
+        with quiet():
+            task = manager._factory.build(entry, overrides=dict(replaced) or None, registry=manager._index)
+    except Exception as error:  # whatever data sets, templates and configs raise
+        raise ValueError(f"task {entry.name!r} cannot be built: {sources._first_line(error)}") from error
+    kind = str(task.OUTPUT_TYPE)
+    if kind not in ("loglikelihood", "multiple_choice", "generate_until") or getattr(
+        task, "MULTIMODAL", False
+    ):
+        what = "images or sound" if getattr(task, "MULTIMODAL", False) else f"output_type {kind}"
+        raise ValueError(
+            f"task {entry.name!r} has {what}: only loglikelihood, multiple_choice and generate_until over "
+            "text are run"
+        )
+    own = task.get_config("num_fewshot")
+    if fewshot is not None and own != 0:
+        task.set_config("num_fewshot", fewshot)
+    elif own is None:
+        task.set_config("num_fewshot", 0)
+    task.set_fewshot_seed(seed=fewshot_seed)
+    return task
+
+
+@dataclass
+class _Asks:
+    """Makes the requests of one task, with and without the question."""
+
+    library: Any
+    seed: int
+    chat: bool
+    multiturn: bool
+    system: str
+
+    def task(self, name: str, choose: Callable[[Sequence[Mapping[str, Any]]], Sequence[int]]) -> HarnessTask:
+        documents = [dict(doc) for doc in self.library.eval_docs]
+        if not documents:
+            raise ValueError(f"task {name!r} has no document")
+        ids = list(choose(documents))
+        chosen = {i: documents[i] for i in ids}
+        instances = self._instances(name, chosen)
+        without, why_not = {}, self._why_not()
+        if not why_not:
+            blanked = {i: self._blanked(doc) for i, doc in chosen.items()}
+            without = self._instances(name, blanked)
+            if all(map(_same, without.values(), instances.values())):
+                without, why_not = {}, "the prompt without the question is the prompt"
+        return HarnessTask(name, self.library, chosen, instances, without, why_not)
+
+    def _instances(self, name: str, documents: Mapping[int, Mapping[str, Any]]) -> dict[int, list[Any]]:
+        """Id -> the library's instances, its own code building them of these documents."""
+        library = self.library
+        library.set_fewshot_seed(seed=self.seed)
+        library.doc_iterator = lambda **_: iter(documents.items())
+        try:
+            with quiet():
+                library.build_all_requests(
+                    system_instruction=self.system or None,
+                    apply_chat_template=self.chat,
+                    fewshot_as_multiturn=self.multiturn,
+                    chat_template=_template if self.chat else None,
+                )
+        except Exception as error:
+            raise ValueError(
+                f"task {name!r}: its prompts cannot be built: {sources._first_line(error)}"
+            ) from error
+        finally:
+            del library.doc_iterator
+        made: dict[int, list[Any]] = {}
+        for instance in library.instances:
+            made.setdefault(instance.doc_id, []).append(instance)
+        return {doc: sorted(some, key=lambda instance: instance.idx) for doc, some in made.items()}
+
+    def _why_not(self) -> str:
+        """Why there is no prompt without the question; "" if there is one."""
+        config = self.library.config
+        if str(self.library.OUTPUT_TYPE) != "multiple_choice" or self.library.multiple_input:
+            return "only prompts with options after them are asked without the question"
+        if not self._question():
+            return "its prompt names no field that options and answer do not need"
+        shots, split = config.num_fewshot or 0, self.library.fewshot_cfg.split
+        if shots and split in (None, config.test_split or config.validation_split):
+            return "examples come from the documents themselves"
+        return ""
+
+    def _question(self) -> list[str]:
+        """Fields that the prompt shows, and that neither options nor answer are made of."""
+        config, features = self.library.config, list(self.library.features)
+        shown = _fields(config.doc_to_text, features)
+        return sorted(
+            shown - _fields(config.doc_to_choice, features) - _fields(config.doc_to_target, features)
+        )
+
+    def _blanked(self, doc: Mapping[str, Any]) -> dict[str, Any]:
+        blank = {name: "" for name in self._question() if isinstance(doc.get(name), str)}
+        return {**doc, **blank}
+
+
+def _template(messages: Sequence[Message], add_generation_prompt: bool = True) -> _Chat:
+    return _Chat.of(messages)
+
+
+def context_of(instance: Any) -> Context:
+    """What a model is to continue: raw text or a conversation."""
+    given = instance.args[0]
+    return tuple(given.messages) if isinstance(given, _Chat) else str(given)
+
+
+def metric_name(name: str) -> str:
+    """A metric's name as columns have it: small letters, digits and underscores."""
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return plain if plain[:1].isalpha() else f"m_{plain}"
+
+
+def _fields(template: Any, features: Sequence[str]) -> set[str]:
+    """The fields that a template of the library uses; none of a function."""
+    if not isinstance(template, str):
+        return set()
+    if template in features:
+        return {template}
+    from jinja2 import TemplateError, meta
+    from jinja2.sandbox import SandboxedEnvironment
+
+    try:
+        return meta.find_undeclared_variables(SandboxedEnvironment().parse(template)) & set(features)
+    except TemplateError:
+        return set()
+
+
+def _with(instance: Any, response: Any) -> Any:
+    own = copy.copy(instance)
+    own.resps, own.filtered_resps = list(response) if isinstance(response, list) else [response], {}
+    return own
+
+
+def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    return [_asked(instance) for instance in first] == [_asked(instance) for instance in second]
+
+
+def _asked(instance: Any) -> list[Any]:
+    return [str(part) if isinstance(part, str) else _named(part) for part in instance.args]
+
+
+def _named(value: Any) -> Any:
+    """A part of a config as JSON: functions by their source."""
+    if callable(value):
+        try:
+            return inspect.getsource(value)
+        except (OSError, TypeError):
+            return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _named(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Mapping):
+        return {str(key): _named(own) for key, own in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_named(own) for own in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _json(doc: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(doc, default=str, ensure_ascii=False, sort_keys=True))
+
+
+def _hold_templates(utils: Any) -> None:
+    """Have the library fill prompts in a sandbox, unless code is allowed: its own lets a template run any."""
+    from jinja2 import BaseLoader, Environment, StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    kind = Environment if is_allowed("remote_code") else SandboxedEnvironment
+    filters = utils.env.filters
+    utils.env = kind(loader=BaseLoader(), undefined=StrictUndefined, keep_trailing_newline=True)
+    utils.env.filters.update(filters)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Within the block the library writes no bars and no warnings: what matters is said by us."""
+    logger = logging.getLogger("lm_eval")
+    before, logger.level = logger.level, logging.ERROR
+    with contextlib.redirect_stderr(io.StringIO()):
+        try:
+            yield
+        finally:
+            logger.level = before

@@ -1,0 +1,252 @@
+"""What answers of models, and of those that know nothing, come to by the harness's own scoring. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from tasks.engines.protocols import PairScores
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.harness.library import HarnessTask, Responses
+from tasks.evaluations.harness.study import (
+    CONDITIONS,
+    HEADLINE,
+    NO_QUESTION,
+    OTHER_QUESTION,
+    HarnessStudy,
+    Item,
+)
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.loop.pairs import Document
+from tasks.loop.prompts import Completion, Prompt
+from tasks.loop.replies import EMPTY, NO_ANSWER, REFUSED
+
+NO_OTHER = "no other document to exchange with"
+NOT_A_SHARE = "the task's first metric is no share of right answers"
+NOT_ASKED = "not asked in this condition"
+
+Values = Mapping[str, Mapping[str, Any]]
+"""Item -> metric -> what the harness makes of its answers; under "" why it makes nothing."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one model's answers in one condition come to.
+
+    Attributes:
+        values: by item; items without an answer are left out.
+        headline: the share that each item scores, with reasons and texts.
+        n_cut: items whose context the model could not hold whole.
+    """
+
+    values: Values
+    headline: ConditionScores
+    n_cut: int = 0
+
+
+def read(study: HarnessStudy, completions: Completions, shared: Any) -> dict[str, Scored]:
+    """Condition -> scores."""
+    own = {condition: stored(study, condition, completions) for condition in CONDITIONS}
+    own[OTHER_QUESTION] |= _exchanged(study, own[HEADLINE])
+    return {condition: scored(study, condition, answers) for condition, answers in own.items()}
+
+
+Answers = Mapping[str, "PairScores | list[Completion]"]
+
+
+def stored(
+    study: HarnessStudy, condition: str, completions: Completions
+) -> dict[str, PairScores | list[Completion]]:
+    """Item -> what is stored of it under a condition, whole."""
+    known: dict[str, Any] = {}
+    for request in study.requests():
+        known |= dict(completions(request))
+    found: dict[str, PairScores | list[Completion]] = {}
+    for item in study.items:
+        asked = study.asked(item, condition)
+        if isinstance(asked, Document):
+            if (scores := known.get(asked.id)) is not None and len(scores.logprob) == len(asked.pairs):
+                found[item.name] = scores
+        elif asked is not None and all(prompt.id in known for prompt in asked):
+            found[item.name] = [known[prompt.id] for prompt in asked]
+    return found
+
+
+def _exchanged(study: HarnessStudy, own: Answers) -> dict[str, PairScores | list[Completion]]:
+    """Of tasks in which a model writes: item -> the model's texts about another one."""
+    return {
+        item.name: own[other]
+        for item in study.items
+        if item.task.writes and (other := study.others.get(item.name)) in own and other is not None
+    }
+
+
+def scored(study: HarnessStudy, condition: str, answers: Answers) -> Scored:
+    """Scores of answers by the harness's own filters and metrics, task by task."""
+    values: dict[str, Mapping[str, Any]] = {}
+    for task in study.tasks.values():
+        of_task = {item.doc: item for item in study.items if item.task is task}
+        instances = task.without if condition == NO_QUESTION else task.instances
+        responses = {
+            doc: _responses(answers[item.name]) for doc, item in of_task.items() if item.name in answers
+        }
+        for doc, own in task.scored(responses, instances).items():
+            values[of_task[doc].name] = own
+    reasons = {item.name: _why_not(study, item, condition, answers) for item in study.items}
+    lost = {name: _lost(answers.get(name)) for name in reasons}
+    texts = [_text(item, answers.get(item.name)) for item in study.items]
+    n_cut = sum(bool(own.n_cut.any()) for own in answers.values() if isinstance(own, PairScores))
+    return Scored(values, headline_of(study, values, reasons, lost, texts), n_cut)
+
+
+def headline_of(
+    study: HarnessStudy, values: Values, reasons: Mapping[str, str] | None = None,
+    lost: Mapping[str, str] | None = None, texts: Sequence[str] = (),
+) -> ConditionScores:  # fmt: skip
+    """The share that each item scores: the named metric, else the task's first one."""
+    numbers, why = [], []
+    for item in study.items:
+        own = values.get(item.name)
+        metric = study.params.metric or item.task.main
+        value = None if own is None else number(own.get(metric))
+        is_share = (
+            value is not None and 0 <= value <= 1 and item.task.aggregations.get(metric) == (None, True)
+        )
+        numbers.append(cast(float, value) if is_share else np.nan)
+        reason = (reasons or {}).get(item.name, "") or ("" if own is None else str(own.get("", "")))
+        why.append("" if is_share else reason or NOT_A_SHARE)
+    by_item = [(lost or {}).get(item.name, "") for item in study.items]
+    return ConditionScores(
+        np.array(numbers, dtype=np.float64),
+        np.array(why, dtype=object),
+        np.array(by_item, dtype=object),
+        texts,
+    )
+
+
+def number(value: Any) -> float | None:
+    """A value of a metric as a number; None for what is none, such as a pair that is aggregated later."""
+    if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
+        return float(value)
+    return None
+
+
+def nulls(study: HarnessStudy) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Null model -> item -> metric -> value.
+
+    Of options: random ones (the mean over all), the place that is right most often, and the longest (the mean
+    over equally long ones). Of texts: the commonest right answer of the task, and another document's.
+    """
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for task in study.tasks.values():
+        own = [item for item in study.items if item.task is task]
+        made = _of_options(own) if task.chooses else _of_texts(study, own) if task.writes else {}
+        for name, values in made.items():
+            found.setdefault(name, {}).update(values)
+    return found
+
+
+def _of_options(items: Sequence[Item]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    places = {item.name: item.task.golds[item.doc] for item in items}
+    right = Counter(p for gold in places.values() for p in (gold if isinstance(gold, list) else [gold]))
+    commonest = min(right, key=lambda place: (-right[place], place))
+
+    def longest(options: Sequence[str]) -> list[int]:
+        most = max(map(len, options))
+        return [place for place, option in enumerate(options) if len(option) == most]
+
+    def position(options: Sequence[str]) -> list[int]:
+        return [commonest if 0 <= commonest < len(options) else 0]
+
+    kinds: dict[str, Callable[[Sequence[str]], Iterable[int]]] = {
+        "chance": lambda options: range(len(options)), "position": position, "longest": longest,
+    }  # fmt: skip
+    return {
+        name: {item.name: _mean_of(item, choose(item.task.choices(item.doc))) for item in items}
+        for name, choose in kinds.items()
+    }
+
+
+def _mean_of(item: Item, places: Iterable[int]) -> dict[str, Any]:
+    """Metric -> its mean over choices of one option each; metrics that are no numbers are left out."""
+    n = len(item.task.instances[item.doc])
+    each = [
+        item.task.score_given(item.doc, [(0.0 if i == place else -1e6, i == place) for i in range(n)])
+        for place in places
+    ]
+    numbers = {metric: [number(values.get(metric)) for values in each] for metric in each[0]}
+    return {
+        metric: float(np.mean(cast(list[float], own)))
+        for metric, own in numbers.items()
+        if all(value is not None for value in own)
+    }
+
+
+def _of_texts(study: HarnessStudy, items: Sequence[Item]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    golds = {item.name: _first(item.task, item.doc) for item in items}
+    counts = Counter(golds.values())
+    commonest = min(counts, key=lambda text: (-counts[text], text))
+    others = {item.name: golds[other] for item in items if (other := study.others.get(item.name))}
+    return {
+        "commonest": {item.name: item.task.score_given(item.doc, [commonest]) for item in items},
+        "other_answer": {
+            item.name: item.task.score_given(item.doc, [others[item.name]])
+            for item in items
+            if item.name in others
+        },
+    }
+
+
+def _first(task: HarnessTask, doc: int) -> str:
+    gold = task.golds[doc]
+    return str(gold[0]) if isinstance(gold, list) and gold else str(gold)
+
+
+def _responses(answers: PairScores | list[Completion]) -> Responses:
+    """Make what the harness is given: (log-probability, is greedy) of each pair, or the prompt's texts."""
+    if isinstance(answers, PairScores):
+        return [(float(p), bool(g)) for p, g in zip(answers.logprob, answers.is_greedy, strict=True)]
+    return [[completion.text for completion in answers]]
+
+
+def _why_not(study: HarnessStudy, item: Item, condition: str, answers: Answers) -> str:
+    if item.name in answers:
+        return ""
+    if condition == NO_QUESTION and not item.task.without:
+        return item.task.why_not or NOT_ASKED
+    if condition == OTHER_QUESTION and item.name not in study.others:
+        return NO_OTHER
+    return NO_ANSWER if condition == HEADLINE else NOT_ASKED
+
+
+def _lost(answers: PairScores | list[Completion] | None) -> str:
+    """Say why there is no answer: none was given, it was refused, or it is empty, which scores as wrong."""
+    if answers is None:
+        return NO_ANSWER
+    if isinstance(answers, PairScores):
+        return ""
+    if all(completion.finish_reason in ("refusal", "content_filter") for completion in answers):
+        return REFUSED
+    return "" if any(completion.text.strip() for completion in answers) else EMPTY
+
+
+def _text(item: Item, answers: PairScores | list[Completion] | None) -> str:
+    """What was answered, in words."""
+    if answers is None:
+        return ""
+    if isinstance(answers, PairScores):
+        if not item.task.chooses:
+            return f"{float(answers.logprob[0]):.4g} nats"
+        choices = item.task.choices(item.doc)
+        place = int(np.argmax(answers.logprob[: len(choices)]))
+        return choices[place] if not item.task.library.multiple_input else f"option {place + 1}"
+    return " | ".join(completion.text for completion in answers)
+
+
+def prompts_of(study: HarnessStudy, item: Item) -> list[Prompt]:
+    """The prompts of an item of a task in which a model writes."""
+    return cast(list[Prompt], study.asked(item, HEADLINE))

@@ -1,0 +1,187 @@
+"""From values of documents to rows of ``metric_value``, and what the catalogue says of them. Pure.
+
+Slices: overall, task where there are several, those that are asked for, and (reason) why there is no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tasks.evaluations.harness.read import (
+    HEADLINE,
+    NO_QUESTION,
+    OTHER_QUESTION,
+    Scored,
+    Values,
+    headline_of,
+    number,
+)
+from tasks.evaluations.harness.study import HarnessStudy
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.identity import NULL
+from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, scored, unscored
+from tasks.metrics.intervals import SHARE, UNBOUNDED
+from tasks.metrics.types import BoolArray, FloatArray
+
+SCORE = "score"
+CONTROLS = {
+    NO_QUESTION: ("Without the question", "Prompts with the question left out, where that can be done."),
+    OTHER_QUESTION: (
+        "Other question",
+        "Options after another document's prompt; of texts, the model's text about another document.",
+    ),
+}
+SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "f1", "em"})
+"""Metrics of the harness that lie in [0, 1]."""
+_OWN = {SCORE, "coverage", "unanswered", "truncated"}
+"""Names that no metric of the harness may have here; one that has is left out."""
+NOT_SCORED = "nothing was answered, or the task's scoring fails"
+
+
+def model_rows(study: HarnessStudy, answers: Mapping[str, Scored], beside: FloatArray) -> list[Metric]:
+    """All rows of one model.
+
+    Args:
+        answers: condition -> scores. beside: [items] what the best null model scores.
+    """
+    own = answers[HEADLINE]
+    rows = []
+    for where, chosen in study.slices():
+        rows += _headline_rows(study, answers, beside, where, chosen)
+        rows += _metric_rows(study, own.values, where, chosen)
+    rows.append(scored("truncated", OVERALL, own.n_cut / len(study.items), (len(study.items), 0)))
+    return [*rows, *count_rows(own.headline.lost)]
+
+
+def null_rows(study: HarnessStudy, nulls: Mapping[str, Values]) -> dict[str, list[Metric]]:
+    """The headline and the harness's metrics of every null model in every slice."""
+    return {
+        f"{NULL}{name.replace('_', '-')}": [
+            row
+            for where, chosen in study.slices()
+            for row in (
+                headline_of(study, values).row(SCORE, where, chosen, study.clusters[chosen], SHARE),
+                *_metric_rows(study, values, where, chosen),
+            )
+        ]
+        for name, values in nulls.items()
+    }
+
+
+def best_null(study: HarnessStudy, nulls: Mapping[str, Values]) -> FloatArray:
+    """[items] what the best null model of each item's task scores; NaN where none does."""
+    scores = {name: headline_of(study, values).values for name, values in sorted(nulls.items())}
+    best = np.full(len(study.items), np.nan)
+    of_task = np.array([item.task.name for item in study.items])
+    for task in study.tasks:
+        here = of_task == task
+        means = {name: mean_of(own[here]) for name, own in scores.items()}
+        known = {name: mean for name, mean in means.items() if mean is not None}
+        if known:
+            best[here] = scores[max(known, key=lambda name: known[name])][here]
+    return best
+
+
+def _headline_rows(
+    study: HarnessStudy, answers: Mapping[str, Scored], beside: FloatArray, where: Slice, chosen: BoolArray
+) -> Iterator[Metric]:
+    """The headline, and each control that was asked with the difference to it."""
+    clusters, names = study.clusters[chosen], study.names[chosen] if where == OVERALL else None
+    own: ConditionScores = answers[HEADLINE].headline
+    yield own.row(SCORE, where, chosen, clusters, SHARE, mean_of(beside[chosen]), names)
+    for control in CONTROLS:
+        of = answers[control].headline
+        if np.isnan(of.values[chosen]).all():
+            continue
+        yield of.row(f"{SCORE}_{control}", where, chosen, clusters, SHARE)
+        yield own.gain(of, f"{control}_gain", where, chosen, clusters, (-1.0, 1.0))
+
+
+def _metric_rows(study: HarnessStudy, values: Values, where: Slice, chosen: BoolArray) -> Iterator[Metric]:
+    """The harness's own metrics: means with an interval; others by its own aggregation, without one."""
+    items = [item for item, is_chosen in zip(study.items, chosen, strict=True) if is_chosen]
+    for metric in _metrics(study):
+        own = [item for item in items if metric in item.task.aggregations]
+        ways = {item.task.aggregations[metric][0] for item in own}
+        of_tasks = {item.task.name for item in own}
+        raw = [values.get(item.name, {}).get(metric) for item in own]
+        if not any(value is not None for value in raw):
+            continue
+        if ways == {None}:
+            numbers = np.array([np.nan if (n := number(value)) is None else n for value in raw])
+            clusters = np.array([item.cluster for item in own])
+            yield mean_row(metric, where, numbers, NOT_SCORED, clusters, bounds_of(metric))
+        elif len(of_tasks) == 1:
+            yield _aggregated(metric, where, next(iter(ways)), raw)
+
+
+def _aggregated(metric: str, where: Slice, aggregate: Callable[[Any], Any] | None, raw: list[Any]) -> Metric:
+    known = [value for value in raw if value is not None]
+    try:
+        value = number(aggregate(known)) if aggregate is not None else None
+    except Exception as error:  # a task's own code
+        return unscored(metric, where, f"the task's aggregation fails: {type(error).__name__}", len(raw))
+    if value is None or not np.isfinite(value):
+        return unscored(metric, where, "the task's aggregation gives no number", len(raw))
+    return scored(metric, where, value, (len(known), len(raw) - len(known)))
+
+
+def _metrics(study: HarnessStudy) -> list[str]:
+    """The harness's metrics of all tasks."""
+    return sorted({metric for task in study.tasks.values() for metric in task.aggregations} - _OWN)
+
+
+def bounds_of(metric: str) -> tuple[float, float]:
+    """The range of a metric of the harness."""
+    is_share = metric in SHARES or metric.startswith(("acc_", "exact_match_"))
+    return SHARE if is_share else UNBOUNDED
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Rows of the table metric that every run has, the headline first."""
+    about = "Mean over documents of the task's first metric (--metric names another), from 0 to 1."
+    rows = [_row(SCORE, "Score", about, null="the best null model of each task", is_headline=True)]
+    for control, (label, words) in CONTROLS.items():
+        rows.append(_row(f"{SCORE}_{control}", label, words, direction="none"))
+        gain = f"How much higher the score is than the same with this in its place: {words}"
+        rows.append(_row(f"{control}_gain", f"Gain over: {label.lower()}", gain, null="0", low=-1.0))
+    rows.append(_row("coverage", "Answered", "Share of documents that have an answer."))
+    without = "Share of documents without an answer, by reason."
+    rows.append(_row("unanswered", "Not answered", without, direction="lower"))
+    cut = "Share of documents whose context was cut on the left: the model could not hold it."
+    rows.append(_row("truncated", "Cut", cut, direction="lower"))
+    return rows
+
+
+def catalogue_of(study: HarnessStudy) -> list[dict[str, Any]]:
+    """Rows of the table metric for the harness's metrics that a study's tasks have."""
+    rows = []
+    for metric in _metrics(study):
+        better = {
+            task.aggregations[metric][1] for task in study.tasks.values() if metric in task.aggregations
+        }
+        low, high = bounds_of(metric)
+        rows.append(
+            _row(
+                metric, metric, f"{metric} as lm-evaluation-harness computes it.",
+                direction="higher" if better == {True} else "lower" if better == {False} else "none",
+                low=low if np.isfinite(low) else None, high=high if np.isfinite(high) else None,
+                source="lm-evaluation-harness",
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _row(
+    metric: str, label: str, about: str, null: str = "none", direction: str = "higher",
+    low: float | None = 0.0, high: float | None = 1.0, source: str = "Culturescope",
+    is_headline: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "metric": metric, "label": label, "is_headline": is_headline, "unit": "score", "range_low": low,
+        "range_high": high, "direction": direction, "description": about, "null_baseline": null,
+        "unscored_when": NOT_SCORED, "source": source,
+    }  # fmt: skip

@@ -1,0 +1,286 @@
+"""What is asked: documents of tasks of lm-evaluation-harness, and the same with another or no question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tasks.engines.protocols import RAW, Sampling, TextPair
+from tasks.evaluations.contract import GenerationParams, Rows
+from tasks.evaluations.harness.library import VERSION, HarnessTask, context_of, load_tasks
+from tasks.evaluations.recipe.study import HEADLINE
+from tasks.identity import digest
+from tasks.loop.pairs import Document, Pairs
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine, Request
+from tasks.loop.rows import Slice, slices
+from tasks.metrics.types import BoolArray
+
+SCORES_VERSION = 1
+"""Raised whenever what is read or computed changes a number: part of config_hash."""
+
+NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
+CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
+
+CLUSTERS = {
+    "arab_culture": "country",
+    "include_base": "subject",
+    "global_mmlu": "subject",
+    "copal_id": "category",
+}
+"""What the documents of known cultural tasks vary by, by the beginning of their names."""
+
+OWN = "the documents themselves"
+_DEFAULT_TOKENS = 256
+_READ = {"until", "max_gen_toks", "do_sample", "temperature", "top_p"}
+
+
+class HarnessParams(GenerationParams):
+    """Tasks of lm-evaluation-harness, with nulls, clusters and intervals."""
+
+    tasks: list[str] = Field([], description="names of tasks, groups or tags of the harness, or YAML files")
+    data: dict[str, str] = Field(
+        {}, description="file or folder with a task's data, in place of where it says; *: of every task"
+    )
+    revision: dict[str, str] = Field(
+        {}, description="commit of a data set of the hub, as 40 hex digits; without one it is not read"
+    )
+    fewshot: int | None = Field(
+        None, ge=0, description="examples before each document; empty: as the task says"
+    )
+    fewshot_seed: int = Field(1234, ge=0, description="of the choice of examples, where it is random")
+    chat: bool = Field(False, description="whether prompts stand in the model's chat template")
+    multiturn: bool = Field(False, description="in the template: whether examples are turns of their own")
+    system: str = Field("", description="in the template, or before the prompt: an instruction")
+    cluster: str = Field("", description="field of the documents that varies: intervals are taken over it")
+    slice: list[str] = Field([], description="fields of the documents: numbers for each of their values too")
+    metric: str = Field("", description="metric that is the headline; empty: the first one of each task")
+    limit: int | None = Field(None, ge=1, description="documents of each task, spread over clusters")
+    batch: int = Field(128, ge=1, description="documents that are answered and stored together")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One document of one task.
+
+    Attributes:
+        cluster: what it is alike with. fields: of the slices, "" where it has none.
+    """
+
+    name: str
+    task: HarnessTask
+    doc: int
+    cluster: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class HarnessStudy:
+    """All that is asked, independent of the model.
+
+    Attributes:
+        items: in the order of tasks and then of their documents, which is that of all arrays.
+        clustered_by: the field of each task, or OWN.
+    """
+
+    params: HarnessParams
+    tasks: Mapping[str, HarnessTask]
+    items: tuple[Item, ...]
+    clustered_by: Mapping[str, str]
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def names(self) -> NDArray[np.str_]:
+        """[items]"""
+        return np.array([item.name for item in self.items])
+
+    @cached_property
+    def clusters(self) -> NDArray[np.str_]:
+        """[items]"""
+        return np.array([item.cluster for item in self.items])
+
+    def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
+        """Every slice with the items that are in it, the overall one first; tasks where there are several."""
+        columns = {name: [item.fields[name] for item in self.items] for name in self.params.slice}
+        if len(self.tasks) > 1:
+            columns = {"task": [item.task.name for item in self.items]} | columns
+        return slices(columns, len(self.items))
+
+    @cached_property
+    def others(self) -> Mapping[str, str]:
+        """Item -> another one of its task: the next of another cluster, in a fixed random ring. An item of
+        which there is none is left out."""
+        found: dict[str, str] = {}
+        for task in self.tasks:
+            own = [item for item in self.items if item.task.name == task]
+            ring = sorted(own, key=lambda item: digest([item.name]))
+            for place, item in enumerate(ring):
+                steps = (ring[(place + step) % len(ring)] for step in range(1, len(ring)))
+                other = next((each for each in steps if each.cluster != item.cluster), None)
+                if other is not None:
+                    found[item.name] = other.name
+        return found
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Item]:
+        """Name -> item."""
+        return {item.name: item for item in self.items}
+
+    @cached_property
+    def materials(self) -> dict[str, str]:
+        """See ``contract.Study``."""
+        return {"item": digest([task.identity for task in self.tasks.values()])}
+
+    def config_hash(self) -> str:
+        """See ``contract.Study``."""
+        p = self.params
+        clusters = digest(self.clusters.tolist())
+        return digest(
+            ["harness", SCORES_VERSION, VERSION, self.materials, clusters, sorted(p.slice), p.metric, p.seed]
+        )
+
+    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a key before, or now."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+    def asked(self, item: Item, condition: str) -> Document | list[Prompt] | None:
+        """What a model is asked of an item: pairs, or prompts, one for each repetition; None: nothing."""
+        return cast(
+            "Document | list[Prompt] | None",
+            self.keep((item.name, condition), lambda: self._asked(item, condition)),
+        )
+
+    def _asked(self, item: Item, condition: str) -> Document | list[Prompt] | None:
+        task, instances = item.task, item.task.instances[item.doc]
+        if task.writes:
+            return None if condition else [_prompt(instances[0], n) for n in range(instances[0].repeats or 1)]
+        if condition == NO_QUESTION:
+            if item.doc not in task.without:
+                return None
+            instances = task.without[item.doc]
+        pairs = tuple(TextPair(context_of(each), str(each.args[1])) for each in instances)
+        if condition == OTHER_QUESTION:
+            other = self.others.get(item.name)
+            if other is None or task.library.multiple_input:
+                return None
+            contexts = [context_of(each) for each in task.instances[self.by_name[other].doc]]
+            # An empty context is what a metric compares with, and stays.
+            pairs = tuple(pair if pair.context == "" else TextPair(contexts[0], pair[1]) for pair in pairs)
+        return Document(pairs)
+
+    def requests(self) -> list[Request[Any]]:
+        """All that is sent, in the order in which it is answered."""
+        found: list[Request[Any]] = []
+        for task in self.tasks.values():
+            own = [item for item in self.items if item.task is task]
+            for condition in CONDITIONS:
+                found += self._of_task(task, own, condition)
+        return found
+
+    def _of_task(self, task: HarnessTask, items: Sequence[Item], condition: str) -> list[Request[Any]]:
+        asked = [each for item in items if (each := self.asked(item, condition)) is not None]
+        if not asked:
+            return []
+        label, batch = f"{task.name} {condition}".strip(), self.params.batch
+        if task.writes:
+            prompts = [prompt for some in asked for prompt in cast(list[Prompt], some)]
+            sampling = sampling_of(task, self.params.seed)
+            return [Prompts(topic=task.name, label=label, batch=batch, prompts=prompts, sampling=sampling)]
+        documents = cast(list[Document], asked)
+        return [Pairs(topic=task.name, label=label, batch=batch, documents=documents)]
+
+
+def build_study(
+    params: HarnessParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+) -> HarnessStudy:
+    """Build the tasks and choose the documents.
+
+    Raises:
+        ValueError: no task is named, a task cannot be built, or a field is not there; says what to do.
+    """
+    if not params.tasks:
+        raise ValueError("--tasks: name a task of lm-evaluation-harness, or a YAML file of one")
+    if params.multiturn and not params.chat:
+        raise ValueError("--multiturn: turns are of a chat: add --chat")
+    tasks = load_tasks(
+        params.tasks, params.data, params.revision, params.fewshot, params.fewshot_seed,
+        lambda documents: _chosen(documents, params.cluster, params.limit),
+        params.chat, params.multiturn, params.system,
+    )  # fmt: skip
+    by = {task.name: _cluster_field(task, params.cluster) for task in tasks}
+    items = []
+    for task in tasks:
+        sampling_of(task, params.seed)
+        for doc, fields in task.documents.items():
+            _check_fields(task.name, fields, params.slice)
+            name = f"{task.name}:{doc:06d}"
+            cluster = name if by[task.name] == OWN else str(fields[by[task.name]])
+            items.append(Item(name, task, doc, cluster, {s: str(fields[s]) for s in params.slice}))
+    if params.metric and not any(params.metric in task.aggregations for task in tasks):
+        known = sorted({metric for task in tasks for metric in task.aggregations})
+        raise ValueError(f"--metric: no task has {params.metric!r}; there are: {', '.join(known)}")
+    return HarnessStudy(params, {task.name: task for task in tasks}, tuple(items), by)
+
+
+def sampling_of(task: HarnessTask, seed: int) -> Sampling:
+    """How a task's texts are drawn; raises ValueError for settings of the harness that no engine here has."""
+    if not task.writes:
+        return Sampling()
+    own = dict(task.library.config.generation_kwargs or {})
+    if unknown := sorted(own.keys() - _READ):
+        raise ValueError(f"task {task.name!r}: generation_kwargs {', '.join(unknown)} cannot be set here")
+    until = own.get("until") or []
+    is_drawn = bool(own.get("do_sample")) or (own.get("do_sample") is None and bool(own.get("temperature")))
+    return Sampling(
+        temperature=float(own.get("temperature") or 1.0) if is_drawn else 0.0,
+        top_p=float(own.get("top_p", 1.0)) if is_drawn else 1.0,
+        max_tokens=int(own.get("max_gen_toks", _DEFAULT_TOKENS)),
+        seed=seed,
+        stop=tuple(filter(None, [until] if isinstance(until, str) else until)),
+    )
+
+
+def _prompt(instance: Any, repetition: int) -> Prompt:
+    context = context_of(instance)
+    messages = [{"role": RAW, "content": context}] if isinstance(context, str) else list(context)
+    return Prompt(messages, sample=str(repetition) if repetition else "")
+
+
+def _chosen(documents: Sequence[Mapping[str, Any]], cluster: str, n: int | None) -> Sequence[int]:
+    """Ids of n documents at most: of each cluster one, then a second, in the order of a hash."""
+    if n is None or n >= len(documents):
+        return range(len(documents))
+    taken: dict[str, int] = {}
+    ranked = []
+    for i in sorted(range(len(documents)), key=lambda i: digest([i])):
+        of = str(documents[i].get(cluster, i))
+        taken[of] = taken.get(of, 0) + 1
+        ranked.append((taken[of], len(ranked), i))
+    return sorted(i for *_, i in sorted(ranked)[:n])
+
+
+def _cluster_field(task: HarnessTask, named: str) -> str:
+    """The field whose values are the clusters, or OWN."""
+    fields = next(iter(task.documents.values()))
+    if named:
+        _check_fields(task.name, fields, [named], "--cluster")
+        return named
+    known = next((own for start, own in CLUSTERS.items() if task.name.startswith(start)), OWN)
+    return known if known in fields else OWN
+
+
+def _check_fields(
+    task: str, fields: Mapping[str, Any], wanted: Sequence[str], option: str = "--slice"
+) -> None:
+    for name in wanted:
+        if name not in fields:
+            there = ", ".join(sorted(map(str, fields)))
+            raise ValueError(f"{option}: documents of {task!r} have no field {name!r}; they have: {there}")

@@ -1,0 +1,105 @@
+"""Log-probabilities of continuations after contexts as they are, as values, document by document. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from tasks.engines.pairs import PAIR_RULE
+from tasks.engines.protocols import Context, PairScorer, PairScores, TextPair
+from tasks.identity import digest
+from tasks.loop.requests import Ability, Engine, Request
+
+
+@dataclass(frozen=True)
+class Document:
+    """The pairs of one document, such as its options after its text: scored and stored together."""
+
+    pairs: tuple[TextPair, ...]
+
+    @cached_property
+    def id(self) -> str:
+        """Identifies what is scored."""
+        return digest([[_plain(pair.context), pair.continuation] for pair in self.pairs], 32)
+
+
+ScoredPairs = Mapping[str, PairScores]
+"""Document id -> the scores of its pairs, in their order; documents without any are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs(Request[ScoredPairs]):
+    """Documents whose continuations are scored. What documents of a part share is run once."""
+
+    kind: ClassVar[str] = "pair_score"
+    ability: ClassVar[Ability] = "score"
+    columns: ClassVar[tuple[str, ...]] = ("item", "place", "logprob", "n_tokens", "is_greedy", "n_cut")
+
+    documents: Sequence[Document]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Document]:
+        """Each document once."""
+        return {document.id: document for document in self.documents}
+
+    @property
+    def units(self) -> Sequence[str]:
+        """Ids of the documents, each once."""
+        return list(self.by_id)
+
+    def identity(self, engine: Engine) -> list[Any]:
+        return ["pairs", engine.hash, PAIR_RULE]
+
+    def rule(self, engine: Engine) -> str:
+        return PAIR_RULE
+
+    def size(self, units: Sequence[str]) -> int:
+        """Log-probabilities."""
+        return sum(len(self.by_id[unit].pairs) for unit in units)
+
+    def answer(
+        self, engine: PairScorer, units: Sequence[str], progress: Callable[[int], None]
+    ) -> pl.DataFrame:
+        """See ``Request.answer``; one row per pair."""
+        documents = [self.by_id[unit] for unit in units]
+        pairs = [pair for document in documents for pair in document.pairs]
+        scores = engine.score_pairs(pairs, progress)
+        return pl.DataFrame(
+            {
+                "item": [document.id for document in documents for _ in document.pairs],
+                "place": [place for document in documents for place in range(len(document.pairs))],
+                "context": [_shown(pair.context) for pair in pairs],
+                "continuation": [pair.continuation for pair in pairs],
+                "logprob": scores.logprob,
+                "n_tokens": scores.n_tokens,
+                "is_greedy": scores.is_greedy,
+                "n_cut": scores.n_cut,
+            },
+            schema_overrides={"place": pl.Int16, "n_tokens": pl.Int32, "n_cut": pl.Int32},
+        )
+
+    def decode(self, frame: pl.DataFrame) -> ScoredPairs:
+        known: dict[str, PairScores] = {}
+        for (unit,), rows in frame.sort("item", "place").group_by("item", maintain_order=True):
+            known[str(unit)] = PairScores(
+                rows["logprob"].to_numpy(),
+                rows["is_greedy"].to_numpy(),
+                rows["n_tokens"].to_numpy().astype(np.int64),
+                rows["n_cut"].to_numpy().astype(np.int64),
+            )
+        return known
+
+
+def _plain(context: Context) -> Any:
+    return context if isinstance(context, str) else [dict(message) for message in context]
+
+
+def _shown(context: Context) -> str:
+    """A context as SQL shows it: raw text, or the JSON of a conversation."""
+    return context if isinstance(context, str) else json.dumps(_plain(context), ensure_ascii=False)

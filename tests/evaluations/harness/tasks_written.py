@@ -1,0 +1,116 @@
+"""Tasks of lm-evaluation-harness over invented items, written as YAML files, one for each way of asking."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_PLACES = ["Orvland", "Tesmia", "Karu", "Velm", "Ninoa", "Pesh", "Ulmark", "Dro"]
+_DISHES = ["barley soup", "smoked eel", "plum dumplings", "goat stew", "corn cakes", "sour milk", "leek pie",
+           "sweet rice with almonds"]  # fmt: skip
+
+ITEMS: list[dict[str, Any]] = [
+    {
+        "place": place,
+        "region": "north" if i % 2 else "south",
+        "question": f"What do people in {place} eat on the first day of the year?",
+        "options": [_DISHES[(i + step) % 8] for step in (0, 3, 5)],
+        "answer": i % 3,
+        "several": [i % 3, (i + 1) % 3],
+        "first": f"In {place} the guests",
+        "second": f"In {place} the hosts",
+        "end": "bring bread",
+        "dish": _DISHES[i],
+    }
+    for i, place in enumerate(_PLACES)
+]
+TRAINING = [{**item, "place": f"New {item['place']}"} for item in ITEMS[:5]]
+
+_CHOICE: dict[str, Any] = {
+    "output_type": "multiple_choice",
+    "doc_to_text": "Question: {{question}}\nAnswer:",
+    "doc_to_choice": "options",
+    "doc_to_target": "answer",
+    "metric_list": [
+        {"metric": name, "aggregation": "mean", "higher_is_better": True} for name in ("acc", "acc_norm")
+    ],
+}
+_LETTERS = {
+    "doc_to_text": "{{question}}\nA. {{options[0]}}\nB. {{options[1]}}\nC. {{options[2]}}\nAnswer:",
+    "doc_to_choice": ["A", "B", "C"],
+}
+_SHOTS = {"training_split": "train", "fewshot_split": "train"}
+_WRITTEN: dict[str, Any] = {
+    "output_type": "generate_until",
+    "doc_to_text": "{{question}}\nAnswer:",
+    "doc_to_target": "dish",
+    "generation_kwargs": {"until": ["\n", "."], "max_gen_toks": 8, "do_sample": False},
+    "metric_list": [
+        {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True}
+    ],
+}
+_MUTUAL = {"metric": "acc_mutual_info", "aggregation": "mean", "higher_is_better": True}
+
+TASKS: dict[str, dict[str, Any]] = {
+    "plain": _CHOICE,
+    "letters": _CHOICE | _LETTERS,
+    "first_shots": _CHOICE | _SHOTS | {"num_fewshot": 3, "fewshot_config": {"sampler": "first_n"}},
+    "random_shots": _CHOICE | _SHOTS | {"num_fewshot": 2},
+    "shots_of_itself": _CHOICE | {"num_fewshot": 2, "fewshot_split": "test"},
+    "described": _CHOICE | {"description": "Food of invented places.\n\n", "target_delimiter": "\n"},
+    "space_at_the_end": _CHOICE | {"doc_to_text": "{{question}} They eat ", "target_delimiter": ""},
+    "mutual": _CHOICE | {"metric_list": [*_CHOICE["metric_list"], _MUTUAL]},
+    "contexts": _CHOICE | {
+        "doc_to_text": "{{answer % 2}}", "doc_to_choice": "{{[first, second]}}", "doc_to_target": "end",
+    },
+    "several_right": _CHOICE | {"doc_to_target": "{{several}}"},
+    "whole": {
+        "output_type": "loglikelihood",
+        "doc_to_text": "In {{place}} people eat", "doc_to_target": " {{dish}}",
+        "metric_list": [
+            {"metric": "perplexity", "aggregation": "perplexity", "higher_is_better": False},
+            {"metric": "acc", "aggregation": "mean", "higher_is_better": True},
+        ],
+    },
+    "chat": _CHOICE,
+    "chat_shots": _CHOICE | _SHOTS | {"num_fewshot": 2, "description": "Answer briefly."},
+    "chat_begun": _CHOICE | {"gen_prefix": "They eat"},
+    "too_long": _CHOICE | {"doc_to_text": "{{(place + ' and its people. ') * 60}}{{question}}\nAnswer:"},
+    "written": _WRITTEN,
+    "written_filtered": _WRITTEN | _SHOTS | {
+        "num_fewshot": 1,
+        "filter_list": [
+            {"name": "first", "filter": [{"function": "take_first"}]},
+            {"name": "word", "filter": [
+                {"function": "regex", "regex_pattern": "([a-z]+)"}, {"function": "take_first"},
+            ]},
+        ],
+    },
+    "chat_written": _WRITTEN,
+}  # fmt: skip
+CHATS = {name for name in TASKS if name.startswith("chat")}
+MULTITURN = {"chat_shots"}
+
+
+def write_tasks(folder: Path, names: list[str] | None = None) -> dict[str, Path]:
+    """Name -> the YAML file of each task, with the data beside it."""
+    for name, rows in (("test", ITEMS), ("train", TRAINING)):
+        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    files = {}
+    for name in names or list(TASKS):
+        own: dict[str, Any] = {
+            "task": f"invented_{name}",
+            "dataset_path": "json",
+            "dataset_kwargs": {
+                "data_files": {"test": str(folder / "test.jsonl"), "train": str(folder / "train.jsonl")}
+            },
+            "test_split": "test",
+            **TASKS[name],
+        }
+        files[name] = folder / f"{name}.yaml"
+        files[name].write_text(yaml.safe_dump(own, allow_unicode=True), encoding="utf-8")
+    return files
