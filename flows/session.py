@@ -22,6 +22,7 @@ from prefect.context import FlowRunContext
 
 from flows import runs
 from flows.cohort import Selection
+from flows.keys import check_keys
 from flows.packs import tables_of, with_packs
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
@@ -284,34 +285,9 @@ class Session:
         except EngineError as error:
             self.fail(each, error)
 
-    def check_keys(self) -> None:
-        """Give up models and judges whose server refuses the key, before anything is answered.
-
-        Raises:
-            EngineError: no model is left.
-        """
-        if not self.plan.left:
-            return
-        at_work = {line.engine.hash for line in self.plan.lines if line.work}
-        for name in self.alive():
-            if self.candidates[name].hash in at_work and (error := _key_error(self.candidates[name])):
-                self.lose(name, error)
-        for engine, role in self.evaluation.engines(self.params).items():
-            if not self.alive() or (error := _key_error(self.engines[engine])) is None:
-                continue
-            if role not in self.evaluation.optional:
-                for name in self.alive():
-                    self.lose(name, error)
-                continue
-            self.barred |= {(name, self.engines[engine].name) for name in (*self.alive(), SHARED)}
-            self.failures.append(f"{role} {error}")
-            steps.logger().error("%s", self.failures[-1])
-        if not self.alive():
-            self.raise_failures()
-
     def start(self) -> None:
         """Write down what is going to be measured, before anything is: all runs in one transaction."""
-        self.check_keys()
+        check_keys(self)
         self.ids = self.run_ids()
         frames = {model: self._requests_of(model) for model in self.ids}
         with Warehouse.open().write() as connection:
@@ -429,16 +405,6 @@ class Session:
         ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
         frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
         return write_part(Warehouse.open().store, detail.kind, part, frame)
-
-
-def _key_error(engine: Engine) -> EngineError | None:
-    """Return why the server of an engine refuses its key; None: it does not, or there is none."""
-    try:
-        if engine.spec is not None:
-            load.check_key(engine.spec)
-    except EngineError as error:
-        return error
-    return None
 
 
 @contextmanager

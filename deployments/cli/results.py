@@ -109,7 +109,7 @@ def leaderboard(
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)
         show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
-        printed = None if published is False or occasion else report.under_the_line(warehouse, name, chosen)
+        printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if form is Format.table and printed is not None:
             show(printed[1] if wide else printed[1].head(SHORT), form, printed[0], is_wide=wide)
             if not wide and printed[1].height > SHORT:
