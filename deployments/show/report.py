@@ -59,7 +59,8 @@ def configuration(
     if not finished:
         first = FIRST if FIRST in names else names[0]
         others = ", ".join(name for name in names if name != first)
-        start = f"no finished run to show; start one with:\n\n  culturescope run {first} --profile smoke"
+        needed = f"{first} --data FOLDER" if first in recipes.benchmarks() else first
+        start = f"no finished run to show; start one with:\n\n  culturescope run {needed} --profile smoke"
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
     chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
     if chosen is None:

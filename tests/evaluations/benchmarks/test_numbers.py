@@ -160,5 +160,6 @@ def test_without_data_it_says_so_and_run_all_leaves_it_out(
     refused = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--dry-run"])
     assert refused.exit_code == 1
     assert "--data: name the file or folder of the benchmark" in " ".join(refused.stderr.split())
+    assert "run kobbq --data FOLDER" in runner.invoke(app, ["leaderboard", "kobbq"]).stderr
     missing = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--data", "/nowhere/at/all"])
     assert "there is no such file or folder" in " ".join(missing.stderr.split())
