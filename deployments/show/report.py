@@ -73,7 +73,8 @@ def configuration(
     if not finished:
         first = FIRST if FIRST in names else names[0]
         others = ", ".join(name for name in names if name != first)
-        start = f"no finished run to show; start one with:\n\n  culturescope run {first} --profile smoke"
+        needed = f"{first} --data FOLDER" if first in recipes.benchmarks() else first
+        start = f"no finished run to show; start one with:\n\n  culturescope run {needed} --profile smoke"
         raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
     if evaluation is None:
         fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}

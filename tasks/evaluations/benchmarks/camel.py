@@ -142,7 +142,7 @@ EVALUATION = benchmark(
     slices=("set", "kind", "sentiment"),
     profiles={
         "smoke": {"limit": 10, "entities": 5},
-        "demo": {"limit": 150, "entities": 25},
+        "demo": {"limit": 80, "entities": 20},
         "full": {"entities": None},
     },
     licence="MIT",

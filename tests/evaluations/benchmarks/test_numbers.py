@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deployments.cli.app import app
-from deployments.evaluations import evaluation
+from deployments.evaluations import evaluation, sound, with_items
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
 from tasks.loop.items import OptionLogprobs
@@ -157,8 +157,11 @@ def test_without_data_it_says_so_and_run_all_leaves_it_out(
     ran: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
+    assert "blend" in sound()
+    assert "blend" not in with_items()
     refused = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--dry-run"])
     assert refused.exit_code == 1
     assert "--data: name the file or folder of the benchmark" in " ".join(refused.stderr.split())
+    assert "run kobbq --data FOLDER" in runner.invoke(app, ["leaderboard", "kobbq"]).stderr
     missing = runner.invoke(app, ["run", "blend", "-m", "fake-a", "--data", "/nowhere/at/all"])
     assert "there is no such file or folder" in " ".join(missing.stderr.split())

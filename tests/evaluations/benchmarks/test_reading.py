@@ -253,6 +253,27 @@ def test_files_are_read_however_they_are_spelt(tmp_path: Path) -> None:
     assert json.dumps(fields("{'a': 1}")) == '{"a": 1}'
 
 
+def test_a_revision_of_the_hub_is_pinned(
+    clone: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+    root, commit = clone("include"), "0" * 40
+
+    def snapshot(name: str, *, repo_type: str, revision: str) -> str:
+        asked.append((repo_type, f"{name}@{revision}"))
+        if name == "no/where":
+            raise OSError("offline\nnow")
+        return str(root)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    chosen = evaluation("include")
+    made = chosen.study(chosen.params(models=["m"], data=f"hf:some/data@{commit}"), {}, {})
+    assert made.config_hash() == study("include", root).config_hash()
+    assert asked == [("dataset", f"some/data@{commit}")]
+    with pytest.raises(ValueError, match=r"it cannot be fetched \(offline now\)"):
+        Files.at(f"hf:no/where@{commit}")
+
+
 @pytest.mark.skipif(not REAL.is_dir(), reason="the published files are not at hand")
 @pytest.mark.parametrize(
     ("name", "n", "left_out"), [("blend", 3307, 119), ("click", 370, 1), ("camel", 242, 7)]
