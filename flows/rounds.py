@@ -276,12 +276,15 @@ class _Bars:
     def begin(self, line: Line) -> tuple[str, int]:
         """The label of a line that begins, and its total."""
         label = label_of(line.work[0].wanted, self._is_talk)
+        is_new = label not in self._totals
         if not (self._is_talk and line.role in TALK):
             self._totals[label] = self._totals.get(label, 0) + line.left
         elif label not in self._totals:
             self._totals[label] = line.left + self._later[not line.model]
         else:  # who talks on after the end has been said
             self._totals[label] = max(self._totals[label], self.done[label] + line.left)
+        if is_new:  # its time runs from now on: others report meanwhile
+            progress.report(label, 0, self._totals[label])
         return label, self._totals[label]
 
     def end(self, models: Iterable[str]) -> None:
