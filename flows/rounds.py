@@ -33,8 +33,8 @@ HERE = ""
 """The seat of all engines of this machine."""
 AT_ONCE = 4
 """Engines of one server that are asked at a time: limits are often a server's or an account's."""
-UNSAVED = 2
-"""Parts that may wait to be stored while their engine works on the next: lost at most by a kill."""
+UNSAVED = 1
+"""Parts that are being stored while their engine works on the next: a kill loses these two at most."""
 
 
 def seat_of(engine: Engine) -> str:
