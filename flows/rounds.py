@@ -15,9 +15,10 @@ before the next model begins, and judges and embedders come after all of them, u
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import BoundedSemaphore, Condition, Thread
@@ -215,21 +216,21 @@ class Rounds:
     def _work_on(self, lines: Collection[Line]) -> None:
         """Have lines answered and stored, part by part."""
         for line in lines:
-            kept: list[Future[None]] = []
+            kept: deque[Future[None]] = deque()
             with self._changed:
                 label, total = self._bars.begin(line)
             steps.with_each(partial(self._answer, label, total, kept), line.work, line.engine)
             for one in kept:
                 one.result()
 
-    def _answer(self, label: str, total: int, kept: list[Future[None]], work: Work) -> None:
+    def _answer(self, label: str, total: int, kept: deque[Future[None]], work: Work) -> None:
         """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
         session, wanted = self.session, work.wanted
         if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
             return
-        for one in kept:
-            if one.done():
-                one.result()
+        with suppress(IndexError):  # threads of replicas share it
+            while kept[0].done():
+                kept.popleft().result()
         model = wanted.model or next(iter(session.ids))
         run, meter = (session.ids[model], model), session.meter(wanted.model)
 

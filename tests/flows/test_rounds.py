@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
@@ -179,7 +180,7 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
         run.barred.add(("a", work.wanted.engine.name))
     run.start()
     world.done.clear()
-    Rounds(run)._answer("label", 1, [], work)
+    Rounds(run)._answer("label", 1, deque(), work)
     assert (world.done, run.answered) == ([], set())
 
 
