@@ -2,9 +2,9 @@
 
 Engines that run on this machine share it, so they have one *seat* and take turns. Every served engine has a
 seat of its own; at most ``AT_ONCE`` of a server work at a time. A seat takes all that is planned of one
-engine for one model. Once that is stored, the planner asks the evaluation what follows for that model, while
-the seats go on with what is planned already. No number depends on who was first: an answer depends on its
-request alone.
+engine for one model. Once that is stored, and in a talk once half of it is, the planner asks the evaluation
+what follows for that model, while the seats go on with what is planned already. No number depends on who was
+first: an answer depends on its request alone.
 
 A seat is given *lines*: requests with their engine, sampling, schema and units, all values. It gives back
 frames, which the keeper writes as parts while the engine works on. So lines could be answered elsewhere too.
@@ -74,6 +74,8 @@ class Rounds:
         self._is_stopped = False
         self._keeper = ThreadPoolExecutor(1, "keeper")
         self._unsaved = BoundedSemaphore(UNSAVED)
+        self._n_stored: Counter[int] = Counter()
+        """Line, by its identity -> how much of its work is stored."""
         self._bars = _Bars(session)
         roles = session.evaluation.engines(session.params)
         self._simulators = {
@@ -219,11 +221,12 @@ class Rounds:
             kept: deque[Future[None]] = deque()
             with self._changed:
                 label, total = self._bars.begin(line)
-            steps.with_each(partial(self._answer, label, total, kept), line.work, line.engine)
+            steps.with_each(partial(self._answer, line, label, total, kept), line.work, line.engine)
             for one in kept:
                 one.result()
+            del self._n_stored[id(line)]
 
-    def _answer(self, label: str, total: int, kept: deque[Future[None]], work: Work) -> None:
+    def _answer(self, line: Line, label: str, total: int, kept: deque[Future[None]], work: Work) -> None:
         """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
         session, wanted = self.session, work.wanted
         if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
@@ -238,7 +241,7 @@ class Rounds:
             answered = steps.complete(work, run, meter, label, total)
             self._bars.done[label] += len(work.units)
             self._unsaved.acquire()
-            keep = partial(self._keep, work, answered)
+            keep = partial(self._keep, line, work, answered)
             kept.append(self._keeper.submit(copy_context().run, keep))
             if answered.failure:
                 raise answered.failure
@@ -248,13 +251,18 @@ class Rounds:
         except EngineError as error:
             session.fail(wanted, error)
 
-    def _keep(self, work: Work, answered: steps.Answered) -> None:
-        """Store what was answered."""
+    def _keep(self, line: Line, work: Work, answered: steps.Answered) -> None:
+        """Store what was answered; once half of a talk's line is, have the planner ask what follows on it."""
         try:
             stored = steps.store(answered)
         finally:
             self._unsaved.release()
         self.session.note(work, stored, is_whole=answered.failure is None)
+        with self._changed:
+            self._n_stored[id(line)] += 1
+            if line.role in TALK and self._n_stored[id(line)] == len(line.work) // 2:
+                self._due.add(line.model)
+                self._changed.notify_all()
 
 
 class _Bars:
