@@ -2,9 +2,9 @@
 
 Engines that run on this machine share it, so they have one *seat* and take turns. Every served engine has a
 seat of its own; at most ``AT_ONCE`` of a server work at a time. A seat takes all that is planned of one
-engine for one model. Once that is stored, the planner asks the evaluation what follows for that model, while
-the seats go on with what is planned already. No number depends on who was first: an answer depends on its
-request alone.
+engine for one model. Once that is stored, and in a talk once half of it is, the planner asks the evaluation
+what follows for that model, while the seats go on with what is planned already. No number depends on who was
+first: an answer depends on its request alone.
 
 A seat is given *lines*: requests with their engine, sampling, schema and units, all values. It gives back
 frames, which the keeper writes as parts while the engine works on. So lines could be answered elsewhere too.
@@ -15,9 +15,10 @@ before the next model begins, and judges and embedders come after all of them, u
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import BoundedSemaphore, Condition, Thread
@@ -33,8 +34,8 @@ HERE = ""
 """The seat of all engines of this machine."""
 AT_ONCE = 4
 """Engines of one server that are asked at a time: limits are often a server's or an account's."""
-UNSAVED = 2
-"""Parts that may wait to be stored while their engine works on the next: lost at most by a kill."""
+UNSAVED = 1
+"""Parts that are being stored while their engine works on the next: a kill loses these two at most."""
 
 
 def seat_of(engine: Engine) -> str:
@@ -73,6 +74,8 @@ class Rounds:
         self._is_stopped = False
         self._keeper = ThreadPoolExecutor(1, "keeper")
         self._unsaved = BoundedSemaphore(UNSAVED)
+        self._n_stored: Counter[int] = Counter()
+        """Line, by its identity -> how much of its work is stored."""
         self._bars = _Bars(session)
         roles = session.evaluation.engines(session.params)
         self._simulators = {
@@ -215,21 +218,22 @@ class Rounds:
     def _work_on(self, lines: Collection[Line]) -> None:
         """Have lines answered and stored, part by part."""
         for line in lines:
-            kept: list[Future[None]] = []
+            kept: deque[Future[None]] = deque()
             with self._changed:
                 label, total = self._bars.begin(line)
-            steps.with_each(partial(self._answer, label, total, kept), line.work, line.engine)
+            steps.with_each(partial(self._answer, line, label, total, kept), line.work, line.engine)
             for one in kept:
                 one.result()
+            del self._n_stored[id(line)]
 
-    def _answer(self, label: str, total: int, kept: list[Future[None]], work: Work) -> None:
+    def _answer(self, line: Line, label: str, total: int, kept: deque[Future[None]], work: Work) -> None:
         """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
         session, wanted = self.session, work.wanted
         if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
             return
-        for one in kept:
-            if one.done():
-                one.result()
+        with suppress(IndexError):  # threads of replicas share it
+            while kept[0].done():
+                kept.popleft().result()
         model = wanted.model or next(iter(session.ids))
         run, meter = (session.ids[model], model), session.meter(wanted.model)
 
@@ -237,7 +241,8 @@ class Rounds:
             for share in steps.shares(work):
                 answered = steps.complete(share, run, meter, label, total)
                 self._unsaved.acquire()
-                kept.append(self._keeper.submit(copy_context().run, partial(self._keep, share, answered)))
+                keep = partial(self._keep, line, share, answered)
+                kept.append(self._keeper.submit(copy_context().run, keep))
                 if steps.is_shared():
                     kept[-1].result()  # before its lease ends
                 if answered.failure:
@@ -251,13 +256,18 @@ class Rounds:
         except EngineError as error:
             session.fail(wanted, error)
 
-    def _keep(self, work: Work, answered: steps.Answered) -> None:
-        """Store what was answered."""
+    def _keep(self, line: Line, work: Work, answered: steps.Answered) -> None:
+        """Store what was answered; once half of a talk's line is, have the planner ask what follows on it."""
         try:
             stored = steps.store(answered)
         finally:
             self._unsaved.release()
         self.session.note(work, stored, is_whole=answered.failure is None)
+        with self._changed:
+            self._n_stored[id(line)] += 1
+            if line.role in TALK and self._n_stored[id(line)] == len(line.work) // 2:
+                self._due.add(line.model)
+                self._changed.notify_all()
 
 
 class _Bars:
@@ -280,12 +290,15 @@ class _Bars:
     def begin(self, line: Line) -> tuple[str, int]:
         """The label of a line that begins, and its total."""
         label = label_of(line.work[0].wanted, self._is_talk)
+        is_new = label not in self._totals
         if not (self._is_talk and line.role in TALK):
             self._totals[label] = self._totals.get(label, 0) + line.left
         elif label not in self._totals:
             self._totals[label] = line.left + self._later[not line.model]
         else:  # who talks on after the end has been said
             self._totals[label] = max(self._totals[label], self.done[label] + line.left)
+        if is_new:  # its time runs from now on: others report meanwhile
+            progress.report(label, 0, self._totals[label])
         return label, self._totals[label]
 
     def end(self, models: Iterable[str]) -> None:

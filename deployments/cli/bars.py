@@ -49,8 +49,8 @@ def bars() -> Iterator[None]:
         with lock:
             if label not in known:
                 known[label] = drawn.add_task(clean(label), total=total, speed="")
-                # Its work began after the last report: the loading of its engine is part of it.
-                drawn.tasks[known[label]].start_time = latest
+                if advance:  # its work began after the last report: the loading of its engine is part of it
+                    drawn.tasks[known[label]].start_time = latest
             latest = drawn.get_time()
             task = drawn.tasks[known[label]]
             was_finished = task.finished
@@ -88,5 +88,5 @@ def _line(task: Task) -> str:
     elapsed = max(task.elapsed or 0.0, 1e-9)
     if task.finished:
         return f"{text} in {duration(elapsed)}"
-    rate = task.speed or task.completed / elapsed
+    rate = task.completed / elapsed  # not of the last answers: those of a server come in bursts
     return f"{text}, {rate:,.1f}/s, about {duration((task.remaining or 0) / rate)} left"

@@ -198,8 +198,8 @@ def _completed(
             report,
         )
         written = dict(zip(range(len(sent)), answers, strict=True))
-    except EngineError as error:
-        written = error.done if isinstance(error, Unfinished) else {}
+    except Unfinished as error:
+        written = error.done or {}
         if not written:  # without what an engine says it has done: that is for rows
             raise EngineError(str(error)) from None
         failure = error

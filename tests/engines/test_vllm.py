@@ -120,6 +120,18 @@ def test_generations_are_valid_json_and_repeatable(engine: VllmEngine) -> None:
     assert [a.text for a in other] != [a.text for a in answers]
 
 
+def test_one_call_holds_prompts_of_several_seeds_and_schemas(engine: VllmEngine) -> None:
+    talks = [[{"role": "user", "content": f"Name a dish of {c}."}] for c in ("Peru", "Ghana", "Japan")]
+    samplings = [Sampling(temperature=1.0, max_tokens=24, seed=seed) for seed in (1, 2, 3)]
+    samplings[1] = Sampling(max_tokens=64)
+    together = engine.generate(talks, samplings, [None, SCHEMA, None], [0, 0, 5])
+    jsonschema.validate(json.loads(together[1].text), SCHEMA)
+    assert [bool(answer.tokens) for answer in together] == [False, False, True]
+    assert [answer.seed for answer in together] == [1, 0, 3]
+    alone = engine.generate(talks[:1], samplings[0]) + engine.generate(talks[1:2], samplings[1], SCHEMA)
+    assert [answer.text for answer in together[:2]] == [answer.text for answer in alone]
+
+
 @pytest.mark.heavy
 def test_seeded_samples_of_more_prompts_than_a_pass_holds(engine: VllmEngine) -> None:
     talks = [[{"role": "user", "content": f"{i} " + "word " * 380 + "Go on."}] for i in range(4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
@@ -179,7 +180,7 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
         run.barred.add(("a", work.wanted.engine.name))
     run.start()
     world.done.clear()
-    Rounds(run)._answer("label", 1, [], work)
+    Rounds(run)._answer(run.plan.lines[0], "label", 1, deque(), work)
     assert (world.done, run.answered) == ([], set())
 
 
@@ -265,7 +266,8 @@ def test_the_turns_of_a_conversation_have_one_bar_that_ends_when_it_does(world: 
     assert [what for what in world.done if what[0] == "a: conversations"] == [
         ("a: conversations", "a", 19)
     ] * 4
-    assert [report for report in heard if report[0] != "metrics"] == [("a: conversations", 0, 4)]
+    of_talk = [report for report in heard if report[0] == "a: conversations"]
+    assert of_talk == [("a: conversations", 0, 19), ("a: conversations", 0, 4)]
 
 
 def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(world: World) -> None:
@@ -287,6 +289,33 @@ def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(wo
     run.engines["judge"] = sessions.engine("judge", SERVED)
     world.evaluate(run)
     assert {what[0] for what in world.done} >= {"judge judges a", "judge judges b"}
+
+
+def test_what_follows_on_the_first_half_is_planned_while_the_second_is_under_way(world: World) -> None:
+    """The candidate's second part waits for the judge, which is asked about the first."""
+    judging = Event()
+
+    def ask(study: Any, completions: Any) -> Sequence[Prompts]:
+        first = prompts("one"), prompts("two")
+        units = [unit for _, unit in world.stored]
+        judged = [
+            prompts(f"{n}?", engine="judge", role="judge") for n in (0, 1) if first[n].units[0] in units
+        ]
+        return [*first, *judged]
+
+    def complete(work: Work, run: tuple[str, str], *more: Any) -> Any:
+        if work.wanted.engine.name == "judge":
+            judging.set()
+        elif world.stored:
+            assert judging.wait(60)
+        return known(work, run, *more)
+
+    known = world.complete
+    world.patch("complete", complete)
+    run = sessions.session("a", ask=ask)
+    run.engines["judge"] = sessions.engine("judge", SERVED)
+    world.evaluate(run)
+    assert len(world.stored) == 4
 
 
 def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tasks.engines.copies import ReplicaLost
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished, each_number, each_schema
 from tasks.engines.specs import EngineSpec
@@ -113,6 +114,23 @@ def test_what_an_engine_answered_before_it_failed_is_stored_under_each_request(
     assert meter.tokens == 4
     (line,) = planned(spec).lines
     assert line.left == 6
+
+
+def test_a_call_that_a_replica_died_of_can_be_made_again(
+    warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate, calls = FakeEngine.generate, list[int]()
+
+    def dies_once(self: FakeEngine, talks: Sequence[Any], *more: Any) -> Any:
+        calls.append(len(talks))
+        if len(calls) == 1:
+            raise ReplicaLost("it died")
+        return generate(self, talks, *more)
+
+    monkeypatch.setattr(FakeEngine, "generate", dies_once)
+    (line,) = planned(spec).lines
+    steps.again_if_lost(lambda: steps.answer(line.work[0], RUN, Meter(Budget()), "label", line.left))
+    assert calls == [4, 4]
 
 
 def test_a_part_is_named_by_all_that_it_answers(spec: EngineSpec) -> None:

@@ -72,5 +72,5 @@ NET = Net(
     judged=r"^(coverage|specificity|connotation|coherence|explanation_gain|tells_real|judge_|metric_corr)"
     r"|:judged[: ]",
     compared=r" culturebank|coherence",
-    budget=8_000,
+    budget=14_000,
 )
