@@ -232,13 +232,13 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
     for engine in session.engines.values():
-        if engine.kind == "embedder" and (line := embedder_doubt(engine.name)):
-            say(line, "note:", "yellow")
+        if engine.kind == "embedder" and (lacking := embedder_doubt(engine.name)):
+            say(lacking, "note:", "yellow")
     if switches.dry_run:
         specs = {each.hash: each.spec for each in (*session.candidates.values(), *session.engines.values())}
         for spec in filter(None, specs.values()):
-            if line := doubt(spec):
-                say(line, "note:", "yellow")
+            if open_question := doubt(spec):
+                say(open_question, "note:", "yellow")
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )
