@@ -18,21 +18,10 @@ from tasks.engines.specs import EngineSpec
 from tasks.identity import choose_codes
 from warehouse import Warehouse, WarehouseError
 
-SMALL = (
-    "--profile smoke --countries BR,DE,JP --domains currency --half-samples 20 --no-server".split()  # noqa: SIM905
-)
-    "--profile",
-    "smoke",
-    "--countries",
-    "BR,DE,JP",
-    "--domains",
-    "currency",
-    "--half-samples",
-    "20",
-    "--no-server",
-]
+SMALL = "--profile smoke --countries BR,DE,JP --domains currency --half-samples 20 --no-server"
 READERS = [
-    *("sql 1", "leaderboard", "leaderboard cure", "report", "report --all", "compare a b", "drift", "ranking"),
+    *("sql 1", "leaderboard", "leaderboard cure", "report", "report --all", "compare a b", "drift"),
+    "ranking",
     *("runs", "runs show a", "runs rm a", "browse", "export inspect", "check", "prune", "models list"),
     *("people status", "pack list", "judge audit --out x.csv"),
 ]
@@ -67,7 +56,7 @@ def test_options_of_the_shell_are_refused_by_name() -> None:
 
 def test_a_smaller_run_hides_nothing_and_a_beginning_names_a_configuration(warehouse: Warehouse) -> None:
     for more in (["-m", "fake-a", "-m", "fake-b"], ["-m", "fake-a", "--countries", "FR,US"]):
-        done = CliRunner().invoke(app, ["run", "spectral", *SMALL, *more])
+        done = CliRunner().invoke(app, ["run", "spectral", *SMALL.split(), *more])
         assert done.exit_code == 0, done.output
     order = "SELECT config_hash FROM run WHERE NOT is_null GROUP BY ALL ORDER BY max(finished_at)"
     large, small = warehouse.query(order)["config_hash"].to_list()
