@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -211,6 +213,9 @@ def _opened(switches: Switches) -> Warehouse:
 
     warehouse = Warehouse.open()
     configure(warehouse.home, switches.verbose)
+    if not switches.verbose:  # libraries tell each other of what will change
+        warnings.simplefilter("ignore", FutureWarning)
+        os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
     use(switches.replicas, switches.ray)
     return warehouse
