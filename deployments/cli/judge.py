@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli.common import As, Wide, errors
-from deployments.cli.which import Config, whole
+from deployments.cli.which import Config
 from deployments.show.display import Format, interval, new_file, say, show
 from warehouse import Warehouse, save_validation
 
@@ -73,7 +73,7 @@ def audit(
 
     with errors():
         warehouse = Warehouse.existing()
-        chosen = judged.choose(warehouse, evaluation, whole(warehouse, config))
+        chosen = judged.choose(warehouse, evaluation, config)
         verdicts, answers = judged.verdicts(warehouse, chosen)
         scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
         drawn = stratified_sample(scored, sample, seed)
@@ -125,7 +125,7 @@ def validate(
 
     with errors():
         warehouse = Warehouse.existing()
-        chosen = judged.choose(warehouse, evaluation, whole(warehouse, config))
+        chosen = judged.choose(warehouse, evaluation, config)
         verdicts, answers = judged.verdicts(warehouse, chosen)
         menus = {
             normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}

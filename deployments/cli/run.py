@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -222,6 +224,9 @@ def _opened(switches: Switches) -> Warehouse:
 
     warehouse = Warehouse.open()
     configure(warehouse.home, switches.verbose)
+    if not switches.verbose:  # libraries tell each other of what will change
+        warnings.simplefilter("ignore", FutureWarning)
+        os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
     use(switches.replicas, switches.ray)
     room.use(switches.gpu_share)
@@ -244,13 +249,13 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
     for engine in session.engines.values():
-        if engine.kind == "embedder" and (line := embedder_doubt(engine.name)):
-            say(line, "note:", "yellow")
+        if engine.kind == "embedder" and (lacking := embedder_doubt(engine.name)):
+            say(lacking, "note:", "yellow")
     if switches.dry_run:
         specs = {each.hash: each.spec for each in (*session.candidates.values(), *session.engines.values())}
         for spec in filter(None, specs.values()):
-            if line := doubt(spec):
-                say(line, "note:", "yellow")
+            if open_question := doubt(spec):
+                say(open_question, "note:", "yellow")
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )

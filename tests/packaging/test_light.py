@@ -170,5 +170,5 @@ def test_serve_answers(installed: Path, environment: dict[str, str], tmp_path: P
     lines = iter(server.stderr.readline, "")
     assert any(f"http://127.0.0.1:{port}" in line for line in lines)
     server.send_signal(signal.SIGINT)
-    assert server.wait(LONGEST_WAIT_S) == 0
+    assert server.wait(LONGEST_WAIT_S) in (0, 130)  # 130: before all was registered
     server.stderr.close()

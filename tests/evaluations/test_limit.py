@@ -1,0 +1,74 @@
+"""``limit``: so many items in all, spread over clusters; the numbers are a configuration of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.cli.choices import completed, form, labelled
+from deployments.evaluations import evaluation, params
+from flows.session import build
+from tasks.evaluations.contract import comparable
+from tasks.loop.spread import share, spread
+
+ITEMS = [f"{cluster}{n}" for cluster in "abc" for n in range(5)]
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 15, 99])
+def test_items_are_spread_and_more_are_the_same_and_some(n: int) -> None:
+    few = spread(ITEMS, n, str, lambda item: item[0])
+    assert len(few) == min(n, 15)
+    assert few == sorted(few, key=ITEMS.index)
+    counts = Counter(item[0] for item in few).values()
+    assert max(counts) - (min(counts) if len(counts) == 3 else 0) <= 1
+    assert set(few) <= set(spread(ITEMS, n + 1, str, lambda item: item[0]))
+    assert sorted(few) == sorted(spread(ITEMS[::-1], n, str, lambda item: item[0]))
+
+
+def test_a_share_is_rounded_up_and_no_more_than_its_own_limit() -> None:
+    assert share(None, 3) is None
+    assert [share(7, 3), share(7, 3, 2), share(1, 3, least=2), share(None, 3, 4)] == [3, 2, 2, 4]
+
+
+def studied(name: str, **more: Any) -> Any:
+    return build(evaluation(name), params(name)(models=["fake-a"], **more))[0]
+
+
+@pytest.mark.usefixtures("warehouse")
+@pytest.mark.parametrize(
+    ("name", "more", "count"),
+    [
+        ("spectral", {}, lambda study: max(len(each.items) for each in study.lists.values())),
+        ("fmlama", {"word_vectors": "{files}"}, lambda study: len(study.probes[0].dishes)),
+        ("cure", {}, lambda study: sum(map(len, study.chosen.items.values()))),
+        ("worldwise", {"embedder": "{files}"}, lambda study: len(study.content.scenarios)),
+        ("culturall", {}, lambda study: len(study.items)),
+        ("explication", {"simulator": "fake-b"}, lambda study: len(study.personas)),
+    ],
+)
+def test_every_evaluation_takes_a_limit(name: str, more: dict[str, Any], count: Any, home: Path) -> None:
+    (home / "words.vec").write_text("1 2\nword 1 2\n")
+    more = {knob: value.replace("{files}", str(home / "words.vec")) for knob, value in more.items()}
+    whole, few = studied(name, **more), studied(name, **more, limit=6)
+    n_whole, n_few = count(whole), count(few)
+    assert n_few < n_whole
+    assert n_few <= 8  # whole pairs and equal shares may be one or two more
+    assert comparable(few) != comparable(whole)
+    assert comparable(studied(name, **more, limit=10**6)) == comparable(whole)  # nothing is left out
+
+
+def test_a_limit_is_shown_with_the_profile() -> None:
+    assert labelled({"profile": "demo"}, {"limit": 5})["profile"] == "demo limit 5"
+    assert labelled({"profile": "demo"}, {})["profile"] == "demo"
+    asked = form("cure").model_validate({"limit": 5, "profile": "smoke"})
+    assert completed("cure", asked).label == "smoke limit 5"
+
+
+def test_a_form_begins_with_models_and_profile_and_says_what_that_fills_in() -> None:
+    properties = form("cure").model_json_schema()["properties"]
+    described = properties["items_per_benchmark"]["description"]
+    assert list(properties)[:2] == ["models", "profile"]
+    assert "Left as it is, the profile fills it in (smoke: 2;" in described
