@@ -48,7 +48,7 @@ def pages(sizes: Sizes) -> None:
 
 
 def draw(home: str, time_of: str) -> Result:
-    """Seconds of ``report``, ``report --all`` and ``publish`` in this process, by the clock and of processor."""
+    """Seconds of ``report``, ``report --all`` and ``publish``, by the clock and of processor."""
     from deployments.publish.data import About
     from deployments.publish.site import publish
     from deployments.show.overview import write_all
