@@ -78,6 +78,11 @@ class Chart:
         return [mark for mark in self.marks if mark.is_apart]
 
     @property
+    def has_null(self) -> bool:
+        """Whether any line has a null."""
+        return self.null is not None or any(mark.row["null_value"] is not None for mark in self.marks)
+
+    @property
     def scale(self) -> Scale:
         """Return the ends of the axis; the lower is not below 0 for numbers that are not."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])

@@ -78,3 +78,34 @@ def test_whether_a_definition_is_equal_is_computed_from_the_settings(warehouse: 
     assert "answers to each prompt" not in shown["1"][1]
     assert "embedded text" not in shown["1"][1], "no number of values hangs on it"
     assert shown["2"] == ("equal", None)
+
+
+def test_published_numbers_stand_under_the_leaderboard_unless_they_are_not_wanted(
+    warehouse: Warehouse,
+) -> None:
+    rows = [row("accuracy", ("overall", "all"), 0.5, **around(0.5, 0.1, null_value=0.25))]
+    store_run(warehouse, "culturall", "model-b", rows, {})
+    screen = {"COLUMNS": "80"}
+    text = runner.invoke(app, ["leaderboard", "culturall"], env=screen).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "As published (Lin et al. 2026), never ranked with the rest: Accuracy; a null" in text
+    values = [line.split("│")[2].strip() for line in text.splitlines() if "equal" in line]
+    assert values == sorted(values, reverse=True)
+    assert values[0] == "0.445"
+    for others in (["--no-published"], ["--format", "csv"]):
+        assert "As published" not in runner.invoke(app, ["leaderboard", "culturall", *others]).stdout
+
+
+def test_a_footnote_explains_columns_that_are_shown_and_no_other(warehouse: Warehouse) -> None:
+    rows = [row("accuracy", ("overall", "all"), 0.5, **around(0.5, 0.1, null_value=0.25))]
+    store_run(warehouse, "culturall", "model-b", rows, {})
+    narrow, wide = (
+        runner.invoke(
+            app, ["leaderboard", "culturall", "--no-published", *more], env={"COLUMNS": "80"}
+        ).stdout
+        for more in ([], ["--wide"])
+    )
+    assert "n: items scored" in narrow
+    assert "matched: without a judge" not in narrow
+    assert "matched: without a judge" in " ".join(wide.split())
+    assert narrow.index("accuracy [95 %]") < narrow.index(" null ") < narrow.index(" n ")

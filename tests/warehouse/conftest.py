@@ -96,6 +96,7 @@ def make_run() -> MakeRun:
             profile="test",
             config_hash=config_hash,
             engine_hash="e",
+            model_hash=model,
             params={"seed": 1},
             engine={"kind": "fake"},
             item_lists={"currencies": "0" * 16},

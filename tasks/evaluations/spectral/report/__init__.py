@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from tasks.evaluations.spectral.report.data import SHUFFLED, Data, own_items, shuffled_copies, verdicts
 from tasks.evaluations.spectral.report.figures import rank_scatter, spectrum_heatmap
-from tasks.evaluations.spectral.report.maps import country_maps
+from tasks.evaluations.spectral.report.maps import MOST_MODELS, country_maps
 from tasks.report import Report, in_order_of
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.forest import Chart, picture
@@ -45,6 +45,7 @@ def _context(data: Data) -> dict[str, Any]:
         "item_range": " to ".join(f"{n:,}" for n in n_items[:: max(len(n_items) - 1, 1)]) or "–",
         "figures": _figures(data),
         "maps": country_maps(data),
+        "most_maps": MOST_MODELS,
         "varied": _most_varied(data),
         "questions": _questions(data),
         "ranked_by": _ranked_by(data.domains["human_n"]),

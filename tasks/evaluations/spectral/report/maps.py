@@ -26,6 +26,8 @@ from tasks.report.kept import digest, drawn_once
 from tasks.report.svg import GROUP_COLOURS, MUTED, SMALL, styled, to_svg
 
 MOST_LABELS: Final = 60
+MOST_MODELS: Final = 8
+"""Models that have maps: those with the best macro-F1. Of fifty, nobody could compare 450 maps."""
 _SIDE, _LABEL = 3.7, 0.13  # inches: the least side of the matrix; what a labelled row needs
 _TREE, _STRIP = 0.55, 0.1
 _NO_GROUP: Final = "#8c8c8c"
@@ -155,7 +157,7 @@ def country_maps(data: Data) -> dict[str, list[dict[str, Any]]]:
     maps: dict[str, list[dict[str, Any]]] = {}
     for domain, label in data.domains.select("domain", "label").iter_rows():
         lowest = _lowest(data.similarity.filter(domain=domain)["similarity"])
-        for model in data.models:
+        for model in data.models[:MOST_MODELS]:
             matrix = matrix_of(pairs.get((domain, model), data.similarity.clear()))
             if isinstance(matrix, str):
                 own: dict[str, Any] = {"figure": None, "remark": f"No map: {matrix}"}
