@@ -1,0 +1,86 @@
+"""Texts of a pack in place of the shipped ones: persona, question, and what of an answer is embedded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasks.evaluations.worldwise.pack import PACK
+from tasks.evaluations.worldwise.params import WorldwiseParams
+from tasks.evaluations.worldwise.read import WorldwiseAnswer, answer_texts
+from tasks.evaluations.worldwise.study import WorldwiseStudy, build_study
+from tests.evaluations.worldwise.conftest import tables
+
+PROMPTS = {
+    "persona": "You live in {{ place }}; your neighbours are {{ people }}.",
+    "baseline": "You are asked by a stranger.",
+    "question": "{{ scenario }} Say A or B, and three of: {{ values }}.",
+    "embedded": "{{ explanation }} {{ decision }} {{ value_1 }} {{ value_2 }} {{ value_3 }}",
+}
+CULTURES = [
+    {"country": "IN", "place": "Mysuru", "people": "Indian"},
+    {"country": "JP", "place": "Kamakura", "people": "Japanese"},
+]
+
+
+def study(prompts: dict[str, str] = PROMPTS, rows: Any = None, **knobs: Any) -> WorldwiseStudy:
+    own = {"prompts": [prompts], "culture": CULTURES} | (rows or {})
+    knobs = {"models": ["m"], "targets": "by_hand"} | knobs
+    return build_study(WorldwiseParams(**knobs), PACK.added(own, tables()))
+
+
+def sent(of: WorldwiseStudy, culture: str, scenario: str) -> list[str]:
+    (sample,) = (s for s in of.samples if s.key == (culture, scenario, 0))
+    return [str(message["content"]) for message in sample.prompt.conversation]
+
+
+def test_everything_that_is_sent_is_the_packs() -> None:
+    own = study()
+    values = "Family Harmony; Future Planning; Achievement & Success; Group Loyalty"
+    question = f"What should i1 do? Say A or B, and three of: {values}."
+    assert sent(own, "JP", "i1") == ["You live in Kamakura; your neighbours are Japanese.", question]
+    assert sent(own, "baseline", "i1") == ["You are asked by a stranger.", question]
+    assert own.config_hash() != study({**PROMPTS, "embedded": "{{ explanation }}"}).config_hash()
+    assert build_study(WorldwiseParams(models=["m"], targets="by_hand"), tables()).templates == {}
+
+
+def test_cultures_without_words_are_left_out_or_refused_by_name() -> None:
+    assert [c.culture for c in study().content.cultures] == ["baseline", "IN", "JP"]
+    with pytest.raises(ValueError, match=r"uses place, people: add MX to culture\.csv"):
+        study(cultures=["MX"])
+    assert "MX" in [c.culture for c in study({"baseline": "Hello."}).content.cultures]
+
+
+def test_the_embedded_text_is_the_packs() -> None:
+    own = study()
+    reading = WorldwiseAnswer("A", ("Group Loyalty", "Future Planning"), "Kin first.")
+    declined = WorldwiseAnswer("Decline", ("Group Loyalty",), "No.")
+    texts = answer_texts(own, {("JP", "i1", 0): reading, ("JP", "i2", 0): declined})
+    assert texts == ["Kin first. Option A Group Loyalty Future Planning", "No. Decline Group Loyalty"]
+
+
+def test_scenarios_without_options_need_a_question() -> None:
+    bare = {
+        "scenario": "x1",
+        "dimension": "individualism",
+        "framework": "hofstede",
+        "category": "c",
+        "text": "What?",
+    }
+    assert sent(study(rows={"scenario": [bare]}), "JP", "x1")[1].startswith("What? Say A or B")
+    with pytest.raises(ValueError, match="x1: no options"):
+        study({"baseline": "Hello."}, rows={"scenario": [bare]})
+
+
+def test_a_packs_tables_stand_alone() -> None:
+    values = [{"value": f"v{n}", "label": f"Value {n}"} for n in range(3)]
+    targets = [
+        {"profile": "seed_bucketed", "country": code, "framework": "hofstede", "dimension": d, "score": 1.0}
+        for code in ("IN", "JP")
+        for d in ("individualism", "power_distance")
+    ]
+    rows = {"guiding_value": values, "culture_profile": targets, "replaces": [{"files": ["guiding_value"]}]}
+    own = study(rows=rows, targets="seed_bucketed")
+    assert own.content.labels == ["Value 0", "Value 1", "Value 2"]
+    assert own.content.cultures[1].target == {"individualism": 1.0, "power_distance": 1.0}
