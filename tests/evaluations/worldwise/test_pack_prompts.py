@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tasks.evaluations.worldwise.pack import PACK
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.read import WorldwiseAnswer, answer_texts
 from tasks.evaluations.worldwise.study import WorldwiseStudy, build_study
-from tests.evaluations.worldwise.conftest import tables
+from tasks.loop.prompts import Completion
+from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored, tables
 
 PROMPTS = {
     "persona": "You live in {{ place }}; your neighbours are {{ people }}.",
@@ -84,3 +86,21 @@ def test_a_packs_tables_stand_alone() -> None:
     own = study(rows=rows, targets="seed_bucketed")
     assert own.content.labels == ["Value 0", "Value 1", "Value 2"]
     assert own.content.cultures[1].target == {"individualism": 1.0, "power_distance": 1.0}
+
+
+def test_an_answer_that_cannot_be_read_has_no_points_or_none_at_all(make_study: MakeStudy) -> None:
+    for unread, expected in (("unscored", np.nan), ("zero", 0.0)):
+        own = make_study(unread=unread, repetitions=1)
+        answers = placed_at(own)
+        for culture in ("IN", "baseline"):
+            answers[culture, "i1", 0] = Completion("I would rather not say.", "stop", 1, 1)
+        del answers["JP", "i1", 0]
+        points = scored(own, answers).alignment[:, 0, 0]
+        np.testing.assert_equal(points[[0, 1, 2]], [np.nan, expected, np.nan])
+        assert points[3] > 0
+    assert make_study(unread="zero").config_hash() != make_study().config_hash()
+
+
+def test_phrases_are_counted_in_the_whole_response(make_study: MakeStudy) -> None:
+    own = make_study(repetitions=1)
+    assert scored(own, placed_at(own)).responses[0, 0, 0].startswith('{"decision": "A"')
