@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tasks.evaluations.worldwise.model_rows import stereotype_rows
 from tasks.evaluations.worldwise.pack import PACK
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.read import WorldwiseAnswer, answer_texts
@@ -102,5 +103,14 @@ def test_an_answer_that_cannot_be_read_has_no_points_or_none_at_all(make_study: 
 
 
 def test_phrases_are_counted_in_the_whole_response(make_study: MakeStudy) -> None:
-    own = make_study(repetitions=1)
-    assert scored(own, placed_at(own)).responses[0, 0, 0].startswith('{"decision": "A"')
+    """The responses' JSON holds the word "decision", which no explanation does."""
+    rows = {**tables(), "stereotype": [{"phrase": "decision"}]}
+    scores = {}
+    for rule in ("substring", "program"):
+        knobs = WorldwiseParams(models=["m"], targets="by_hand", repetitions=1, stereotype_rule=rule)
+        own = build_study(knobs, rows)
+        first = next(iter(stereotype_rows(own, scored(own, placed_at(own)))))
+        scores[rule] = first.value
+    assert scores["substring"] == 10.0
+    assert scores["program"] is not None
+    assert scores["program"] < 10.0
