@@ -90,7 +90,7 @@ def leaderboard(
             rows = report.beside_published(warehouse, name, chosen)
             if form is Format.table:
                 rows = report.published_for_people(rows)
-            return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide)
+            return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         board = report.leaderboard(warehouse, name, chosen, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, chosen, occasion)

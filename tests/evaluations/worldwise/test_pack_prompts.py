@@ -11,9 +11,10 @@ from tasks.evaluations.worldwise.model_rows import stereotype_rows
 from tasks.evaluations.worldwise.pack import PACK
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.read import WorldwiseAnswer, answer_texts
+from tasks.evaluations.worldwise.rows import alignment_rows
 from tasks.evaluations.worldwise.study import WorldwiseStudy, build_study
 from tasks.loop.prompts import Completion
-from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored, tables
+from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored, space_of, tables
 
 PROMPTS = {
     "persona": "You live in {{ place }}; your neighbours are {{ people }}.",
@@ -99,6 +100,8 @@ def test_an_answer_that_cannot_be_read_has_no_points_or_none_at_all(make_study: 
         points = scored(own, answers).alignment[:, 0, 0]
         np.testing.assert_equal(points[[0, 1, 2]], [np.nan, expected, np.nan])
         assert points[3] > 0
+        mean = next(row for row in alignment_rows(own, space_of(own), scored(own, answers)))
+        assert (mean.metric, mean.n_scored) == ("alignment", 10 + (unread == "zero"))
     assert make_study(unread="zero").config_hash() != make_study().config_hash()
 
 
