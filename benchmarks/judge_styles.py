@@ -1,9 +1,10 @@
 """Both styles of judging, on texts of the shipped items of which is known whether they are right.
 
-    flock /tmp/heavy.lock nice .venv/bin/python -m benchmarks.judge_styles --items 24
+    .venv/bin/python -c 'from benchmarks.judge_styles import main; main()' --items 24
 
 Prints a line for each rubric, style and kind of text: how many have a score, their mean, and how many are
-taken as right. docs/judge-styles.md has the table.
+taken as right. As ``-c``, because vLLM's workers import the main module again, and with it numba, at which
+they stumble.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def leaderboard(
             rows = report.beside_published(warehouse, name, key)
             if form is Format.table:
                 rows = report.published_for_people(rows)
-            return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide)
+            return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
         board = report.leaderboard(warehouse, name, key, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)

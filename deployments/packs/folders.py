@@ -15,8 +15,7 @@ from deployments.packs.profiles import profiles_of
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Params, Study
     from tasks.packs.folder import Folder
-    from tasks.packs.shape import Content, Fault, PackFile, Shape
-    from tasks.packs.wording import Wording
+    from tasks.packs.shape import Content, Fault, PackFile, Shape, Wording
     from tasks.papers.importing import Pack
 
 _ABOUT = """\

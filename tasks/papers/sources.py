@@ -234,7 +234,7 @@ def _literal(node: ast.AST, known: Mapping[str, Any], where: str) -> Any:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             left, right = (_literal(side, known, where) for side in (node.left, node.right))
             return left + right
-        return ast.literal_eval(node)  # type: ignore[arg-type]
+        return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise NotRead(f"{where}, line {getattr(node, 'lineno', 0)}: no literal") from error
 

@@ -63,7 +63,7 @@ def bounds(plan: str) -> dict[str, tuple[int, int, float]]:
     summed = dict.fromkeys(ROLES, (0, 0, 0.0))
     for line in plan.splitlines():
         cells = [cell.strip() for cell in line.split("│")[1:-1]]
-        if len(cells) == 5 and (who := cells[0].split()[0]) in summed:
+        if len(cells) == 5 and cells[0] and (who := cells[0].split()[0]) in summed:
             n, tokens = (int(re.findall(r"[\d,]+", cell)[0].replace(",", "")) for cell in cells[2::2])
             usd = float(cells[4].rsplit("$", 1)[1])
             before = summed[who]

@@ -81,7 +81,7 @@ class PhraseRow(PackRow):
 
 
 class CultureRow(PackRow):
-    """What the persona in ``prompts.toml`` says of a culture beside its country's name."""
+    """Words for a culture that the persona in ``prompts.toml`` uses beside the name of its country."""
 
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
     place: str = Field("", description="where somebody of it lives: {{ place }}")

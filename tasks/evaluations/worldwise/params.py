@@ -77,6 +77,10 @@ class WorldwiseParams(GenerationParams):
         "words, each use; substring: the rule of WorldWiseAI 2024; program: that rule on the whole "
         "response, as its program has it; off: do not",
     )
+    unread: Literal["unscored", "zero"] = Field(
+        "unscored",
+        description="alignment of an answer that cannot be read: none, or 0 as WorldWiseAI 2024 has it",
+    )
     reproduce: bool = Field(
         False,
         description="test differences as WorldWiseAI 2024 does: Student's t and one-way analysis of "

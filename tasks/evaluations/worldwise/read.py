@@ -329,7 +329,7 @@ def score_answers(
     return Scored(
         scores=scores,
         primary=primary,
-        alignment=aligned(study, primary),
+        alignment=_with_failures(study, aligned(study, primary), reasons, completed),
         reasons=reasons.reshape(study.shape),
         decisions=decisions.reshape(study.shape),
         choices=choices.reshape(*study.shape, N_VALUES),
@@ -338,6 +338,18 @@ def score_answers(
         responses=responses.reshape(study.shape),
         n_tokens=sum(c.prompt_tokens + c.completion_tokens for c in used) if used else None,
     )
+
+
+def _with_failures(
+    study: WorldwiseStudy, points: FloatArray, reasons: Reasons, completed: Mapping[Key, Completion]
+) -> FloatArray:
+    """[C, S, R] the alignments; ``unread`` may put 0 where a culture's answer could not be read."""
+    if study.params.unread == "unscored":
+        return points
+    is_there = np.array([key in completed for key, _ in study.places()]).reshape(study.shape)
+    failed = (reasons.reshape(study.shape) != "") & is_there & np.isnan(points)
+    failed[0] = False
+    return np.where(failed, 0.0, points)
 
 
 def on_primary(study: WorldwiseStudy, scores: FloatArray) -> FloatArray:

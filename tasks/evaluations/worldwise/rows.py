@@ -33,7 +33,7 @@ from tasks.metrics.alignment import (
     shuffled_alignments,
 )
 from tasks.metrics.intervals import SHARE, UNBOUNDED, mean_interval
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
 
 class Group(NamedTuple):
@@ -146,9 +146,15 @@ def null_models(study: WorldwiseStudy, space: Space) -> dict[str, Placed]:
     return {model: _placed(study, _profile(study, space, null)) for model, null in MODELS.items()}
 
 
+def _has_place(placed: Placed) -> BoolArray:
+    """[C, S, R] whether an answer has a place and a target; one that cannot be read may have 0 points."""
+    known: BoolArray = ~(np.isnan(placed.alignment) | np.isnan(placed.primary))
+    return known
+
+
 def null_alignments(study: WorldwiseStudy, space: Space, placed: Placed) -> dict[str, FloatArray]:
-    """null -> [C, S, R] its alignment where the model has one; NaN elsewhere."""
-    shape, known = placed.primary.shape, ~np.isnan(placed.alignment)
+    """null -> [C, S, R] its alignment where the model's answer has a place; NaN elsewhere."""
+    shape, known = placed.primary.shape, _has_place(placed)
     profiles = {null: np.broadcast_to(_profile(study, space, null), shape) for null in MODELS.values()}
     profiles["unprompted"] = np.broadcast_to(placed.primary[:1], shape)
     alignments = {null: aligned(study, primary) for null, primary in profiles.items()}
@@ -187,7 +193,7 @@ def _shuffled(study: WorldwiseStudy, placed: Placed) -> FloatArray:
     n = len(targets)
     if n < 2:
         return means
-    culture, scenario, repetition = np.nonzero(~np.isnan(placed.alignment))
+    culture, scenario, repetition = np.nonzero(_has_place(placed))
     if culture.size:
         rotations = (np.arange(n) + np.arange(1, n)[:, None]) % n
         scores = placed.primary[culture, scenario, repetition]

@@ -337,6 +337,8 @@ class WorldwiseStudy:
         """Identifies what may be compared across models."""
         wording = self.samples[0].prompt.conversation
         knobs = self.params.hashed(KNOBS)
+        if self.params.unread != "unscored":
+            knobs["unread"] = self.params.unread
         own = [dict(self.templates)] if self.templates else []
         return digest(["worldwise", SCORES_VERSION, knobs, self.content.hash, wording, *own])
 

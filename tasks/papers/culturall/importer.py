@@ -1,7 +1,7 @@
 """A pack of CulturALL's items (Lin et al. 2026), out of its published files.
 
 The paper prints its prompts (figures 11 and 12) and publishes no file of them: `culturescope pack new
---as-published` writes a form to copy them into.
+culturall --as-published` writes a form to copy them into.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def read(files: Files, pack: Pack) -> None:
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped items")
     pack.left_out.append(
-        "prompts: no file holds them; copy figures 11 and 12 into prompts.toml "
-        "(culturescope pack new NAME --for culturall --as-published)"
+        "prompts: no file holds them; culturescope pack new culturall --as-published writes a second pack to "
+        "copy figures 11 and 12 into, if this one has another --name"
     )
 
 

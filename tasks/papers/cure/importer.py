@@ -1,7 +1,7 @@
 """A pack of the published benchmarks that CURE (Vo and Koyejo 2025) asks, out of their authors' files.
 
-The paper prints its prompts and rubrics and publishes no file of them: `culturescope pack new --as-published`
-writes a form to copy them into.
+The paper prints its prompts and rubrics and publishes no file of them: `culturescope pack new cure
+--as-published` writes a form to copy them into.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def read(files: Files, pack: Pack) -> None:
     elif found:
         pack.left_out.append(f"shipped samples stay of {', '.join(n for n in LOADERS if n not in found)}")
     pack.left_out.append(
-        "prompts and rubrics: no file holds them; copy appendices A and B into prompts.toml "
-        "(culturescope pack new NAME --for cure --as-published)"
+        "prompts and rubrics: no file holds them; culturescope pack new cure --as-published writes a second "
+        "pack to copy appendices A and B into, if this one has another --name"
     )
 
 

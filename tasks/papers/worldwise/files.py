@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
@@ -61,6 +62,7 @@ SOURCES = by_name(
     EVALUATOR,
 )  # fmt: skip
 
+T = TypeVar("T")
 NO_EMBEDDER = "none"
 Order = Literal[
     "program", "explanation-decision-values", "explanation-values-decision", "values-explanation-decision"
@@ -186,16 +188,18 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]
     answers = _answers(files["answers"], options.answers, notes)
     tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
               "values": "guiding_value"}  # fmt: skip
-    rows = {name: _rows(files[name], table, notes) for name, table in tables.items()}
-    paths, program = files["phrases"], Program(files)
-    phrases = _phrases(paths[0]) if paths else program.phrases() or None
+    program = Program(files)
     of_program: dict[str, list[dict[str, Any]]] = {
         "scenarios": program.scenarios(),
         "exemplars": program.exemplars(),
         "profiles": program.targets(),
         "values": [{"value": label, "label": label} for label in program.values()],
     }
-    rows = {name: own or of_program[name] or None for name, own in rows.items()}
+    rows = {
+        name: _first(partial(read_rows, table=table), files[name], of_program[name], notes)
+        for name, table in tables.items()
+    }
+    phrases = _first(_phrases, files["phrases"], program.phrases(), notes)
     return Stored(answers, phrases=phrases, embedded=program.embedded(), **rows), [*notes, *program.faults]
 
 
@@ -231,12 +235,21 @@ def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredA
     raise BenchmarkError("there is no file of answers")
 
 
-def _rows(paths: Sequence[Path], table: str, notes: list[str]) -> list[dict[str, Any]] | None:
+def _first(
+    read_one: Callable[[Path], list[T]], paths: Sequence[Path], of_program: list[T], notes: list[str]
+) -> list[T] | None:
+    """The rows of the last file, or those of the program where it is of another kind, or there is none."""
     if not paths:
-        return None
+        return of_program or None
     if len(paths) > 1:
         notes.append(f"{len(paths)} files of that kind: {paths[-1].name} is read")
-    return read_rows(paths[-1], table)
+    try:
+        return read_one(paths[-1])
+    except ValueError as error:
+        if not of_program:
+            raise
+        notes.append(f"{paths[-1].name} is passed over, the program is read: {error}")
+        return of_program
 
 
 def _phrases(path: Path) -> list[str]:

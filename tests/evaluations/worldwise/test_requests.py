@@ -86,6 +86,7 @@ OTHER: dict[str, Any] = {
 }  # fmt: skip
 BY_CONTENT: dict[str, Any] = {
     "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "multi_dimensional": False,
+    "unread": "zero",  # in the hash only where it is not the usual one
 }  # fmt: skip
 WITHOUT_EFFECT: dict[str, Any] = {
     "models": ["other"], "batch": 1, "max_total_tokens": 5, "max_usd": 2.5, "profile": "p",

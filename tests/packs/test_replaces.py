@@ -1,0 +1,121 @@
+"""Packs in place of what is shipped: whole tables, rows of the same name, and prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasks.packs.check import examine
+from tasks.packs.folder import Folder
+from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Refers, Shape, Taken, Text, Wording
+from tasks.packs.wording import filled, previews, prompt_file, skeleton, templates
+
+GREETING = Wording("greeting", "what is said first", {"name": "Ada", "place": "the sea"}, ("name",), "box 1")
+WORDINGS = (GREETING, Wording("farewell", "what is said last"))
+
+
+class Thing(PackRow):
+    """A thing."""
+
+    thing: Text
+    kind: Text = "plain"
+
+
+SHAPE = Shape(
+    (
+        PackFile("thing", Thing, "Things.", ("thing",), taken=Taken("thing", ("thing",))),
+        PackFile("kind", Thing, "Kinds.", ("thing",), over=Taken("kind", ("thing",)),
+                 refers=(Refers("kind", table="thing", known_as="thing"),)),
+        prompt_file(WORDINGS),
+        REPLACES,
+    ),
+    lambda rows, tables: {name: rows.get(name, ()) for name in ("thing", "kind")},
+    WORDINGS,
+)  # fmt: skip
+SHIPPED: ByName = {
+    "thing": [{"thing": "cup"}, {"thing": "plain"}],
+    "kind": [{"thing": "red", "kind": "cup"}, {"thing": "blue", "kind": "cup"}],
+}
+
+
+def pack(path: Path, **files: str) -> Folder:
+    (path / "mine" / "test").mkdir(parents=True)
+    (path / "mine" / "pack.toml").write_text('title = "t"\n')
+    for name, text in files.items():
+        (path / "mine" / "test" / f"{name.replace('_', '.')}").write_text(text)
+    return Folder("mine", path / "mine")
+
+
+def test_a_whole_table_stands_alone(tmp_path: Path) -> None:
+    folder = pack(tmp_path, thing_csv="thing\ncup\n", replaces_toml='files = ["thing"]\n')
+    content, faults = examine(folder, "test", SHAPE, SHIPPED)
+    assert faults == [], "nothing shipped is left that a row could be taken for"
+    assert SHAPE.added(content.rows, SHIPPED)["thing"] == [{"thing": "cup", "kind": "plain"}]
+    beside, _ = examine(pack(tmp_path / "b", thing_csv="thing\npan\n"), "test", SHAPE, SHIPPED)
+    assert [row["thing"] for row in SHAPE.added(beside.rows, SHIPPED)["thing"]] == ["cup", "plain", "pan"]
+    assert content.hash != beside.hash
+
+
+def test_rows_of_the_same_name_go_over_shipped_ones(tmp_path: Path) -> None:
+    content, faults = examine(pack(tmp_path, kind_csv="thing,kind\nred,cup\n"), "test", SHAPE, SHIPPED)
+    assert faults == []
+    assert [row["thing"] for row in SHAPE.added(content.rows, SHIPPED)["kind"]] == ["blue", "red"]
+
+
+def test_what_is_replaced_can_no_longer_be_referred_to(tmp_path: Path) -> None:
+    folder = pack(
+        tmp_path,
+        thing_csv="thing\npan\n",
+        kind_csv="thing,kind\nred,cup\n",
+        replaces_toml='files = ["thing"]\n',
+    )
+    _, faults = examine(folder, "test", SHAPE, SHIPPED)
+    assert "'cup' does not stand in the shipped thing" in str(faults[0])
+
+
+@pytest.mark.parametrize("named", ["thing", "prompts", "nothing"])
+def test_only_files_that_are_there_replace(tmp_path: Path, named: str) -> None:
+    _, faults = examine(pack(tmp_path, replaces_toml=f'files = ["{named}"]\n'), "test", SHAPE, SHIPPED)
+    assert f"{named!r} replaces nothing: no such file with rows" in str(faults[0])
+
+
+def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
+    folder = pack(tmp_path, prompts_toml="greeting = 'Hello {{ name }}!'\n")
+    content, faults = examine(folder, "test", SHAPE, SHIPPED)
+    assert faults == []
+    tables = SHAPE.added(content.rows, SHIPPED)
+    assert templates(tables) == {"greeting": "Hello {{ name }}!"}
+    assert templates(SHIPPED) == {}
+    later = SHAPE.added({"prompts": [{"farewell": "Bye"}]}, tables)
+    assert templates(later) == {"greeting": "Hello {{ name }}!", "farewell": "Bye"}
+    assert filled("Hello {{ name }}!", {"name": "{{ 7 * 7 }}"}) == "Hello {{ 7 * 7 }}!"
+    assert previews(WORDINGS, templates(tables)) == [
+        "greeting (unused: place), with an example:\n  | Hello Ada!", "farewell: as shipped",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("greeting = 'Hello {{ nmae }}'", "there is no field nmae; fields are {{ name }}, {{ place }}"),
+        ("greeting = 'Hello'", "it must use {{ name }}"),
+        ("greeting = '{% for x in name %}{{ x }}{% endfor %}'", "for may not stand in a prompt"),
+        ("greeting = '{{ name.__class__ }}'", "getattr may not stand in a prompt"),
+        ("greeting = '{{ name'", "it is no template"),
+        ("greeting = ''", "fill it in"),
+        ("salute = 'x'", "there is no such field"),
+    ],
+)
+def test_what_is_wrong_in_a_prompt(tmp_path: Path, text: str, fault: str) -> None:
+    _, faults = examine(pack(tmp_path, prompts_toml=text), "test", SHAPE, SHIPPED)
+    assert fault in "\n".join(map(str, faults))
+
+
+def test_the_skeleton_says_where_to_copy_from(tmp_path: Path) -> None:
+    text = skeleton(WORDINGS)
+    assert "What is said first. In the paper: box 1. Fields: {{ name }}, {{ place }}." in text.replace(
+        "\n# ", " "
+    )
+    _, faults = examine(pack(tmp_path, prompts_toml=text), "test", SHAPE, SHIPPED)
+    assert [fault.column for fault in faults] == ["greeting", "farewell"], "an empty text is said"
