@@ -50,15 +50,16 @@ class HarnessTask:
     """One task, built: its documents with what is asked of each.
 
     Attributes:
-        library: the library's own task. description: of its YAML and prompts, as JSON, for config_hash.
-        ids: of the documents, from 0, in their order.
-        documents: id -> its fields. instances: id -> what is asked of it. without: the same with the question
+        library: the library's own task.
+        documents: id, its place from 0 -> its fields, of those that are asked. n_documents: of all that there
+            are. instances: id -> what is asked of it. without: the same with the question
             left out; empty where that cannot be done, ``why_not`` says why.
     """
 
     name: str
     library: Any
     documents: Mapping[int, Mapping[str, Any]]
+    n_documents: int
     instances: Mapping[int, Sequence[Any]]
     without: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     why_not: str = ""
@@ -286,7 +287,7 @@ class _Asks:
             without = self._instances(name, blanked)
             if all(map(_same, without.values(), instances.values())):
                 without, why_not = {}, "the prompt without the question is the prompt"
-        return HarnessTask(name, self.library, chosen, instances, without, why_not)
+        return HarnessTask(name, self.library, chosen, len(documents), instances, without, why_not)
 
     def _instances(self, name: str, documents: Mapping[int, Mapping[str, Any]]) -> dict[int, list[Any]]:
         """Id -> the library's instances, its own code building them of these documents."""

@@ -36,6 +36,9 @@ CLUSTERS = {
 }
 """What the documents of known cultural tasks vary by, by the beginning of their names."""
 
+KNOBS = {"metric", "slice", "seed"}
+"""What of the params is in config_hash as it stands; prompts, documents and clusters by content."""
+
 OWN = "the documents themselves"
 _DEFAULT_TOKENS = 256
 _READ = {"until", "max_gen_toks", "do_sample", "temperature", "top_p"}
@@ -139,11 +142,8 @@ class HarnessStudy:
 
     def config_hash(self) -> str:
         """See ``contract.Study``."""
-        p = self.params
-        clusters = digest(self.clusters.tolist())
-        return digest(
-            ["harness", SCORES_VERSION, VERSION, self.materials, clusters, sorted(p.slice), p.metric, p.seed]
-        )
+        knobs, clusters = self.params.hashed(KNOBS), digest(self.clusters.tolist())
+        return digest(["harness", SCORES_VERSION, VERSION, self.materials, clusters, knobs])
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """What was made for a key before, or now."""
