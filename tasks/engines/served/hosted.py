@@ -23,6 +23,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines.protocols import (
+    RAW,
     Conversations,
     EngineError,
     Generation,
@@ -135,6 +136,11 @@ class HostedGenerator(ABC):
             Unfinished: the server cannot be reached, rejects a request or gives no answer of its API;
                 requests not yet sent are dropped, those under way are let to their end.
         """
+        if any(conversation[0]["role"] == RAW for conversation in conversations):
+            raise EngineError(
+                f"model {self.spec.name!r} is a server of chats and continues no raw text: ask in its chat "
+                'template (--chat), or take kind = "vllm"'
+            )
         own = each(samplings, len(conversations))
         requests = [
             self.request(talk, sampling, schema, alternatives)
