@@ -66,10 +66,11 @@ test-all: setup  ## also those that take minutes: vLLM once more, tests/chaos
 test-fast: setup  ## the tests that start no model and no server
 	$(PYTEST) -m 'not slow'
 
-lint: setup  ## ruff and mypy --strict
+lint: setup  ## ruff, mypy --strict, and words that readers have had to read twice
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python docs/words.py
 
 bench: setup  ## speed and memory against named peers, as ratios
 	$(BIN)/python -m pip install --quiet -e '.[bench]'

@@ -46,7 +46,7 @@ def beyond_null(sizes: Sizes) -> None:
 
 
 def levels(simulations: int) -> Result:
-    """Of each case and number of clusters the shares that are called so."""
+    """Return, for each case and number of clusters, the shares that are called so."""
     lines = []
     for case in _cases():
         shares = []

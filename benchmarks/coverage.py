@@ -57,7 +57,9 @@ def coverage(sizes: Sizes) -> None:
 
 
 def coverages(simulations: int) -> Result:
-    """Of each case and number of clusters: share of intervals that hold the truth, and how many there are."""
+    """Return, for each case and number of clusters, the share of intervals that hold the truth, and their
+    number.
+    """
     lines = []
     for case in cases():
         shares = []
@@ -109,7 +111,7 @@ def levels(simulations: int) -> Result:
 
 
 def _pair_p(groups: dict[str, FloatArray], reproduce: bool) -> float | None:
-    """Of the first group and the last, which may vary more."""
+    """Return the p-value of the first group against the last, which may vary more."""
     return pair_tests({name: groups[name] for name in ("0", "2")}, reproduce)[0].p_value
 
 

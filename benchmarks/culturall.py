@@ -140,7 +140,7 @@ def _draft(item: dict[str, Any], i: int) -> dict[str, Any]:
 
 
 def _label(draft: dict[str, Any]) -> dict[str, Any]:
-    """What a model says that agrees with all."""
+    """Return the label of a model that agrees with all items."""
     said = {name: draft[name] for name in ("draft", "region", "topic")} | {"content": "none", "author": "m"}
     back = {f"{name}_back": draft[name] for name in ("scenario", "question", "answer")}
     made = {"prompt_hash": "p", "request_hash": "r", "response_items": [], "run_id": "x", "labelled_at": NOW}

@@ -114,7 +114,9 @@ def measured(
 
 
 def projected(ours: Result, n_full: int) -> Result:
-    """What the whole shape does: items a second, share of the plain products, minutes of the profile."""
+    """Return the projected figures of the whole shape: items a second, share of the plain products, minutes
+    of the profile.
+    """
     if "skipped" in ours:
         return {}
     seconds = at_depth(ours["measured_layers"], ours["seconds"], ours["layers"])

@@ -140,7 +140,7 @@ def ask(home: str, repeats: int) -> Result:
 
 
 def false_alarms(home: str) -> Result:
-    """On how many days the difference to the day before would have raised."""
+    """Return the number of days on which the difference to the day before would have raised an alarm."""
     warehouse, raised, looks = Warehouse.open(Path(home)), 0, 0
     runs = every_finished(warehouse)
     days = sorted({run.occasion for run in runs})

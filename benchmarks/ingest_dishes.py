@@ -141,7 +141,7 @@ def _processor_seconds(process: psutil.Process) -> float:
 
 
 def _triples(store: Path) -> int:
-    """How many triples the server held."""
+    """Return the number of triples that the server holds."""
     query = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
     command = [_oxigraph(), "query", "--location", str(store), "--query", query, "--results-format", "csv"]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[1])

@@ -1,4 +1,4 @@
-"""What the figures ask: one spectral question over the dish list, and FmLAMA-en at its full size."""
+"""Inputs of the figures: one spectral question over the dish list, and FmLAMA-en at its full size."""
 
 from __future__ import annotations
 

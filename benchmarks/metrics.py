@@ -40,7 +40,9 @@ Replicates = tuple[list[float], list[float]]
 
 
 def metrics(sizes: Sizes) -> None:
-    """With subsets for the intervals, without, and one eigvalsh a subset in plain numpy."""
+    """Time the metrics with subsets for the intervals, without them, and with one eigvalsh a subset in plain
+    numpy.
+    """
     amount = {"matrices": sizes.matrices, "items": sizes.matrix_items, "subsets": sizes.resamples}
     ours = measure(score_questions, repeats=sizes.repeats, **amount)
     naive = measure(naive_subsets, **amount)
@@ -88,7 +90,7 @@ def score_questions(matrices: int, items: int, subsets: int, repeats: int) -> Re
 
 
 def naive_subsets(matrices: int, items: int, subsets: int) -> Result:
-    """The same spectra and intervals as one would write them down, on one thread too."""
+    """Compute the same spectra and intervals in the obvious way, on one thread too."""
     answers = _answers(matrices, items)
     halves, left_out = country_subsets(_study(items, subsets))
     with threadpool_limits(1):

@@ -54,8 +54,9 @@ def paired(sizes: Sizes) -> None:
 
 
 def levels(simulations: int, headlines: tuple[str, ...] = ()) -> Result:
-    """Of each case and number of clusters: the share of samples that reject 0, and of intervals that hold the
-    truth."""
+    """Return, for each case and number of clusters, the share of samples that reject 0 and of intervals that
+    hold the truth.
+    """
     lines = []
     for case in _cases():
         if headlines and case.headline not in headlines:

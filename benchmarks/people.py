@@ -41,7 +41,9 @@ Key = tuple[str, str, str]
 
 @dataclass
 class Crowd:
-    """What the people saw: acknowledged values by field in their order, seconds of each save, refusals."""
+    """Observations of the people: acknowledged values by field in their order, seconds of each save,
+    refusals.
+    """
 
     acknowledged: dict[Key, list[object]] = field(default_factory=lambda: defaultdict(list))
     seconds: list[float] = field(default_factory=list)
@@ -156,7 +158,7 @@ async def _person(address: str, code: str, link: str, until: float, crowd: Crowd
 
 
 def _value(name: str, n: int, dice: random.Random) -> tuple[dict[str, str], object]:
-    """What the form sends of a field, and the same as it is stored."""
+    """Return a field's value as the form sends it, and as it is stored."""
     if name == "ranking":
         ranks = [str(rank) for rank in dice.sample(range(1, DOMAINS + 1), DOMAINS)]
         return {f"ranking.{place}": rank for place, rank in enumerate(ranks)}, dict(

@@ -82,7 +82,7 @@ def origins(rng: Generator, n: int) -> FloatArray:
 
 
 def spread_interval(sample: FloatArray, number: Callable[..., float | None], bounds: Any) -> Interval:
-    """Of a number of origins' means, dishes left out."""
+    """Return the interval of the spread of a number of origins' means, with dishes left out."""
     size = sample[0].size
     kept = np.array([np.isin(np.arange(size), each) for each in intervals.jackknife_groups(size, 0)])
     by_origin = kept.reshape(-1, 15, size // 15)
@@ -125,7 +125,7 @@ def shift_interval(sides: tuple[FloatArray, FloatArray]) -> Interval:
 
 
 def common_share(rng: Generator, n: int) -> float:
-    """Of the value that personas choose most."""
+    """Return the share of the value that personas choose most."""
     total = shifted(rng, 20_000)[1].sum(axis=0)
     return float(total[np.argmax(_BASE + 0.5 * _PUSH)] / total.sum())
 
@@ -151,7 +151,9 @@ def _recognised(seed: int, n: int, share: float, permutations: int) -> Recogniti
 
 
 def recognised(rng: Generator, n: int, share: float = 0.1, permutations: int = 0) -> Recognition:
-    """Of four cultures' answers to n scenarios, two each, of which a share of the words are set ones."""
+    """Return the recognition of four cultures' answers to n scenarios, two each, of which a share of the
+    words are set ones.
+    """
     result = _recognised(int(rng.integers(2**32)), n, share, permutations)
     assert result is not None
     return result
@@ -197,7 +199,7 @@ def left_out(rng: Generator, n: int, plural: float) -> FloatArray:
 
 
 def spectrum_interval(values: FloatArray, place: int) -> Interval:
-    """Of ER (place 0) or SR (1)."""
+    """Return the interval of ER (place 0) or SR (1)."""
     estimate, *rest = values[:, place].tolist()
     return intervals.jackknife_interval(estimate, rest, POSITIVE, MIN_COUNTRIES)
 

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def median_seconds(call: Callable[[], Any], repeats: int) -> float:
-    """Of so many calls, after one that warms up."""
+    """Return the median seconds of the calls, after one that warms up."""
     call()
     seconds = []
     for _ in range(repeats):

@@ -132,7 +132,7 @@ def _answers(number: int, question: str, domain: str, countries: list[str], item
 
 
 def _metrics(model: str, metrics: list[str], domain_of: dict[str, str], countries: list[str]) -> pl.DataFrame:
-    """As many rows as a real run has: overall, by question, by country and domain."""
+    """Return metric rows in the numbers of a real run: overall, by question, by country and domain."""
     slices = [("overall", "all")] + [("question", q) for q in domain_of]
     slices += [("country_domain", f"{c}/{d}") for c in countries for d in sorted(set(domain_of.values()))]
     rows = [

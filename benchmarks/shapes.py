@@ -12,7 +12,7 @@ SLACK = 1.25
 
 @dataclass(frozen=True)
 class Shape:
-    """What of an architecture determines its speed."""
+    """Dimensions of an architecture that determine its speed."""
 
     hidden: int
     layers: int
@@ -22,7 +22,7 @@ class Shape:
     vocabulary: int = 128_256
 
     def config(self, layers: int) -> LlamaConfig:
-        """With so many of its layers."""
+        """Return a model configuration with this number of layers."""
         return LlamaConfig(
             hidden_size=self.hidden,
             num_hidden_layers=layers,

@@ -1,4 +1,4 @@
-"""How much each figure measures."""
+"""Sizes of the samples that each figure measures."""
 
 from __future__ import annotations
 

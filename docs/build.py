@@ -143,7 +143,7 @@ def tables(query: Query) -> Iterator[str]:
 
 
 def sources(query: Query) -> Iterator[str]:
-    """Where every file of reference data is from, and its licence."""
+    """Return the origin and licence of every file of reference data."""
     yield "# All sources\n\nThe table `source`. In short: [data and licences](data.md).\n"
     yield "| file | source | version | licence | notes |\n|" + " --- |" * 5
     for found in query("SELECT file, source, version, licence, notes FROM source ORDER BY file").rows():

@@ -58,7 +58,7 @@ Pair = tuple[Run, Run]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be compared.
+    """Runs to compare, and how.
 
     Attributes:
         first, second: models; without a second the first is compared with itself on another occasion, the one
@@ -90,7 +90,7 @@ class Wanted:
 
 
 def chosen_pairs(runs: Sequence[Run], wanted: Wanted) -> list[Pair]:
-    """Of each evaluation the newest two runs that can be compared. runs: newest first.
+    """Return, for each evaluation, the newest two runs that can be compared. runs: newest first.
 
     Raises:
         WarehouseError: no run is of such a model, occasion or configuration, or no two fit.
@@ -117,7 +117,7 @@ def chosen_pairs(runs: Sequence[Run], wanted: Wanted) -> list[Pair]:
 
 
 def last_two_occasions(runs: Sequence[Run]) -> list[Pair]:
-    """Of every engine under every configuration the newest run, and the newest of another occasion."""
+    """Return, for every engine and configuration, the newest run and the newest of another occasion."""
     pairs: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         of_engine = pairs.setdefault((run.evaluation, run.config_hash, run.engine_hash), [])

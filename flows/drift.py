@@ -45,7 +45,7 @@ _ANSWERS = {
 
 
 class DriftParams(BaseModel):
-    """What is looked at."""
+    """Models, evaluations and limits to look at."""
 
     model_config = ConfigDict(extra="forbid")
 

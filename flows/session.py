@@ -102,7 +102,7 @@ class Session:
         return comparable(self.study)
 
     def completions(self, model: str) -> Completions:
-        """What is stored of what a model's evaluation asks."""
+        """Return the stored completions of a model's requests."""
         return Completions(self.candidates.get(model), self.engines, steps.stored)
 
     def meter(self, model: str) -> Meter:

@@ -98,7 +98,7 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Com
 def samples(
     evaluation: Evaluation[Any, Any, Any], study: Study, completions: Completions
 ) -> Iterator[Sample]:
-    """What the model of a run was asked and answered, one by one.
+    """Yield a run's prompts and answers, one by one.
 
     Of an evaluation that makes no samples of its own, every prompt with its completion.
     """

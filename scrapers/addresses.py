@@ -35,12 +35,12 @@ def checked_url(text: str) -> httpx.URL:
     if url.userinfo:
         raise ScrapeError(f"the address of {url.host} holds a user name or password: remove it")
     if url.scheme not in _DEFAULT_PORTS or not url.host or not 0 < _port(url) < 65536:
-        raise ScrapeError(f"{shown(url)} is no address to fetch: give http:// or https://, a host and a path")
+        raise ScrapeError(f"{shown(url)} is not a valid URL: give http:// or https://, a host and a path")
     return url
 
 
 def checked_redirect(origin: httpx.URL, location: str) -> httpx.URL:
-    """Where a redirect leads: the same scheme, host and port, or from http to https of the same host.
+    """Return a redirect's target: the same scheme, host and port, or from http to https of the same host.
 
     Raises ScrapeError for anything else, naming both ends.
     """

@@ -53,7 +53,7 @@ class CountryCodes:
         return turned or (first if first == second else None)
 
     def region(self, name: str) -> str | None:
-        """The country's alpha-2 code, or the name of a place that is none of the warehouse's countries.
+        """The country's alpha-2 code, or the name of a place that the warehouse has no country for.
 
         "Hong Kongers" and "hong_kong" are "Hong Kong": a result can be broken down by it, under a name of its
         own. Groups of people are read as their place ("Americans", "Japanese people"). None if it is neither.

@@ -27,7 +27,7 @@ class CsvTable:
         return next((number for number, name in enumerate(self.header) if _plain(name) in wanted), None)
 
     def required(self, source: str, *spellings: str) -> int:
-        """The same, or ScrapeError that names the missing column and those that are there."""
+        """Return the number of `column`. Raises ScrapeError naming the missing and the existing columns."""
         number = self.column(*spellings)
         if number is None:
             raise ScrapeError(

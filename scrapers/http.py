@@ -373,7 +373,7 @@ class PoliteSession:
         return self._ends - time.monotonic()
 
     def _seconds_left(self) -> float:
-        """How long one operation on a connection may take now."""
+        """Return the seconds that one operation on a connection may take now."""
         if (left := self._left()) <= 0:
             raise self._out_of_time()
         if math.isinf(self._request_ends):

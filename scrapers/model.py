@@ -1,4 +1,4 @@
-"""What crosses the borders of this package: pages in, items and counted drops out, and what can go wrong.
+"""Values that cross the borders of this package: pages in, items and counted drops out, and errors.
 
 Each source is a folder: ``fetch.py`` speaks to the network and returns ``Page``s, ``parse.py`` turns their
 bytes into ``Parsed`` without any I/O. Nothing here knows the warehouse; ``tasks/ingest`` joins the two.

@@ -1,1 +1,1 @@
-"""What flows are made of: metrics, engines, and one slice per evaluation."""
+"""Parts of the flows: metrics, engines, and one package per evaluation."""

@@ -1,4 +1,4 @@
-"""What identifies things across runs: hashes of values, and names that the user may have misspelt. Pure."""
+"""Hashes and names that identify things across runs, and names that the user may have misspelt. Pure."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, st
         names: code -> name.
 
     Raises:
-        UnknownName: a name that is none of them.
+        UnknownName: a name that is not among them.
     """
     known = {name: code for code, name in names.items()} | {code: code for code in names}
     codes = {_plain(name): code for name, code in known.items()}

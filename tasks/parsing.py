@@ -21,7 +21,7 @@ _DOTTED = re.compile(rf"(?:^[\[ \t]*|[{{,][ \t]*){_NAME}(?:[ \t]*\.[ \t]*{_NAME}
 
 
 class TooDeep(ValueError):  # noqa: N818 - "raise TooDeep" says it all
-    """What is nested too deep."""
+    """Raised for a value that is nested too deep."""
 
     def __init__(self) -> None:
         super().__init__(f"it is nested more than {DEEPEST} deep")

@@ -1,4 +1,4 @@
-"""What live sources bring: item lists and dish sets, replaced whole or not at all, and the record of that."""
+"""Results of live sources: item lists and dish sets, replaced whole or not at all, and the record of that."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ def note() -> None:
 
 
 def forget() -> None:
-    """What was to end has ended."""
+    """Withdraw the request to end."""
     _noted.clear()
 
 
@@ -29,6 +29,6 @@ def has_come() -> bool:
 
 
 def check() -> None:
-    """To be called before something is written for good; raises KeyboardInterrupt after Ctrl-C."""
+    """Raise KeyboardInterrupt after Ctrl-C. Call it before something is written for good."""
     if has_come():
         raise KeyboardInterrupt

@@ -20,7 +20,7 @@ class Jobs(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Of this machine, for files that last as long as a call."""
+        """Return this machine's folder for files that last as long as a call."""
 
     def locked(self) -> "AbstractContextManager[Jobs]":
         """Hold the lock; gives the same jobs, whose changes fail where the lock was lost meanwhile."""
@@ -39,7 +39,7 @@ class Jobs(Protocol):
         """Delete a note, if it is there."""
 
     def place(self, name: str) -> str:
-        """Where a note is, for people: "delete …"."""
+        """Return the place of a note, for people: "delete …"."""
 
 
 class FolderJobs:

@@ -97,7 +97,7 @@ def _applied(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]
 
 
 def _state(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """What the database was last brought up to date with, name -> value."""
+    """Return the names and values that the database was last brought up to date with."""
     return dict(connection.execute("SELECT name, value FROM state").fetchall())
 
 

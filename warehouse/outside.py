@@ -19,7 +19,7 @@ class HeldOutside(Exception):  # noqa: N818 - it is no error yet: who reads wait
 
 
 def patiently(path: Path, attempt: Callable[[], T]) -> T:
-    """What `attempt` returns once no outside program has the file at `path` open for writing.
+    """Return `attempt`'s result once no outside program has the file at `path` open for writing.
 
     Raises WarehouseError when one has had it for 30 s.
     """

@@ -67,7 +67,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PartKind:
-    """What the parts of one kind hold; the docstring of the module says what the fields mean.
+    """Contents of the parts of one kind; the docstring of the module explains the fields.
 
     declared: all columns in file order. `part` (without its hash), `request_hash` and `run_id` are written as
     columns rather than as file metadata because SQL can join on them, any Parquet writer keeps them, and
@@ -134,7 +134,7 @@ def unit_rows_view(kinds: Iterable[PartKind]) -> str:
 
 
 def part_path(home: Path, kind: str, name: str) -> Path:
-    """Where the part is in a folder, or would be.
+    """Return the path of the part in a folder, whether it exists or not.
 
     Raises WarehouseError for a kind that is not declared, and for a name that no part has: names come out of
     databases that somebody else may have written, and lead nowhere else.

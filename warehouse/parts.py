@@ -116,7 +116,7 @@ def _read_or_set_aside(store: Store, kind: str, name: str, read: Callable[[], pl
 
 
 def units_of(kind: str, part: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """What a part with these rows answers: rows of `part_unit` to be."""
+    """Return the units that a part with these rows answers: rows of `part_unit` to be."""
     by = ["request_hash", "run_id", pl.col(part_kind(kind).unit).alias("unit")]
     units = frame.group_by(by, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("n_rows"))
     return units.with_columns(kind=pl.lit(kind), part=pl.lit(part))

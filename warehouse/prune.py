@@ -1,4 +1,4 @@
-"""What may go: superseded parts, answers and details of old occasions, what was set aside. Numbers stay.
+"""Removal of superseded parts, answers and details of old occasions, and quarantined files. Numbers stay.
 
 A leaderboard row rests on the answers and detail tables of the newest occasion of its model, and on the
 answers of the runs of its cohort: these stay, and so does everything that was asked without an occasion,
@@ -72,7 +72,7 @@ _LONG_AGO = datetime(1970, 1, 1)
 
 
 def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.DataFrame:
-    """What would go and what would stay; nothing is changed.
+    """Return what a prune would remove and keep; nothing is changed.
 
     Args:
         older_than: age of the occasions that may go, by the end of their runs; None: none may.

@@ -233,7 +233,7 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def signals_as_raised() -> Iterator[None]:
-    """What a signal's handler raised within a query, as Ctrl-C or Prefect's end of a flow run, comes out.
+    """Raise what a signal's handler raised within a query, as Ctrl-C or Prefect's end of a flow run does.
 
     DuckDB makes a RuntimeError of it, which nobody would take for a wish to end.
     """
@@ -274,5 +274,5 @@ def _attached(path: Path, store: Store) -> _Version:
 
 
 def _signs(path: Path) -> tuple[FileSign | None, FileSign | None]:
-    """Of the file, and of the log that an outside program keeps beside it while it writes."""
+    """Return the signs of the file, and of the log that an outside program keeps beside it."""
     return sign_of(path), sign_of(path.with_name(f"{path.name}.wal"))

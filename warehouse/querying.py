@@ -1,4 +1,4 @@
-"""What a query may do, and how its result becomes a frame: SQL that somebody else may have written.
+"""Runs a query, which somebody else may have written, within limits, and returns its result as a frame.
 
 A query is one SELECT in any of its forms. Its table functions are on a list, because what is not on it may
 write (logs, profiles, checkpoints), read what is no part, or run SQL that is hidden in a text. Types that

@@ -1,4 +1,4 @@
-"""What evaluations from recipes register when they run: catalogue rows, their leaderboard, their items.
+"""Registration of evaluations from recipes when they run: catalogue rows, their leaderboard, their items.
 
 Files win: an evaluation that has ``reference/metric/<name>.csv`` or a leaderboard of its own keeps it.
 """

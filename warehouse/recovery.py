@@ -202,7 +202,7 @@ def delete_superseded(warehouse: Warehouse) -> None:
 
 
 def _damage(store: Store, kind: str, part: str) -> str | None:
-    """What is wrong with the file of a part, or None; a wrong one is moved to quarantine/."""
+    """Return the fault of a part's file, or None; a faulty one is moved to quarantine/."""
     try:
         read_part(store, kind, part, ["request_hash"], anew=True)
     except CorruptPart as error:
@@ -216,7 +216,7 @@ def _named(kind: str, parts: Iterable[str]) -> pl.DataFrame:
 
 
 def _problem(store: Store, kind: str, part: str, there: Container[str], expected: pl.DataFrame) -> str | None:
-    """What is wrong with a registered part, or None. expected: its rows of `part_unit`."""
+    """Return the fault of a registered part, or None. expected: its rows of `part_unit`."""
     if kind not in KINDS:
         return f"no part kind {kind!r} is declared"
     if part not in there:

@@ -70,7 +70,7 @@ class Item:
 
 
 def reference_folder() -> Path:
-    """Where the files are."""
+    """Return the folder of the files."""
     return _FOLDER
 
 

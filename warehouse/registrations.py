@@ -1,4 +1,4 @@
-"""What was registered since the published file was last written: a log beside it, in SQLite.
+"""Registrations since the published file was last written: a log beside it, in SQLite.
 
 A registration is one short transaction here and costs the same however much the warehouse holds; to write it
 to the published file, that would have to be copied. Whoever writes the file first folds the log into it and
@@ -80,14 +80,16 @@ _NOTE = "INSERT OR REPLACE INTO state VALUES ('registrations', $log || ' ' || $i
 
 
 class Position(NamedTuple):
-    """How far a log was read: its name, and the id of the last registration. A new log has a new name."""
+    """Place up to which a log was read: its name, and the id of the last registration. A new log has a new
+    name.
+    """
 
     log: str = ""
     id: int = 0
 
 
 class Tail(NamedTuple):
-    """What a log has after a position.
+    """Registrations of a log after a position.
 
     rows: the columns of part_unit, in the order of registration, each unit once. position: of the last one.
     is_whole: whether all since the position asked for is there; some of it may be forgotten already.
@@ -107,7 +109,7 @@ class Log(Protocol):
         """Add registrations, all or none, for good; returns about how many wait to be folded."""
 
     def after(self, position: Position) -> Tail:
-        """What was registered after `position`; all there is if that is of another log."""
+        """Return the registrations after `position`; all of them if that is of another log."""
 
 
 class Registrations:
@@ -143,7 +145,7 @@ class Registrations:
         return self._call(add)
 
     def after(self, position: Position) -> Tail:
-        """What was registered after `position`; all there is if that is of another log."""
+        """Return the registrations after `position`; all of them if that is of another log."""
 
         def read(connection: sqlite3.Connection) -> tuple[list[tuple[object, ...]], Position, bool]:
             connection.execute("BEGIN")  # both tables as they are at one time
@@ -168,7 +170,7 @@ class Registrations:
             self._call(delete)
 
     def _call(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
-        """What `work` returns. Where the log is damaged, it is called again with a new one."""
+        """Return `work`'s result. Where the log is damaged, it is called again with a new one."""
         try:
             with room_for(self.path, _NEEDED):
                 try:
@@ -259,7 +261,7 @@ def fold(log: Log, connection: duckdb.DuckDBPyConnection) -> Position:
 
 
 def folded(connection: duckdb.DuckDBPyConnection) -> Position:
-    """How far the log is in the file that the connection is on."""
+    """Return the position up to which the log is in the file that the connection is on."""
     row = connection.execute(_FOLDED).fetchone()
     log, _, number = (row[0] if row else " 0").partition(" ")
     return Position(log, int(number))

@@ -48,7 +48,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Removal:
-    """What goes with a run.
+    """Contents that go with a run.
 
     Attributes:
         run_id, evaluation, model, status: the run.
@@ -81,7 +81,7 @@ def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str,
 
 
 def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
-    """What would go with a run; nothing is changed.
+    """Return what would go with a run; nothing is changed.
 
     Args:
         run: its run_id, or the beginning of it.

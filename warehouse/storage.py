@@ -1,4 +1,4 @@
-"""What all modules need: home and error, files complete or absent, rows held to the columns of a table."""
+"""Basics of all modules: home and error, files complete or absent, rows held to the columns of a table."""
 
 import errno
 import hashlib
@@ -40,7 +40,7 @@ class WarehouseError(RuntimeError):
 
 
 class Kept(NamedTuple):
-    """What a machine keeps of a store that is elsewhere. limit: bytes that it is trimmed to."""
+    """This machine's copies from a remote store. limit: bytes that it is trimmed to."""
 
     n_files: int
     bytes: int
@@ -79,7 +79,7 @@ def private_folder(folder: Path) -> None:
 
 
 def usual_home() -> Path:
-    """Where ``home`` is; nothing is made."""
+    """Return the path of ``home``; nothing is made."""
     usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
     return Path(os.environ.get(HOME) or usual).expanduser().resolve()
 
@@ -226,7 +226,8 @@ def as_table(frame: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
 
 
 def as_numbers(frame: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
-    """As `as_table`, for rows of numbers that may be unscored (value, unscored_reason and an interval).
+    """Return `as_table`'s table for rows of numbers that may be unscored (value, unscored_reason and an
+    interval).
 
     Raises WarehouseError too, with the first row that has a NaN, or a value and a reason, or neither.
     """

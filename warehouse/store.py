@@ -1,4 +1,4 @@
-"""Where a warehouse is kept: a folder of this machine, or Postgres and S3 that many machines share.
+"""Places of a warehouse: a folder of this machine, or Postgres and S3 that many machines share.
 
 All else in this package is the same for both. What differs is what a store does: it keeps the published
 database file and replaces it whole, takes registrations, keeps parts that are never changed, and gives locks.
@@ -37,7 +37,7 @@ class Draft(Protocol):
 
 
 class Store(Protocol):
-    """Where a warehouse is kept. It holds no connection: share it among threads, send it to processes.
+    """The place of a warehouse. It holds no connection: share it among threads, send it to processes.
 
     home: this machine's folder of models, engines, reports and what was set aside. folder: where DuckDB finds
     parts (``parts/<kind>/<part>.parquet``) on this machine. root: where parts are to whoever opens the file
@@ -68,7 +68,7 @@ class Store(Protocol):
         """Hold a lock of this name, which one process has at a time; it goes when its holder is killed."""
 
     def jobs(self, request_hash: str) -> Jobs:
-        """What was sent to a server of this request, as jobs that are answered later."""
+        """Return the jobs that a server was sent of this request, which are answered later."""
 
     def asked(self) -> Sequence[str]:
         """The request_hash of all that there are such jobs of."""
@@ -77,7 +77,7 @@ class Store(Protocol):
         """Keep a part, whole or not at all. remember: whether it is likely to be read here soon."""
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
-        """What a part holds, unchecked. anew: as it is kept, not as this machine remembers it.
+        """Return a part's content, unchecked. anew: from the store, not from this machine's copy.
 
         Raises FileNotFoundError if there is none; WarehouseError for what is no name of a part, or no file.
         """
@@ -89,10 +89,10 @@ class Store(Protocol):
         """Have these (kind, part) in ``folder``, except those that are not there or damaged."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """What is fetched within the block, and the published file, stays on this machine until it ends."""
+        """Keep what is fetched within the block, and the published file, on this machine until it ends."""
 
     def kept(self) -> Kept | None:
-        """What this machine keeps of what is elsewhere; None: all is here."""
+        """Return this machine's cache, with its size; None for a local store."""
 
     def trim(self) -> None:
         """Delete what this machine keeps above its limit, except what is being read."""

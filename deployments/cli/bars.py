@@ -1,4 +1,4 @@
-"""How far the work has come: bars on a terminal, a line now and then in a log."""
+"""Progress displays: bars on a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 

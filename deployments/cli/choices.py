@@ -1,7 +1,7 @@
-"""The choice with which runs start: a profile and what goes before it, for one evaluation or for all.
+"""Options of a run: a profile and the fields that override it, for one evaluation or for all.
 
-The form of the Prefect UI sends every field, those that nobody touched at their defaults. So what stands at
-its default there is filled in by the profile, and anything else is the user's and wins.
+The form of the Prefect UI sends every field, untouched ones at their defaults. So the profile sets the fields
+that stand at their defaults, and the user's values override it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
     Evaluation = Literal[tuple(doors())]
 
-_PROFILE = "fills the fields that are left at their defaults; custom: none. A field that is changed wins"
+_PROFILE = "sets every field you leave alone; custom sets none"
 _KNOBS = Params.model_fields
 _OF_MODEL = "of each model and its judges in each evaluation; empty: no limit"
 
@@ -123,7 +123,7 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
 
     Args:
         packs: those that it takes (``packs_of_all``); the first of their profiles that has the chosen name
-            goes before its own.
+            overrides its own.
     """
     known, label_of_all = params(name).model_fields, chosen.profile.rpartition("/")[2]
     labels = [f"{pack}/{label_of_all}" for pack in packs]

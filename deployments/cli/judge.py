@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Compare judges with people.")
 
 
 class Table(StrEnum):
-    """What ``validate`` finds."""
+    """One table of ``validate``'s findings."""
 
     agreement = "agreement"
     reliability = "reliability"

@@ -163,7 +163,7 @@ def _choices(kind: Any) -> list[str]:
 
 
 def _metavar(kind: Any) -> str:
-    """How the help writes a value: [a|b], INTEGER, TEXT,… or KEY=TEXT."""
+    """Return a value as the help writes it: [a|b], INTEGER, TEXT,… or KEY=TEXT."""
     kind = _plain(kind)
     if get_origin(kind) is list:
         return f"{_metavar(get_args(kind)[0])},…"

@@ -204,7 +204,8 @@ def export(
 def agreement(
     name: Name, form: As = Format.table, table: Annotated[Table | None, typer.Option(help=_TABLE)] = None
 ) -> None:
-    """How far people agree, per field and language; of a ranking also scores and people's own ceiling.
+    """Print agreement among people, per field and language; for a ranking also scores and people's own
+    ceiling.
 
     Examples:
 
@@ -321,7 +322,7 @@ def _print_links(store: Store, assignments: Any, address: str, again: list[str])
     people = {a.annotator: (a.role, a.language) for a in assignments} | {"lead": ("lead", "en")}
     unknown = [code for code in again if code not in people]
     if unknown:
-        raise ValueError(f"there is nobody {unknown[0]} in this study: {', '.join(sorted(people))} are")
+        raise ValueError(f"no participant {unknown[0]}; known: {', '.join(sorted(people))}")
     chosen = [code for code in sorted(people) if code not in invited or code in again]
     for code in chosen:
         role, language = people[code]

@@ -26,8 +26,8 @@ NAME = "as leaderboards show it; name#1a2b: the engine whose hash begins so"
 OF = f"one of {', '.join(doors())}; default: all"
 HELD = "occasion of both, or of the first if --against is given; default: the newest"
 CAPTION = (
-    "Holm: p-value adjusted for the {n} rows. finds: the least difference that so many items find 80 times "
-    "of 100. items: those that are scored for both; of numbers that are no mean, the clusters."
+    "Holm: p-value adjusted for the {n} rows. MDD: smallest difference detectable with "
+    "80 % power. items: scored for both; of numbers that are no mean, the clusters."
 )
 
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
@@ -47,8 +47,8 @@ _APART_CAPTION = (
     "table. needed: models that would show such a difference in 80 of 100 samples."
 )
 _CAPTION = (
-    "rho: Spearman's over the models that both have. tells: the least |rho| that so many models tell from "
-    "none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
+    "rho: Spearman's over the models that both have. min rho: smallest |rho| that the models distinguish "
+    "from 0, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
 )
 
 
@@ -257,7 +257,7 @@ def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
             "A − B [95 %]": _shown(r),
             "Holm": number(r["p_holm"]),
             "items": r["n_common"],
-            "finds": number(r["detectable"]),
+            "MDD": number(r["detectable"]),
         }
         for r in rows.to_dicts()
     ]
@@ -316,7 +316,7 @@ def ranking(
             {
                 "benchmark": row["benchmark"], "evaluation": row["evaluation"], "headline": row["label"],
                 "models": row["n_models"], "rho": interval(row["rho"], row["ci_low"], row["ci_high"]),
-                "tells": number(row["least_rho"]), "apart": row["n_apart"],
+                "min rho": number(row["least_rho"]), "apart": row["n_apart"],
             }
             for row in agreement.to_dicts()
         ]  # fmt: skip

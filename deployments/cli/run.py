@@ -46,7 +46,7 @@ def _option(*names: str, text: str, panel: str = options.RUN, **more: Any) -> An
     return typer.Option(*names, help=text, rich_help_panel=panel, **more)
 
 
-_PROFILE = "a set of values for options; what is given on the command line goes before it"
+_PROFILE = "a named set of options; command-line options override it"
 _HELP_ALL = """Run several evaluations of several models on one occasion.
 
 One that fails does not stop the others.

@@ -48,7 +48,7 @@ class _Doors(Mapping[str, Door]):
 
 
 def doors() -> Mapping[str, Door]:
-    """By evaluation, in alphabetical order: those of this program, then those that packs are."""
+    """Return the doors by evaluation, in alphabetical order: the shipped ones, then those of packs."""
     return _Doors([*sorted(recipes.shipped() | _with_files()), *sorted(recipes.packed())])
 
 

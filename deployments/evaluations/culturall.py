@@ -23,7 +23,7 @@ def _validated(r: Mapping[str, Any]) -> str:
 
 
 def _checked(r: Mapping[str, Any]) -> str:
-    """How many items people have checked."""
+    """Return the number of items that people have checked."""
     n, unchecked = r["n_items"], r["n_not_checked"]
     return number(n) if n is None or unchecked is None else f"{n - unchecked} of {n}"
 

@@ -77,7 +77,7 @@ def create_app(folder: Path, origin: str, interviewer: Interviewer | None = None
 
 
 def _add_entrance(app: FastAPI, site: Site) -> None:
-    """How people come in and leave: links, Prolific, consent, pause, the end, withdrawing."""
+    """Add the pages of entrance and exit: links, Prolific, consent, pause, the end, withdrawing."""
     study, store = site.study, site.store
 
     def page(language: str, heading: str, text: str, **values: object) -> HTMLResponse:
@@ -259,7 +259,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
 
     @app.get("/progress")
     def progress(request: Request) -> Response:
-        """For leads: how far everyone is, and no answers."""
+        """Show leads everyone's progress, without answers."""
         who = site.who(request)
         if who.role != "lead":
             raise RefusedError(403, "for leads")

@@ -36,7 +36,7 @@ _HARDER = (*TEXTS[:3], "variants", TEXTS[3])
 
 
 class Said(NamedTuple):
-    """What one person answered of one item, complete."""
+    """One person's complete answers to one item."""
 
     annotator: str
     item: Item
@@ -179,7 +179,7 @@ def _decision(said: Said, line: Mapping[str, str] | None) -> tuple[Decided | Non
 
 
 def _complete(results: Results) -> Iterator[Said]:
-    """Of each person and item what was answered, where nothing is missing; others' items do not matter."""
+    """Return the complete answers by person and item; incomplete items are left out."""
     folder, last = results.folder, latest(results.answers)
     own: dict[tuple[str, str], dict[tuple[str, str], Any]] = defaultdict(dict)
     for (annotator, item, field), answer in sorted(last.items()):
@@ -202,7 +202,7 @@ def _thing(
 
 
 def _some(things: Things, wishes: Wishes, none: str) -> Drawn:
-    """So many of each language. Raises WarehouseError where there is nothing."""
+    """Return at most this number of items of each language. Raises WarehouseError where there are none."""
     if not things:
         raise WarehouseError(f"{none} some ({', '.join(wishes.languages)})")
     of = {

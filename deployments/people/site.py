@@ -54,7 +54,9 @@ class RefusedError(Exception):
 
 
 class RateLimit:
-    """At most ``burst`` at once and ``per_second`` in the long run, for each key; forgets the oldest keys."""
+    """Limit of requests for each key: ``burst`` at once, ``per_second`` in the long run; forgets the oldest
+    keys.
+    """
 
     def __init__(self, per_second: float, burst: int, most_keys: int = 10_000) -> None:
         self._rate, self._burst, self._most = per_second, float(burst), most_keys

@@ -115,7 +115,7 @@ def follow(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
 
 
 def _people(wishes: Wishes, role: Role) -> list[Person]:
-    """By codes that say nothing, p001, p002 …, or by those that are given: who wrote may not review."""
+    """Return participants by neutral codes (p001, p002 …) or by the given ones; an author may not review."""
     places = [language for language in wishes.languages for _ in range(wishes.people)]
     codes = wishes.codes or tuple(f"p{n:03}" for n in range(1, len(places) + 1))
     if len(set(codes)) != len(places):

@@ -149,7 +149,7 @@ class About:
     url: str | None = None
 
     def citation(self, date: datetime | None) -> str:
-        """How to cite it. date: of the newest run."""
+        """Return the sentence by which to cite it. date: of the newest run."""
         parts = (self.creator, f"{date:%Y}" if date else None, self.title, self.url)
         return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturescope."
 

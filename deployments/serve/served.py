@@ -243,7 +243,7 @@ def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
             "profile": usual_profile(name, wishes.scheduled),
             **judging(name, wishes.judges),
         }
-        text = f"{door.title} Choose a profile; what you change in the form goes before it."
+        text = f"{door.title} Choose a profile; fields that you change override it."
         of_evaluations.append(_deployment(served(name), name, values, text))
     values = {
         "evaluations": wishes.evaluations or [],

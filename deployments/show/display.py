@@ -37,7 +37,7 @@ _FORMULA = r"^([=+\-@\t\r])"
 
 
 class Format(StrEnum):
-    """How rows are written."""
+    """Options of row formatting."""
 
     table = "table"
     csv = "csv"
@@ -214,7 +214,7 @@ class _Notes(logging.Handler):
 
 
 def _folded(columns: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
-    """How wide each column is so that all fit, as far as words allow: the ones with most to spare fold."""
+    """Return column widths that fit, as far as words allow: the columns with most to spare fold."""
     words = [max(min(cell_len(w), FOLDED) for c in cells for w in c.split() or [""]) for cells in columns]
     while sum(widths) > room and widths != words:
         spare = [width - word for width, word in zip(widths, words, strict=True)]

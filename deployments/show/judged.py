@@ -65,7 +65,7 @@ class Chosen(NamedTuple):
 
 
 def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> Chosen:
-    """What is given; where it is not, the newest that a judge has scored.
+    """Return the given run, or else the newest that a judge has scored.
 
     Raises:
         WarehouseError: there is none; says what to start.

@@ -65,7 +65,7 @@ class Estimate:
     def of(
         cls, plan: Plan, candidates: Mapping[str, Engine] = {}, engines: Mapping[str, Engine] = {}
     ) -> Estimate:
-        """At the speed measured here before."""
+        """Return the estimate at the speed measured here before."""
         rows = Warehouse.open().query(SPEED).rows()
         return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
 
@@ -160,7 +160,7 @@ def _engine(role: str, engine: Engine | None) -> str:
 
 
 def _time(left: int, rate: float | None) -> str:
-    """How long it takes, in words."""
+    """Return a duration in words."""
     if not left:
         return "–"
     return f"about {duration(left / rate)}" if rate else "unknown"

@@ -262,7 +262,7 @@ def _images(statements: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_dish(judged: pl.DataFrame, full: pl.DataFrame) -> dict[str, int]:
-    """How many dish ids ended where."""
+    """Return the number of dish ids by outcome."""
     counts = dict.fromkeys(BY_DISH, 0) | dict(judged["verdict"].value_counts().iter_rows())
     with_row = full["dish"].n_unique()
     return counts | {KEPT: with_row, "no_label": counts[KEPT] - with_row}

@@ -55,7 +55,7 @@ class StudyParams(GenerationParams):
 
 @dataclass(frozen=True)
 class BuildStudy(ABC):
-    """What one stage of a build asks, and the rows that the answers come to."""
+    """One stage of a build: its requests, and the rows that the answers become."""
 
     topic: ClassVar[str]
     """Of all requests, in SQL."""
@@ -70,7 +70,7 @@ class BuildStudy(ABC):
 
     @property
     def sampling(self) -> Sampling:
-        """How the model draws what it writes."""
+        """Return the sampling of the writing model."""
         return Sampling(self.knobs.temperature, max_tokens=self.knobs.max_tokens, seed=self.knobs.seed)
 
     def request(self, prompts: Sequence[Prompt] = ()) -> Prompts:

@@ -113,7 +113,7 @@ class Actor:
     """A copy on a Ray cluster. Ray starts it again, on another node where its own is gone."""
 
     def __init__(self, spec: EngineSpec, cache: Path, gpus: float) -> None:
-        """To be scheduled when a node has the GPUs; ``connected`` comes first."""
+        """Schedule the copy for a node with the GPUs; ``connected`` comes first."""
         import ray
 
         self._spec, self._ray, self._is_closed = spec, ray, False

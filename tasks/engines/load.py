@@ -1,4 +1,4 @@
-"""From a spec to a loaded engine. As many stay in memory as fit (``memory``); the least recently used go.
+"""Loads engines from specs. Engines stay in memory while they fit (``memory``); the least recently used go.
 
 So a candidate, a simulator and a judge that talk by turns are each loaded once.
 """

@@ -1,4 +1,4 @@
-"""How a question becomes the text that a model sees, and where an item's tokens begin.
+"""Makes the text that a model sees from a question, and finds where an item's tokens begin.
 
 The one place where the boundary rule is written down; ``BOUNDARY_RULE`` is stored with every run.
 """

@@ -1,4 +1,4 @@
-"""What the rest of the project may ask of a model, and what can go wrong.
+"""Interfaces of models, and their errors.
 
 A ``Scorer`` reads probabilities, a ``Generator`` writes text, an ``Embedder`` gives vectors. Engines
 (``packed_trie``, ``vllm``, ``openai`` …) implement one or more; evaluations know only these protocols.
@@ -176,7 +176,7 @@ class CandidateScorer(Protocol):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw text. Temperature 0 is greedy; the seed makes other temperatures repeatable."""
+    """Sampling of text. Temperature 0 is greedy; the seed makes other temperatures repeatable."""
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -305,7 +305,7 @@ class Embedder(Protocol):
 
 
 class Jobs(Protocol):
-    """Where an engine writes down what it has sent of one thing that is asked, for whoever asks it next."""
+    """Notes of an engine about the jobs that it has sent for one request, for a later run to find."""
 
     @property
     def folder(self) -> Path:
@@ -326,4 +326,4 @@ class Jobs(Protocol):
         """Delete a note, if it is there."""
 
     def place(self, name: str) -> str:
-        """Where a note is, for people who are to delete it."""
+        """Return the place of a note, for people who want to delete it."""

@@ -49,7 +49,7 @@ def use(replicas: int | None = None, ray: str | None = None) -> None:
 
 
 def width(spec: EngineSpec | None) -> int:
-    """How many calls of an engine run at once: as many as it has copies. A server, and an embedder, has one.
+    """Return the number of calls of an engine at once: one per copy. A server, and an embedder, has one.
 
     Raises:
         EngineError: the variable holds no number of copies.

@@ -47,7 +47,7 @@ class Secrets:
         return text
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where a text runs along one of the spellings for GRAM characters or more."""
+        """Yield the runs of GRAM characters or more that a text shares with one of the spellings."""
         for spelling in self._spellings:
             for i in range(0, len(spelling) - GRAM + 1, GRAM):
                 at = text.find(spelling[i : i + GRAM])

@@ -1,4 +1,4 @@
-"""What an evaluation hands over; everything else is the loop's (``flows/evaluation.py``). Typed, pure.
+"""The contract of an evaluation; everything else is the loop's (``flows/evaluation.py``). Typed, pure.
 
 An evaluation is a study and four functions on it. ``ask`` is called again and again: each time it returns
 every request that the completions so far make possible, those answered before included. So prompts to
@@ -56,8 +56,8 @@ class Params(BaseModel):
     )
     cohort: str = Field(
         FIRST,
-        description="models that numbers which compare models are taken over: a name that is new freezes the "
-        "models of this run; first: those of the first finished run",
+        description="reference models for medians; a new name freezes this run's models, first: those of the "
+        "first finished run",
     )
     pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
         [],
@@ -96,7 +96,7 @@ class Params(BaseModel):
 
     @property
     def label(self) -> str:
-        """What leaderboards call a run's options: the profile, and the packs that were added."""
+        """Return the name of a run's options on leaderboards: the profile, and the packs that were added."""
         packs = ", ".join(name.partition("@")[0] for name in self.pack)
         return f"{self.profile} + pack {packs}" if packs else self.profile
 
@@ -116,7 +116,7 @@ class GenerationParams(Params):
 
 
 class Study(Protocol):
-    """What is asked, independent of the model."""
+    """The questions of an evaluation, independent of the model."""
 
     @property
     def params(self) -> Params:
@@ -151,7 +151,7 @@ Reader = Callable[[str, str, Sequence[str], Sequence[str]], pl.DataFrame]
 
 @dataclass(frozen=True)
 class Completions:
-    """What is stored of what one model's evaluation asks; read only when looked at.
+    """Stored completions of one model's requests, read when first looked at.
 
     Attributes:
         candidate: the model that is evaluated; None for the study's own requests.
@@ -182,8 +182,8 @@ class Cohort(Generic[A]):
 
     Attributes:
         models: name -> what ``read`` made of its completions; rows are wanted of these.
-        against: the models that numbers which compare models are taken over. They are frozen, so that no row
-            changes because somebody else ran; some of them may be among ``models``.
+        against: the reference models for numbers that compare models. They are frozen, so that no row changes
+            because somebody else ran; some of them may be among ``models``.
         engines: the engine of each of both.
     """
 
@@ -206,7 +206,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Tables:
-    """What a cohort's answers come to.
+    """Metric rows and detail tables of a cohort.
 
     Attributes:
         metrics: model -> its rows; a name that begins with ``null:`` is a null model's.
@@ -219,7 +219,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Shared(Generic[S]):
-    """What a study needs whichever models are evaluated: vectors of its texts, verdicts on its null models.
+    """Requests of a study that no model changes: vectors of its texts, verdicts on its null models.
 
     Attributes:
         ask: as ``Evaluation.ask``; every request names its engine.
@@ -232,7 +232,7 @@ class Shared(Generic[S]):
 
 @dataclass(frozen=True)
 class Described:
-    """What an evaluation says of itself that has no files in deployments/, flows/ and warehouse/.
+    """An evaluation's own description, where it has no files in deployments/, flows/ and warehouse/.
 
     Attributes:
         title, models, examples, caption, judged: as of ``deployments.evaluations.Door``.

@@ -91,7 +91,7 @@ def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> lis
 
 
 def rules(rubric: Rubric) -> str:
-    """What people are told to rate by: the judge's own rules, but for the paragraph on how to write JSON."""
+    """Return the rules for people who rate: the judge's own, without the paragraph on JSON."""
     return "\n\n".join(text for text in rubric.system.strip().split("\n\n") if "JSON" not in text)
 
 
@@ -118,7 +118,7 @@ def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str])
 
 
 def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, str]]:
-    """How many answers each pair gives: one, then by the highest average; ties to the first by name.
+    """Return the number of answers of each pair: one, then by the highest average; ties to the first by name.
 
     No pair gets more than it has: one that is used up has an average below 1/2, any other one above it.
     """
@@ -272,7 +272,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _fault(error: Any) -> str:
-    """What pydantic found wrong with one cell, in our words."""
+    """Return pydantic's fault of one cell, in our words."""
     column, kind = error["loc"][0], error["type"]
     if kind == "string_too_short":
         return f"column {column}: the cell is empty"

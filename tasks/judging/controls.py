@@ -136,7 +136,7 @@ def acceptances(
 def check_row(
     source: str, where: Slice, opinions: Sequence[Opinion], clusters: ArrayLike | None = None
 ) -> Metric:
-    """What a judge said of all texts of a source, as the share that it takes as it should.
+    """Return the share of a source's texts that a judge takes as it should.
 
     Args:
         source: ``GOLD``, or one of ``NULLS``.

@@ -64,7 +64,7 @@ AllOpinions = Mapping[str, Mapping[Any, tuple[Opinion, ...]]]
 
 
 class About(NamedTuple):
-    """What a verdict is about, as people see it; see ``VerdictRow``."""
+    """The subject of a verdict, as people see it; see ``VerdictRow``."""
 
     rubric: str
     item: str
@@ -98,7 +98,7 @@ class Judges(Generic[C]):
     batch: int
 
     def requests(self, calls: Sequence[C]) -> list[Prompts]:
-        """What every judge is sent, one request per label and sampling; none if there is nothing to judge."""
+        """Return every judge's requests, one per label and sampling; none if there is nothing to judge."""
         groups: dict[tuple[str, Sampling], list[Prompt]] = {}
         for call in calls:
             groups.setdefault((call.label, call.sampling), []).append(call.prompt)
@@ -142,7 +142,7 @@ class Judges(Generic[C]):
     def verdicts(
         self, calls: Sequence[C], opinions: Opinions | AllOpinions, about: Callable[[C, str], About]
     ) -> dict[str, pl.DataFrame]:
-        """Of each judge, by its engine's name, a row for each key of each call, answered or not.
+        """Return, for each judge by its engine's name, a row for each key of each call, answered or not.
 
         about: of a call and one of its keys.
         """
@@ -168,7 +168,7 @@ class Judges(Generic[C]):
                 yield engine, call, verdict_score(engine, opinions[judge][call.key], call.prompt, completion)
 
     def later(self, n: int, longest: C | None, tokens: int, is_shared: bool = False) -> list[Later]:
-        """What each judge may be sent at most, for the plan.
+        """Return the most that each judge can be sent, for the plan.
 
         Args:
             n: texts. longest: a call with the longest inputs. tokens: of a text to be judged, at most.
@@ -181,7 +181,7 @@ class Judges(Generic[C]):
 
 
 def score_name(rubric: str, judge: Engine, *detail: str) -> str:
-    """What a verdict is called among a sample's scores: "coverage shuffled (gemma3-270m)"."""
+    """Return a verdict's name among a sample's scores: "coverage shuffled (gemma3-270m)"."""
     return f"{' '.join([rubric, *detail])} ({judge.name})"
 
 
@@ -248,7 +248,7 @@ class Call:
 
     @property
     def key(self) -> Key:
-        """What identifies the call among those about one model."""
+        """Return the call's identity among those about one model."""
         return self.source, self.item
 
 
@@ -287,7 +287,7 @@ class Panel(Judges[Call]):
     def verdict_scores(
         self, calls: Sequence[Call], opinions: Opinions, replies: Replies
     ) -> dict[Key, dict[str, Score]]:
-        """Of each call the judges' verdicts by name, as scores of the samples that people read."""
+        """Return each call's verdicts by judge's name, as scores of the samples that people read."""
         scores: dict[Key, dict[str, Score]] = {call.key: {} for call in calls}
         for engine, call, score in self.scores(calls, opinions, replies):
             scores[call.key][score_name(self.rubric.name, engine)] = score

@@ -1,4 +1,4 @@
-"""How a judge is asked: rubric files, judged text as quoted data, and the form of the answer. Pure.
+"""Makes a judge's prompt: rubric files, judged text as quoted data, and the form of the answer. Pure.
 
 A rubric is a TOML file: ``name``, ``version``, ``system`` (the rules), ``user`` (a Jinja template over
 ``inputs``), ``[verdicts.<name>]`` with the value and the reasons that may go with it, and ``[[examples]]``
@@ -107,7 +107,7 @@ class Rubric(_Part):
     examples: tuple[Example, ...] = ()
 
     def __hash__(self) -> int:
-        """Of its name: what is read of a judge's text is kept by rubric."""
+        """Return the hash of its name, since readings of a judge's text are kept by rubric."""
         return hash((self.name, self.version))
 
     def conversation(self, inputs: Mapping[str, object]) -> list[Message]:

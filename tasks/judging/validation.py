@@ -45,7 +45,7 @@ _REVERSED = 0.9
 
 @dataclass(frozen=True)
 class JudgeScore:
-    """What a judge gave one dimension of an item.
+    """A judge's score of one dimension of an item.
 
     Attributes:
         item: as in the ratings, which is the answer's ``audit.JudgedAnswer.code``.
@@ -379,7 +379,7 @@ def _pattern(item: RatedItem, score: float) -> Pattern:
 
 
 class Subject(NamedTuple):
-    """What an answer is about: its group, and the item with the model that answered."""
+    """The subject of an answer: its group, and the item with the model that answered."""
 
     group: str
     item: tuple[str, str]

@@ -1,4 +1,4 @@
-"""What a judge said: the reading of its text, its probabilities, several votes as one, and rows. Pure.
+"""Reads a judge's text and probabilities, joins several votes, and makes rows. Pure.
 
 An answer is one JSON object with a key for each judged thing: ``{"salt": {"verdict": …, "reason": …}}``.
 """
@@ -39,7 +39,7 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge said of one key. Unscored, with a reason, is not a verdict of value 0.
+    """The judge's verdict on one key. Unscored, with a reason, is not a verdict of value 0.
 
     Attributes:
         verdict: a name of the rubric's menu, None where unscored.
@@ -79,7 +79,7 @@ class Opinion:
 
 
 def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
-    """What a completion says of each key, in order; whatever is missing is unscored with a reason.
+    """Return a completion's opinions, key by key in order; whatever is missing is unscored with a reason.
 
     A completion that was cut off may have been about to say something else than what it quoted: no verdict.
     The probabilities count only where every verdict in the text is the one that was read.
@@ -237,7 +237,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """What votes say together.
+    """The joint verdict of several votes.
 
     Attributes:
         mean: in [0, 1]; None where no vote is scored.
@@ -316,7 +316,9 @@ def verdict_row(
     judge: Engine, rubric: str, opinion: Opinion, *, item: str, item_text: str, group_name: str, judged: str,
     text: str,
 ) -> VerdictRow:  # fmt: skip
-    """What a judge said, as a row; `rubric` and `text` (the text that was judged) as the judge had them."""
+    """Return a judge's verdict as a row; `rubric` and `text` (the text that was judged) as the judge had
+    them.
+    """
     own = opinion.verdict
     return VerdictRow(
         judge.name, judge.hash, rubric, item, item_text, group_name, judged, own.verdict, own.reason,

@@ -1,4 +1,4 @@
-"""What generation may use, in tokens and US dollars, and a meter that stops before it is used up.
+"""The limit on generation, in tokens and US dollars, and a meter that stops before it is used up.
 
 Only what is newly asked counts: stored answers are free. Before each batch the meter adds to what was used
 the most that the batch can use: ``max_tokens`` for every answer, and an estimate of every prompt. If that is
@@ -43,7 +43,7 @@ class BudgetReached(EngineError):  # noqa: N818 - "raise BudgetReached" says it 
 
 
 class Meter:
-    """What the calls that share it have used, from one thread or several. Make one a run."""
+    """Tokens and cost of the calls that share it, from one thread or several. Make one a run."""
 
     def __init__(self, budget: Budget) -> None:
         """Nothing is used yet."""
@@ -105,7 +105,7 @@ class Meter:
             )
 
     def _usd(self, spec: EngineSpec, answers: Sequence[Generation]) -> float:
-        """What these cost; models that run here are free unless their spec says otherwise."""
+        """Return their cost; models that run here are free unless their spec says otherwise."""
         dollars = cost(spec, answers)
         if dollars is None and spec.is_served and self.budget.max_usd is not None:
             raise EngineError(

@@ -62,7 +62,7 @@ class Voice:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one voice said.
+    """One voice's turn.
 
     Attributes:
         text: as others hear it.
@@ -122,7 +122,7 @@ class Talk:
 
     @property
     def tokens(self) -> int:
-        """Of all turns."""
+        """Return the tokens of all turns."""
         return sum(turn.tokens for turn in self.turns)
 
     def take(self, written: str, tokens: int, failure: str | None = None) -> None:
@@ -216,7 +216,8 @@ class Stage:
 
 
 def history(voice: Voice, turns: Sequence[Turn], voices: Sequence[Voice]) -> list[Message]:
-    """What a voice is sent: its own turns as the assistant's, all that others said in between as a user's.
+    """Return a voice's messages: its own turns as the assistant's, all that others said in between as a
+    user's.
 
     With more than two voices others' turns begin with their names.
     """
@@ -232,7 +233,7 @@ def history(voice: Voice, turns: Sequence[Turn], voices: Sequence[Voice]) -> lis
 
 
 def own_words(written: str, voice: Voice, voices: Sequence[Voice]) -> tuple[str, bool]:
-    """What a voice says as itself, and whether it went on as somebody else.
+    """Return a voice's own words, and whether it went on as somebody else.
 
     Its own name before its words is taken off. The text ends where a line begins with another's name and a
     colon, or with a mark of a chat template.

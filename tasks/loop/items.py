@@ -106,7 +106,7 @@ class ItemScores(GivenTexts[ItemLogprobs | str]):
 
 
 def _places(names: Sequence[str]) -> list[int]:
-    """Where each name stands when all are sorted."""
+    """Return the place of each name when all are sorted."""
     place = {name: i for i, name in enumerate(sorted(names))}
     return [place[name] for name in names]
 

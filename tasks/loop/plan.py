@@ -1,4 +1,4 @@
-"""What is left to do, as a value: a dry run prints it, and the loop works it off. Pure."""
+"""The work that is left, as a value: a dry run prints it, and the loop works it off. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Line:
-    """What one engine does for one model: a line of the plan.
+    """One engine's work for one model: a line of the plan.
 
     Attributes:
         asked, left: log-probabilities, completions or vectors; all, and those without an answer.

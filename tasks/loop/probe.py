@@ -1,4 +1,4 @@
-"""How fast an engine is here, tried out on the first units that it is going to be asked about."""
+"""Measures an engine's speed here, on the first units of its work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _TimeIsUp(Exception):  # noqa: N818 - it is no error
 
 
 def speed(line: Line, seconds: float = SECONDS) -> float | None:
-    """How much of its ``size`` an engine answers per second: the fastest of several calls.
+    """Return the ``size`` that an engine answers per second: the fastest of several calls.
 
     It is asked about one unit, two, four … of its first part, about none twice, and interrupted when the time
     is up; a first call also sets things up, and larger ones come closer to those of the run. The engine stays

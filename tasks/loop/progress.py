@@ -1,4 +1,4 @@
-"""How far the work has come, told to whoever started it.
+"""Progress of the work, reported to whoever started it.
 
 Steps report; the CLI listens and draws bars. Without a listener (a Prefect worker) reports go nowhere. It is
 a file of its own because the ingest of sources reports too, and imports nothing else of the loop.

@@ -112,7 +112,7 @@ class Prompts(Request[Completions]):
         return ["generate", engine.hash, asdict(self.sampling) | per_prompt]
 
     def sampling_of(self, unit: str) -> Sampling:
-        """How one prompt is sent: with a seed of its own, unless it is greedy."""
+        """Return the sampling of one prompt: with a seed of its own, unless it is greedy."""
         if self.sampling.temperature > 0:
             return replace(self.sampling, seed=prompt_seed(self.sampling.seed, unit))
         return self.sampling
@@ -208,7 +208,7 @@ def _generate(
 
 
 def _options(prompt: Prompt, generation: Generation) -> str | None:
-    """What is stored of the options' probabilities."""
+    """Return the options' probabilities as they are stored."""
     if not prompt.options:
         return None
     logprobs = option_logprobs(generation.tokens, generation.text, prompt.options, prompt.field)

@@ -1,4 +1,4 @@
-"""What is read of a completion before its content: whether there is a text, and the object in it. Pure."""
+"""Reads a completion before its content: whether there is a text, and the object in it. Pure."""
 
 from __future__ import annotations
 

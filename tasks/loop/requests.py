@@ -1,4 +1,4 @@
-"""What is sent to an engine, as values: who answers, which units, under which hash. Pure.
+"""Requests to an engine, as values: who answers, which units, under which hash. Pure.
 
 A request is named by the hash of all that determines its answers; its units (countries, sentences, prompts,
 texts) are answered and stored one by one, in parts of ``batch`` units. What is stored is found again by any
@@ -84,7 +84,7 @@ class Request(ABC, Generic[T]):
     @property
     @abstractmethod
     def units(self) -> Sequence[str]:
-        """What is answered, by name; may repeat."""
+        """Return the units by name; they may repeat."""
 
     @abstractmethod
     def identity(self, engine: Engine) -> list[Any]:
@@ -111,11 +111,11 @@ class Request(ABC, Generic[T]):
         return digest([*self.identity(engine), *([engine.occasion] if engine.occasion else [])])
 
     def rule(self, engine: Engine) -> str:
-        """How prompt and answer meet (boundary rule)."""
+        """Return the rule by which prompt and answer meet (boundary rule)."""
         return "none"
 
     def size(self, units: Sequence[str]) -> int:
-        """How much work these units are: log-probabilities, completions or vectors."""
+        """Return the size of these units' work: log-probabilities, completions or vectors."""
         return len(units)
 
     def at_most(self, units: Sequence[str]) -> list[Generation]:
@@ -123,13 +123,13 @@ class Request(ABC, Generic[T]):
         return []
 
     def used(self, frame: pl.DataFrame) -> list[Generation]:
-        """What rows of ``answer`` used of a budget, in their order."""
+        """Return the use of a budget by rows of ``answer``, in their order."""
         return []
 
 
 @dataclass(frozen=True)
 class Later:
-    """What later rounds may send at most, about each model: known before any answer is.
+    """The most that later rounds can send about each model: known before any answer is.
 
     Attributes:
         engine: name among the study's engines; of a candidate "".

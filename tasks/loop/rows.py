@@ -26,7 +26,7 @@ NOTHING = "nothing was scored"
 
 
 class Points(NamedTuple):
-    """What a headline is taken over: stored, so that two runs can be compared point by point.
+    """Values that a headline is taken over: stored, so that two runs can be compared point by point.
 
     Attributes:
         design: item: the headline is the mean of ``values``; left_out, half: its values on resamples
@@ -231,7 +231,7 @@ def metric_frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
 
 
 def points_frame(metrics: Sequence[Metric]) -> pl.DataFrame:
-    """What the headlines are taken over, as rows of the kind ``headline_value``.
+    """Return the headlines' values, as rows of the kind ``headline_value``.
 
     Raises:
         ValueError: a row that is not overall has points: metric and unit alone name a value.

@@ -16,7 +16,7 @@ from tasks.loop.prompts import Completion, Completions, Prompt, Prompts
 
 @dataclass(frozen=True)
 class Score:
-    """What arithmetic or a judge says of a sample.
+    """A sample's score by arithmetic or a judge.
 
     Attributes:
         value: a number, or a word of a menu; None: unscored, and ``explanation`` says why.
@@ -36,7 +36,7 @@ class Score:
 
     @classmethod
     def of(cls, value: float | bool | None, reason: str | None = None, **more: Any) -> Score:
-        """Of a number that is None or NaN where it is unscored, with the reason."""
+        """Return a score of a number that is None or NaN where it is unscored, with the reason."""
         if value is None or value != value:
             return cls(None, explanation=reason or "unscored", **more)
         return cls(float(value), **more)
@@ -106,7 +106,7 @@ def sample(name: str, prompt: Prompt, completion: Completion | None, **more: Any
 
 
 def graded(prompt: Prompt, completion: Completion | None) -> list[Message]:
-    """What a judge was sent, and what it wrote."""
+    """Return a judge's prompt, and its text."""
     said: list[Message] = [] if completion is None else [{"role": "assistant", "content": completion.text}]
     return [*prompt.conversation, *said]
 

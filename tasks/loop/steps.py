@@ -1,4 +1,4 @@
-"""What the loop does at the warehouse's border: build, register, answer one part, save. Prefect tasks.
+"""Steps at the warehouse's border: build, register, answer one part, save. Prefect tasks.
 
 What crosses the border: rows of tables and of parts in, Parquet parts and metric rows out. No connection is
 held while a model works. Outside of a flow run every step is a plain call, so that the same loop runs without
@@ -150,7 +150,7 @@ def record_process() -> None:
 
 
 def logger() -> Any:
-    """Of the flow run under way, or Python's own."""
+    """Return the logger of the flow run under way, or Python's own."""
     return logging.getLogger("culturescope") if FlowRunContext.get() is None else get_run_logger()
 
 

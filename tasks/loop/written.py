@@ -1,4 +1,4 @@
-"""What stands in a text that a model wrote: where its answer begins, and how probable its options were. Pure.
+"""Finds where the answer begins in a model's text, and how probable its options were. Pure.
 
 Servers and templates differ in how much reasoning they leave before the answer: whole blocks in tags, a block
 whose opening tag stands in the prompt, the channels of gpt-oss with their marks or without. What was cut off
@@ -29,7 +29,8 @@ _OUTER = string.whitespace + '":'
 
 
 def answer_begins(text: str) -> int | None:
-    """Where the answer begins: index 0 without reasoning before it, None where the reasoning never ends.
+    """Return the start of the answer: index 0 without reasoning before it, None where the reasoning never
+    ends.
 
     Reasoning is what comes first. Tags later in a text, or within a JSON object, are part of the answer.
     """
@@ -113,12 +114,14 @@ def _read(tokens: Sequence[TokenAlternatives], lead: str, options: Sequence[str]
 
 
 def field_values(text: str, field: str) -> list[str]:
-    """What every JSON string under this key begins with, in order: all that a text may mean by it."""
+    """Return the start of every JSON string under this key, in order: all that a text may mean by it."""
     return [key[1].strip() for key in _keys(text, field)]
 
 
 def _begin(text: str, field: str) -> int | None:
-    """Where the value's first character stands, or would; what the model reasoned before is no value."""
+    """Return the place of the value's first character, or where it would be; reasoning before it is no
+    value.
+    """
     answer = answer_begins(text)
     if answer is None:
         return None
@@ -138,7 +141,7 @@ def _keys(text: str, field: str) -> Iterator[re.Match[str]]:
 
 
 def _objects(text: str) -> Iterator[tuple[int, int]]:
-    """Where the complete top-level JSON objects of a text begin and end."""
+    """Yield the start and end of the complete top-level JSON objects of a text."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:

@@ -191,9 +191,9 @@ def fleiss_kappa(counts: ArrayLike) -> float | None:
         raise ValueError("agreement needs two raters at least")
     if np.count_nonzero(table.sum(axis=0)) == 1:
         return None
-    agreeing = (table * (table - 1)).sum(axis=1) / (raters * (raters - 1))
-    by_chance = float(((table.sum(axis=0) / table.sum()) ** 2).sum())
-    return (float(agreeing.mean()) - by_chance) / (1 - by_chance)
+    from statsmodels.stats import inter_rater  # takes a second to import
+
+    return float(inter_rater.fleiss_kappa(table, method="fleiss"))
 
 
 def cohen_kappa(
@@ -223,11 +223,12 @@ def cohen_kappa(
     observed = np.zeros((len(place), len(place)))
     for a, b in zip(first, second, strict=True):
         observed[place[a], place[b]] += 1
-    places = np.arange(len(place))
-    apart = np.subtract.outer(places, places)
-    cost = (apart != 0).astype(np.float64) if weights == "none" else apart.astype(np.float64) ** 2
-    by_chance = float((cost * np.outer(observed.sum(axis=1), observed.sum(axis=0))).sum())
-    return None if by_chance == 0 else 1 - len(first) * float((cost * observed).sum()) / by_chance
+    if not np.count_nonzero(observed.sum(axis=0) + observed.sum(axis=1)) > 1:
+        return None
+    from statsmodels.stats import inter_rater  # takes a second to import
+
+    wt = None if weights == "none" else "quadratic"
+    return float(inter_rater.cohens_kappa(observed, wt=wt, return_results=False))
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
@@ -240,7 +241,7 @@ def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
 
 
 class OppositeOrder(NamedTuple):
-    """What pairs of conversations say.
+    """Agreement of a judge with people on pairs of conversations.
 
     opposite: share of pairs that both order, and the other way round; range [0, 1], lower is better, 0.5 by
     chance. tied: share of all pairs in which one side sees no difference; they are left out of ``opposite``.

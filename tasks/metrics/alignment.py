@@ -1,4 +1,4 @@
-"""How near a persona's scores come to its culture's targets, and what a profile that knows nothing would get.
+"""Distances of a persona's scores from its culture's targets, and those of a profile that knows nothing.
 
 Source: WorldWise (2024), sections 2.3 and 4.3. Scores and targets lie on [-2, 2].
 
@@ -65,7 +65,7 @@ def alignment(target: ArrayLike, score: ArrayLike) -> FloatArray:
 
 
 def hofstede_errors(target: ArrayLike, score: ArrayLike) -> HofstedeErrors | None:
-    """How far scores lie from the published values (section 4.3).
+    """Return the distances of scores from the published values (section 4.3).
 
     target, score: n numbers each on [-2, 2]. None for no response. Errors below 0.5 are excellent, below
     1 good, below 1.5 acceptable, else poor. The mean alignment is 10 - 2.5 mae: the same number twice.

@@ -1,4 +1,6 @@
-"""How well labels match the right ones: exact match, F1, and what guessing reaches; and the median split."""
+"""Scores of labels against the right ones: exact match, F1, and what guessing reaches; and the median
+split.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -29,7 +29,8 @@ _ROUNDING = 1e-9
 
 
 class Difference(NamedTuple):
-    """How much closer one number goes together with a second than with a third, by rank.
+    """Difference of two rank correlations with one number: how much closer it goes with a second than with a
+    third.
 
     Attributes:
         first, second: Spearman's rho of the shared number with each of the two, in [-1, 1].
@@ -117,7 +118,8 @@ def correlation_of_correlations(first: float, second: float, between: float) -> 
 
 
 def points_for_correlation(rho: float, n: int) -> int | None:
-    """How many points would tell a rho like this from 0 in 80 of 100 samples, two-sided at 5 %.
+    """Return the number of points by which 80 of 100 samples would tell a rho like this from 0, two-sided at
+    5 %.
 
     rho in [-1, 1], as n points have it; a full agreement counts as the next one that n points can have. On
     Fisher's scale with Bonett and Wright's (2000) variance. None for rho 0, which no number of points tells
@@ -131,7 +133,8 @@ def points_for_correlation(rho: float, n: int) -> int | None:
 
 
 def points_for_difference(moved: FloatArray, first: float, second: float, between: float) -> int | None:
-    """How many points like these would show their difference in 80 of 100 samples by the swap test at 5 %.
+    """Return the number of points like these by which 80 of 100 samples would show their difference by the
+    swap test at 5 %.
 
     moved: what each of n points adds to the difference, which a swap turns round; first, second, between: as
     in ``correlation_of_correlations``. The threshold is that of swaps, whose spread is the root of the sum of

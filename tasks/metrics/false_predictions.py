@@ -36,7 +36,8 @@ def local_candidates(relevant: ArrayLike, groups: ArrayLike) -> BoolArray:
 
 
 def confusions(predicted: ArrayLike, relevant: ArrayLike, local: ArrayLike) -> Confusions:
-    """How many predictions of each dish are coarse (foreign) or fine (local, but not of this dish) errors.
+    """Return the number of predictions of each dish that are coarse (foreign) or fine (local, but not of this
+    dish) errors.
 
     predicted: templates x dishes x n booleans; relevant, local: dishes x n. Returns counts for each dish,
     summed over the templates; n_coarse + n_fine are all false predictions. Read the coarse share against
@@ -72,7 +73,7 @@ def foreign_share(relevant: ArrayLike, local: ArrayLike) -> tuple[FloatArray, Bo
 
 
 def inconsistency(predicted: ArrayLike, relevant: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """How much the false predictions of a dish change from template to template.
+    """Return the change of a dish's false predictions from template to template.
 
     predicted: templates x dishes x n booleans; relevant: dishes x n. For each dish, 1 minus the mean Jaccard
     similarity of the false predictions over all pairs of templates that have any: a template without an error

@@ -210,7 +210,8 @@ MIN_FLIPPED = 6
 
 
 def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
-    """How rarely values of mean 0 have so high a mean: exact test by flipping signs (Fisher 1935), one-sided.
+    """Return the chance of so high a mean among values of mean 0: exact test by flipping signs (Fisher 1935),
+    one-sided.
 
     values: n differences; clusters: n labels, whose values flip together. Under the null a difference is as
     likely as its opposite. All flips of up to 14 clusters, else 19,999 drawn ones. Range (0, 1]: below 0.025
@@ -232,7 +233,9 @@ def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int 
 
 
 def sign_flip_p_two_sided(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
-    """How rarely values of mean 0 have a mean so far from 0: twice the smaller ``sign_flip_p``, at most 1."""
+    """Return the chance of a mean so far from 0 among values of mean 0: twice the smaller ``sign_flip_p``, at
+    most 1.
+    """
     points = np.asarray(values, dtype=np.float64)
     return min(1.0, 2 * min(sign_flip_p(side * points, clusters, seed) for side in (1, -1)))
 

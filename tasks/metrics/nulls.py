@@ -1,4 +1,4 @@
-"""What is scored without knowing anything: uniform, constant, shuffled, and the reference list itself.
+"""Scores without any knowledge: uniform, constant, shuffled, and the reference list itself.
 
 A ranking that one of these also produces is not a finding. All baselines here are ours.
 """

@@ -1,4 +1,4 @@
-"""Where a text lies between two poles, by the cosines of its vector to example sentences of each pole.
+"""Places a text between two poles, by the cosines of its vector to example sentences of each pole.
 
 Source: WorldWise (2024), section 2.2. The dimensions are Hofstede's six there; here they are any
 pairs of exemplar sets.
@@ -61,7 +61,7 @@ def project_dimensions(
     high, low = similarity[:, 0::2], similarity[:, 1::2]
     total = high + low
     ratio = np.divide(high - low, total, out=np.zeros_like(total), where=total > _NO_SIMILARITY)
-    # tanh keeps within -1 and 1, so that the paper's clip to [-2, 2] has nothing left to do.
+    # tanh keeps within -1 and 1, so that the paper's clip to [-2, 2] changes nothing.
     scores: FloatArray = 2.0 * np.tanh(ratio)
     scores[unscored] = np.nan
     return scores

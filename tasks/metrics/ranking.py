@@ -129,7 +129,7 @@ def frequency_scores(
 
 
 def seed_dumb_average_precision(scores: ArrayLike, relevant: ArrayLike, k: int) -> FloatArray:
-    """What the 'dumb' column of Zhou et al. 2025 holds in the place of average precision.
+    """Return the value in the 'dumb' column of Zhou et al. 2025 in the place of average precision.
 
     scores, relevant: as in `average_precision`; k: how many candidates are predicted. Returns the leading
     shape: the mean of the precisions at the hits among the top k, divided by the *hits*, and 1/(n + 1)
@@ -182,7 +182,7 @@ def _expected_precision(
 
 
 def _group_totals(member: FloatArray, groups: np.typing.NDArray[np.generic]) -> FloatArray:
-    """For each dish, the column sums over the dishes of its group."""
+    """Return, for each dish, the column sums over the dishes of its group."""
     if groups.shape != (len(member),):
         raise ValueError(f"groups has shape {groups.shape}: one label for each of {len(member)} dishes")
     labels, code = np.unique(groups, return_inverse=True)

@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 
 
 class Recognition(NamedTuple):
-    """How well answers give their persona away; see `persona_recognition`.
+    """Recognition of the persona from answers; see `persona_recognition`.
 
     cultures: [k] codes of those compared, ascending; n: [k] their answers. The rest has 1 + k entries: the
     mean over cultures, then each. value: range [-1/(k - 1), 1], higher is easier to recognise, 0: as chance
@@ -54,7 +54,8 @@ class _Answers(NamedTuple):
 def persona_recognition(
     words: Sequence[Sequence[str]], cultures: IntArray, scenarios: IntArray, permutations: int, seed: int
 ) -> Recognition | None:
-    """How well the wording of an answer tells whose it is, learned from the answers to all other scenarios.
+    """Return how often an answer's wording tells its persona, learned from the answers to all other
+    scenarios.
 
     words: of n answers, less names of countries (`stereotypes.bare_words`); cultures, scenarios: n codes.
 

@@ -89,7 +89,7 @@ def word_similarity_rows(cosines: ArrayLike, predicted: ArrayLike, reference: Ar
 
 
 def expected_word_similarity(cosines: ArrayLike, reference: ArrayLike, counts: ArrayLike) -> WordSimilarities:
-    """What `word_similarity_rows` gives in expectation for predictions drawn at random.
+    """Return the expectation of `word_similarity_rows` for predictions drawn at random.
 
     cosines, reference: as there; counts: how many of the n candidates are drawn for a dish, without
     replacement, in 1..n: one number or one for each dish. Range [-1, 1]. Exact, by order statistics: the

@@ -1,4 +1,4 @@
-"""How densely a text uses listed phrases that speak of a whole people ("typical Indian", "in our blood").
+"""Density of listed phrases in a text that speak of a whole people ("typical Indian", "in our blood").
 
 Two in a hundred answers of current models hold one, so that all models are near the ceiling;
 `recognition.persona_recognition` has range.

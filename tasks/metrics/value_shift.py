@@ -38,7 +38,7 @@ class ValueShift(NamedTuple):
 
 
 def choice_counts(choices: ArrayLike, n_values: int) -> IntArray:
-    """How often each response chose each value.
+    """Return the number of times that each response chose each value.
 
     choices: n x c positions in the list of values, -1 for none. Returns n x n_values counts; their sum
     over the rows counts the values of a culture (section 4.9). Raises ValueError for a position outside

@@ -1,4 +1,4 @@
-"""How much of the spread of grades is between persons, between repetitions and between judges."""
+"""Shares of the variance of grades: between persons, between repetitions and between judges."""
 
 from __future__ import annotations
 

@@ -203,7 +203,8 @@ class DomainScore:
 
 @dataclass(frozen=True)
 class CeilingRow:
-    """How well one half of the people predicts the other: the mean over random halves, or why there is none.
+    """One half of the people's prediction of the other: the mean over random halves, or the reason why there
+    is none.
 
     Attributes:
         metric: split_half_reliability, Pearson's r of the halves' scores, brought to the whole by Spearman

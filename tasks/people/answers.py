@@ -115,7 +115,7 @@ def beyond_quota(folder: Folder, field: FormField, chosen: Mapping[str, tuple[st
 
 
 def counted(reasons: Mapping[str, Sequence[Reason]]) -> Counter[str]:
-    """How many people each reason excludes; whoever has two counts under both."""
+    """Return the number of people whom each reason excludes; whoever has two counts under both."""
     return Counter(reason for why in reasons.values() for reason in why)
 
 

@@ -100,7 +100,7 @@ F = TypeVar("F", bound=Frames)
 
 @dataclass(frozen=True)
 class Report(Generic[F]):
-    """How the page of one evaluation is made; a package ``tasks.evaluations.<name>.report`` has it as REPORT.
+    """The page of one evaluation; a package ``tasks.evaluations.<name>.report`` has it as REPORT.
 
     Attributes:
         file: the usual name of the page under the home folder.

@@ -47,7 +47,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Key:
-    """What bars and marks mean, and the axis.
+    """Legend of bars and marks, and of the axis.
 
     Attributes:
         bars: what a bar is; two texts where two stand in each row.

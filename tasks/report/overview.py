@@ -49,7 +49,7 @@ class Section:
 
     @cached_property
     def newest(self) -> pl.DataFrame:
-        """Of each model the row of its newest occasion: models before null models, by name."""
+        """Return each model's row of its newest occasion: models before null models, by name."""
         keys = ["metric", "label", "model", "engine_hash"]
         ordered = self.history.sort("finished_at", "run_id")
         return ordered.unique(keys, keep="last", maintain_order=True).sort("is_null", "model", "engine_hash")
@@ -82,7 +82,7 @@ class Section:
         return self.history.filter(**same).sort("finished_at", "run_id").to_dicts()
 
     def scale(self, metric: str, label: str) -> Scale:
-        """From where to where an axis of this number goes: its range, or else all that is to be seen."""
+        """Return the ends of this number's axis: its range, or else all that is to be seen."""
         known = self.catalogue.get(metric, {})
         low, high = known.get("range_low"), known.get("range_high")
         if low is not None and high is not None:
@@ -117,7 +117,7 @@ def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
 
 
 def beyond_null(row: Row, direction: str) -> Badge | None:
-    """What ``against_null`` says of a model's number; None where nothing can be said."""
+    """Return ``against_null``'s verdict on a model's number; None where nothing can be said."""
     if row["is_null"] or row["value"] is None or row["null_value"] is None or direction == "none":
         return None
     if row["is_beyond_null"] is None:
@@ -154,7 +154,7 @@ def render(
 
 
 def _shown(section: Section) -> dict[str, Any]:
-    """What the template shows of a section."""
+    """Return the template's values of a section."""
     numbers = []
     for metric, label in section.labels:
         known, scale = section.catalogue.get(metric, {}), section.scale(metric, label)
@@ -198,7 +198,7 @@ def _history(past: Sequence[Row], scale: Scale) -> Markup:
 
 
 def _first(sections: Sequence[Section], models: Sequence[str]) -> list[tuple[Section, str, dict[str, Row]]]:
-    """Of each evaluation the first number of its catalogue: section, label, model -> row."""
+    """Return, for each evaluation, the first number of its catalogue: section, label, model -> row."""
     chosen = []
     for section in sections:
         metric, label = section.labels[0]
@@ -234,7 +234,7 @@ def _agreements(rows: pl.DataFrame | None, shown: Sequence[Mapping[str, Any]]) -
 
 
 def _counts(shown: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many numbers of models are beyond their null, are not, and how many pairs of models differ."""
+    """Return how many models are beyond their null, how many are not, and how many pairs differ."""
     badges = [
         line["badge"] for each in shown for of in each["numbers"] for line in of["lines"] if line["badge"]
     ]

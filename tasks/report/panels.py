@@ -1,4 +1,4 @@
-"""What figures are put together from: panels side by side, intervals, marks of null models, legends."""
+"""Parts of figures: panels side by side, intervals, marks of null models, legends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def interval(axes: Axes, low: float | None, high: float | None, y: float) -> Non
 
 
 def null_mark(axes: Axes, x: float | None, y: float, half: float = 0.45) -> None:
-    """What a null model scores, as an upright line through its row."""
+    """Draw a null model's score as an upright line through its row."""
     if x is not None:
         axes.plot([x, x], [y - half, y + half], color=NULL, linewidth=1.8)
 

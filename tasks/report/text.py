@@ -40,7 +40,9 @@ def percent(share: float | None) -> str:
 
 
 def compact(value: float | None) -> str:
-    """At least 1, in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞; – if unscored."""
+    """Return a number of at least 1 in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞; – if
+    unscored.
+    """
     if value is None:
         return "–"
     if math.isinf(value):

@@ -76,7 +76,7 @@ def test_subsets_in_files_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("setting,item,correct\n1,5,1\n", "item 5 is none of the 4 items"),
+        ("setting,item,correct\n1,5,1\n", "item 5 is not one of the 4 items"),
         ("setting,item,correct\n1,1,1\n1,1,0\n", "setting 1 has item 1 twice"),
         ("setting,item,correct\n1,0,1\n", "none of 1 rows fits"),
     ],

@@ -102,7 +102,7 @@ def test_a_place_has_no_password(url: str, place: str) -> None:
 
 
 def test_what_is_no_address_is_refused_without_its_password() -> None:
-    with pytest.raises(WarehouseError, match=r"CULTURESCOPE_WAREHOUSE is no address") as refused:
+    with pytest.raises(WarehouseError, match=r"CULTURESCOPE_WAREHOUSE is not a valid") as refused:
         Database("mysql://reader:a-secret@db/culture", "")
     assert "a-secret" not in str(refused.value)
 

@@ -1,4 +1,4 @@
-"""What this machine has fetched of shared stores: below a size, the least recently used goes, nothing in use.
+"""Local copies of shared stores' files: below a size, the least recently used goes, nothing in use.
 
 Whoever reads has a *mark*, a locked file that is as old as the reading, and touches what it needs afterwards.
 So a part that was last touched before the oldest mark was made is needed by nobody; nor is a published file
@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
 @dataclass
 class _Book:
-    """What one process knows of a cache.
+    """One process's knowledge of a cache.
 
     left: bytes until it looks at all files again. waits_for: the beginning of the reading because of which
     there is still too much.
@@ -68,7 +68,7 @@ class Cache:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """What is touched or fetched within the block, and the newest published file, stays until it ends."""
+        """Keep what is touched or fetched within the block, and the newest published file, until it ends."""
         path = self._marks / uuid4().hex
         with room_for(path, 0), self._turn():
             mark = path.open("xb")
@@ -102,7 +102,7 @@ class Cache:
             self.trim()
 
     def kept(self) -> Kept:
-        """How much there is."""
+        """Return the size of the cache."""
         files = self._all(_published) + self._all(_parts)
         return Kept(len(files), sum(file.size for file in files), self.limit)
 

@@ -98,13 +98,13 @@ class Database:
     """
 
     def __init__(self, url: str, parts: str) -> None:
-        """parts: where the objects are. Raises WarehouseError for what is no address of Postgres."""
+        """parts: where the objects are. Raises WarehouseError for an invalid Postgres URL."""
         self.url, self.parts = url, parts
         try:
             given = conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
             raise WarehouseError(
-                f"CULTURESCOPE_WAREHOUSE is no address of Postgres: {redacted(error, url)}. Write it as "
+                f"CULTURESCOPE_WAREHOUSE is not a valid Postgres URL: {redacted(error, url)}. Write it as "
                 f"postgresql://user@host/database; the password may be in PGPASSWORD."
             ) from None
         port = f":{given['port']}" if given.get("port") else ""
@@ -205,7 +205,9 @@ class Database:
             connection.close()
 
     def call(self, work: Callable[[Connection], T]) -> T:
-        """What `work` returns, which may be done twice: again, on another connection, if the first ended."""
+        """Return `work`'s result. `work` may be called twice: again, on another connection, if the first
+        ended.
+        """
         for pause in _PAUSES_S:
             time.sleep(pause)
             try:

@@ -48,7 +48,7 @@ class PostgresLog:
         return self.database.call(add)
 
     def after(self, position: Position) -> Tail:
-        """What was registered after `position`, and the file that was published then: one statement."""
+        """Return the registrations after `position`, and the file that was published then: one statement."""
         rows = self.database.call(lambda c: c.execute(_AFTER, [*position]).fetchall())
         log, number, sha256 = rows[0][:3]
         found = [row[3:] for row in rows if row[3] is not None]

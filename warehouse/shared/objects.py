@@ -24,7 +24,7 @@ _CONNECT_PATIENCE, _PATIENCE = timedelta(seconds=10), timedelta(minutes=10)
 
 
 class Objects:
-    """What is under one place. It holds no connection."""
+    """Objects under one place. It holds no connection."""
 
     def __init__(self, place: str) -> None:
         """Raises WarehouseError for what is no place on S3."""
@@ -44,7 +44,7 @@ class Objects:
             self._client.put(name, content, mode="create", use_multipart=False)  # If-None-Match: *
 
     def get(self, name: str) -> bytes:
-        """What an object holds. Raises FileNotFoundError if there is none."""
+        """Return an object's content. Raises FileNotFoundError if there is none."""
         with self._errors(f"read {name}"):
             return bytes(self._client.get(name).bytes())
 

@@ -68,7 +68,7 @@ class SharedStore:
         return f"SharedStore({self.place})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What is sent to another process has no password: it takes its own environment's."""
+        """Leave the password out for another process, which takes its own environment's."""
         return _of_this_process, (self.home,)
 
     @property
@@ -188,7 +188,9 @@ class SharedStore:
                 self.cache.keep(part_path(self.folder, kind, part), content)
 
     def _fetched(self, kind: str, part: str) -> bytes:
-        """What the object holds; fetched twice before it is said to be damaged: lines damage things too."""
+        """Return the object's content; it is fetched twice before it is called damaged, since lines damage
+        things too.
+        """
         content = self.objects.get(_object(kind, part))
         return content if is_as_written(part, content) else self.objects.get(_object(kind, part))
 

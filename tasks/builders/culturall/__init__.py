@@ -1,1 +1,1 @@
-"""How items are built: topics, drafts, how hard they are, elevation, review, release. Pure but for steps."""
+"""Construction of items: topics, drafts, difficulty, elevation, review, release. Pure but for steps."""

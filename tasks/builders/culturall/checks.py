@@ -45,7 +45,7 @@ _WRITTEN_AS_WORD = 31
 
 
 class Fault(NamedTuple):
-    """What speaks against an item."""
+    """An objection to an item."""
 
     reason: Reason
     detail: str
@@ -58,7 +58,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """What a labelling and translating model says of an item; None where it said nothing that can be read.
+    """A labelling and translating model's labels of an item; None where none could be read.
 
     Attributes:
         back: scenario, question and answer translated to English and back.
@@ -195,7 +195,7 @@ def _region(
 
 def _topic(item: Item, labels: Labels) -> Iterable[Fault]:
     if item.topic not in TOPICS:
-        yield Fault("unknown_topic", f"{item.topic or 'none'!r} is none of the {len(TOPICS)} topics")
+        yield Fault("unknown_topic", f"{item.topic or 'none'!r} is not one of the {len(TOPICS)} topics")
     elif labels.topic and labels.topic != item.topic:
         yield Fault("topic_differs", f"declared {item.topic}, read as {labels.topic}")
 

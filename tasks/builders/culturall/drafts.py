@@ -46,7 +46,7 @@ class Job:
 
 
 class Written(BaseModel):
-    """What a model writes."""
+    """A draft in the model's own fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
 
@@ -58,7 +58,7 @@ class Written(BaseModel):
 
 
 def source_job(source: Source, topics: Sequence[str], languages: Mapping[str, str]) -> Job:
-    """What is asked about a source.
+    """Return the prompt for a source.
 
     Args:
         topics: examples of what items are about. languages: code -> name in English.
@@ -85,7 +85,7 @@ def source_job(source: Source, topics: Sequence[str], languages: Mapping[str, st
 def elevation_job(
     easy: Mapping[str, Any], partner: Mapping[str, Any] | None, technique: Technique, language: str
 ) -> Job:
-    """What is asked to make an easy draft harder.
+    """Return the prompt that makes an easy draft harder.
 
     Args:
         easy, partner: rows of culturall_draft; partner: what a composition joins it with.

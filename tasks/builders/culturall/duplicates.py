@@ -34,7 +34,7 @@ def near_duplicates(
     same_wording: float = SAME_WORDING,
     same_meaning: float = SAME_MEANING,
 ) -> list[Fault | None]:
-    """For every item a fault where an earlier one that stays says nearly the same, else None.
+    """Return a fault for every item that nearly repeats an earlier one that stays, else None.
 
     By wording (``fuzz.ratio`` of plain scenario, question and answer, 0 to 100) in the original within a
     language, and in English across languages. With vectors also by meaning.
@@ -87,7 +87,7 @@ class _Wording:
         return np.asarray((shared >= least) & (self.groups[start:stop, None] == self.groups[:stop]))
 
     def alike(self, row: int, other: int) -> str:
-        """How much two texts are the same, in words; "" below the limit."""
+        """Return the similarity of two texts in words; "" below the limit."""
         if self.groups[row] != self.groups[other] or not (self.texts[row] and self.texts[other]):
             return ""
         score = fuzz.ratio(self.texts[row], self.texts[other], score_cutoff=self.limit)

@@ -1,4 +1,4 @@
-"""In which language is a text? By its characters' n-grams (py3langid) and by its script. Pure.
+"""Detects the language of a text by its characters' n-grams (py3langid) and its script. Pure.
 
 py3langid knows 139 languages from a model of 4.6 MB that comes with it. Of 340 items in 14 languages it names
 all but 10 as declared, and those by a close language; so close languages count as one.

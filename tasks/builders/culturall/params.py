@@ -22,7 +22,7 @@ _WRITER = "who writes: a catalogue name, Hugging Face id or local folder"
 
 
 class Measured(BuildParams):
-    """What a stage has whose drafts are measured."""
+    """Parameters of a stage whose drafts are measured."""
 
     solvers: list[str] = Field(
         [],

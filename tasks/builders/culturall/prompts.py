@@ -1,4 +1,4 @@
-"""What models are asked when items are built, and the JSON that they answer in; the wording: prompts.toml.
+"""Prompts and JSON schemas for building items; the wording is in prompts.toml.
 
 Texts of files, pages and models go in as quoted data, so that none of them can give orders. Pure but for
 reading prompts.toml.

@@ -1,4 +1,4 @@
-"""From drafts, labels and decisions to a published version: its items, hash, counts and card. Pure."""
+"""Makes a published version from drafts, labels and decisions: its items, hash, counts and card. Pure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def with_labels(row: Mapping[str, Any], label: Mapping[str, Any] | None) -> dict
 
 
 def labels_of(label: Mapping[str, Any] | None) -> Labels:
-    """What the checks want of a row of culturall_label."""
+    """Return the fields of a row of culturall_label that the checks need."""
     if label is None:
         return Labels()
     back = tuple(label[f"{name}_back"] or "" for name in ("scenario", "question", "answer"))
@@ -225,7 +225,7 @@ def published_lines(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def english_text(item: Item) -> str:
-    """What is embedded: scenario, question and answer in English; "" without a translation."""
+    """Return the English text to embed: scenario, question and answer; "" without a translation."""
     return " ".join(item.english[:3]) if item.english else ""
 
 

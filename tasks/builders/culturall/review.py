@@ -1,4 +1,4 @@
-"""What waits for people, as a file, and what their decisions come to. Pure.
+"""Writes the queue for reviewers as a file and reads their decisions. Pure.
 
 One shape for both queues: harder versions of easy drafts, and drafts before they are published.
 """
@@ -35,7 +35,7 @@ QUEUE = ReviewFile(
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What a file says.
+    """Contents of a review file.
 
     Attributes:
         decisions: rows of culturall_review. revisions: rows of culturall_draft.

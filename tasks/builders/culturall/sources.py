@@ -1,4 +1,4 @@
-"""Where items come from: topic lists, questions of other benchmarks, excerpts of pages.
+"""Sources of items: topic lists, questions of other benchmarks, excerpts of pages.
 
 Pure but for ``read_pages``; files are read with ``tasks.packs.published.read_rows``.
 """
@@ -41,7 +41,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Source:
-    """What one item is made from.
+    """The source of one item.
 
     Attributes:
         name: file and row, or document and passage. language: ISO 639-1. region: ISO 3166-1 alpha-2, or None.
@@ -202,7 +202,7 @@ def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def chosen(sources: Sequence[Source], n: int | None, seed: int) -> list[Source]:
-    """So many of the sources; those of a smaller number are among them, whatever their order."""
+    """Return a draw of the sources; a smaller draw is a subset of a larger one, whatever the order."""
     return sorted(sources, key=lambda source: digest([seed, source.hash]))[:n]
 
 

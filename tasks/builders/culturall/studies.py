@@ -343,7 +343,7 @@ class CheckStudy(CulturallStudy):
 
     @property
     def texts(self) -> list[str]:
-        """In the order of the rows; "" where there is no English."""
+        """Return the English texts in the order of the rows; "" where there is none."""
         return [release.english_text(item_of(row)) for row in self.rows]
 
     @property

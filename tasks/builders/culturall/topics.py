@@ -19,7 +19,7 @@ MERGES = ""
 
 
 def guide(topics: Sequence[Topic]) -> list[str]:
-    """What a drafting model is shown of the topics: names, with a few examples."""
+    """Return the topics for a drafting model: names, with a few examples."""
     return [": ".join([topic.name, "; ".join(topic.examples[:SHOWN])]).removesuffix(": ") for topic in topics]
 
 

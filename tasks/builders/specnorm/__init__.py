@@ -1,1 +1,1 @@
-"""How SpecNorm is built: seed statements, a choice among them, drafts by a model, checks, review. Pure."""
+"""Construction of SpecNorm: seed statements, a choice among them, drafts by a model, checks, review. Pure."""

@@ -63,7 +63,7 @@ def faults(draft: Draft) -> list[Fault]:
 
 
 def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[Fault | None]:
-    """For every draft a fault where an earlier, kept one has nearly the same text, else None."""
+    """Return a fault for every draft that nearly repeats an earlier, kept one, else None."""
     kept: dict[int, str] = {}
     twins: list[Fault | None] = []
     for number, draft in enumerate(drafts):

@@ -1,4 +1,4 @@
-"""From a seed to a draft: what the writing model is asked, and how its answer is read. Pure."""
+"""Makes the writing model's prompt from a seed, and reads its answer into a draft. Pure."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DraftError(ValueError):
 
 
 class Written(BaseModel):
-    """What the model writes."""
+    """A draft in the model's own fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -99,7 +99,8 @@ class Draft:
 
 
 def stances(n: int, yes_share: float = 0.65) -> list[Stance]:
-    """What to ask for, seed by seed, so that each beginning of the list has the share of yes nearest below.
+    """Return the stance to request of each seed, so that each beginning of the list has the share of yes
+    nearest below.
 
     ``yes_share`` is the paper's 65 % by default; 0 and 1 are allowed.
 
@@ -114,7 +115,7 @@ def stances(n: int, yes_share: float = 0.65) -> list[Stance]:
 
 
 def conversation(seed: Seed, stance: Stance) -> list[Message]:
-    """What the writing model reads. The answer has to keep to ``SCHEMA``."""
+    """Return the writing model's messages. The answer has to keep to ``SCHEMA``."""
     cues = [str(cue) for cue in seed.cues]
     question = (
         f"Country: {as_data(seed.country_name, MAX_CHARS)}\n"

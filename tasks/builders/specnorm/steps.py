@@ -96,7 +96,7 @@ def open_jobs(study: SpecnormStudy) -> list[Job]:
 
 
 def summary(study: SpecnormStudy) -> pl.DataFrame:
-    """How many drafts of a build have which status and which fault (status, fault, n_drafts)."""
+    """Return the number of drafts of a build by status and fault (status, fault, n_drafts)."""
     return Warehouse.open().query(SUMMARY, {"drafts": [job.draft for job in study.jobs]})
 
 

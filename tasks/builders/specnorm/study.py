@@ -105,7 +105,7 @@ def _row(job: Job, draft: Draft | None, own: Sequence[Fault]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SpecnormStudy(BuildStudy):
-    """What is to be drafted, and by whom.
+    """The drafts of a build: seeds, model and sampling.
 
     Attributes:
         engine: who drafts.
@@ -185,10 +185,10 @@ def specnorm_study(
 
 
 def prompt(seed: Seed, stance: Stance) -> Prompt:
-    """What the model is sent for a seed."""
+    """Return a seed's prompt."""
     return Prompt(conversation(seed, stance), SCHEMA)
 
 
 def codes(countries: Rows) -> CountryCodes:
-    """How a country's names and its longer code are resolved to the code of two letters."""
+    """Return the map from a country's names and three-letter code to its code of two letters."""
     return CountryCodes({row[key]: row["country"] for row in countries for key in ("name", "alpha3")})

@@ -1,4 +1,4 @@
-"""Where a model runs, in which precision it runs faster there, and how much fits one pass.
+"""Chooses the device of a model, its fastest precision there, and the size of one pass.
 
 torch is imported only when asked.
 """

@@ -47,7 +47,7 @@ CONVERSION = 1
 
 @dataclass(frozen=True)
 class Packaged:
-    """Where a packaged model comes from and under which terms.
+    """Origin and terms of a packaged model.
 
     Attributes:
         package, version: the PyPI project that holds the model or names its parts.
@@ -94,7 +94,7 @@ def find(name: str, among: Mapping[str, Packaged] = EMBEDDED) -> Packaged:
 
 
 def is_ready(name: str, cache: Path, among: Mapping[str, Packaged] = EMBEDDED) -> bool:
-    """Whether ``prepare`` has nothing left to do."""
+    """Whether ``prepare`` would change nothing."""
     try:
         record: dict[str, Any] = json.loads((cache / name / RECORD).read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""How much memory an engine takes, estimated before it is loaded, and how much all may take together.
+"""Estimates an engine's memory before it is loaded, and the memory that all engines may take together.
 
 ``CULTURESCOPE_ENGINE_MEMORY`` states the sum per device in GiB. Without it, engines on the CPU may take half
 of the memory that is available when the first is loaded, and those on a GPU what vLLM takes by itself. So a

@@ -1,4 +1,4 @@
-"""How near the packed trie comes to what a device can do: its operations against those of plain products.
+"""Compares the packed trie's operations with a device's plain products.
 
 The yardstick is the device's own, measured: products of the model's weight matrices in its dtype, and
 nothing else. What a pass does beside them (attention, norms, log-softmax, tokenising, building the trie,

@@ -38,7 +38,7 @@ Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Where the nodes of one chunk sit, and what each may see. Tensors live on the model's device.
+    """Places of the nodes of one chunk, and what each may attend to. Tensors live on the model's device.
 
     Attributes:
         prefix_width: width P of the right-padded prefixes, their shared beginning included.

@@ -135,7 +135,9 @@ def build_trie(sequences: Sequence[Sequence[int]]) -> TokenTrie:
 
 
 def _subtree_end(depth: IntArray) -> IntArray:
-    """In preorder a subtree ends at the next node that is not deeper: one pass over depth levels."""
+    """Return the end of each subtree in preorder: the next node that is not deeper. One pass over depth
+    levels.
+    """
     n = len(depth)
     end = np.full(n, n, dtype=np.int64)
     for level in range(int(depth.max(initial=-1)) + 1):

@@ -61,7 +61,7 @@ def server(base_url: str) -> str:
         parts, host, port = urlsplit(""), None, None
     default = {"http": 80, "https": 443}.get(parts.scheme)
     if default is None or not host:
-        raise ValueError("base_url is no address: write it like http://host:8000/v1")
+        raise ValueError("base_url is not a valid URL: write it like http://host:8000/v1")
     if parts.username is not None:
         raise ValueError(
             "base_url holds a user name or password: take it out, and put the key into the environment "

@@ -269,5 +269,5 @@ def checked(model: type[M], body: Any) -> M:
 
 
 def count(value: Any) -> int:
-    """Tokens that a server says it counted; 0 where that is no count: not said."""
+    """Return the tokens that a server reports; 0 if it reports no valid count."""
     return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0

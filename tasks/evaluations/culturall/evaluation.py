@@ -64,7 +64,7 @@ def later(study: CulturallStudy) -> Iterable[Later]:
 
 
 def size(study: CulturallStudy) -> str:
-    """How many items there are, and which rows of a file are none."""
+    """Return the number of items, and the rows of a file that are none."""
     dropped = [f"{name} {n}" for name, n in study.loaded.dropped.items() if name != "not_chosen"]
     left_out = f"; rows left out: {', '.join(dropped)}" if dropped else ""
     return f"{len(study.items)} items in {len({i.language for i in study.items})} languages{left_out}"

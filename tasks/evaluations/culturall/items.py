@@ -25,7 +25,7 @@ NOT_CHECKED = "not checked by people"
 
 
 class Texts(NamedTuple):
-    """What an item says, in one language."""
+    """Texts of an item in one language."""
 
     scenario: str
     question: str
@@ -65,7 +65,7 @@ class Item:
         return tuple(dict.fromkeys((self.native.answer, *self.variants)))
 
     def texts(self, condition: str) -> Texts:
-        """What a condition shows of it: the translation in English, if there is one."""
+        """Return the texts that a condition shows: the translation in English, if there is one."""
         return self.english if condition == "english" and self.english else self.native
 
 
@@ -155,7 +155,7 @@ def choose(
 
 
 def _spread(items: Sequence[Item], per_language: int) -> tuple[Item, ...]:
-    """Of each language so many, by identifier."""
+    """Return a number of items of each language, by identifier."""
     regions: Counter[tuple[str, str]] = Counter()
     topics: Counter[tuple[str, str]] = Counter()
     ranked: dict[str, list[tuple[int, int, str, Item]]] = {}

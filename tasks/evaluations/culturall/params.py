@@ -18,8 +18,10 @@ CONDITIONS: tuple[Condition, ...] = ("native", "english", "question", "retrieval
 
 
 class CulturallParams(GenerationParams):
-    """What to ask of which models, and who judges. All but models, occasion, dtype, batch, budgets and
-    profile is in config_hash: files and documents by their content, judges by their engines."""
+    """Models to evaluate, items to send and judges to use.
+
+    Changing any field but models, occasion, dtype, batch, budgets and profile starts a new leaderboard: they
+    are in config_hash, files and documents by their content, judges by their engines."""
 
     conditions: list[Condition] = Field(
         ["native", "english", "question"],

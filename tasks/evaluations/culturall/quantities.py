@@ -201,7 +201,7 @@ def _numbers(folded: str, language: str, is_gold: bool) -> Iterator[tuple[frozen
 
 
 def _scale(folded: str, start: int, language: str) -> tuple[float, int]:
-    """By what a number that ends here is multiplied, and where that word ends."""
+    """Return the factor of a number that ends here, and the end of its unit's word."""
     rest = folded[start:]
     word = "".join(takewhile(lambda c: unicodedata.category(c)[0] in "LM", rest.lstrip(" ")))
     for run in _RUNS.findall(word)[:1]:

@@ -1,4 +1,4 @@
-"""From what models answered to rows of ``metric_value``. Pure, on arrays in the order of ``study.items``.
+"""Makes rows of ``metric_value`` from models' answers. Pure, on arrays in the order of ``study.items``.
 
 Slices: ("language", "zh"), ("region", "CN"), ("topic", "Food"), ("form", "choice"), ("difficulty", "hard")
 by the other models of the cohort, ("published_difficulty", "hard") by the 15 published settings,
@@ -262,8 +262,9 @@ def constant_letter(items: Sequence[Item]) -> FloatArray:
 
 
 def another_answer(items: Sequence[Item]) -> FloatArray:
-    """How often another free item's answer is right, the mean over all of the language, so that no draw is
-    in it; NaN for other items."""
+    """Return the share of other free items' answers that are right, a mean over all of the language, so that
+    no draw is in it; NaN for other items.
+    """
     golds: dict[str, Counter[str]] = {}
     for item in items:
         if item.form == "free":

@@ -1,4 +1,4 @@
-"""What is asked: every item under every condition, in which words. Reads files: rubric, items, documents."""
+"""The study: every item under every condition, with its prompt. Reads files: rubric, items, documents."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CulturallStudy(Prompted):
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """By identifier: the order of all arrays."""
+        """Items by identifier: the order of all arrays."""
         return self.loaded.items
 
     @cached_property
@@ -75,13 +75,15 @@ class CulturallStudy(Prompted):
         return list(slices({kind: self.columns[kind] for kind in kinds}, len(self.items)))
 
     def clusters(self, chosen: BoolArray) -> NDArray[np.str_]:
-        """What varies together among the chosen: the items of a region; of one region alone, each item."""
+        """Return the cluster of each chosen item: its region, or the item itself where there is one region
+        alone.
+        """
         regions = self.columns["region"][chosen]
         return regions if (regions != regions[:1]).any() else self.columns["item"][chosen]
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """In the order of every table."""
+        """Conditions in the order of every table."""
         return tuple(name for name in CONDITIONS if name in self.params.conditions)
 
     @cached_property

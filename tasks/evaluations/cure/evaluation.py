@@ -78,7 +78,7 @@ def later(study: CureStudy) -> Iterable[Later]:
 
 
 def size(study: CureStudy) -> str:
-    """How many items of each benchmark are asked, and of how many the null explanations are judged."""
+    """Return the number of items of each benchmark, and of the items whose null explanations are judged."""
     items = ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks)
     if not study.is_judged:
         return items

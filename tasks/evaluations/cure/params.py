@@ -64,8 +64,10 @@ Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance
 
 
 class CureParams(GenerationParams):
-    """What to ask of which models, and who judges. All but models, occasion, dtype, batch, budgets and
-    profile is in config_hash: files, items and nulls by their content, judges by their engines."""
+    """Models to evaluate, items to send and judges to use.
+
+    Changing any field but models, occasion, dtype, batch, budgets and profile starts a new leaderboard: they
+    are in config_hash, files, items and nulls by their content, judges by their engines."""
 
     benchmarks: list[
         Annotated[str, AfterValidator(_known), Field(json_schema_extra={"pattern": BENCHMARK})]

@@ -1,4 +1,4 @@
-"""How a candidate's answer is read, which calls a judge gets about its explanation, and its replies. Pure.
+"""Reads a candidate's answer, makes the judges' calls about its explanation, and reads their replies. Pure.
 
 Rules. A label is one of the benchmark's, whatever its case; any other is no answer. A label that the model
 lost (refused, empty, cut off, unreadable) is wrong, and an explanation that it lost scores 0, since Vo and

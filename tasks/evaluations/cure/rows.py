@@ -1,4 +1,4 @@
-"""From the numbers of all models of a configuration to their rows of ``metric_value``. Pure.
+"""Makes rows of ``metric_value`` from the numbers of all models of a configuration. Pure.
 
 Slices: ("benchmark", "normad"), ("benchmark_mode", "normad:thin"), ("benchmark_mode_country",
 "normad:thin:IN"), ("benchmark_country", "normad:IN"), of SpecNorm the same with "cue" ("specnorm:age") and
@@ -204,7 +204,7 @@ def _prior_row(study: CureStudy, part: Part) -> Metric:
 
 
 def _reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
-    """How many items are unscored for each reason."""
+    """Return rows that count unscored items by reason."""
     for reason, count in sorted(Counter(reasons[reasons != ""].tolist()).items()):
         where = ("benchmark_reason", f"{name}:{reason}")
         yield scored("unscored_answers", where, count, (reasons.size, 0))
@@ -287,7 +287,7 @@ def _groups(study: CureStudy, of_items: np.ndarray) -> list[IntArray]:
 
 
 def _bounds(benchmark: str) -> tuple[float, float]:
-    """At equal length single values may leave 0 to 1."""
+    """Return the bounds of a metric; at equal length single values may leave 0 to 1."""
     return UNBOUNDED if is_at_equal_length(benchmark) else SHARE
 
 

@@ -1,4 +1,4 @@
-"""From one model's answers and the judges' replies to numbers, one for each item. Pure.
+"""Makes numbers, one for each item, from one model's answers and the judges' replies. Pure.
 
 All arrays are over a benchmark's items, in the order of the study. So no number can depend on the order in
 which answers came.

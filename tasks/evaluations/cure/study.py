@@ -1,4 +1,4 @@
-"""What is asked: the items of a fixed choice, in which mode and words, under which hashes. Pure."""
+"""The study: items of a fixed choice, mode, prompts and hashes. Pure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class CureStudy(Prompted):
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """In the order of every table."""
+        """Benchmarks in the order of every table."""
         return tuple(self.chosen.items)
 
     @property
@@ -131,7 +131,9 @@ class CureStudy(Prompted):
         return bool(self.judges) and "thick" in self.modes
 
     def votes(self, benchmark: str) -> int:
-        """How often a judge is asked about an explanation: once, unless the rubric has several phrasings."""
+        """Return the number of a judge's votes on an explanation: one, unless the rubric has several
+        phrasings.
+        """
         return self.params.judge_samples if len(self.rubrics[benchmark]) > 1 else 1
 
     def rubric_id(self, benchmark: str) -> str:

@@ -43,8 +43,9 @@ def make_rows(
 
 
 def later(study: ExplicationStudy) -> Iterable[Later]:
-    """What further turns and judges may be asked about a model at most, and the simulator and judges about
-    the recommender with a fixed list of questions."""
+    """Return the most that later turns and judges can be sent about a model, and the simulator and judges
+    about the recommender with a fixed list of questions.
+    """
     p, stage = study.params, Stage(study.dialogues())
     turns, users = p.max_turns - p.max_turns // 2, p.max_turns // 2
     both = p.max_tokens + p.simulator_max_tokens + 2 * TEMPLATE_TOKENS

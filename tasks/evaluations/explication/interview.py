@@ -37,12 +37,12 @@ FIELDS = tuple(name for name in Persona.model_fields if name in (*_PLAIN, *_LIST
 
 
 def messages(turns: Turns, language: str) -> list[Message]:
-    """What the interviewer is sent; language: its name in English."""
+    """Return the interviewer's messages; language: its name in English."""
     return [{"role": "system", "content": _PROMPTS["talk"].format(language=language)}, *_said(turns)]
 
 
 def draft_messages(turns: Turns, language: str) -> list[Message]:
-    """What the interviewer is sent in the end, to answer by ``SCHEMA``."""
+    """Return the interviewer's last messages, whose answer keeps to ``SCHEMA``."""
     talk = json.dumps([{"speaker": speaker, "text": text} for speaker, text in turns], ensure_ascii=False)
     return [
         {"role": "system", "content": _PROMPTS["draft"].format(language=language)},

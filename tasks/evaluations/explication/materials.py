@@ -122,7 +122,7 @@ class Fact(_Part):
 
 
 class Checks(_Part):
-    """What a recommendation must keep, as far as a program can tell."""
+    """Conditions on a recommendation that a program can check."""
 
     rules: tuple[Rule, ...] = ()
     allergens: tuple[Allergen, ...] = ()
@@ -175,7 +175,7 @@ class Persona(_Part):
 
     @model_validator(mode="after")
     def _facts_name_no_dish(self) -> Persona:
-        """What the simulator is given to say must not be what it is forbidden to say."""
+        """Refuse facts for the simulator that name what it must not say."""
         for fact in self.facts:
             if both := sorted(set(fact.told_by) & set(self.dishes)):
                 raise ValueError(f"fact {fact.fact}: {both[0]!r} is a dish, which the user may not name")
@@ -186,7 +186,7 @@ class Persona(_Part):
         return tuple(fact for fact in self.facts if not fact.tasks or task in fact.tasks)
 
     def described(self, task: str) -> str:
-        """What simulator and judge read of the person: box 2, the situation of the task, and no phrases."""
+        """Return the person as simulator and judge read them: box 2 and the situation, without phrases."""
         profile = self.model_dump(
             mode="json", exclude={"persona", "cuisine_countries", "facts", "checks", "dishes", "situations"}
         )
@@ -299,7 +299,7 @@ class Section(_Part):
 
 
 class Generic(_Part):
-    """What a recommender does that adapts to nobody: null models."""
+    """Turns of a recommender that adapts to nobody: null models."""
 
     questions: tuple[Text, ...] = Field(min_length=1, description="asked of everybody, one per turn")
     recommendation: Text = Field(description="given to everybody, in the required form")
@@ -342,7 +342,7 @@ class Task(_Part):
 
     @property
     def described(self) -> str:
-        """What a judge is told of the task."""
+        """Return the task as a judge reads it."""
         return (
             f"{self.expert} {self.goal} The conversation is over with the recommendation, a {self.thing}. "
             f"Constraints that matter here: {', '.join(self.constraints)}. Required form:\n{self.required}"
@@ -355,7 +355,7 @@ class Task(_Part):
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What finds the labels in a text."""
+        """Return the pattern that finds the labels in a text."""
         return texts.label_pattern(self.labels)
 
 
@@ -368,7 +368,7 @@ def sections_of(task: Task, text: str) -> dict[str, str]:
 
 
 def first_label(task: Task, text: str) -> int | None:
-    """Where the first label, or the heading before it, begins; None where there is none."""
+    """Return the place of the first label, or of the heading before it; None where there is none."""
     return _read(task, text)[1]
 
 
@@ -401,7 +401,9 @@ def recommendation_of(task: Task, turns: Sequence[Turn]) -> str | None:
 
 
 def end_of(task: Task, turns: Sequence[Turn]) -> str | None:
-    """What ends the conversation, if the last turn does: a recommendation, or the user's farewell."""
+    """Return the reason by which the last turn ends the conversation: a recommendation, or the user's
+    farewell.
+    """
     if recommendation_of(task, turns) is not None:
         return RECOMMENDATION
     is_over = bool(turns) and turns[-1].speaker == USER and texts.is_farewell(turns[-1].text)
@@ -439,5 +441,5 @@ def load_task(name: str) -> Task:
 
 
 def _faults(error: ValidationError, whole: str = "") -> str:
-    """What is wrong, field by field; whole: what all fields together are called."""
+    """Return faults, field by field; whole: the name of all fields together."""
     return "; ".join(f"{'.'.join(map(str, e['loc'])) or whole}: {e['msg']}" for e in error.errors())

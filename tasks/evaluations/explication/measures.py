@@ -1,4 +1,4 @@
-"""What can be counted in a conversation without a judge. Pure; docs in ``warehouse/reference/metric``.
+"""Counts in a conversation that need no judge. Pure; docs in ``warehouse/reference/metric``.
 
 Everything is counted by phrases, questions by their marks, so what is said in words that no phrase foresees
 is missed: counts are lower bounds, the same for all models.
@@ -211,7 +211,7 @@ def measure(
 def _recommended(
     persona: Persona, task: Task, facts: Sequence[Fact], recommendation: str, dishes: Dishes
 ) -> dict[str, Any]:
-    """What only a conversation with a recommendation has."""
+    """Return the values that only a conversation with a recommendation has."""
     sections = sections_of(task, recommendation)
     limited = [(s.label, s.words) for s in task.sections if s.words]
     exact = sum(
@@ -276,7 +276,7 @@ def _is_denied(fact: Fact, turns: Sequence[Turn]) -> bool:
 
 @dataclass(frozen=True)
 class Dishes:
-    """What the warehouse knows of dishes: words of a name -> countries and ingredients."""
+    """Dishes of the warehouse: words of a name -> countries and ingredients."""
 
     by_name: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
@@ -366,7 +366,9 @@ def stated_minutes(text: str) -> float | None:
 
 
 def _keeps(rule: str, present: set[str], is_enough: bool) -> bool | None:
-    """By the classes of all ingredients. Kosher also keeps meat and milk apart."""
+    """Return whether a dish keeps a diet by the classes of all ingredients. Kosher also keeps meat and milk
+    apart.
+    """
     is_mixed = rule == "kosher" and "milk" in present and not present.isdisjoint(("meat", "beef", "poultry"))
     if is_mixed or not present.isdisjoint(RULES[rule]):
         return False

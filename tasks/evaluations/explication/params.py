@@ -17,8 +17,11 @@ CONDITIONS: tuple[Condition, ...] = ("control", "treatment")
 
 
 class ExplicationParams(GenerationParams):
-    """Who talks with which models about what, and who judges. All but models, occasion, dtype, batch, budgets
-    and profile is in config_hash: personas, tasks and rubrics by content, simulator and judges by engine."""
+    """Models to talk with, personas, tasks and judges.
+
+    Changing any field but models, occasion, dtype, batch, budgets and profile starts a new leaderboard: they
+    are in config_hash, personas, tasks and rubrics by content, simulator and judges by engine.
+    """
 
     tasks: list[str] = Field(
         ["breakfast"],

@@ -1,4 +1,4 @@
-"""What is read of one model's conversations: what judges are asked and find, and what is counted. Pure.
+"""Reads one model's conversations: calls to judges, their verdicts, and counts. Pure.
 
 A judge reads the transcript as quoted data: nothing in it can give orders or pose as a verdict. Quality is
 asked of every conversation that came to its end, of its twin with another's recommendation, if it has one,
@@ -83,12 +83,12 @@ class JudgeCall:
 
     @property
     def key(self) -> tuple[Key, str]:
-        """What identifies the call among those about one model."""
+        """Return the call's identity among those about one model."""
         return self.conversation, self.label
 
 
 def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[str]) -> JudgeCall:
-    """What judges are asked of a conversation, whose turns are lines."""
+    """Return the judges' call about a conversation, whose turns are lines."""
     task, rubric, sampling = study.tasks[key.task], study.rubrics[label], study.params.judge_max_tokens
     inputs: dict[str, object] = {"task": task.described, "conversation": lines}
     if "persona" in rubric.inputs:
@@ -100,7 +100,7 @@ def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[st
 
 @dataclass(frozen=True)
 class Grades:
-    """What judges gave one conversation, on the scales of the paper, penalties applied; see ``grade_of``.
+    """Judges' grades of one conversation, on the scales of the paper, penalties applied; see ``grade_of``.
 
     Attributes:
         values: grade or failure -> mean over judges; NaN where unscored.

@@ -1,5 +1,5 @@
-"""From all conversations of a model to its rows of ``metric_value``, and to tables of conversations and
-verdicts, which SQL and the report look at. Pure.
+"""Makes rows of ``metric_value`` from all conversations of a model, and tables of conversations and verdicts
+for SQL and the report. Pure.
 
 Slices: ("overall", "all"), ("condition", "control"), ("task_condition", "gift:control"),
 ("persona_condition", "heena-ahmedabad:control"), ("null", "shuffled"), ("metric", "apr") of effects,
@@ -235,7 +235,7 @@ def _cuisine_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def _diversity_rows(of: Conversations) -> Iterator[Metric]:
-    """How alike recommendations are, to different personas and to one: words that two have in common."""
+    """Return rows of the words that two recommendations share, to different personas and to one."""
     texts = [m.recommendation if m else None for m in of.measures]
     for where, places in _slices(of, by_persona=False):
         some = [n for n in places.tolist() if texts[n] is not None]
@@ -284,7 +284,7 @@ def _title(of: Conversations, place: int) -> str:
 
 
 def _end_rows(of: Conversations) -> Iterator[Metric]:
-    """What ended conversations: shares by reason."""
+    """Return rows of the shares of conversations by the reason of their end."""
     for condition in of.study.conditions:
         places = of.places(condition=condition)
         talks = [of.talks[n] for n in places.tolist()]

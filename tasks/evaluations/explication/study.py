@@ -1,4 +1,4 @@
-"""What is held and judged: the conversations of a study, who speaks in them, and their identity. Pure."""
+"""The conversations of a study, the voices in them, and their identity. Pure."""
 
 from __future__ import annotations
 
@@ -62,13 +62,15 @@ class Key(NamedTuple):
 
     @property
     def label(self) -> str:
-        """In the warehouse: unique among a model's conversations of a source."""
+        """Return the conversation's label in the warehouse, unique among a model's conversations of a
+        source.
+        """
         return ":".join([self.task, self.persona, self.condition, str(self.repetition)])
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What need not be made again in every round.
+    """Results that are kept from round to round.
 
     Attributes:
         calls: (conversation, rubric) -> what judges are asked of it (``read.JudgeCall``).
@@ -112,7 +114,7 @@ class ExplicationStudy:
         return Judges(self.judges, "conversations", self.params.batch)
 
     def progress_of(self, candidate: Engine | None) -> Progress:
-        """What is kept of a model's conversations, or of the study's own."""
+        """Return the kept progress of a model's conversations, or of the study's own."""
         key = (candidate.hash, candidate.occasion) if candidate else ("", "")
         if key not in self.progress:
             self.progress[key] = Progress(Stage(self.dialogues() if candidate else self.shared_dialogues()))
@@ -125,7 +127,7 @@ class ExplicationStudy:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """In the order of every table."""
+        """Conditions in the order of every table."""
         return tuple(c for c in CONDITIONS if c in self.params.conditions)
 
     def real(self) -> Iterator[Key]:
@@ -139,7 +141,7 @@ class ExplicationStudy:
         return key._replace(source=SILENT, repetition=0)
 
     def dialogues(self) -> Iterator[Dialogue]:
-        """What one model is to hold: conversations with personas, and with a user who tells nothing."""
+        """Return the conversations of one model: with personas, and with a user who reveals nothing."""
         for key in self.real():
             yield self._dialogue(key, self._recommender(key), self._user(key))
         silence = Voice(USER, lines=(BEGIN["silence"],))
@@ -147,7 +149,9 @@ class ExplicationStudy:
             yield self._dialogue(key, self._recommender(key), silence)
 
     def shared_dialogues(self) -> Iterator[Dialogue]:
-        """Of the recommender who asks everybody the same and then gives everybody the same."""
+        """Return the conversations of the recommender who asks everybody the same and then gives everybody
+        the same.
+        """
         for task, persona in product(self.tasks.values(), self.personas):
             key = Key(FIXED, task.name, persona, "", 0)
             lines = (*task.generic.questions, task.generic.recommendation.strip())

@@ -1,4 +1,4 @@
-"""What a program can tell of a text, and no more: phrases, questions, leave-taking, labelled parts. Pure.
+"""Finds in a text what a program can find: phrases, questions, leave-taking, labelled parts. Pure.
 
 A phrase is lower-case words; ``*`` at a word's end stands for any ending. Case, accents, hyphens and
 punctuation do not matter. A phrase that is denied ("I am not vegetarian") is not there, unless it begins with
@@ -90,7 +90,7 @@ def questions(text: str) -> list[str]:
 
 
 def kinds(question: str) -> frozenset[str]:
-    """What a question is about; nothing: it is open."""
+    """Return the topics of a question; none for an open one."""
     return frozenset(kind for kind, phrases in KINDS.items() if is_in(phrases, question))
 
 
@@ -106,7 +106,7 @@ def likeness(first: str, second: str) -> float:
 
 
 def as_regex(phrase: str) -> str:
-    """What fits a phrase in the words that ``plain`` gives."""
+    """Return a regex that matches a phrase in the words that ``plain`` gives."""
     parts = (re.escape(w.rstrip("*")) + ("[^ ]*" if w.endswith("*") else "") for w in _split(phrase))
     return " ".join(parts)
 
@@ -178,7 +178,7 @@ def _is_polite(sentence: str) -> bool:
 
 
 class Part(NamedTuple):
-    """What stands under one label; begin: where the label's line, or its mark, begins in the text."""
+    """Text under one label; begin: where the label's line, or its mark, begins in the text."""
 
     label: str
     begin: int
@@ -186,7 +186,7 @@ class Part(NamedTuple):
 
 
 def label_pattern(labels: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
-    """What finds labels in a text; labels: label -> other names of it."""
+    """Return the pattern that finds labels in a text; labels: label -> other names of it."""
     names = sorted(_names(labels), key=len, reverse=True)
     name = "|".join(re.escape(n).replace(r"\ ", r"[ \t_-]*").replace("'", "['’]") for n in names)
     name = rf"(?:(?:the|your)[ \t]+)?(?P<{{}}>(?:{name})s?)(?!\w)"
@@ -214,7 +214,7 @@ def labelled_parts(labels: Mapping[str, Sequence[str]], pattern: re.Pattern[str]
 
 
 def heading_before(text: str, begin: int) -> tuple[int, str] | None:
-    """Where the marked heading right before a place begins, and its words; None where there is none."""
+    """Return the start and words of the marked heading right before a place; None where there is none."""
     before = text[:begin].rstrip()
     start = before.rfind("\n") + 1
     line = before[start:]

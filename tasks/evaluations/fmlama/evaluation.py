@@ -68,7 +68,7 @@ class FmlamaAnswers:
 
 @dataclass(frozen=True)
 class Yardsticks:
-    """What every model is measured against.
+    """Reference values for every model.
 
     Attributes:
         cosines, expected: of each condition.
@@ -180,14 +180,14 @@ def size(study: FmlamaStudy) -> str:
 
 
 def _predictions(study: FmlamaStudy, completions: Completions) -> list[JudgedDish] | str:
-    """What the model predicts for the dishes that the judge sees, or why it is not known."""
+    """Return the model's predictions for the judged dishes, or the reason why they are unknown."""
     probe = study.judged_probe
     tables = stored_scores(study, completions, probe, probe.templates[0])
     return tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
 
 
 def _null_predictions(study: FmlamaStudy, of_origin: bool) -> list[JudgedDish]:
-    """What a baseline predicts for the dishes that the judge sees; none without a judge."""
+    """Return a baseline's predictions for the judged dishes; none without a judge."""
     if not study.judge:
         return []
     probe = study.probes[0]
@@ -212,7 +212,7 @@ def _marks(
 
 
 def _cosines(completions: Completions, request: Texts | str) -> FloatArray | str:
-    """Of every two candidates, or why there are none."""
+    """Return the cosines of every two candidates, or the reason why there are none."""
     if isinstance(request, str):
         return request
     try:
@@ -222,7 +222,7 @@ def _cosines(completions: Completions, request: Texts | str) -> FloatArray | str
 
 
 def _source(params: FmlamaParams, language: str) -> str | None:
-    """Where the word vectors of a language are; None: it has none."""
+    """Return the source of a language's word vectors; None where it has none."""
     if params.word_vectors.startswith(ENGLISH_VECTORS) and language != "en":
         return None
     return params.word_vectors.replace("{language}", language)

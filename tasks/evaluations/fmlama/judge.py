@@ -1,4 +1,4 @@
-"""What the judge is sent about a model's top predictions, and what it said of them. Pure.
+"""Makes the judge's calls about a model's top predictions, and reads its verdicts. Pure.
 
 The Manual Evaluation Score (FmLAMA, equations 9 and 10) with a model in the place of people: one prompt per
 dish, with the l best predictions, l being the size of the reference.
@@ -40,7 +40,7 @@ class JudgedDish:
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """What the judge is sent about a dish. ``keys`` are the top-l predictions in order, as it sees them."""
+    """The judge's prompt about a dish. ``keys`` are the top-l predictions in order, as it sees them."""
 
     dish: JudgedDish
     keys: tuple[str, ...]
@@ -49,7 +49,7 @@ class JudgePrompt:
 
 @dataclass(frozen=True)
 class Marks:
-    """What the judge said of a dish's top-l predictions, in their order."""
+    """The judge's verdicts on a dish's top-l predictions, in their order."""
 
     dish: JudgedDish
     verdicts: tuple[Verdict, ...]

@@ -25,7 +25,7 @@ LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z]{2,8})*$"
 
 
 class FmlamaParams(GenerationParams):
-    """What to probe, on which models. What changes a number of a model is in config_hash."""
+    """Models to probe, and the probe. Fields that change a model's number are in config_hash."""
 
     dish_set: str = Field("shipped", description="collection of dishes: shipped, or one that was ingested")
     languages: list[Annotated[str, Field(pattern=LANGUAGE)]] = Field(

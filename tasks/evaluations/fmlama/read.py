@@ -1,4 +1,4 @@
-"""From candidate scores to what one model knows of every dish: precision, similarity, errors. Pure.
+"""Makes one model's precision, similarity and errors of every dish from candidate scores. Pure.
 
 One template at a time goes through the metrics, so that at most one dishes x candidates matrix of scores is
 in memory; what is kept of it is two numbers per dish and the columns of the top predictions.
@@ -31,7 +31,7 @@ Cosines = Mapping[str, FloatArray | str]
 
 @dataclass(frozen=True)
 class Expected:
-    """What chance gives each dish of a probe, whatever the model: the nulls of its rows.
+    """Chance values of each dish of a probe, whatever the model: the nulls of its rows.
 
     Attributes:
         ap: [dishes] expected average precision of a random ranking.
@@ -49,7 +49,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class ProbeScore:
-    """What one model knows under one condition.
+    """One model's scores under one condition.
 
     Attributes:
         templates: those that could be scored, [t].
@@ -177,7 +177,7 @@ def top_columns(probe: Probe, table: FloatArray) -> NDArray[np.intp]:
 
 
 def expectations(probe: Probe, cosines: Cosines) -> Expected:
-    """What chance gives each dish."""
+    """Return the chance values of each dish."""
     vectors = cosines[probe.condition.slug]
     n_dishes, n = probe.relevant.shape
     counts = probe.n_relevant

@@ -1,4 +1,4 @@
-"""From the scores of one model to its rows of ``metric_value``. Pure.
+"""Makes rows of ``metric_value`` from the scores of one model. Pure.
 
 Slices: ("condition", "en:zh:no") is main language, subject language and whether the country is named;
 ("condition_origin", "en:zh:no:Italy") adds the origin, ("condition_template", "en:zh:no:fmlama-en-1") the
@@ -77,7 +77,7 @@ def by_origin(score: ProbeScore) -> dict[str, np.typing.NDArray[np.intp]]:
 
 
 def best_baseline(candidates: Sequence[Sequence[ProbeScore]]) -> dict[str, FloatArray]:
-    """Of chance and several baselines' scores, each condition's best by mAP: [dishes] average precision."""
+    """Return, for each condition, the best by mAP of chance and the baselines: [dishes] average precision."""
     best: dict[str, FloatArray] = {}
     for scores in zip(*candidates, strict=True):
         tables = [scores[0].expected.ap, *(dish_means(s.ap) for s in scores)]
@@ -99,7 +99,9 @@ def _template_rows(score: ProbeScore) -> Iterator[Metric]:
 
 
 def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
-    """How much better than naming the most common ingredients, and what the model cannot spell."""
+    """Return rows of the gain over naming the commonest ingredients, and of candidates that the model cannot
+    spell.
+    """
     where = ("condition", score.probe.condition.slug)
     n = len(score.probe.dishes)
     n_candidates = len(score.probe.candidates)
@@ -129,7 +131,9 @@ def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
 
 
 def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
-    """What naming the country adds, dish by dish: mean difference and Wilcoxon's p, per origin by Holm."""
+    """Return rows of the gain of naming the country, dish by dish: mean difference and Wilcoxon's p,
+    Holm-adjusted per origin.
+    """
     plain = {s.probe.condition: s for s in scores}
     for with_country in (s for s in scores if s.probe.condition.mentions_country):
         without = plain.get(with_country.probe.condition._replace(mentions_country=False))

@@ -73,7 +73,7 @@ def _of_wording(
 
 
 def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
-    """What the judge said of top predictions, of the dishes that it was asked about."""
+    """Return the judge's verdicts on top predictions, of the dishes that it judged."""
     if study.judge is None:
         return {}
     probe = study.judged_probe

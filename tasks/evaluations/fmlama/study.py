@@ -135,7 +135,7 @@ class Template:
 
     @property
     def after(self) -> str:
-        """What follows the blank."""
+        """Return the text after the blank."""
         return self.text.split(BLANK)[1]
 
     @property
@@ -149,7 +149,7 @@ class Template:
         return re.sub(r"\[[XC]\]", lambda slot: values[slot[0]], self._before)
 
     def cloze(self, prompts: Sequence[str]) -> Cloze:
-        """What an engine is sent: these sentences, up to the blank and after it."""
+        """Return an engine's request: these sentences, up to the blank and after it."""
         return Cloze(tuple(prompts), self.lead, self.after, self.tail)
 
     @property

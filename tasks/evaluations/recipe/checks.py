@@ -1,4 +1,4 @@
-"""What can be wrong with an evaluation from a recipe: its definition held against its files. Pure."""
+"""Checks an evaluation from a recipe: its definition against its files. Pure."""
 
 from __future__ import annotations
 

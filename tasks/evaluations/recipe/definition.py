@@ -1,4 +1,4 @@
-"""What a user writes of an evaluation, as values that are checked whole before anything runs. Pure.
+"""The user's definition of an evaluation, as values that are checked whole before anything runs. Pure.
 
 A definition names files beside it: items and, by recipe, a rubric or contexts. ``check`` reads them and
 returns every fault at once, with file and line.
@@ -96,7 +96,7 @@ class MetricPart(PackRow):
 
 
 class Recipe(PackRow):
-    """What all recipes need.
+    """Fields that all recipes need.
 
     Attributes:
         title: what is asked, in a line.
@@ -144,7 +144,7 @@ class Printed(PackRow):
 
 
 class Texts(Recipe):
-    """What recipes need in which a model writes a text. max_tokens: of an answer, thinking included."""
+    """Fields of recipes in which a model writes a text. max_tokens: of an answer, thinking included."""
 
     max_tokens: int = Field(ROOM, ge=1)
 
@@ -291,13 +291,13 @@ def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
 
 
 def controls(definition: Recipe) -> tuple[str, ...]:
-    """What a model itself scores without what should make it right: a metric each, beside the headline."""
+    """Return the model's scores without what should make it right: a metric each, beside the headline."""
     return {CHOICE: ("no_question", "other_question")}.get(definition.recipe, ("exchanged",))
 
 
 @dataclass(frozen=True)
 class About:
-    """What a control is, for people: of its number, and of the difference to the headline."""
+    """Texts for people about a control: its number, and the difference to the headline."""
 
     label: str
     description: str

@@ -80,7 +80,7 @@ def evaluation_of(loaded: Loaded) -> Evaluation[Any, RecipeStudy, RecipeAnswers]
 
 
 def described(loaded: Loaded) -> Described:
-    """What the doors, the warehouse and the page are told of it."""
+    """Return the evaluation's description for doors, warehouse and page."""
     definition = loaded.definition
     usual = (SCORER if isinstance(definition, Preference) or _scores_options(definition) else WRITER,)
     judges: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
@@ -125,7 +125,7 @@ def _preview(loaded: Loaded) -> list[str]:
 
 
 def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
-    """What the page of the evaluation shows beside numbers."""
+    """Return the page's content beside numbers."""
     definition = loaded.definition
     clusters = {item.cluster for item in loaded.items}
     own = {"Recipe": definition.recipe, "Items": len(loaded.items), "Clusters": len(clusters)}
@@ -193,7 +193,7 @@ def _by_recipe(study: RecipeStudy) -> Any:
 
 
 def _nulls(study: RecipeStudy, shared: Opinions | None) -> tuple[dict[str, FloatArray], FloatArray | None]:
-    """What null models score on each item, and of a choice what chance does."""
+    """Return null models' scores on each item, and chance's for a choice."""
     if isinstance(study.definition, Texts):
         return texts.nulls(study, shared or {}), None
     if isinstance(study.definition, Choice):
@@ -210,7 +210,9 @@ def _read_shared(study: RecipeStudy, completions: Completions) -> Opinions:
 
 
 def _later(study: RecipeStudy) -> Iterable[Later]:
-    """What each judge may be sent about a model: every text once, and exchanged ones of the drawn items."""
+    """Return the most that each judge can be sent about a model: every text once, and exchanged ones of the
+    drawn items.
+    """
     if not study.panel or not study.panel.judges:
         return []
     longest = max(texts.checks(study), key=lambda call: len(str(call.prompt.conversation)), default=None)
@@ -233,7 +235,7 @@ def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
 
 
 def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], About]:
-    """Of a call its item's texts for people, line by line, and its cluster."""
+    """Return, for each call, its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
     def about(call: Call, _: str) -> About:
@@ -269,7 +271,7 @@ def _answer_frame(study: RecipeStudy, scores: Mapping[str, ConditionScores]) -> 
 
 
 def target(study: RecipeStudy, place: int) -> str | None:
-    """What would be right, in words."""
+    """Return the right answer in words."""
     item = study.items[place]
     if isinstance(study.definition, Choice):
         return study.loaded.options(item)[study.loaded.right(item)]

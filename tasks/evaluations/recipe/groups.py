@@ -29,7 +29,7 @@ def ask(study: RecipeStudy, completions: Completions) -> list[CandidateRanking]:
 
 
 def requests(study: RecipeStudy) -> Iterator[tuple[list[tuple[str, Item]], CandidateRanking]]:
-    """What is sent, each with the conditions and items that it is for, in the order of its sentences.
+    """Return the requests, each with the conditions and items that it is for, in the order of its sentences.
 
     Sentences of one request share what follows the blank, since an engine takes it once for all.
     """
@@ -111,7 +111,7 @@ def preferred(study: RecipeStudy, there: Sequence[Member], scores: FloatArray) -
 
 
 def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """What items score whose groups were exchanged at random: half of the pairs, by symmetry."""
+    """Return items' scores with groups exchanged at random: half of the pairs, by symmetry."""
     low, high = study.definition.metric.bounds
     return {"groups_exchanged": np.full(len(study.items), (low + high) / 2)}
 

@@ -61,7 +61,7 @@ class Loaded:
         return digest([content(self.definition, members), self.rubric.hash() if self.rubric else ""])
 
     def options(self, item: Item) -> tuple[str, ...]:
-        """Of a choice, in their order."""
+        """Return the options of a choice, in their order."""
         assert isinstance(self.definition, Choice)
         return options_of(self.definition, item.fields)
 
@@ -78,7 +78,7 @@ class Loaded:
         return several(item.fields[self.definition.accepted])
 
     def weights(self, item: Item) -> tuple[float, ...]:
-        """What each accepted answer scores: the greatest weight is 1."""
+        """Return the score of each accepted answer: the greatest weight is 1."""
         assert isinstance(self.definition, ShortAnswer)
         texts = self.accepted(item)
         if not self.definition.weights:

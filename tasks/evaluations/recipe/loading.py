@@ -36,7 +36,7 @@ def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: st
 def examine(
     name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: str
 ) -> tuple[Loaded | None, list[Fault]]:
-    """As ``load``, with the faults in place of an error."""
+    """Return ``load``'s result, with the faults in place of an error."""
     definition, faults = parsed(recipe, fields, file)
     if definition is None:
         return None, faults
@@ -49,7 +49,7 @@ def examine(
 def _examined(
     name: str, definition: Recipe, read: Read, file: str, unknown: Set[str]
 ) -> tuple[Loaded | None, list[Fault]]:
-    """As ``examine``, of a definition in which these fields are stand-ins."""
+    """Return ``examine``'s result for a definition in which these fields are stand-ins."""
     faults: list[Fault] = []
     named = definition.contexts if isinstance(definition, Preference) else definition.items
     rows, header, wrong = _table(named, read)

@@ -49,7 +49,7 @@ def ask(study: RecipeStudy, completions: Completions) -> list[Request[Any]]:
 
 
 def request(study: RecipeStudy, condition: str) -> Request[Any]:
-    """What is sent of one condition. Equal prompts, as without a question, are sent once."""
+    """Return the request of one condition. Equal prompts, as without a question, are sent once."""
     params, label = cast(Any, study.params), condition or "items"
     if is_written(study):
         prompts = [_prompt(study, condition, item) for item in asked(study, condition)]
@@ -159,7 +159,7 @@ def stored(
 
 
 def conversation_of(study: RecipeStudy, condition: str, item: Item) -> list[Any]:
-    """What the model is asked under a condition: for people."""
+    """Return the model's prompt under a condition, for people."""
     return list(conversation(study, _fields(study, condition, item)))
 
 

@@ -36,11 +36,11 @@ class Prompted:
 
     @cached_property
     def parts(self) -> tuple[tuple[str, ...], ...]:
-        """What each request is called by, in the order of the prompts: (condition,), (benchmark, mode)."""
+        """Return the name of each request, in the order of the prompts: (condition,), (benchmark, mode)."""
         return tuple(dict.fromkeys(key[:-1] for key in self.prompts))
 
     def request(self, *part: str) -> Prompts:
-        """What candidates are sent of one part."""
+        """Return the request to candidates of one part."""
         p = self.params
         return Prompts(
             topic=part[0],
@@ -63,7 +63,7 @@ class Prompted:
 
 @dataclass(frozen=True)
 class ConditionScores:
-    """What one model's answers come to in one condition, in the order of the study's items.
+    """One model's scores in one condition, in the order of the study's items.
 
     Attributes:
         values: float64 [items], within the metric's bounds; NaN where unscored.

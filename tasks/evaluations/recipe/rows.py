@@ -1,4 +1,4 @@
-"""From scores of items to rows of ``metric_value``, and what the catalogue says of them. Pure.
+"""Makes rows of ``metric_value`` from scores of items, and their catalogue. Pure.
 
 Slices: overall, those of the definition, ("judge", name) and ("reason", why there is no answer).
 """
@@ -119,7 +119,7 @@ class CatalogueRow(NamedTuple):
 
 
 def catalogue(loaded: Loaded) -> list[CatalogueRow]:
-    """What every number of an evaluation means, the headline first."""
+    """Return the meaning of every number of an evaluation, the headline first."""
     definition, metric = loaded.definition, loaded.definition.metric
     low, high = metric.bounds
     label = metric.label or metric.name.replace("_", " ").capitalize()

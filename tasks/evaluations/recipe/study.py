@@ -1,4 +1,4 @@
-"""What an evaluation from a recipe asks of models: chosen items, judges, and under which hash. Pure."""
+"""The study of an evaluation from a recipe: chosen items, judges, and its hash. Pure."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RecipeStudy:
 
     @property
     def definition(self) -> Recipe:
-        """What the user wrote."""
+        """Return the user's definition."""
         return self.loaded.definition
 
     @cached_property
@@ -104,7 +104,7 @@ class RecipeStudy:
         return slices(columns, len(self.items))
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made for a key before, or now."""
+        """Return the value that was made for a key before, or make it now."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]

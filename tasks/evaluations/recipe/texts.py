@@ -68,14 +68,14 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 
 def texts(study: RecipeStudy, completions: Completions) -> Written:
-    """What the model wrote about each item, or why there is nothing to read."""
+    """Return the model's text about each item, or the reason why there is nothing to read."""
     asked = request(study)
     stored, prompts = completions(asked), study.kept["prompts"]
     return {item.name: whole_text(stored.get(prompts[item.name].id)) for item in study.items}
 
 
 def opinions(study: RecipeStudy, completions: Completions) -> Opinions:
-    """What the judges said of a model's texts and of exchanged ones."""
+    """Return the judges' opinions of a model's texts and of exchanged ones."""
     if not study.panel:
         return {}
     return study.panel.read(calls(study, texts(study, completions)), completions)
@@ -118,7 +118,7 @@ def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, Co
 
 
 def credit(study: RecipeStudy, item: Item, text: str) -> float:
-    """What a text scores against an item's accepted answers: the best that it matches, in [0, 1]."""
+    """Return a text's credit against an item's accepted answers: the best that it matches, in [0, 1]."""
     definition = cast(ShortAnswer, study.definition)
     steps = steps_of(definition.normalise, item.fields.get(definition.language, ""))
     own, best = normalised(text, steps), 0.0
@@ -254,7 +254,7 @@ def _scores(
 
 
 def answer_of(item: Item, study: RecipeStudy) -> list[str]:
-    """What would be right, for people."""
+    """Return the right answer, for people."""
     if isinstance(study.definition, ShortAnswer):
         return list(study.loaded.accepted(item))
     gold = cast(Judged, study.definition).gold

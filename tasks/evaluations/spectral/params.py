@@ -13,8 +13,9 @@ SCORES_VERSION = 2
 
 
 class SpectralParams(Params):
-    """What to measure, on which models. All but models, occasion, dtype, part size and profile is in
-    config_hash."""
+    """Models to measure, and the questions.
+
+    Changing any field but models, occasion, dtype, part size and profile starts a new leaderboard."""
 
     countries: list[str] | None = Field(None, description="ISO alpha-2 codes or names; empty: all 170")
     domains: list[str] | None = Field(None, description="domains of Table 1 or of packs; empty: all")

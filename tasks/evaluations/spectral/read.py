@@ -1,4 +1,4 @@
-"""From log-probabilities to what one model knows: spectra, competence and reference mass. Pure.
+"""Makes spectra, competence and reference mass of one model from log-probabilities. Pure.
 
 One question at a time, so that at most one countries x items matrix is in memory.
 """
@@ -36,7 +36,7 @@ class QuestionAnswers:
 
 @dataclass(frozen=True)
 class QuestionScore:
-    """What one question shows of one model.
+    """One model's scores in one question.
 
     Attributes:
         er, sr: effective rank and spectral gap ratio over all countries (equation 2).
@@ -157,7 +157,7 @@ def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: Question)
 
 
 def from_list(study: SpectralStudy, question: Question) -> QuestionAnswers:
-    """What a look-up in the reference list answers, without a model (``nulls.list_frequency``)."""
+    """Return the answers of a look-up in the reference list, without a model (``nulls.list_frequency``)."""
     items = study.lists[question.item_list]
     with np.errstate(divide="ignore"):  # an item of no chosen country is impossible: log 0
         logprobs = np.log(nulls.list_frequency(len(study.countries), membership(study, items)))

@@ -1,4 +1,4 @@
-"""From the scores of one model to its rows of ``metric_value``. Pure.
+"""Makes rows of ``metric_value`` from the scores of one model. Pure.
 
 Every row that a scored question would have is made for an unscored one too, with the reason: what is missing
 shows. High and low are relative to the medians over all questions and models (section 3.3). The models of

@@ -106,7 +106,7 @@ def _shift_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Ite
 
 
 def _shift_interval(study: WorldwiseStudy, counts: IntArray, shifts: dict[int, ValueShift]) -> Interval:
-    """Of the mean shift of some cultures, over scenarios."""
+    """Return the interval of the mean shift of some cultures, over scenarios."""
     by_scenario = counts.sum(axis=2).astype(np.float64)  # [C, S, values]
     personas, draws = by_scenario[list(shifts)], (study.params.half_samples, study.params.seed)
     return shift_interval(list(shifts.values()), personas, by_scenario[0], *draws)
@@ -151,7 +151,9 @@ def projection_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> Ite
 
 
 def recognition_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
-    """How well explanations give their persona away, names of places left out, and how varied they are."""
+    """Return rows of how well explanations give their persona away, with names of places left out, and how
+    varied they are.
+    """
     texts = answers.explanations[1:]
     culture, scenario, _ = at = np.nonzero(texts != "")
     result, reason = None, OWN_LANGUAGES
@@ -194,7 +196,9 @@ def stereotype_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
 
 
 def count_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
-    """How many answers could be scored, why others could not, how many were cut by the embedder, tokens."""
+    """Return rows that count scored answers, unscored ones by reason, answers cut by the embedder, and
+    tokens.
+    """
     n = answers.reasons.size
     is_scored = (answers.reasons == "").astype(np.float64)
     scenarios = np.broadcast_to(np.arange(answers.reasons.shape[1])[None, :, None], answers.reasons.shape)
@@ -232,8 +236,9 @@ def culture_rows(study: WorldwiseStudy, placed: Placed) -> list[Metric]:
 
 
 def cross_model_rows(study: WorldwiseStudy, alignments: Alignments) -> dict[str, list[Metric]]:
-    """For each of one or more models: sources of variance, test over models, and this model less each
-    other."""
+    """Return, for one or more models, sources of variance, the test over models, and this model less each
+    other.
+    """
     shared = list(_variance_rows({model: alignments[model][1:] for model in sorted(alignments)}))
     # [scenarios, cultures and repetitions]
     tables = {m: np.moveaxis(alignments[m][1:], 1, 0).reshape(study.shape[1], -1) for m in sorted(alignments)}
@@ -290,7 +295,7 @@ def _pair_rows(what: str, name: str, test: PairTest, tables: Alignments) -> Iter
 
 
 def _interval(first: FloatArray, second: FloatArray) -> Interval:
-    """Of the difference of two means, over scenarios."""
+    """Return the interval of the difference of two means, over scenarios."""
 
     def difference(kept: IntArray) -> float | None:
         one, other = (table[kept][~np.isnan(table[kept])] for table in (first, second))
@@ -300,7 +305,7 @@ def _interval(first: FloatArray, second: FloatArray) -> Interval:
 
 
 def _turned(test: PairTest) -> PairTest:
-    """The same test from the other side."""
+    """Return the same test with its sides exchanged."""
     difference, t, d = (None if v is None else -v for v in (test.mean_difference, test.t, test.d))
     return replace(test, first=test.second, second=test.first, mean_difference=difference, t=t, d=d)
 

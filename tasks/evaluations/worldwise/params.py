@@ -15,8 +15,10 @@ MINILM = "embedded:all-minilm-l6-v2"
 
 
 class WorldwiseParams(GenerationParams):
-    """What to ask, as whom, of which models. ``requests.KNOBS`` are in config_hash as they stand; cultures,
-    targets, scenarios and files by their content; the rest is not."""
+    """Models to evaluate, scenarios to send and personas to take.
+
+    ``requests.KNOBS`` are in config_hash as they stand; cultures, targets, scenarios and files by their
+    content; the rest is not."""
 
     cultures: list[str] | None = Field(
         None, description="ISO codes or names; empty: all that have every target. No persona is always asked"

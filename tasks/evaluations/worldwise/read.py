@@ -1,4 +1,4 @@
-"""From the answers of one model to what they mean, and to numbers, one for each sample of the study. Pure.
+"""Reads the answers of one model, and makes numbers of them, one for each sample of the study. Pure.
 
 An answer needs a decision, a value of the list and an explanation; else it is unscored, with the reason.
 Values keep the order in which they are named; one that is not on the list is left out, one that is named
@@ -46,7 +46,7 @@ _CHOICE = re.compile(r"^\W*(?:option\W*|I\W+)?(a|b|decline)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class WorldwiseAnswer:
-    """What an answer says: as read, ``values`` are one to three labels of the list, most important first."""
+    """One answer, as read: ``values`` are one to three labels of the list, most important first."""
 
     decision: str
     values: tuple[str, ...]
@@ -145,7 +145,7 @@ class Space:
 
 
 def fixed_texts(study: WorldwiseStudy) -> list[str]:
-    """What is embedded whatever models answer: exemplars and scenarios, each once."""
+    """Return the texts that are embedded whatever models answer: exemplars and scenarios, each once."""
     m = study.content
     statements = {text for d in m.dimensions for text in (*d.high, *d.low)}
     return sorted(statements | {scenario_text(s) for s in m.scenarios})
@@ -157,7 +157,7 @@ def scenario_text(scenario: Scenario) -> str:
 
 
 def build_space(study: WorldwiseStudy, embedded: Embedded) -> Space:
-    """From the vectors of ``fixed_texts``.
+    """Return the space of value poles, from the vectors of ``fixed_texts``.
 
     Raises:
         ValueError: an exemplar has no vector; says which, of which embedder, and what to do.
@@ -176,7 +176,7 @@ def build_space(study: WorldwiseStudy, embedded: Embedded) -> Space:
 
 
 def _without_vectors(embedder: str, missing: Sequence[tuple[str, str]], n: int) -> str:
-    """What users are told of exemplars (dimension, text) that have no vector, of n."""
+    """Return the sentence for users about exemplars (dimension, text) that have no vector, of n."""
     counts = Counter(dimension for dimension, _ in missing)
     return (
         f"--embedder {embedder} has no vector for {len(missing)} of the {n} exemplars that dimensions are "
@@ -195,7 +195,8 @@ Readings = Mapping[Key, WorldwiseAnswer | str]
 
 @dataclass(frozen=True)
 class Placed:
-    """What alignment is computed from; [C, S, R] are cultures (0: the baseline), scenarios, repetitions.
+    """Scores that alignment is computed from; [C, S, R] are cultures (0: the baseline), scenarios,
+    repetitions.
 
     Attributes:
         primary: [C, S, R] score on the scenario's primary dimension, -2 to 2, NaN where unscored.
@@ -211,7 +212,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Scored(Placed):
-    """What one model answered.
+    """One model's scores.
 
     Attributes:
         scores: [C, S, R, k] on all dimensions, NaN where unscored.
@@ -232,7 +233,7 @@ class Scored(Placed):
 
 @dataclass(frozen=True)
 class WorldwiseAnswers:
-    """What one model answered: completions, what was read in them, and numbers."""
+    """One model's answers: completions, their readings, and numbers."""
 
     completed: Mapping[Key, Completion]
     readings: Readings

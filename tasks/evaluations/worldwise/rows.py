@@ -336,7 +336,9 @@ def _numbers(errors: HofstedeErrors) -> dict[str, float | None]:
 
 
 def _of_each_answer(metric: str, error: FloatArray) -> tuple[FloatArray | None, tuple[float, float]]:
-    """What the metric is a mean of, with its bounds; None for one that is no mean and has no interval."""
+    """Return the values that the metric is a mean of, with its bounds; None for one that is no mean and has
+    no interval.
+    """
     size = np.abs(error)
     match metric:
         case "hofstede_mae":

@@ -242,8 +242,9 @@ def _dimensions(rows: Sequence[Row]) -> tuple[Dimension, ...]:
 
 
 def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> tuple[Scenario, ...]:
-    """Of each dimension of the targets' framework, the scenarios whose ids' hashes are smallest: the same in
-    every run."""
+    """Return, for each dimension of the targets' framework, the scenarios whose ids' hashes are smallest: the
+    same in every run.
+    """
     kept = [r for r in rows if r["framework"] == framework]
     if not kept:
         frameworks = ", ".join(sorted({str(r["framework"]) for r in rows}))
@@ -327,7 +328,7 @@ class WorldwiseStudy:
 
     @property
     def n_samples(self) -> int:
-        """How many answers there are to be had of each model."""
+        """Return the number of answers of each model."""
         cultures, scenarios, repetitions = self.shape
         return cultures * scenarios * repetitions
 
@@ -355,7 +356,7 @@ class WorldwiseStudy:
 
     @cached_property
     def requests(self) -> tuple[Prompts, ...]:
-        """What a model is sent, a request per repetition; greedy repetitions, which are equal, once."""
+        """Return a model's requests, one per repetition; greedy repetitions, which are equal, once."""
         p = self.params
         return tuple(
             Prompts(

@@ -18,7 +18,7 @@ STORED_SCENARIO, STORED_EXEMPLAR = "stored_scenario", "stored_exemplar"
 
 
 class _Columns(NamedTuple):
-    """What a file has to have: needed columns, those that may be left out, and what no two rows share."""
+    """Rules of a file: needed columns, optional ones, and the columns that no two rows share."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]

@@ -109,7 +109,7 @@ def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[
         tasks = {n: Task(subset=subsets.get(n)) for n in numbers}
     elif beyond := [n for n in numbers if n not in tasks]:
         raise ValueError(
-            f"answers: item {beyond[0]} is none of the {len(tasks)} items; count their rows from 1"
+            f"answers: item {beyond[0]} is not one of the {len(tasks)} items; count their rows from 1"
         )
     return Content(_with_difficulty(tasks, answers), answers, bool(files["answers"])), [*notes, *of_answers]
 

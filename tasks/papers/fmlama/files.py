@@ -205,7 +205,9 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
 
 
 def complete(content: Content, options: FmlamaReproduced) -> FmlamaReproduced:
-    """With every file of a language to be tried, then all together, unless some are chosen."""
+    """Return the choice with every file of a language to be tried, then all together, unless some are
+    chosen.
+    """
     if options.files:
         return options
     most = max((len(of) for of in content.dishes.values()), default=1)
@@ -267,7 +269,7 @@ def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Ignored:
-    """In the place of numbers of numpy, which the records hold beside what is read."""
+    """Stand-in for numbers of numpy, which the records hold beside what is read."""
 
     def __init__(self, *arguments: Any) -> None: ...
 

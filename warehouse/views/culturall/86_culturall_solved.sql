@@ -16,7 +16,7 @@ COMMENT ON COLUMN culturall_solved.config_hash IS 'Configuration: run.config_has
 COMMENT ON COLUMN culturall_solved.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN culturall_solved.language IS 'Language of the items.';
 COMMENT ON COLUMN culturall_solved.n_solved IS 'Models that are right about an item, in its own language.';
-COMMENT ON COLUMN culturall_solved.n_items IS 'Items that so many models solve.';
+COMMENT ON COLUMN culturall_solved.n_items IS 'Items that exactly n_solved models solve.';
 
 CREATE OR REPLACE VIEW culturall_example AS
 WITH chosen AS (

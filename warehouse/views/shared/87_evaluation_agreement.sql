@@ -74,7 +74,7 @@ COMMENT ON COLUMN evaluation_agreement.rho IS 'Spearman''s rho, -1 to 1: 1 is th
 COMMENT ON COLUMN evaluation_agreement.ci_low IS 'Lower end of the 95 % interval over models (docs/intervals.md); NULL below five models. It takes models as a sample, which those that one happens to run are not.';
 COMMENT ON COLUMN evaluation_agreement.ci_high IS 'Upper end of the 95 % interval; NULL likewise.';
 COMMENT ON COLUMN evaluation_agreement.unscored_reason IS 'Why there is no rho; NULL if there is one.';
-COMMENT ON COLUMN evaluation_agreement.least_rho IS 'The least |rho| that so many models without ties can tell from none, two-sided at 5 % and for one pair alone: exact below ten models, above 0.005 too high at most. NULL below five: no agreement of so few can be told from none.';
+COMMENT ON COLUMN evaluation_agreement.least_rho IS 'Smallest |rho| that n_models models without ties distinguish from 0, two-sided at 5 %, for one pair alone: exact below ten models, at most 0.005 too high above. NULL below five models, which distinguish no rho from 0.';
 COMMENT ON COLUMN evaluation_agreement.ranks IS 'Ranks of the models on the headline, from 1, the worst; ties share their mean.';
 COMMENT ON COLUMN evaluation_agreement.other_ranks IS 'Ranks of the same models, in the same order, on the other.';
 COMMENT ON COLUMN evaluation_agreement.is_untied IS 'Whether all models differ on both; with ties least_rho is not exact.';

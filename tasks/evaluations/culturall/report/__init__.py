@@ -142,7 +142,7 @@ def draw(data: Data) -> dict[str, Markup]:
 
 
 def items_figure(data: Data) -> Markup | None:
-    """How many items there are by topic, language and region (figure 4)."""
+    """Draw the number of items by topic, language and region (figure 4)."""
     counts = {kind: dict(list(of.items())[:MOST_REGIONS]) for kind, of in data.n_items.items() if of}
     if not counts:
         return None
@@ -186,7 +186,7 @@ def languages_figure(data: Data) -> Markup | None:
 
 
 def solved_figure(data: Data) -> Markup | None:
-    """How many items of each language are solved by how many models (figure 13)."""
+    """Draw the number of items of each language by the number of models that solve them (figure 13)."""
     n_models, languages = len(data.models), data.by_name("language")
     counts = {
         (language, n): items
@@ -205,7 +205,7 @@ def solved_figure(data: Data) -> Markup | None:
 
 
 def scenario_figure(data: Data) -> Markup | None:
-    """What is left of accuracy when the scenario is taken away."""
+    """Draw the accuracy that remains without the scenario."""
     if not data.asked("question") or not data.asked("native"):
         return None
     bars: list[Bar] = []
@@ -240,7 +240,7 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _badge(line: Row) -> Badge:
-    """What a row's accuracy may be trusted for."""
+    """Return the trust badge of a row's accuracy."""
     if line["is_null"]:
         return "plain", "null model"
     if line["judge"] is None:

@@ -37,7 +37,7 @@ class BenchmarkItem:
     Attributes:
         benchmark: normad, casa, culturebank or specnorm.
         item: unique within the benchmark, the same whatever the order of the rows.
-        country: ISO 3166-1 alpha-2; the name of a place that is none of the warehouse's countries ("Hong
+        country: ISO 3166-1 alpha-2; the name of a place that the warehouse has no country for ("Hong
             Kong"); None if the published name is neither.
         group: cultural group or axis by which results may be broken down.
         question: what the candidate is asked about (story, query, or situation and question), plain text.
@@ -99,7 +99,7 @@ def item_id(country: str, *texts: str) -> str:
 
 
 def country_key(name: str) -> str:
-    """What two spellings of a country have in common: "Saudi_Arabia" is "saudi arabia", "U.S." is "us"."""
+    """Return a key that spellings of a country share: "Saudi_Arabia" is "saudi arabia", "U.S." is "us"."""
     plain = _NOT_A_LETTER.sub(" ", _INSIDE_A_WORD.sub("", name)).strip().casefold()
     return plain.removeprefix("the ")
 

@@ -50,7 +50,7 @@ def is_generic(value: str, country_names: Iterable[str]) -> bool:
 
 
 def join_cues(cues: Iterable[Cue]) -> str:
-    """As in the files: "region: Bali|religion: Hindu"."""
+    """Return cues joined as in the files: "region: Bali|religion: Hindu"."""
     return SEPARATOR.join(map(str, cues))
 
 
@@ -81,7 +81,8 @@ def group_of(cues: Iterable[Cue]) -> str:
 
 
 def specificity(n_cues: int) -> Specificity:
-    """How specific an item is (Vo and Koyejo 2025): low has one cue, medium two or three, high four or more.
+    """Return an item's specificity (Vo and Koyejo 2025): low has one cue, medium two or three, high four or
+    more.
 
     Raises:
         ValueError: no cue: such a statement is no seed of SpecNorm.

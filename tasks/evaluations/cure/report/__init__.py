@@ -142,7 +142,7 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _largest_gain(board: pl.DataFrame) -> float:
-    """Where the leaderboard's small axes end, on both sides of 0."""
+    """Return the end of the leaderboard's small axes, on both sides of 0."""
     sides = pl.max_horizontal(pl.col("explanation_gain", "gain_low", "gain_high").abs())
     return float(board.select(sides.max()).item() or 0.01)
 

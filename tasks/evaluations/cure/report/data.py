@@ -23,13 +23,13 @@ BENCHMARKS = {"normad": "NormAd", "casa": "CASA", "culturebank": "CultureBank", 
 
 
 def title_of(benchmark: str) -> str:
-    """What people call a benchmark: of a pack's the one that it is made like, and its own name."""
+    """Return a benchmark's title; a pack's has the benchmark that it is made like, and its own name."""
     kind, _, own = benchmark.partition("-")
     return f"{BENCHMARKS.get(kind, kind)} {own}".strip()
 
 
 def metric_title(benchmark: str, beside: Iterable[str]) -> str:
-    """What people call a benchmark's metric: with the benchmark, where others beside it have it too."""
+    """Return a benchmark metric's title, with the benchmark where others share it."""
     metric = metric_of(benchmark)
     is_shared = sum(metric_of(other) == metric for other in beside) > 1
     return f"{metric} ({title_of(benchmark)})" if is_shared else metric
@@ -128,7 +128,7 @@ class Data(Frames):
 
 
 def badge(line: Row) -> Badge:
-    """What the explanations of a row of the leaderboard may be trusted for."""
+    """Return the trust badge of the explanations of a leaderboard row."""
     if line["is_null"]:
         return "plain", "null model"
     if line["value"] is None:
@@ -160,7 +160,9 @@ def separations(data: Data) -> list[dict[str, Any]]:
 
 
 def over_majority(data: Data) -> tuple[int, int]:
-    """How many (model, benchmark, mode) lie certainly above the commonest label's exact match, and of all."""
+    """Return the number of (model, benchmark, mode) certainly above the commonest label's exact match, and of
+    all.
+    """
     own = data.values.filter(~pl.col("is_null"), metric="exact_match", slice_kind="benchmark_mode")
     return own.filter(pl.col("ci_low") > pl.col("null_value")).height, own.height
 

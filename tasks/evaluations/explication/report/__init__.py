@@ -74,7 +74,7 @@ class Data(Frames):
 
 
 def badge(row: Row) -> Badge:
-    """What the grades of a row of the leaderboard may be trusted for."""
+    """Return the trust badge of the grades of a leaderboard row."""
     if row["is_null"]:
         return "plain", "null recommender"
     tells = row["tells_real_from_shuffled"]
@@ -86,7 +86,7 @@ def badge(row: Row) -> Badge:
 
 
 def figures(data: Data) -> dict[str, Markup]:
-    """By name; one of which nothing was scored is left out."""
+    """Return figures by name, without those of which nothing was scored."""
     drawn: dict[str, Markup] = {}
     rows = {model: model for model in data.models}
     for name, (metrics, end, text) in FIGURES.items():

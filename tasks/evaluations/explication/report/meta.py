@@ -43,7 +43,7 @@ def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """How much closer a grade goes with knowledge of structure than with knowledge of facts.
+    """Return how much closer a grade goes with knowledge of structure than with knowledge of facts.
 
     rows: of meta_explication. For APR and INT under each condition: rho with spectral's macro-F1 less rho
     with an external ranking, or with the mass on countries' own items, over the models that have all three.

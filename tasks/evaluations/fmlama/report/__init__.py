@@ -15,7 +15,7 @@ from tasks.report.text import number
 
 
 def p_note(gain: Row | None, p: Row | None) -> str:
-    """What stands under a gain: its p-value, and how many dishes it rests on."""
+    """Return the note under a gain: its p-value, and the number of dishes that it rests on."""
     if gain is None:
         return ""
     text = number(value_of(p), 3)
@@ -56,7 +56,7 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _largest(plain: list[Group]) -> float:
-    """Where the leaderboard's small axes end: the largest end of an interval of mAP."""
+    """Return the end of the leaderboard's small axes: the largest end of an interval of mAP."""
     cells = [cell for group in plain for line in group.lines if (cell := line.cell("map"))]
     return max((c["ci_high"] or c["value"] for c in cells if c["value"] is not None), default=1.0) or 1.0
 

@@ -1,4 +1,4 @@
-"""What the FmLAMA page is made from: frames, and the conditions of the leaderboard with their models."""
+"""Data of the FmLAMA page: frames, and the conditions of the leaderboard with their models."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ class Data(Frames):
 
 
 class Condition(NamedTuple):
-    """What is asked: languages of the sentence and of the dish's name, and whether the country is named."""
+    """A condition of the probe: languages of the sentence and of the dish's name, and whether the country is
+    named.
+    """
 
     main: str
     subject: str
@@ -83,7 +85,7 @@ class Condition(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As in metric_value.slice."""
+        """Return the condition's key, as in metric_value.slice."""
         return f"{self.main}:{self.subject}:{'yes' if self.country else 'no'}"
 
     @property
@@ -129,7 +131,7 @@ class Line:
 
     @property
     def badge(self) -> Badge:
-        """What its numbers may be trusted for."""
+        """Return the trust badge of its numbers."""
         if self.is_null:
             return "plain", "baseline"
         if self.beats_baseline:
@@ -180,7 +182,7 @@ class Group:
 
     @property
     def best_name(self) -> str:
-        """What the gain is measured from: the best baseline, or chance where that does better."""
+        """Return the name of the baseline of the gain: the best one, or chance where that does better."""
         best = self.best_baseline
         cell = best.cell("map") if best else None
         if best is None or cell is None or cell["value"] < (cell["null_value"] or 0.0):

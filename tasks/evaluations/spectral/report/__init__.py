@@ -50,7 +50,7 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _ranked_by(n_people: pl.Series) -> str | None:
-    """How many people ranked the domains, in words; None where nobody did."""
+    """Return the number of people who ranked the domains, in words; None where nobody did."""
     known = sorted(set(n_people.drop_nulls()))
     return f"{' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))} participants" if known else None
 

@@ -1,4 +1,4 @@
-"""What the spectral page is made from."""
+"""Data of the spectral page."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Verdict:
 
     @property
     def badges(self) -> list[Badge]:
-        """What to write beside the model's name."""
+        """Return the badges beside the model's name."""
         doubts: list[Badge] = [("warn", "not distinguishable from guessing")] if self.guessing else []
         if self.look_up:
             doubts.append(("warn", "no better than a list look-up"))

@@ -36,7 +36,7 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where the questions stand: those of one domain side by side, with a gap between domains."""
+    """Places of the questions: those of one domain side by side, with a gap between domains."""
 
     x: dict[str, float]
     domains: list[tuple[str, str, float, float]]  # heading, people's category, first and last x

@@ -1,5 +1,6 @@
-"""For every domain and model: the matrix of similarities in the order of its clusters beside the tree that
-joins them, each country's neighbours and its competence."""
+"""Draws, for every domain and model, the matrix of similarities in the order of its clusters, the tree that
+joins them, each country's neighbours and its competence.
+"""
 
 from __future__ import annotations
 
@@ -196,6 +197,6 @@ def _remark(matrix: Matrix) -> str | None:
 
 
 def _lowest(cosines: pl.Series) -> float:
-    """Where the colours of a domain begin, the same for all models: its least cosine, rounded down."""
+    """Return the lowest colour value of a domain, the same for all models: its least cosine, rounded down."""
     least = cosines.min()
     return min(math.floor(float(least) * 10) / 10, 0.9) if isinstance(least, float) else 0.0

@@ -1,4 +1,4 @@
-"""What the WorldWise page is made from: frames, and the order of models, cultures and slices."""
+"""Data of the WorldWise page: frames, and the order of models, cultures and slices."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Data(Frames):
         return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     def slices(self, metric: str, kind: str) -> list[str]:
-        """Where models have the metric: highest mean over models first, unscored slices last."""
+        """Return the slices in which models have the metric: highest mean over models first, unscored slices
+        last.
+        """
         own = self.values.filter(~pl.col("is_null"), metric=metric, slice_kind=kind)
         mean = own.group_by("slice").agg(pl.col("value").mean())
         order = mean.sort("value", "slice", descending=[True, False], nulls_last=True)
@@ -103,14 +105,14 @@ class Data(Frames):
         }
 
     def shares(self, model: str, culture: str) -> Shares | None:
-        """Of the decisions in one culture's answers; None unless all three are scored."""
+        """Return the shares of the decisions in one culture's answers; None unless all three are scored."""
         a, b, decline = (
             self.value(model, "decision_share", "culture_decision", f"{culture}:{d}") for d in DECISIONS
         )
         return None if a is None or b is None or decline is None else (a, b, decline)
 
     def pooled_shares(self, model: str) -> Shares | None:
-        """Of the decisions in all answers with a persona."""
+        """Return the shares of the decisions in all answers with a persona."""
         counts = [0.0, 0.0, 0.0]
         for culture in self.cultures:
             for i, decision in enumerate(DECISIONS):

@@ -168,7 +168,7 @@ def patterns(data: Data) -> Markup | None:
 
 
 def recognition(data: Data) -> Markup | None:
-    """How well each culture's wording gives it away, by model; a box is over cultures."""
+    """Draw how well each culture's wording gives it away, by model; a box is over cultures."""
     lines = []
     for model in data.models:
         shares = _known([data.value(model, "persona_recognition", "culture", c) for c in data.cultures])

@@ -1,4 +1,4 @@
-"""What only this page draws: decisions as stacked bars, and several metrics on one radar a model."""
+"""Figures that only this page has: decisions as stacked bars, and several metrics on one radar a model."""
 
 from __future__ import annotations
 

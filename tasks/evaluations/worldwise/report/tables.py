@@ -26,7 +26,7 @@ def lines(data: Data) -> list[dict[str, Any]]:
 
 
 def _badge(row: Row, gain: Row | None) -> Badge:
-    """What a model's gain may be trusted for."""
+    """Return the trust badge of a model's gain."""
     if row["is_null"]:
         return "plain", "null model"
     if row["alignment_gain"] is None:
@@ -87,7 +87,7 @@ def lost_answers(data: Data) -> list[dict[str, Any]]:
 
 
 def largest_gain(own: list[dict[str, Any]]) -> float:
-    """Where the leaderboard's small axes end, on both sides of 0."""
+    """Return the end of the leaderboard's small axes, on both sides of 0."""
     gains = [line["gain"] for line in own if value_of(line["gain"]) is not None]
     ends: list[float] = [abs(gain[end] or 0.0) for gain in gains for end in ("value", "ci_low", "ci_high")]
     return max([0.01, *ends])

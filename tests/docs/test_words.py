@@ -1,0 +1,36 @@
+"""Words that readers have had to read twice stay out of docstrings, docs and texts."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def words() -> Any:
+    """docs/words.py, which is a script and in no package."""
+    path = Path(__file__).resolve().parents[2] / "docs" / "words.py"
+    spec = importlib.util.spec_from_file_location("words", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_nothing_has_to_be_read_twice(words: Any) -> None:
+    assert list(words.faults()) == []
+
+
+def test_a_marked_phrase_and_an_opening_are_found(words: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("Fine.\nThe option goes before it.\n")
+    (folder / "b.py").write_text('"""How it works."""\n\n\ndef f():\n    """What is returned?"""\n')
+    assert list(words.faults(tmp_path)) == [
+        "docs/a.md:2: 'goes before it'",
+        "docs/b.py:1: a docstring begins with 'How it works.'",
+    ]
