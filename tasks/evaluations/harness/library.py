@@ -34,7 +34,7 @@ Responses = Sequence[Any]
 
 
 class _Chat(str):
-    """What the library takes for a rendered conversation; which text it becomes is the model's business."""
+    """A conversation that the library takes for rendered text; a model's own template renders it later."""
 
     messages: list[Message]
 
@@ -99,7 +99,7 @@ class HarnessTask:
         return golds
 
     def target(self, doc: int) -> str:
-        """What would be right, in words."""
+        """Right answers in words, separated by |."""
         gold = self.golds[doc]
         if self.chooses:
             choices = self.choices(doc)
@@ -343,7 +343,7 @@ def _template(messages: Sequence[Message], add_generation_prompt: bool = True) -
 
 
 def context_of(instance: Any) -> Context:
-    """What a model is to continue: raw text or a conversation."""
+    """Return the raw text or the conversation that a model is to continue."""
     given = instance.args[0]
     return tuple(given.messages) if isinstance(given, _Chat) else str(given)
 

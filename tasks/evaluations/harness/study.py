@@ -1,4 +1,4 @@
-"""What is asked: documents of tasks of lm-evaluation-harness, and the same with another or no question."""
+"""Documents of tasks of lm-evaluation-harness as they are asked, and with another or no question."""
 
 from __future__ import annotations
 
@@ -146,13 +146,13 @@ class HarnessStudy:
         return digest(["harness", SCORES_VERSION, VERSION, self.materials, clusters, knobs])
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made for a key before, or now."""
+        """Return what was made for a key before, or make it now."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def asked(self, item: Item, condition: str) -> Document | list[Prompt] | None:
-        """What a model is asked of an item: pairs, or prompts, one for each repetition; None: nothing."""
+        """Return what is asked of an item: pairs, or a prompt for each repetition; None: nothing."""
         return cast(
             "Document | list[Prompt] | None",
             self.keep((item.name, condition), lambda: self._asked(item, condition)),
@@ -231,7 +231,7 @@ def build_study(
 
 
 def sampling_of(task: HarnessTask, seed: int) -> Sampling:
-    """How a task's texts are drawn; raises ValueError for settings of the harness that no engine here has."""
+    """Return how a task's texts are drawn; raises ValueError for settings that no engine here has."""
     if not task.writes:
         return Sampling()
     own = dict(task.library.config.generation_kwargs or {})

@@ -18,5 +18,5 @@ NET = Net(
     other={"batch": 3},
     asked={"pair_score": ("request_hash", "item", "place"), "response": ("request_hash", "item")},
     kills=(("pair_score", ""), ("response", "")),
-    budget=400,
+    budget=200,
 )
