@@ -214,7 +214,10 @@ def load_tasks(
     tasks: dict[str, HarnessTask] = {}
     _hold_templates(lm_eval.utils)
     every = [entry for spec in specs for entry in sources.entries(manager, spec)]
+    places: dict[str, Any] = {}
     for entry in every:
+        if places.setdefault(entry.name, entry.yaml_path) != entry.yaml_path:
+            raise ValueError(f"--tasks: two tasks are called {entry.name!r}: rename one of them")
         sources.check_code(entry)
     for entry in every:
         if entry.kind.name in ("TASK", "PY_TASK") and entry.name not in tasks:

@@ -196,3 +196,9 @@ def test_every_way_of_asking_is_planned(tmp_path: Path) -> None:
     study = study_of(list(files.values()))
     assert len(study.items) == len(TASKS) * len(ITEMS)
     assert all(request.units for request in study.requests())
+
+
+def test_two_tasks_of_one_name_are_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, task="first_days")
+    with pytest.raises(ValueError, match="two tasks are called 'first_days': rename one"):
+        study_of([file, FILES / "choice.yaml"])
