@@ -1,8 +1,8 @@
 """Figure: documents with four options a second, 0-shot and 5-shot, against lm-evaluation-harness and vLLM.
 
 All sides score the same pairs, tokenised alike. First it says what arithmetic allows: the positions that each
-side runs. The harness runs one sequence for all options that differ in their last token alone; vLLM with prefix
-caching would run a prefix once, but gives no prompt log-probabilities for what it has cached.
+side runs. The harness runs one sequence for all options that differ in their last token alone; vLLM with
+prefix caching would run a prefix once, but gives no prompt log-probabilities for what it has cached.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def choices(sizes: Sizes) -> None:
         )  # fmt: skip
         n, share = ours["n"], ours["flops"] / ours["reachable"]
         show(
-            f"{shots}-shot, {n} documents: {ours['theirs'] / n:,.0f} positions a document where every option is "
-            f"a sequence, {ours['own'] / n:,.0f} in one trie: tokens alone allow "
+            f"{shots}-shot, {n} documents: {ours['theirs'] / n:,.0f} positions a document where every option "
+            f"is a sequence, {ours['own'] / n:,.0f} in one trie: tokens alone allow "
             f"{ours['theirs'] / ours['own']:.1f} x",
             f"packed_trie {ours['rate']:.2f} documents/s {peak(ours)}, {ours['flops'] / 1e9:,.0f} GFLOP/s, "
             f"{share:.0%} of plain products, load {ours['load']:.1f}",

@@ -16,7 +16,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "null": number(r["null_value"]),
         "without question": number(r["score_no_question"]),
         "other question": number(r["score_other_question"]),
-        "n": str(r["n_scored"]),
+        "n": "–" if r["n_scored"] is None else str(r["n_scored"]),
         "answered": number(r["coverage"], 2),
         "cut": number(r["truncated"], 2),
     }

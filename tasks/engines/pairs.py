@@ -1,4 +1,4 @@
-"""How a context and a continuation become tokens: as lm-evaluation-harness does it, so that numbers agree.
+"""Tokens of a context and its continuation, made as lm-evaluation-harness makes them, so that numbers agree.
 
 The rules are those of version 0.4 (``TemplateLM._encode_pair``, ``HFLM.tok_encode``): spaces at the end of a
 context move to the continuation; the continuation's tokens are those of the whole text that follow as many as

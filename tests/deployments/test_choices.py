@@ -23,7 +23,7 @@ def of(name: str, **given: Any) -> Params:
 
 def one(name: str, chosen: AllParams) -> Params:
     """Of what is chosen for all, with the packs that it takes."""
-    return one_of_all(name, chosen, packs_of_all(chosen)[name])
+    return one_of_all(name, chosen, packs_of_all(chosen).get(name, []))
 
 
 @pytest.mark.parametrize("name", with_items())

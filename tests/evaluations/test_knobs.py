@@ -33,6 +33,7 @@ OPERATIONAL = {
 }
 """Knobs that change no number of a model under a configuration."""
 
+HARNESS = Path(__file__).parent / "harness" / "files"
 JUDGED: dict[str, Any] = {"judges": ["fake-a"]}
 BASE: Mapping[str, dict[str, Any]] = {
     "spectral": {"countries": ["BR", "DE", "JP"], "domains": ["currency"], "max_items": 4},
@@ -41,6 +42,7 @@ BASE: Mapping[str, dict[str, Any]] = {
     "worldwise": {"cultures": ["IN", "JP"], "scenarios_per_dimension": 2, "embedder": "{files}/words.vec"},
     "culturall": {"languages": ["zh", "km"], "items_per_language": 3, **JUDGED},
     "explication": {"max_personas": 2, "simulator": "fake-b", **JUDGED},
+    "harness": {"tasks": [str(HARNESS / "choice.yaml"), str(HARNESS / "written.yaml")]},
     "whence": {},
     "sayings": JUDGED,
     "tables": {},
@@ -77,6 +79,12 @@ OTHER: Mapping[str, Mapping[str, Any]] = {
         "judges": ["fake-b"],
         "limit": 1,
     },
+    "harness": {
+        "tasks": [str(HARNESS / "choice.yaml")],
+        "system": "Be brief.",
+        "cluster": "region",
+        "limit": 6,
+    },
     "whence": {"region": ["Asia"], "limit": 6},
     "sayings": {"language": ["en"], "limit": 6, "judges": ["fake-b"]},
     "tables": {"place": ["Cairo"], "limit": 6},
@@ -96,6 +104,10 @@ ELSEWHERE = {
     ("fmlama", "languages"): "with dishes in them: test_requests",
     ("fmlama", "aligned"): "dishes with labels in all languages: test_dishes",
     ("fmlama", "code_switching"): "with two languages: test_requests",
+    ("harness", "data"): "by content: test_tasks",
+    ("harness", "revision"): "by content",
+    ("harness", "fewshot_seed"): "with examples that are drawn: test_tasks",
+    ("harness", "multiturn"): "with chat alone: test_tasks",
     ("spectral", "human"): "with a study of people alone: test_requests",
 }
 """(evaluation, knob) -> what else shows that it is hashed: it needs files, or tables of its own."""

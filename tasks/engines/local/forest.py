@@ -1,4 +1,4 @@
-"""Which nodes of a trie over whole texts a model runs together: shared parts once, documents side by side.
+"""Passes over a trie of whole texts: what is shared runs once, documents run side by side.
 
 Pairs of a call share prefixes: few-shot examples and instructions first, then a document, then its options.
 All tokens of all pairs make one trie. What many of them begin with is a *trunk*: it is run by itself, and its

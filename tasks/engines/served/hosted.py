@@ -23,6 +23,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines.protocols import (
+    RAW,
     Alternatives,
     Conversations,
     EngineError,
@@ -144,6 +145,11 @@ class HostedGenerator(ABC):
             Unfinished: the server cannot be reached, rejects a request or gives no answer of its API;
                 requests not yet sent are dropped, those under way are let to their end.
         """
+        if any(conversation[0]["role"] == RAW for conversation in conversations):
+            raise EngineError(
+                f"model {self.spec.name!r} is a server of chats and continues no raw text: ask in its chat "
+                'template (--chat), or take kind = "vllm"'
+            )
         n = len(conversations)
         own = each(samplings, n)
         of_each = zip(conversations, own, each_schema(schemas, n), each_number(alternatives, n), strict=True)

@@ -80,7 +80,7 @@ def _answer_frame(study: HarnessStudy, scored: Mapping[str, read.Scored]) -> pl.
 
 
 def _size(study: HarnessStudy) -> str:
-    """Documents and clusters of each task, and what no prompt without the question could be made of."""
+    """Documents, examples and clusters of each task."""
     lines = []
     for task in study.tasks.values():
         own = [item for item in study.items if item.task is task]
@@ -88,7 +88,8 @@ def _size(study: HarnessStudy) -> str:
         clusters = f"in {len({item.cluster for item in own})} clusters ({by})"
         if by == OWN:
             clusters = "each its own cluster: --cluster FIELD names what they vary by"
-        lines.append(f"{task.name}: {len(own)} documents, {shots}-shot, {clusters}")
+        n = f"{len(own)} of {task.n_documents}" if len(own) < task.n_documents else f"{len(own)}"
+        lines.append(f"{task.name}: {n} documents, {shots}-shot, {clusters}")
     return "\n".join(lines)
 
 
@@ -141,7 +142,7 @@ def _sample(item: Item, study: HarnessStudy, answer: Any, scores: Mapping[str, S
 _DESCRIBED = Described(
     title=TITLE,
     models=("smollm2-135m",),
-    profiles={"smoke": {"limit": 10}, "demo": {}},
+    profiles={"smoke": {"limit": 10}, "demo": {"limit": 100}, "full": {}},
     examples=(),
     caption=CAPTION,
     judged="",

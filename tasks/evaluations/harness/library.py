@@ -34,7 +34,7 @@ Responses = Sequence[Any]
 
 
 class _Chat(str):
-    """What the library takes for a rendered conversation; which text it becomes is the model's business."""
+    """A conversation that the library takes for rendered text; a model's own template renders it later."""
 
     messages: list[Message]
 
@@ -50,15 +50,16 @@ class HarnessTask:
     """One task, built: its documents with what is asked of each.
 
     Attributes:
-        library: the library's own task. description: of its YAML and prompts, as JSON, for config_hash.
-        ids: of the documents, from 0, in their order.
-        documents: id -> its fields. instances: id -> what is asked of it. without: the same with the question
+        library: the library's own task.
+        documents: id, its place from 0 -> its fields, of those that are asked. n_documents: of all that there
+            are. instances: id -> what is asked of it. without: the same with the question
             left out; empty where that cannot be done, ``why_not`` says why.
     """
 
     name: str
     library: Any
     documents: Mapping[int, Mapping[str, Any]]
+    n_documents: int
     instances: Mapping[int, Sequence[Any]]
     without: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     why_not: str = ""
@@ -98,7 +99,7 @@ class HarnessTask:
         return golds
 
     def target(self, doc: int) -> str:
-        """What would be right, in words."""
+        """Right answers in words, separated by |."""
         gold = self.golds[doc]
         if self.chooses:
             choices = self.choices(doc)
@@ -213,7 +214,10 @@ def load_tasks(
     tasks: dict[str, HarnessTask] = {}
     _hold_templates(lm_eval.utils)
     every = [entry for spec in specs for entry in sources.entries(manager, spec)]
+    places: dict[str, Any] = {}
     for entry in every:
+        if places.setdefault(entry.name, entry.yaml_path) != entry.yaml_path:
+            raise ValueError(f"--tasks: two tasks are called {entry.name!r}: rename one of them")
         sources.check_code(entry)
     for entry in every:
         if entry.kind.name in ("TASK", "PY_TASK") and entry.name not in tasks:
@@ -286,7 +290,7 @@ class _Asks:
             without = self._instances(name, blanked)
             if all(map(_same, without.values(), instances.values())):
                 without, why_not = {}, "the prompt without the question is the prompt"
-        return HarnessTask(name, self.library, chosen, instances, without, why_not)
+        return HarnessTask(name, self.library, chosen, len(documents), instances, without, why_not)
 
     def _instances(self, name: str, documents: Mapping[int, Mapping[str, Any]]) -> dict[int, list[Any]]:
         """Id -> the library's instances, its own code building them of these documents."""
@@ -342,7 +346,7 @@ def _template(messages: Sequence[Message], add_generation_prompt: bool = True) -
 
 
 def context_of(instance: Any) -> Context:
-    """What a model is to continue: raw text or a conversation."""
+    """Return the raw text or the conversation that a model is to continue."""
     given = instance.args[0]
     return tuple(given.messages) if isinstance(given, _Chat) else str(given)
 

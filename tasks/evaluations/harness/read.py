@@ -1,4 +1,4 @@
-"""What answers of models, and of those that know nothing, come to by the harness's own scoring. Pure."""
+"""Values of answers, of models and of null models, by the harness's own scoring. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Values = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Scored:
-    """What one model's answers in one condition come to.
+    """Values of one model's answers in one condition.
 
     Attributes:
         values: by item; items without an answer are left out.
@@ -77,7 +77,7 @@ def stored(
 
 
 def _exchanged(study: HarnessStudy, own: Answers) -> dict[str, PairScores | list[Completion]]:
-    """Of tasks in which a model writes: item -> the model's texts about another one."""
+    """Item -> the model's texts about another one, of tasks in which it writes."""
     return {
         item.name: own[other]
         for item in study.items
@@ -235,7 +235,7 @@ def _lost(answers: PairScores | list[Completion] | None) -> str:
 
 
 def _text(item: Item, answers: PairScores | list[Completion] | None) -> str:
-    """What was answered, in words."""
+    """Name the answer in words."""
     if answers is None:
         return ""
     if isinstance(answers, PairScores):

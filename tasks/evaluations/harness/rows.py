@@ -1,4 +1,4 @@
-"""From values of documents to rows of ``metric_value``, and what the catalogue says of them. Pure.
+"""Rows of ``metric_value`` made of values of documents, and the catalogue of their metrics. Pure.
 
 Slices: overall, task where there are several, those that are asked for, and (reason) why there is no answer.
 """

@@ -1,4 +1,4 @@
-"""What a task of lm-evaluation-harness may read and run: checked in its YAML before any of it is built.
+"""Checks of what a task of lm-evaluation-harness reads and runs, in its YAML before any of it is built.
 
 Functions in Python, metrics from the hub and code of data sets run only with ``--trust-remote-code``. Data
 come from files and folders of this machine, or from the hub at a commit.
@@ -84,7 +84,7 @@ def _code(path: Path | None, config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _functions(path: Path | None, seen: set[Path]) -> Iterator[str]:
-    """What follows ``!function`` in a file and in those that it includes."""
+    """Yield what follows ``!function`` in a file and in those that it includes."""
     import yaml
 
     if path is None or (path := path.resolve()) in seen:
@@ -117,7 +117,7 @@ _PLAIN = {
 
 
 def data_of(entry: Any, data: Mapping[str, str], revision: Mapping[str, str]) -> dict[str, Any]:
-    """What of a task's config is replaced so that its data are those that the user means.
+    """Return the fields of a task's config that make its data those that the user means.
 
     Args:
         data: task, or ``*`` for all -> a file or folder. revision: data set of the hub -> commit.

@@ -1,4 +1,4 @@
-"""What is asked: documents of tasks of lm-evaluation-harness, and the same with another or no question."""
+"""Documents of tasks of lm-evaluation-harness as they are asked, and with another or no question."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ CLUSTERS = {
     "copal_id": "category",
 }
 """What the documents of known cultural tasks vary by, by the beginning of their names."""
+
+KNOBS = {"metric", "slice", "seed"}
+"""What of the params is in config_hash as it stands; prompts, documents and clusters by content."""
 
 OWN = "the documents themselves"
 _DEFAULT_TOKENS = 256
@@ -139,20 +142,17 @@ class HarnessStudy:
 
     def config_hash(self) -> str:
         """See ``contract.Study``."""
-        p = self.params
-        clusters = digest(self.clusters.tolist())
-        return digest(
-            ["harness", SCORES_VERSION, VERSION, self.materials, clusters, sorted(p.slice), p.metric, p.seed]
-        )
+        knobs, clusters = self.params.hashed(KNOBS), digest(self.clusters.tolist())
+        return digest(["harness", SCORES_VERSION, VERSION, self.materials, clusters, knobs])
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made for a key before, or now."""
+        """Return what was made for a key before, or make it now."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def asked(self, item: Item, condition: str) -> Document | list[Prompt] | None:
-        """What a model is asked of an item: pairs, or prompts, one for each repetition; None: nothing."""
+        """Return what is asked of an item: pairs, or a prompt for each repetition; None: nothing."""
         return cast(
             "Document | list[Prompt] | None",
             self.keep((item.name, condition), lambda: self._asked(item, condition)),
@@ -231,7 +231,7 @@ def build_study(
 
 
 def sampling_of(task: HarnessTask, seed: int) -> Sampling:
-    """How a task's texts are drawn; raises ValueError for settings of the harness that no engine here has."""
+    """Return how a task's texts are drawn; raises ValueError for settings that no engine here has."""
     if not task.writes:
         return Sampling()
     own = dict(task.library.config.generation_kwargs or {})

@@ -87,11 +87,17 @@ def answered(engine: Any, peer: Any) -> Any:
 @pytest.mark.parametrize("name", TASKS)
 def test_equals_the_harness(name: str, engine: Any, peer: Any, tmp_path: Path) -> None:
     import lm_eval
+    from lm_eval.tasks import TaskManager
 
     (file,) = write_tasks(tmp_path, [name]).values()
     chat, multiturn = name in CHATS, name in MULTITURN
     theirs = lm_eval.simple_evaluate(
-        peer, tasks=[str(file)], apply_chat_template=chat, fewshot_as_multiturn=multiturn, bootstrap_iters=0
+        peer,
+        tasks=[str(file)],
+        apply_chat_template=chat,
+        fewshot_as_multiturn=multiturn,
+        bootstrap_iters=0,
+        task_manager=TaskManager(include_defaults=False),
     )
     params = HarnessParams(models=["x"], tasks=[str(file)], chat=chat, multiturn=multiturn)
     study = build_study(params, {}, {})

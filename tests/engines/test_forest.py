@@ -1,0 +1,86 @@
+"""Which nodes of a trie run together: every node once it is needed, with all that it has to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.engines.local import forest
+from tasks.engines.local.forest import Trunk, grown
+from tasks.engines.local.trie import TokenTrie, build_trie
+
+
+def laid_out(trunk: Trunk, above: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """Every pass: the nodes of the trunks above it, and its own."""
+    here = above + trunk.nodes.tolist()
+    if len(trunk.nodes):
+        yield above, trunk.nodes.tolist()
+    for row in trunk.rows:
+        yield here, row.tolist()
+    for below in trunk.below:
+        yield from laid_out(below, here)
+
+
+def check(trie: TokenTrie) -> int:
+    """Every node is in a row that holds its ancestors, in order of depth; returns positions that are run."""
+    ran = 0
+    seen: set[int] = set()
+    for above, own in laid_out(grown(trie), []):
+        assert [int(trie.depth[node]) for node in above] == list(range(len(above)))
+        known = {*above, *own}
+        for node in own:
+            assert set(trie.ancestors(node).tolist()) <= known
+        assert own == sorted(own)
+        seen |= set(own)
+        ran += len(own)
+    assert seen == set(range(trie.n_internal))
+    return ran
+
+
+TOKENS = st.lists(st.integers(0, 3), min_size=2, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TOKENS, min_size=1, max_size=25), st.integers(1, 3), st.integers(2, 8))
+def test_every_node_is_run_with_its_ancestors(sequences: list[list[int]], trunk: int, row: int) -> None:
+    before = forest.TRUNK, forest.ROW, forest.WHOLE
+    forest.TRUNK, forest.ROW, forest.WHOLE = trunk, row, row * 2
+    try:
+        check(build_trie(sequences))
+    finally:
+        forest.TRUNK, forest.ROW, forest.WHOLE = before
+
+
+def documents(shared: int, n: int, length: int = 100) -> list[list[int]]:
+    """n documents of a length after shared tokens, with four options of five tokens each."""
+    numbers = np.random.default_rng(0).integers(10, 10_000, size=(n, length + 20)).tolist()
+    head = list(range(shared))
+    return [
+        [*head, *own[:length], *own[length + 5 * option : length + 5 * option + 5]]
+        for own in numbers
+        for option in range(4)
+    ]
+
+
+def test_what_all_documents_share_is_run_once() -> None:
+    trie = build_trie(documents(shared=800, n=40))
+    (trunk,) = grown(trie).below
+    assert trunk.nodes.tolist() == list(range(800))
+    assert check(trie) == trie.n_internal == 800 + 40 * (100 + 4 * 4)
+
+
+def test_documents_that_share_nothing_stand_side_by_side() -> None:
+    trie = build_trie(documents(shared=0, n=40))
+    root = grown(trie)
+    assert root.below == []
+    assert check(trie) == trie.n_internal
+    assert {len(row) for row in root.rows} == {2 * 116}
+
+
+def test_a_short_beginning_goes_along_with_each_row() -> None:
+    trie = build_trie(documents(shared=1, n=40))
+    assert grown(trie).below == []
+    assert check(trie) == trie.n_internal + 19  # 20 rows of two documents, each with the first token

@@ -1,0 +1,80 @@
+"""The harness's own evaluation of an engine without a model gives the numbers that ours gives of it: equal
+prompts, examples, templates, filters and metrics, over every way of asking.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import RAW, Sampling, TextPair
+from tasks.engines.specs import EngineSpec
+from tasks.evaluations.harness import read, rows
+from tasks.evaluations.harness.study import HarnessParams, build_study
+from tests.evaluations.harness.tasks_written import CHATS, MULTITURN, TASKS, write_tasks
+
+ENGINE = FakeEngine(EngineSpec(name="fake", kind="fake", model="fake"))
+
+
+def peer() -> Any:
+    """The same engine as a model of the harness; a rendered conversation is its JSON, as for our fake."""
+    from lm_eval.api.model import LM
+
+    class Peer(LM):
+        tokenizer_name = "fake"
+
+        def loglikelihood(self, requests: Any, **_: Any) -> list[tuple[float, bool]]:
+            scores = ENGINE.score_pairs([TextPair(*request.args) for request in requests])
+            return list(zip(scores.logprob.tolist(), scores.is_greedy.tolist(), strict=True))
+
+        def generate_until(self, requests: Any, **_: Any) -> list[str]:
+            texts = [request.args[0] for request in requests]
+            talks = [json.loads(t) if t[0] == "[" else [{"role": RAW, "content": t}] for t in texts]
+            return [generation.text for generation in ENGINE.generate(talks, Sampling())]
+
+        def loglikelihood_rolling(self, requests: Any, **_: Any) -> list[float]:
+            raise AssertionError
+
+        def apply_chat_template(self, chat_history: Any, add_generation_prompt: bool = True) -> str:
+            return json.dumps(chat_history)
+
+        def chat_template(self, chat_template: bool | str = False) -> str:
+            return ""
+
+    return Peer()
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_numbers_are_the_harnesss(name: str, tmp_path: Path) -> None:
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    (file,) = write_tasks(tmp_path, [name]).values()
+    chat, multiturn = name in CHATS, name in MULTITURN
+    theirs = lm_eval.simple_evaluate(
+        peer(),
+        tasks=[str(file)],
+        apply_chat_template=chat,
+        fewshot_as_multiturn=multiturn,
+        bootstrap_iters=0,
+        task_manager=TaskManager(include_defaults=False),
+    )
+    params = HarnessParams(models=["x"], tasks=[str(file)], chat=chat, multiturn=multiturn)
+    study = build_study(params, {}, {})
+    answers = read.read(
+        study, lambda request: request.decode(request.answer(ENGINE, request.units, lambda n: None)), None
+    )
+    made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
+    ours = {row.metric: row.value for row in made if row.slice_kind == "overall"}
+    found = {
+        key.replace(",none", "").replace(",", "_"): value
+        for key, value in theirs["results"][f"invented_{name}"].items()
+        if "," in key and "stderr" not in key
+    }
+    assert found
+    assert {metric: ours[metric] for metric in found} == pytest.approx(found, rel=1e-6)

@@ -1,0 +1,204 @@
+"""What a task may read and run, what is asked of it, and what null models score; without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tasks.engines.specs import TRUST
+from tasks.evaluations.harness import read, rows
+from tasks.evaluations.harness.study import HEADLINE, NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
+from tasks.loop.pairs import Document
+from tests.evaluations.harness.tasks_written import ITEMS, TASKS, write_tasks
+
+FILES = Path(__file__).parent / "files"
+
+
+def study_of(tasks: list[Any], **more: Any) -> Any:
+    return build_study(HarnessParams(models=["x"], tasks=[str(task) for task in tasks], **more), {}, {})
+
+
+def written(folder: Path, **fields: Any) -> Path:
+    """The plain task with other fields."""
+    (file,) = write_tasks(folder, ["plain"]).values()
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | fields), encoding="utf-8")
+    return file
+
+
+def test_a_task_has_to_be_named() -> None:
+    with pytest.raises(ValueError, match="--tasks: name a task"):
+        study_of([])
+
+
+def test_a_task_that_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match=r"there is no task or file './nowhere.yaml'"):
+        study_of([FILES / "choice.yaml", "./nowhere.yaml"])
+
+
+def test_a_function_needs_trust_and_is_not_imported_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, ran = written(tmp_path), tmp_path / "ran"
+    (tmp_path / "own.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\ndef text(doc):\n    return doc['question']\n"
+    )
+    file.write_text(
+        file.read_text().replace("doc_to_text:", "doc_to_text: !function own.text\nnever_read:", 1)
+    )
+    text = "\n".join(
+        line for line in file.read_text().splitlines() if not line.startswith(("never_read", "  Answer"))
+    )
+    file.write_text(text)
+    with pytest.raises(
+        ValueError, match=r"runs code \(!function own.text\): read it, then add --trust-remote-code"
+    ):
+        study_of([file])
+    assert not ran.exists()
+    including = tmp_path / "including.yaml"
+    including.write_text(f"include: {file.name}\ntask: another\n")
+    with pytest.raises(ValueError, match=r"!function own\.text"):
+        study_of([including])
+    monkeypatch.setenv(TRUST, "remote_code")
+    study = study_of([file])
+    assert ran.exists()
+    assert study.asked(study.items[0], HEADLINE).pairs[0].context == ITEMS[0]["question"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"unsafe_code": True}, "unsafe_code"),
+        ({"dataset_kwargs": {"trust_remote_code": True}}, "trust_remote_code"),
+        ({"metric_list": [{"metric": "rouge", "hf_evaluate": True}]}, "hf_evaluate"),
+    ],
+)
+def test_other_code_needs_trust_too(tmp_path: Path, fields: dict[str, Any], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        study_of([written(tmp_path, **fields)])
+
+
+def test_a_template_cannot_run_code(tmp_path: Path) -> None:
+    escape = "{{ ''.__class__.__mro__[1].__subclasses__() }}"
+    with pytest.raises(ValueError, match="unsafe"):
+        study_of([written(tmp_path, doc_to_text=escape)])
+
+
+def test_data_of_the_hub_need_a_commit(tmp_path: Path) -> None:
+    file = written(tmp_path, dataset_path="someone/dishes", dataset_kwargs=None)
+    with pytest.raises(ValueError, match=r"--revision someone/dishes=COMMIT \(40 hex digits\), or --data"):
+        study_of([file])
+    with pytest.raises(ValueError, match="COMMIT"):
+        study_of([file], revision={"someone/dishes": "main"})
+
+
+def test_a_file_of_the_user_takes_the_place_of_the_hub(tmp_path: Path) -> None:
+    file = written(tmp_path, dataset_path="someone/dishes", dataset_kwargs=None)
+    one = study_of([file], data={"invented_plain": str(FILES / "first_days.jsonl")})
+    every = study_of([file], data={"*": str(FILES / "first_days.jsonl")})
+    assert one.config_hash() == every.config_hash()
+    assert len(one.items) == len(ITEMS)
+    with pytest.raises(ValueError, match=r"there is no such folder, or file that ends in \.json"):
+        study_of([file], data={"*": str(tmp_path / "none.json")})
+
+
+def test_a_file_on_a_server_is_refused(tmp_path: Path) -> None:
+    away = {"data_files": {"test": "https://example.org/x.jsonl"}}
+    with pytest.raises(ValueError, match="is not on this machine"):
+        study_of([written(tmp_path, dataset_kwargs=away)])
+
+
+def test_rolling_is_refused_in_a_line(tmp_path: Path) -> None:
+    file = written(tmp_path, output_type="loglikelihood_rolling", metric_list=None)
+    with pytest.raises(ValueError, match="has output_type loglikelihood_rolling: only") as caught:
+        study_of([file])
+    assert "\n" not in str(caught.value)
+
+
+def test_the_documents_are_part_of_the_configuration(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    before = study_of([file]).config_hash()
+    assert study_of([file]).config_hash() == before
+    (tmp_path / "test.jsonl").write_text((tmp_path / "test.jsonl").read_text().replace("Karu", "Karo"))
+    assert study_of([file]).config_hash() != before
+
+
+def test_drawn_examples_and_turns_are_part_of_the_configuration(tmp_path: Path) -> None:
+    (file,) = write_tasks(tmp_path, ["random_shots"]).values()
+    ways: list[dict[str, Any]] = [{}, {"fewshot_seed": 1}, {"chat": True}, {"chat": True, "multiturn": True}]
+    assert len({study_of([file], **way).config_hash() for way in ways}) == len(ways)
+    with pytest.raises(ValueError, match="add --chat"):
+        study_of([file], multiturn=True)
+
+
+def test_fields_that_are_not_there_are_named() -> None:
+    with pytest.raises(ValueError, match=r"--cluster: documents of 'first_days' have no field 'land'"):
+        study_of([FILES / "choice.yaml"], cluster="land")
+    with pytest.raises(ValueError, match="--slice: documents"):
+        study_of([FILES / "choice.yaml"], slice=["land"])
+    with pytest.raises(ValueError, match="there are: acc, acc_norm"):
+        study_of([FILES / "choice.yaml"], metric="bleu")
+
+
+def test_few_documents_are_spread_over_clusters() -> None:
+    few = study_of([FILES / "choice.yaml"], cluster="region", limit=4)
+    assert sorted(item.cluster for item in few.items) == ["north", "north", "south", "south"]
+    fewer = study_of([FILES / "choice.yaml"], cluster="region", limit=2)
+    assert {item.name for item in fewer.items} < {item.name for item in few.items}
+
+
+def test_the_question_is_left_out_and_exchanged() -> None:
+    study = study_of([FILES / "choice.yaml"])
+    item = study.items[0]
+    own, without, other = (study.asked(item, c) for c in (HEADLINE, NO_QUESTION, OTHER_QUESTION))
+    assert isinstance(own, Document)
+    assert own.pairs[0].context == f"Question: {ITEMS[0]['question']}\nAnswer:"
+    assert {pair.context for pair in without.pairs} == {"Question: \nAnswer:"}
+    assert other.pairs[0].context != own.pairs[0].context
+    options = [f" {option}" for option in ITEMS[0]["options"]]
+    assert [[pair.continuation for pair in each.pairs] for each in (own, without, other)] == [options] * 3
+
+
+def test_those_that_know_nothing_score_by_hand() -> None:
+    study = study_of([FILES / "choice.yaml", FILES / "written.yaml"])
+    nulls = read.nulls(study)
+    by = {name: rows.mean_of(read.headline_of(study, values).values) for name, values in nulls.items()}
+    # Right places are 0 1 2 0 1 2 0 1: place 0, the first of the commonest, in 3 of 8 documents.
+    assert by["position"] == pytest.approx(3 / 8)
+    assert by["chance"] == pytest.approx(1 / 3)
+    longest = [
+        (len(item["options"][item["answer"]]) == (most := max(map(len, item["options"]))))
+        / [len(option) for option in item["options"]].count(most)
+        for item in ITEMS
+    ]
+    assert by["longest"] == pytest.approx(sum(longest) / 8)
+    assert by["commonest"] == pytest.approx(1 / 8)  # each dish is right once
+    assert by["other_answer"] == 0
+    # The null beside a score is the best of each task: longest or position here, commonest there.
+    best = rows.best_null(study, nulls)
+    assert best[:8].mean() == pytest.approx(max(by["longest"], by["position"]))
+    assert best[8:].mean() == pytest.approx(1 / 8)
+
+
+def test_settings_that_no_engine_has_are_refused(tmp_path: Path) -> None:
+    (file,) = write_tasks(tmp_path, ["written"]).values()
+    own = yaml.safe_load(file.read_text())
+    own["generation_kwargs"] |= {"num_beams": 3}
+    file.write_text(yaml.safe_dump(own))
+    with pytest.raises(ValueError, match="generation_kwargs num_beams cannot be set here"):
+        study_of([file])
+
+
+def test_every_way_of_asking_is_planned(tmp_path: Path) -> None:
+    files = write_tasks(tmp_path)
+    study = study_of(list(files.values()))
+    assert len(study.items) == len(TASKS) * len(ITEMS)
+    assert all(request.units for request in study.requests())
+
+
+def test_two_tasks_of_one_name_are_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, task="first_days")
+    with pytest.raises(ValueError, match="two tasks are called 'first_days': rename one"):
+        study_of([file, FILES / "choice.yaml"])

@@ -1,0 +1,48 @@
+CREATE OR REPLACE VIEW leaderboard_harness AS
+WITH wide AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, r.run_id, r.finished_at,
+        any_value(v.value) FILTER (v.metric = 'score') AS "score",
+        any_value(v.ci_low) FILTER (v.metric = 'score') AS ci_low,
+        any_value(v.ci_high) FILTER (v.metric = 'score') AS ci_high,
+        any_value(v.null_value) FILTER (v.metric = 'score') AS null_value,
+        any_value(v.value) FILTER (v.metric = 'score_no_question') AS "score_no_question",
+        any_value(v.value) FILTER (v.metric = 'no_question_gain') AS "no_question_gain",
+        any_value(v.value) FILTER (v.metric = 'score_other_question') AS "score_other_question",
+        any_value(v.value) FILTER (v.metric = 'other_question_gain') AS "other_question_gain",
+        any_value(v.value) FILTER (v.metric = 'coverage') AS "coverage",
+        any_value(v.value) FILTER (v.metric = 'truncated') AS "truncated",
+        any_value(v.n_scored) FILTER (v.metric = 'score') AS n_scored,
+        any_value(v.n_unscored) FILTER (v.metric = 'score') AS n_unscored
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'harness' AND v.slice_kind = 'overall'
+    GROUP BY ALL
+)
+SELECT wide.*, a.is_beyond_null, a.doubt, row_number() OVER (
+    PARTITION BY wide.config_hash ORDER BY wide.is_null, wide."score" DESC NULLS LAST, wide.model, wide.run_id
+) AS place
+FROM wide
+LEFT JOIN against_null AS a ON a.run_id = wide.run_id AND a.metric = 'score';
+
+COMMENT ON VIEW leaderboard_harness IS 'Leaderboard of harness, tasks of lm-evaluation-harness: newest finished run of each model and configuration. Compare within one config_hash only.';
+COMMENT ON COLUMN leaderboard_harness.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_harness.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard_harness.model IS 'Model.';
+COMMENT ON COLUMN leaderboard_harness.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_harness.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_harness.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN leaderboard_harness.ci_low IS 'Lower end of the 95 % interval of score, over clusters; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_harness.ci_high IS 'Upper end of the 95 % interval of score; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_harness.null_value IS 'Score of the best null model of each task.';
+COMMENT ON COLUMN leaderboard_harness.n_scored IS 'Items that score rests on.';
+COMMENT ON COLUMN leaderboard_harness.n_unscored IS 'Items that could not be scored.';
+COMMENT ON COLUMN leaderboard_harness.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt speaks against it; NULL of null models, and without an interval or a null.';
+COMMENT ON COLUMN leaderboard_harness.doubt IS 'What speaks against it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN leaderboard_harness.place IS 'Order of the leaderboard within its configuration, from 1.';
+COMMENT ON COLUMN leaderboard_harness."score" IS 'Mean over documents of the task''s first metric (--metric names another), from 0 to 1.';
+COMMENT ON COLUMN leaderboard_harness."score_no_question" IS 'Prompts with the question left out, where that can be done.';
+COMMENT ON COLUMN leaderboard_harness."no_question_gain" IS 'How much higher the score is than the same with this in its place: Prompts with the question left out, where that can be done.';
+COMMENT ON COLUMN leaderboard_harness."score_other_question" IS 'Options after another document''s prompt; of texts, the model''s text about another document.';
+COMMENT ON COLUMN leaderboard_harness."other_question_gain" IS 'How much higher the score is than the same with this in its place: Options after another document''s prompt; of texts, the model''s text about another document.';
+COMMENT ON COLUMN leaderboard_harness."coverage" IS 'Share of documents that have an answer.';
+COMMENT ON COLUMN leaderboard_harness."truncated" IS 'Share of documents whose context was cut on the left: the model could not hold it.';
