@@ -17,7 +17,7 @@ from warehouse import Warehouse
 FILE_MB, LOCAL_S, SHARED_S, BOARD_S = 60.0, 1.0, 3.0, 0.3
 ROWS = 600
 """Rows of metric_value of a run."""
-AT_ONCE = 500
+AT_ONCE = 2_500
 """Runs that are finished by one write."""
 STATEMENTS = {
     "leaderboard_cure": "SELECT * FROM leaderboard_cure",
