@@ -206,10 +206,11 @@ def find_files(folder: Path, sources: Mapping[str, Source]) -> dict[str, list[Pa
 def _walk(folder: Path) -> Iterator[Path]:
     """The files in a folder and below, without what tools keep there: hidden folders, caches."""
     for path in folder.iterdir():
-        if path.name.startswith(".") or path.name.casefold() in _OF_TOOLS or path.is_symlink():
+        if path.name.startswith(".") or path.name.casefold() in _OF_TOOLS:
             continue
         if path.is_dir():
-            yield from _walk(path)
+            if not path.is_symlink():  # one that leads to its own folder has no end
+                yield from _walk(path)
         elif path.is_file():
             yield path
 

@@ -155,6 +155,7 @@ def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
     assert {name for name, files in found.items() if not files} == {
         "scenarios", "exemplars", "phrases", "profiles", "values",
     }  # fmt: skip
+    (path / "results" / "round").symlink_to(path)
     wanted = values(path)
     (path / "results" / "scenario_difficulty.csv").write_text("scenario_id,mean\nIND001,6\n")
     options = REPRODUCTION.options()
