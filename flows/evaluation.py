@@ -19,6 +19,7 @@ from prefect import Flow
 from flows import runs
 from flows.away import crashed_if_away
 from flows.cohort import cohort_of
+from flows.keys import check_keys
 from flows.rounds import Rounds
 from flows.runs import Run
 from flows.session import SHARED, Session, prepare, prepared
@@ -69,6 +70,7 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
 
 def answer_all(session: Session) -> None:
     """Start the runs, and have everything answered that is asked, round by round (``flows.rounds``)."""
+    check_keys(session)
     session.start()
     if session.plan.left:
         Rounds(session).work_off()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from flows.session import SHARED, Session
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
 from tasks.loop import steps
 from tasks.loop.requests import Engine
-
-if TYPE_CHECKING:
-    from flows.session import Session
 
 
 def check_keys(session: Session) -> None:
@@ -32,7 +28,7 @@ def check_keys(session: Session) -> None:
             for name in session.alive():
                 session.lose(name, error)
             continue
-        session.barred |= {(name, session.engines[engine].name) for name in (*session.alive(), "")}
+        session.barred |= {(name, session.engines[engine].name) for name in (*session.alive(), SHARED)}
         session.failures.append(f"{role} {error}")
         steps.logger().error("%s", session.failures[-1])
     if not session.alive():

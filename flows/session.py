@@ -22,7 +22,6 @@ from prefect.context import FlowRunContext
 
 from flows import runs
 from flows.cohort import Selection
-from flows.keys import check_keys
 from flows.packs import tables_of, with_packs
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
@@ -287,7 +286,6 @@ class Session:
 
     def start(self) -> None:
         """Write down what is going to be measured, before anything is: all runs in one transaction."""
-        check_keys(self)
         self.ids = self.run_ids()
         frames = {model: self._requests_of(model) for model in self.ids}
         with Warehouse.open().write() as connection:
