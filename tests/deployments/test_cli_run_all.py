@@ -79,7 +79,7 @@ def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home
         (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'culturall'"),
         (
             ("--profile", "huge"),
-            "error: --profile: there is no 'huge'; choose one of smoke, demo, full, world, paper",
+            "error: --profile: there is no 'huge'; choose one of smoke, demo, full, paper, world",
         ),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: Input should be greater than 0"),
