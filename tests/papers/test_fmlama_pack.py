@@ -188,6 +188,9 @@ def test_broken_files_cost_their_own_part(tmp_path: Path) -> None:
     assert tomllib.loads(pack.files["fmlama/replaces.toml"]) == {"files": ["dish"]}
     with pytest.raises(BenchmarkError, match="cannot be read"):
         dishes_of_csv(tmp_path / "none.csv")
+    (tmp_path / "long.csv").write_text("url,origin,name,lang,hasParts\nQ1,Italy," + "x" * 200_000)
+    with pytest.raises(BenchmarkError, match="not CSV: field larger"):
+        dishes_of_csv(tmp_path / "long.csv")
 
 
 def paper(profile: str, **more: Any) -> FmlamaParams:

@@ -10,7 +10,7 @@ import ast
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,6 @@ def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
     Read without strictness, as spreadsheets write it: quotation marks within cells, NUL, any line ends.
     """
     text = text_of(path).replace("\x00", "")
-    csv.field_size_limit(LARGEST)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -95,7 +94,7 @@ def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
             f"{path}: there is no column {', '.join(missing)}: check that the file is the authors'"
         )
     rows = []
-    for row in reader:
+    for row in _readable(reader, path):
         cells = {ours: row.get(theirs) for ours, theirs in names.items()}
         rows.append(
             {
@@ -108,6 +107,14 @@ def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _readable(reader: csv.DictReader[str], path: Path) -> Iterator[dict[str, Any]]:
+    """Yields rows until one cannot be read; raises BenchmarkError then."""
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise BenchmarkError(f"{path}, after line {reader.line_num}: not CSV: {error}") from error
 
 
 def ingredients(cell: Any) -> list[str]:
