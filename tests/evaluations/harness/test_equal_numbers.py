@@ -107,7 +107,7 @@ def test_equals_the_harness(name: str, engine: Any, peer: Any, tmp_path: Path) -
     for sample in theirs["samples"][task]:
         own = answers[f"{task}:{sample['doc_id']:06d}"]
         if not study.tasks[task].writes:
-            expected = [response[0] for responses in sample["resps"] for response in responses]
+            expected = [response for responses in sample["resps"] for response in responses]
             np.testing.assert_allclose(own.logprob, [each[0] for each in expected], atol=NATS)  # type: ignore[union-attr]
             assert own.is_greedy.tolist() == [each[1] for each in expected]  # type: ignore[union-attr]
     every = {
