@@ -22,13 +22,13 @@ from tasks.evaluations.contract import (
 from tasks.evaluations.harness import read, rows
 from tasks.evaluations.harness.library import VERSION, context_of
 from tasks.evaluations.harness.study import (
-    HEADLINE,
     OWN,
     HarnessParams,
     HarnessStudy,
     Item,
     build_study,
 )
+from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.requests import Request
 from tasks.loop.samples import Sample, Score, listed, question, sample
 

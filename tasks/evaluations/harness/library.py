@@ -411,7 +411,7 @@ def _hold_templates(utils: Any) -> None:
     from jinja2 import BaseLoader, Environment, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
-    kind = Environment if is_allowed("remote_code") else SandboxedEnvironment
+    kind = Environment if is_allowed("remote-code") else SandboxedEnvironment
     filters = utils.env.filters
     utils.env = kind(loader=BaseLoader(), undefined=StrictUndefined, keep_trailing_newline=True)
     utils.env.filters.update(filters)

@@ -14,13 +14,13 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.harness.library import HarnessTask, Responses
 from tasks.evaluations.harness.study import (
     CONDITIONS,
-    HEADLINE,
     NO_QUESTION,
     OTHER_QUESTION,
     HarnessStudy,
     Item,
 )
 from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.pairs import Document
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import EMPTY, NO_ANSWER, REFUSED

@@ -10,17 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tasks.evaluations.harness.read import (
-    HEADLINE,
-    NO_QUESTION,
-    OTHER_QUESTION,
-    Scored,
-    Values,
-    headline_of,
-    number,
-)
-from tasks.evaluations.harness.study import HarnessStudy
+from tasks.evaluations.harness.read import Scored, Values, headline_of, number
+from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE
 from tasks.identity import NULL
 from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, scored, unscored
 from tasks.metrics.intervals import SHARE, UNBOUNDED
@@ -48,7 +41,7 @@ def model_rows(study: HarnessStudy, answers: Mapping[str, Scored], beside: Float
         answers: condition -> scores. beside: [items] what the best null model scores.
     """
     own = answers[HEADLINE]
-    rows = []
+    rows: list[Metric] = []
     for where, chosen in study.slices():
         rows += _headline_rows(study, answers, beside, where, chosen)
         rows += _metric_rows(study, own.values, where, chosen)

@@ -40,9 +40,12 @@ def entries(manager: Any, spec: str) -> Iterator[Any]:
         for name in sorted(entry.tags):
             yield from entries(manager, name)
     if entry.kind is Kind.GROUP:
-        children = (entry.cfg or config_of(entry)).get("task")
+        config: Mapping[str, Any] = entry.cfg or config_of(entry)
+        children = config.get("task")
         for child in children if isinstance(children, list) else [children]:
-            name = child if isinstance(child, str) else child.get("group") or child.get("task")
+            name = child
+            if isinstance(child, Mapping):
+                name = child.get("group") or child.get("task")
             if isinstance(name, str) and manager._entry(name) is not None:
                 yield from entries(manager, name)
 
@@ -61,7 +64,7 @@ def config_of(entry: Any) -> dict[str, Any]:
 
 def check_code(entry: Any) -> None:
     """Raise ValueError for a task that would run code, unless that is allowed."""
-    if is_allowed("remote_code"):
+    if is_allowed("remote-code"):
         return
     config = config_of(entry)
     what = next(_code(entry.yaml_path, config), None)

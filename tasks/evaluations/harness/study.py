@@ -259,7 +259,7 @@ def _chosen(documents: Sequence[Mapping[str, Any]], cluster: str, n: int | None)
     if n is None or n >= len(documents):
         return range(len(documents))
     taken: dict[str, int] = {}
-    ranked = []
+    ranked: list[tuple[int, int, int]] = []
     for i in sorted(range(len(documents)), key=lambda i: digest([i])):
         of = str(documents[i].get(cluster, i))
         taken[of] = taken.get(of, 0) + 1

@@ -17,7 +17,8 @@ from tasks.engines.protocols import RAW, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.harness import read, rows
-from tasks.evaluations.harness.study import HEADLINE, HarnessParams, build_study
+from tasks.evaluations.harness.study import HarnessParams, build_study
+from tasks.evaluations.recipe.study import HEADLINE
 from tests.evaluations.harness.tasks_written import CHATS, MULTITURN, TASKS, write_tasks
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ import yaml
 
 from tasks.engines.specs import TRUST
 from tasks.evaluations.harness import read, rows
-from tasks.evaluations.harness.study import HEADLINE, NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
+from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessParams, build_study
+from tasks.evaluations.recipe.study import HEADLINE
 from tasks.loop.pairs import Document
 from tests.evaluations.harness.tasks_written import ITEMS, TASKS, write_tasks
 
@@ -61,7 +62,7 @@ def test_a_function_needs_trust_and_is_not_imported_without(
     including.write_text(f"include: {file.name}\ntask: another\n")
     with pytest.raises(ValueError, match=r"!function own\.text"):
         study_of([including])
-    monkeypatch.setenv(TRUST, "remote_code")
+    monkeypatch.setenv(TRUST, "remote-code")
     study = study_of([file])
     assert ran.exists()
     assert study.asked(study.items[0], HEADLINE).pairs[0].context == ITEMS[0]["question"]
