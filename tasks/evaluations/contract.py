@@ -110,7 +110,9 @@ class Params(BaseModel):
 class GenerationParams(Params):
     """Those of an evaluation in which a model writes: a candidate, a judge or a simulator."""
 
-    batch: int = Field(32, ge=1, description="prompts completed and stored together; a kill loses two such parts at most")
+    batch: int = Field(
+        32, ge=1, description="prompts completed and stored together; a kill loses two such parts at most"
+    )
     max_total_tokens: int | None = Field(
         None, ge=1, description="ask no more once a model's run has used this many tokens; empty: no limit"
     )

@@ -284,7 +284,7 @@ def test_killed_runs_lose_and_repeat_nothing(
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT * FROM response").height in (0, 12)  # the first part may be on its way
 
-    # Killed again once everything is answered: parts of answers and of vectors may be stored, registered or neither.
+    # Killed again once everything is answered: parts of answers and vectors may be stored or not.
     again = start()
     until(lambda: len(asked(server)) == 36, again, every=0.005)
     again.kill()
