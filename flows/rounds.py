@@ -1,12 +1,12 @@
 """The rounds of a session: who works on what, at once where it can be, and what is asked next.
 
-Engines that run on this machine share it, so they have one *seat* and take turns. Every served engine has a
-seat of its own; at most ``AT_ONCE`` of a server work at a time. A seat takes all that is planned of one
+Engines that run on this machine share it, so they have one *slot* and take turns. Every served engine has a
+slot of its own; at most ``AT_ONCE`` of a server work at a time. A slot takes all that is planned of one
 engine for one model. Once that is stored, and in a talk once half of it is, the planner asks the evaluation
-what follows for that model, while the seats go on with what is planned already. No number depends on who was
+what follows for that model, while the slots go on with what is planned already. No number depends on who was
 first: an answer depends on its request alone.
 
-A seat is given *lines*: requests with their engine, sampling, schema and units, all values. It gives back
+A slot is given *lines*: requests with their engine, sampling, schema and units, all values. It gives back
 frames, which the keeper writes as parts while the engine works on. So lines could be answered elsewhere too.
 
 On this machine an engine may have to leave for another. So a model talks with its simulator through all turns
@@ -31,15 +31,15 @@ from tasks.loop.plan import TALK, Line, Wanted, Work
 from tasks.loop.requests import Engine
 
 HERE = ""
-"""The seat of all engines of this machine."""
+"""The slot of all engines of this machine."""
 AT_ONCE = 4
 """Engines of one server that are asked at a time: limits are often a server's or an account's."""
 UNSAVED = 1
 """Parts that are being stored while their engine works on the next: a kill loses these two at most."""
 
 
-def seat_of(engine: Engine) -> str:
-    """Return the seat of an engine: HERE, or its hash if it is served."""
+def slot_of(engine: Engine) -> str:
+    """Return the slot of an engine: HERE, or its hash if it is served."""
     return engine.hash if engine.spec and engine.spec.is_served else HERE
 
 
@@ -81,10 +81,10 @@ class Rounds:
         self._simulators = {
             session.engines[name].hash
             for name, role in roles.items()
-            if role == "simulator" and seat_of(session.engines[name]) == HERE
+            if role == "simulator" and slot_of(session.engines[name]) == HERE
         }
         self._used: set[str] = set()
-        """Engines that have had a seat: until the simulators have, no second model begins."""
+        """Engines that have had a slot: until the simulators have, no second model begins."""
         self._begun: set[str] = set()
         """Models that have written, or are written to."""
 
@@ -97,13 +97,13 @@ class Rounds:
             EngineError: an engine left something unanswered. Anything else: what the store or ``ask`` raised.
         """
         engines = [*self.session.candidates.values(), *self.session.engines.values()]
-        seats = dict.fromkeys(seat for engine in engines if (seat := seat_of(engine)) != HERE)
-        jobs = [self._plan, *(partial(self._sit, seat) for seat in seats)]
+        slots = dict.fromkeys(slot for engine in engines if (slot := slot_of(engine)) != HERE)
+        jobs = [self._plan, *(partial(self._run, slot) for slot in slots)]
         threads = [Thread(target=copy_context().run, args=(job,), daemon=True) for job in jobs]
         for thread in threads:
             thread.start()
         try:
-            self._sit(HERE)
+            self._run(HERE)
             for thread in threads:
                 thread.join()
         finally:
@@ -112,24 +112,24 @@ class Rounds:
         if self._error:
             raise self._error
 
-    def _sit(self, seat: str) -> None:
-        """Work at a seat until nothing is left for anybody."""
+    def _run(self, slot: str) -> None:
+        """Work at a slot until nothing is left for anybody."""
         try:
-            while lines := self._next(seat):
+            while lines := self._next(slot):
                 self._work_on(lines)
-                self._leave(seat, lines)
+                self._leave(slot, lines)
         except BaseException as error:
             self._stop(error)
-            if seat == HERE and not isinstance(error, Exception):
+            if slot == HERE and not isinstance(error, Exception):
                 raise  # Ctrl-C: nobody is waited for
 
-    def _next(self, seat: str) -> tuple[Line, ...]:
-        """Take what is to be done at a seat; waits until something is. Nothing: the rounds are over."""
+    def _next(self, slot: str) -> tuple[Line, ...]:
+        """Take what is to be done at a slot; waits until something is. Nothing: the rounds are over."""
         with self._changed:
             while not (self._is_stopped or self._is_over()):
-                if lines := self._chosen(seat):
+                if lines := self._chosen(slot):
                     self.session.take(lines)
-                    self._busy[seat] = lines
+                    self._busy[slot] = lines
                     return lines
                 self._changed.wait()
             self._changed.notify_all()
@@ -138,12 +138,12 @@ class Rounds:
     def _is_over(self) -> bool:
         return not (self._busy or self._due or self._is_planning or self.session.plan.left)
 
-    def _chosen(self, seat: str) -> tuple[Line, ...]:
-        """The lines of the engine and model that a seat takes next; none where it has to wait."""
-        own = [line for line in self.session.plan.lines if line.work and seat_of(line.engine) == seat]
-        if not own or (seat != HERE and self._server_is_full(own[0].engine)):
+    def _chosen(self, slot: str) -> tuple[Line, ...]:
+        """The lines of the engine and model that a slot takes next; none where it has to wait."""
+        own = [line for line in self.session.plan.lines if line.work and slot_of(line.engine) == slot]
+        if not own or (slot != HERE and self._server_is_full(own[0].engine)):
             return ()
-        near = self._near(own) if seat == HERE else own
+        near = self._near(own) if slot == HERE else own
         if not near and self._may_go_on():
             return ()  # who talks now may have more to say before an engine leaves for another
         first = min(near or own, key=lambda line: (line.role not in TALK, line.model not in self._begun))
@@ -169,13 +169,13 @@ class Rounds:
         return bool(self._due) or self._is_planning or any(talks)
 
     def _server_is_full(self, engine: Engine) -> bool:
-        busy = [lines[0].engine for seat, lines in self._busy.items() if seat != HERE]
+        busy = [lines[0].engine for slot, lines in self._busy.items() if slot != HERE]
         return sum(_server_of(other) == _server_of(engine) for other in busy) >= AT_ONCE
 
-    def _leave(self, seat: str, lines: Collection[Line]) -> None:
-        """Give a seat free; have the planner ask what follows."""
+    def _leave(self, slot: str, lines: Collection[Line]) -> None:
+        """Give a slot free; have the planner ask what follows."""
         with self._changed:
-            del self._busy[seat]
+            del self._busy[slot]
             models = self.session.give_back(lines)
             under_way = {line.model for own in self._busy.values() for line in own}
             under_way |= {line.model for line in self.session.plan.lines if line.work}
@@ -314,5 +314,5 @@ class _Bars:
 def _server_of(engine: Engine) -> str:
     """The address of the server that has an engine."""
     spec = engine.spec
-    assert spec is not None, "an engine of a seat of its own is served"
+    assert spec is not None, "an engine of a slot of its own is served"
     return server(spec.base_url or SERVERS[spec.kind].url)
