@@ -9,12 +9,12 @@ from typer.core import TyperGroup
 
 
 class Suggesting(TyperGroup):
-    """A group that knows its commands by ``list_commands`` alone."""
+    """A group that names the commands that are like one that it does not have."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called; the error on one that is not there names those it is like."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
             near = get_close_matches(args[0], known) or known
             meant = "Did you mean " if near is not known else "There are: "
             end = "?" if near is not known else "."

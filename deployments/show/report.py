@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import polars as pl
@@ -21,13 +21,13 @@ from deployments.packs import recipes
 from deployments.show import settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
-from deployments.show.kept import kept_drawings
-from tasks.evaluations.settings import Compared, differing
 from tasks.report import Frames, Report, Row
 from tasks.report.forest import setting_of
-from tasks.report.kept import drawn_once, kept_in
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
+
+if TYPE_CHECKING:
+    from tasks.evaluations.settings import Compared
 
 FIRST = "spectral"
 """What newcomers run first: it needs neither a judge nor vLLM."""
@@ -194,6 +194,8 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
 
 def _with_settings(rows: pl.DataFrame, table: Sequence[Compared]) -> pl.DataFrame:
     """The rows with the settings that differ, and definitions that take them into account."""
+    from tasks.evaluations.settings import differing  # with SciPy
+
     differ = {metric: [row.setting for row in differing(table, metric)] for metric in rows["metric"].unique()}
     missing = pl.col("metric").replace_strict(
         {metric: ", ".join(names) for metric, names in differ.items()}, default="", return_dtype=pl.String
@@ -246,11 +248,18 @@ def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[
             "model": row["model"] or "all together",
             "value": number(row["value"]),
             "setting": setting_of(row["condition"]) or "–",
-            "definition": row["definition"] if row["definition"] == "equal" else f"near: {row['difference']}",
+            "definition": row["definition"],
+            "what differs": _differs(row),
         }
         for row in printed.to_dicts()
     ]
     return title, pl.DataFrame(lines)
+
+
+def _differs(row: Row) -> str:
+    """Return what differs between a published value's definition and ours; – where nothing does."""
+    setting = row["settings_differ"]
+    return "; ".join(filter(None, (row["difference"], setting and f"settings: {setting}"))) or "–"
 
 
 _FALLING = "SELECT metric FROM metric WHERE evaluation = ? AND direction = 'lower'"
@@ -385,6 +394,9 @@ def page(
         evaluation
     ):  # from a recipe: what it is made of is not all in its frames, and it is quick
         return render(whole)
+    from deployments.show.kept import kept_drawings
+    from tasks.report.kept import drawn_once, kept_in  # with Matplotlib
+
     with kept_in(kept_drawings(warehouse.home)):
         return drawn_once(render, whole)
 

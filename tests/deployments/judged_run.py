@@ -88,7 +88,8 @@ def store_run(
 
 def _run(run_id: str, evaluation: str, model: str, config: str) -> Run:
     is_null = model.startswith("null:")
-    return Run(run_id, evaluation, model, is_null, "test", config, "e", {}, {}, {}, "none", "v")
+    engine = f"engine of {model}"
+    return Run(run_id, evaluation, model, is_null, "test", config, engine, {}, {}, {}, "none", "v")
 
 
 def _verdict(

@@ -58,7 +58,7 @@ def test_it_shows_the_newest_configuration_and_links_to_the_pages(
     assert 'href="/reports/spectral/newer"' in overview(warehouse)
     wrong = runner.invoke(app, ["report", "spectral", "--all"])
     assert wrong.exit_code == 1
-    assert "leave the evaluation and --config out" in wrong.stderr
+    assert "leave the evaluation, --profile and --config out" in wrong.stderr
 
 
 def test_it_shows_how_evaluations_agree_over_their_models(warehouse: Warehouse) -> None:

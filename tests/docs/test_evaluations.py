@@ -21,7 +21,7 @@ def test_what_the_leaderboard_shows_is_explained(all_runs: Warehouse, evaluation
     board = report.leaderboard(all_runs, evaluation, config)
     table = page[page.index("## Read the leaderboard") : page.index("## Null models")]
     explained = {name.strip() for row in re.findall(r"^\|([^|]+)\|", table, re.M) for name in row.split(",")}
-    obvious = {"model", "benchmark", "items", "conversations"}
+    obvious = {"model", "benchmark", "items", "conversations", "n"}
     assert set(doors()[evaluation].columns(board.row(0, named=True))) - obvious <= explained
     nulls = {name.partition("(")[0] for name in board["model"] if name.startswith("null:")}
     assert all(null in page for null in nulls)

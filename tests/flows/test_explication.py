@@ -151,6 +151,6 @@ def test_profiles_fit_the_knobs() -> None:
     for name, values in profiles("explication").items():
         chosen = ExplicationParams(models=["m"], **values)
         assert chosen.profile == name
-    assert list(profiles("explication")) == ["smoke", "demo", "full"]
+    assert list(profiles("explication")) == ["smoke", "demo", "full", "paper"]
     demo = ExplicationParams(models=["m"], **profiles("explication")["demo"])
     assert (demo.max_personas, demo.repetitions, len(demo.conditions)) == (3, 2, 2)

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -141,11 +140,9 @@ def test_hosted_models_run_to_leaderboard_report_and_queries(
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_a_bad_key_is_said_before_anything_is_asked(run: Run, model: str) -> None:
-    start = time.monotonic()
     bad = {"CULTURESCOPE_SERVER_KEY": "sk-wrong-0123456789abcdef"}
     said = run("run", "cure", "--profile", "demo", "-m", model, "--no-server", code=1, **bad).stderr
     assert said.count("refused the key (401): check the variable CULTURESCOPE_SERVER_KEY") == 1
-    assert time.monotonic() - start < LONGEST_WAIT_S
 
 
 @pytest.mark.slow

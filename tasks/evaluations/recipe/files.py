@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -192,7 +191,7 @@ def listed(value: object) -> list[Any]:
     if isinstance(value, str) and value.strip().startswith("["):
         import ast
 
-        for read in (json.loads, ast.literal_eval):
+        for read in (parse_json, ast.literal_eval):
             try:
                 found = read(value)
             except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -135,7 +135,7 @@ def test_a_run_is_shown_and_made_again(ran: Path, monkeypatch: pytest.MonkeyPatc
         assert runner.invoke(app, ["report", name]).exit_code == 0
         own = evaluation(name).described
         assert own is not None
-        assert own.page["facts"]["Citation"] in (ran / f"report-{name}.html").read_text()
+        assert own.page["facts"]["Citation"] in next(ran.glob(f"reports/*/report-{name}.html")).read_text()
     checked = runner.invoke(app, ["check", "--numbers"]).stderr
     assert sum(line.startswith("equal ") for line in checked.splitlines()) == 3
 

@@ -104,8 +104,8 @@ def test_every_knob_is_in_the_hash_or_has_no_effect(make_study: MakeStudy) -> No
     assert len({default, *hashes}) == len(hashes) + 1
     for name, value in WITHOUT_EFFECT.items():
         assert make_study(**{name: value}).config_hash() == default, name
-    # test_materials; cohort and packs are ``comparable``'s
-    elsewhere = {"targets", "persona_language", "cohort", "pack"}
+    # test_materials and test_limit; cohort and packs are ``comparable``'s
+    elsewhere = {"targets", "persona_language", "cohort", "pack", "limit"}
     assert {*OTHER, *BY_CONTENT, *WITHOUT_EFFECT, *elsewhere} == set(WorldwiseParams.model_fields)
 
 
