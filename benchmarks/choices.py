@@ -30,7 +30,7 @@ BARS = {0: 3.0, 5: 15.0}
 BATCHES = (1, 8, 32)
 OPTIONS = 4
 WORDS = (40, 150)
-"""Of a question; 60 to 200 tokens with what stands around it."""
+"""Words of a question; 60 to 200 tokens with what stands around it."""
 _WORDS = (
     "rice bread festival wedding river king music people usually eat drink custom village guest winter dance "
     "the a of in and when often is was to with their on for first day year song market mother old new house"

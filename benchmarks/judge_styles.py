@@ -40,9 +40,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--judge", default="smollm2-135m-vllm")
-    parser.add_argument("--items", type=int, default=24, help="of each rubric")
-    parser.add_argument("--max-tokens", type=int, default=256, help="of a judge's answer")
-    parser.add_argument("--show", type=int, default=0, help="so many answers of each style, as written")
+    parser.add_argument("--items", type=int, default=24, help="items of each rubric")
+    parser.add_argument("--max-tokens", type=int, default=256, help="most tokens of a judge's answer")
+    parser.add_argument(
+        "--show", type=int, default=0, help="number of answers of each style to print as written"
+    )
     given = parser.parse_args()
     warehouse = Warehouse.open()
     judge = load(load_spec(given.judge), warehouse.home / "models", "generate")
@@ -56,7 +58,7 @@ def main() -> None:
                     role="judge", engine=given.judge, topic="", label="", batch=32, sampling=sampling,
                     prompts=[call.prompt for call in calls],
                 )  # fmt: skip
-                done = request.decode(request.answer(judge, request.units, lambda n: None))
+                done = request.decode(request.compute(judge, request.units, lambda n: None))
                 said = [read_opinions(done.get(c.prompt.id), c.keys, c.rubric)[0] for c in calls]
                 scores = [opinion.score for opinion in said if opinion.score is not None]
                 mean = f"{fmean(scores):.2f}" if scores else "-"

@@ -138,10 +138,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Draw mutants, or take those of a file, run them and print what the tests saw."""
     kept = ROOT / ".benchmarks"
     parser = argparse.ArgumentParser(prog="python -m benchmarks mutants", description=__doc__)
-    parser.add_argument("--mutants", type=int, default=300, help="how many are drawn (default: %(default)s)")
+    parser.add_argument(
+        "--mutants", type=int, default=300, help="number of mutants to draw (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", type=Path, help="a file of outcomes: its mutants are run, none is drawn")
-    parser.add_argument("--only", help="of these only those with this outcome, such as survived")
+    parser.add_argument("--only", help="only those with this outcome, such as survived")
     parser.add_argument("--first", type=int, help="run only so many; the next call goes on")
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=list(AREAS), help="default: all")
     parser.add_argument("--base", help="code and tests of this revision, not of the working tree")
@@ -151,7 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--out", type=Path, default=kept / "mutants.jsonl", help="outcomes (default: %(default)s)"
     )
-    parser.add_argument("--reach", type=Path, default=kept / "reach.jsonl", help="what tests reach, kept")
+    parser.add_argument(
+        "--reach", type=Path, default=kept / "reach.jsonl", help="file with the lines that tests reach"
+    )
     parser.add_argument("--quick", action="store_true", help="six mutants and the tests of metrics")
     given = parser.parse_args(arguments)
     if given.quick:

@@ -64,7 +64,7 @@ def full_plan() -> int:
     from tasks.evaluations.spectral.evaluation import EVALUATION
 
     session = prepare(EVALUATION, SpectralParams.model_validate({"models": [ENGINE]}))
-    return sum(line.asked for line in session.plan.lines)
+    return sum(line.n_units for line in session.plan.lines)
 
 
 def _flow(home: Path, max_items: int) -> Result:

@@ -37,7 +37,7 @@ class Case(NamedTuple):
     sizes: tuple[int, ...]
     draw: Callable[[Generator, int], Difference]
     truth: Callable[[int], float] | None = None
-    """Of the difference by the number of clusters; default: 0."""
+    """Value of the difference by the number of clusters; default: 0."""
     slow: int = 1
     """One of so many simulations is made."""
 

@@ -20,7 +20,7 @@ from typing import Any
 TIMEOUT_S = 3600
 
 Result = dict[str, Any]
-"""What a measurement returns, with ``peak_bytes``."""
+"""Result of a measurement, with ``peak_bytes``."""
 
 
 class WorkerError(RuntimeError):

@@ -90,7 +90,7 @@ def overhead() -> Result:
             engine.frame(["?"])
         start = time.perf_counter()
         steps.with_each(
-            lambda work: steps.answer(work, ("run", "model"), meter, "label", 1),
+            lambda work: steps.compute_answers(work, ("run", "model"), meter, "label", 1),
             line.work[:PARTS],
             line.engine,
         )

@@ -29,9 +29,9 @@ from tasks.engines.specs import EngineSpec
 from warehouse import home
 
 BAR = 20.0
-"""How many times as fast as lm-evaluation-harness probing is to be."""
+"""Least speed of probing, as a multiple of lm-evaluation-harness's."""
 SHARE = 0.6
-"""How much of the speed of plain products scoring is to reach."""
+"""Least speed of scoring, as a share of plain products'."""
 WARM_UP = 8
 """Candidates that are scored before the clock runs."""
 

@@ -27,6 +27,12 @@ ELSEWHERE = {
 }
 """Documentation that lies outside of docs/ -> its page."""
 Query = Callable[[str], Any]
+NOT_PROSE = (
+    r"```.*?```|^ {4}[^\n]*|^#[^\n]*|^\|[^\n]*|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|\*\*.*?\*\*|\*[^*\n]*\*|<[^>]+>"
+)
+"""Parts of a page in which no term is linked: code, headings, tables, links, emphasis, tags."""
+NOT_LINKED = {"run"}
+"""Terms of the glossary that pages also use as verbs."""
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -41,13 +47,16 @@ def build(folder: Path) -> Path:
     shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     for page in sorted(pages.rglob("*.md")):
         source = DOCS / page.relative_to(pages)
-        page.write_text(linked(page.read_text(encoding="utf-8"), source, page, pages), encoding="utf-8")
+        text = linked(page.read_text(encoding="utf-8"), source, page, pages)
+        if page.name != "glossary.md":
+            text = with_terms(text, Path(os.path.relpath(pages / "glossary.md", page.parent)).as_posix())
+        page.write_text(text, encoding="utf-8")
     for place, name in ELSEWHERE.items():
         text = (REPOSITORY / place).read_text(encoding="utf-8")
         (pages / name).write_text(linked(text, REPOSITORY / place, pages / name, pages), encoding="utf-8")
-    (pages / "cli.md").write_text(command_line(), encoding="utf-8")
+    commands = command_line(pages)
     from_warehouse(pages)
-    config = (REPOSITORY / "zensical.toml").read_text(encoding="utf-8")
+    config = (REPOSITORY / "zensical.toml").read_text(encoding="utf-8").replace('"cli.md"', commands)
     (folder / "zensical.toml").write_text(navigable(config, pages), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     done = subprocess.run(
@@ -82,8 +91,25 @@ def linked(text: str, source: Path, page: Path, pages: Path) -> str:
     return LINK.sub(lead, text)
 
 
-def command_line() -> str:
-    """Help of every command, as typer writes it."""
+def with_terms(text: str, glossary: str) -> str:
+    """Return a page in which each term of the glossary is linked where it first stands in prose."""
+    terms = re.findall(r"^### (.+)$", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.M)
+    names = "|".join(sorted((t for t in terms if t.lower() not in NOT_LINKED), key=len, reverse=True))
+    seen: set[str] = set()
+
+    def lead(match: re.Match[str]) -> str:
+        term = (match[1] or "").lower()
+        if not term or term in seen:
+            return match[0]
+        seen.add(term)
+        return f"[{match[0]}]({glossary}#{term.replace(' ', '-')})"
+
+    found = re.compile(rf"{NOT_PROSE}|(?<![\w-])({names})s?(?![\w-])", re.I | re.M | re.S)
+    return found.sub(lead, text)
+
+
+def command_line(pages: Path) -> str:
+    """Write one page per command; returns their entry of the navigation, in TOML."""
     command = [
         sys.executable,
         "-m",
@@ -98,7 +124,33 @@ def command_line() -> str:
     text = subprocess.run(
         command, cwd=REPOSITORY, env=settings, capture_output=True, text=True, check=True
     ).stdout
-    return text.replace("# `culturescope`", "# Command line", 1)
+    _, *parts = re.split(r"^#+ `culturescope ?([\w -]*)`\n", text, flags=re.M)
+    help_of = dict(zip(parts[::2], parts[1::2], strict=True))
+    (pages / "cli").mkdir()
+    groups: dict[str, list[str]] = {}
+    for name, body in help_of.items():
+        page = f"cli/{name.replace(' ', '-')}.md" if name else "cli.md"
+        title = f"`culturescope {name}`" if name else "Command line"
+        (pages / page).write_text(f"# {title}\n{with_links(body, name, help_of)}", encoding="utf-8")
+        groups.setdefault(name.partition(" ")[0], []).append(page)
+    index, *others = (
+        page if len(own) == 1 else {name: own} for name, own in groups.items() for page in own[:1]
+    )
+    return json.dumps([index, *others]).replace('": ', '" = ')
+
+
+def with_links(body: str, name: str, help_of: dict[str, str]) -> str:
+    """A command's help with its list of commands linked, each with the first line of its own help."""
+
+    def lead(match: re.Match[str]) -> str:
+        full = f"{name} {match[1]}".strip()
+        if full not in help_of:
+            return match[0]
+        page = f"{'' if name else 'cli/'}{full.replace(' ', '-')}.md"
+        return f"* [`{match[1]}`]({page}): {help_of[full].strip().partition(chr(10))[0]}"
+
+    head, commands, listed = body.partition("**Commands**:")
+    return head + commands + re.sub(r"^\* `([\w-]+)`:.*$", lead, listed, flags=re.M)
 
 
 def from_warehouse(pages: Path) -> None:

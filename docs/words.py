@@ -1,6 +1,7 @@
 """Finds words that readers have had to read twice: `python docs/words.py`, part of `make lint`.
 
-A docstring begins with what is returned or done. The phrases are those that readers marked; add to them.
+A docstring begins with what is returned or done. Constants' docstrings, help texts and comments of views
+begin with a noun. The phrases are those that readers marked; add to them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,6 +19,17 @@ TEXT = {".css", ".html", ".md", ".py", ".sql", ".toml", ".csv"}
 OPENING = re.compile(
     r"(As|At|Beside|Between|By|For|From|How|In|Of|On|So|The same|To|What|Where|With)\b(?!.*\?)"
 )
+FRAGMENT = re.compile(r"(As|How|Of|So many|The same|What)\b(?!.*\?)", re.IGNORECASE)
+"""Openings of texts that name a thing: constants' docstrings, help, comments of views."""
+HELP = {"help", "short_help", "description"}
+COMMENT = re.compile(r"^COMMENT ON (?:VIEW|COLUMN) \S+ IS '(.*?)';?$", re.MULTILINE)
+AMERICAN = re.compile(
+    r"\b(?:behaviors?|color(?:s|ed)?|favorites?|neighbors?|catalogs?|centers?|analyz\w+|"
+    r"(?:normal|summar|random|recogn|general|capital)iz\w+)\b",
+    re.IGNORECASE,
+)
+"""American forms in prose; code, links and names keep theirs."""
+PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]*>")
 PHRASES = re.compile(
     r"there is nobody|is no address|goes before it|nothing left to do|no longer has anything|"
     r"(numbers|medians) which compare|A field that is changed wins|All but models|too little was asked|"
@@ -40,12 +53,53 @@ def _of_file(path: Path, name: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if found := PHRASES.search(line):
             yield f"{name}:{number}: {found.group()!r}"
+    if path.suffix == ".md":
+        yield from _american(text, name)
+    if path.suffix == ".sql" and "views" in path.parts:
+        for found in COMMENT.finditer(text):
+            if FRAGMENT.match(found[1]):
+                place = text.count("\n", 0, found.start()) + 1
+                yield f"{name}:{place}: a comment begins with {found[1][:40]!r}"
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 first = (ast.get_docstring(node) or "").split("\n", 1)[0]
                 if OPENING.match(first):
                     yield f"{name}:{getattr(node, 'lineno', 1)}: a docstring begins with {first[:40]!r}"
+            for place, kind, words in (*_constants(node), *_helps(node)):
+                if FRAGMENT.match(words):
+                    yield f"{name}:{place}: {kind} begins with {words[:40]!r}"
+
+
+def _constants(node: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield the docstrings of constants: strings that follow an assignment."""
+    body = getattr(node, "body", None)
+    for before, after in pairwise(body if isinstance(body, list) else []):
+        if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
+            yield from _text(after.value, "a constant's docstring")
+
+
+def _helps(node: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield help texts of options and descriptions of fields."""
+    if isinstance(node, ast.keyword) and node.arg in HELP:
+        yield from _text(node.value, "a help text")
+
+
+def _text(node: ast.AST, kind: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the kind and the words of a literal string, or of the beginning of an f-string."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.lineno, kind, node.value
+
+
+def _american(text: str, name: str) -> Iterator[str]:
+    """Yield American forms in the prose of a page, outside of code."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        code ^= line.startswith("```")
+        if not code and (found := AMERICAN.search(PROSE.sub(" ", line))):
+            yield f"{name}:{number}: write {found.group()!r} in British spelling"
 
 
 if __name__ == "__main__":

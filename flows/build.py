@@ -129,11 +129,12 @@ def go_through(params: BuildParams, *stages: Stage[Any, Any]) -> Any:
         session = planned(stage, params, meter)
         study: Any = session.study
         answers: dict[str, Any] = {}
-        if any(each.request.units for each in session.wanted):
-            answer_all(session)
-            answers = read_models(session, None)
-        if session.alive() or not session.candidates:
-            steps.step(f"store {study.stage}", partial(stage.save, study, answers, session.ids))
+        with steps.working(session.run_ids().values()):
+            if any(each.request.units for each in session.wanted):
+                answer_all(session)
+                answers = read_models(session, None)
+            if session.alive() or not session.candidates:
+                steps.step(f"store {study.stage}", partial(stage.save, study, answers, session.ids))
         _finish(list(session.run_ids().values()))
         session.raise_failures()
     return study

@@ -60,9 +60,10 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
     """
     steps.record_process()
     session = prepared(evaluation, params) or steps.step("build", lambda: prepare(evaluation, params))
-    answer_all(session)
-    if session.worked or not all(runs.is_finished(session.ids[name]) for name in session.alive()):
-        steps.step("score metrics", lambda: _score(session))
+    with steps.working(session.run_ids().values()):
+        answer_all(session)
+        if session.worked or not all(runs.is_finished(session.ids[name]) for name in session.alive()):
+            steps.step("score metrics", lambda: _score(session))
     steps.show_leaderboard(evaluation.name, session.config)
     session.raise_failures()
     return session.config

@@ -80,7 +80,7 @@ class Session:
     engines: dict[str, Engine]
     packs: tuple[Content, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
-    """What has no answer and nobody works on."""
+    """Requests that have no answer and that nobody works on."""
     asked: dict[str, list[Wanted]] = field(default_factory=dict)
     """Model, or SHARED, -> all that its evaluation asked when it last did."""
     ids: dict[str, str] = field(default_factory=dict)
@@ -439,7 +439,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     session = Session(evaluation, study, candidates, engines, packs)
     session.plan_round()
     if session.plan.left:
-        own = [line.asked for line in session.plan.lines if line.role == "candidate"]
+        own = [line.n_units for line in session.plan.lines if line.role == "candidate"]
         asked, later = sum(own) // max(1, len(own)), session.plan.later
         times = room.loads(candidates, engines, roles, later, asked, models)
         session.plan = replace(session.plan, loads=times)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from traceback import format_exception
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ from tests.shared_store import (  # noqa: F401 - fixtures, of every test
 from tests.waiting import until
 from warehouse import Warehouse
 
-pytest_plugins = ["tests.reporting", "tests.workers"]
+pytest_plugins = ["tests.reporting", "tests.untouched", "tests.workers"]
 REPOSITORY = Path(__file__).parent.parent
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 """Takes the words of a command line, and ``check=False`` where it is to fail."""
@@ -120,6 +121,19 @@ def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse that commands and steps of this process open."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     return Warehouse.open()
+
+
+@pytest.fixture
+def own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Warehouse], Warehouse]:
+    """Every call: a copy of a shared warehouse, to add runs to; this process opens it from then on."""
+    number = count()
+
+    def copy(warehouse: Warehouse) -> Warehouse:
+        home = Path(shutil.copytree(warehouse.home, tmp_path / f"copy-{next(number)}"))
+        monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+        return Warehouse.open(home)
+
+    return copy
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ ALLOWED = {
     "people/test_real_programs.py": "heavy: somebody else's programs",
 }
 """Files that read a clock or sleep."""
+ONE_THREAD = {"HTTPServer", "TCPServer"}
 
 
 def clocks(path: Path) -> set[str]:
@@ -58,3 +59,12 @@ def test_nothing_sleeps_or_is_held_to_a_duration() -> None:
     new = {name: used for name, used in using.items() if name not in ALLOWED}
     assert new == {}, "wait with tests.waiting.until; or say above why load does not break it"
     assert set(ALLOWED) <= using.keys(), "these read no clock any more: take them out"
+
+
+def test_servers_have_a_thread_for_each_connection() -> None:
+    """A server of one thread waits at its end for open connections, which browsers hold for minutes."""
+    for path in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+            assert name not in ONE_THREAD, f"{path.name} has {name}: take ThreadingHTTPServer"

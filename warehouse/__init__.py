@@ -16,7 +16,7 @@ from warehouse.part_kinds import KINDS, part_path
 from warehouse.parts import CorruptPart, read_part, register_parts, write_part
 from warehouse.recipes import save_items, save_recipe
 from warehouse.recovery import compact_parts, register_orphans, run_checks, verify_parts
-from warehouse.reference import Item, list_hash
+from warehouse.reference import ReferenceItem, list_hash
 from warehouse.runs import (
     Run,
     finish_run,
@@ -36,7 +36,7 @@ __all__ = [
     "KINDS",
     "CorruptPart",
     "Ingest",
-    "Item",
+    "ReferenceItem",
     "Run",
     "StoreAway",
     "Warehouse",

@@ -17,7 +17,7 @@ from warehouse.store import Store
 
 KIND = "metric_row"
 AT = 200_000
-"""So many rows stay in the file at most; they take about 7 MB."""
+"""Most rows that stay in the file; they take about 7 MB."""
 _LARGEST = 1_000_000
 """Rows of a part at most, of whole runs: about 20 MB."""
 

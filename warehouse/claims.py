@@ -24,7 +24,7 @@ Unit = tuple[str, str]
 """(request_hash, unit)"""
 
 LEASE_S = 120.0
-"""How long the units of a process that was killed are kept from others."""
+"""Seconds for which the units of a process that was killed are kept from others."""
 _POLL_S = 2.0
 _SCHEMA = {"request_hash": pl.String, "unit": pl.String}
 
@@ -46,16 +46,16 @@ def claimed(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> Iterato
         return
     left, says_so = list(dict.fromkeys(units)), True
     while left:
-        mine = leases.take(left, _holder(), LEASE_S)
+        mine = leases.take(left, holder(), LEASE_S)
         try:
             open_ones = _unanswered(warehouse, kind, left)
             share = [unit for unit in left if unit in mine and unit in open_ones]
             left = [unit for unit in left if unit not in mine and unit in open_ones]
             if share:
-                with _renewed(leases):
+                with renewed(leases):
                     yield share
         finally:
-            leases.release(mine, _holder())
+            leases.release(mine, holder())
         if left and not share:
             if says_so:
                 _log.info("another machine is answering %d units of %s: waiting for them", len(left), kind)
@@ -70,7 +70,7 @@ def _unanswered(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> set
     return set(missing.rows())
 
 
-class _renewed:  # noqa: N801 - a context manager
+class renewed:  # noqa: N801 - a context manager
     """Within the block a thread renews the leases of this process."""
 
     def __init__(self, leases: Leases) -> None:
@@ -86,10 +86,11 @@ class _renewed:  # noqa: N801 - a context manager
 
     def _renew(self) -> None:
         while not self.over.wait(LEASE_S / 4):
-            self.leases.renew(_holder(), LEASE_S)
+            self.leases.renew(holder(), LEASE_S)
 
 
-def _holder() -> str:
+def holder() -> str:
+    """Return the name that this process has in leases."""
     return _holder_of(os.getpid())
 
 

@@ -25,7 +25,7 @@ from warehouse.store import Store, store_at
 from warehouse.verified import check_parts_of
 
 _FOLD_AT = 50_000
-"""So many registrations wait at most: a reader that has just started reads them in a tenth of a second."""
+"""Most registrations that wait: a reader that has just started reads them in a tenth of a second."""
 
 _HAS_UNITS = """
 SELECT 1 FROM duckdb_tables() WHERE table_name = 'part_unit_base' AND database_name = current_database()

@@ -35,7 +35,7 @@ ORDER BY table_name
 """
 _ROWS = 'SELECT count(*), bit_xor(hash(t))::VARCHAR FROM "{table}" AS t {where}'
 _PLACES = "WHERE name NOT IN ('home', 'registrations')"
-"""What the table `state` says of the store itself differs."""
+"""Condition that leaves out the rows of `state` on the store itself, which differ."""
 _PARTS = "SELECT DISTINCT kind, part FROM part_unit_base ORDER BY kind, part"
 _FORGET = ("DELETE FROM superseded_part", "DELETE FROM state WHERE name = 'registrations'")
 

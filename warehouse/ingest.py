@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.reference import Item, put_item_list
+from warehouse.reference import ReferenceItem, put_item_list
 from warehouse.storage import WarehouseError, as_table, columns_of, execute_with, now
 
 SHIPPED_DISHES = "shipped"
@@ -37,7 +37,7 @@ class Ingest:
     message: str | None = None
 
 
-def replace_item_list(warehouse: Warehouse, name: str, rows: Sequence[Item], source: str) -> str:
+def replace_item_list(warehouse: Warehouse, name: str, rows: Sequence[ReferenceItem], source: str) -> str:
     """Make `rows` the current version of the item list `name` and return its list_hash; old versions stay.
 
     source: who fetched it and when, for item_list.source. Raises WarehouseError, and changes nothing, for an

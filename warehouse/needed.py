@@ -27,7 +27,7 @@ _VALUE = r"'[\w.:-]+'"
 _FILTER = re.compile(
     rf"(?:optional: )?(request_hash|run_id)(?:=({_VALUE})| IN \(({_VALUE}(?:, {_VALUE})*)\))"
 )
-"""What narrows a scan; DuckDB doubles a quote within a value, so no value can look like another filter."""
+"""Pattern of a condition that narrows a scan. DuckDB doubles quotes, so no value looks like a filter."""
 
 _PARTS = """
 SELECT DISTINCT kind, part FROM part_unit

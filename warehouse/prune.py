@@ -6,7 +6,8 @@ which any later run uses. Of an old occasion the bulk goes, which is its parts; 
 ``metric_value`` are small and are its history. Judges' validation against people is a table, and stays.
 
 Parts are unregistered first, in one transaction, and noted as superseded, so that nobody takes them for parts
-of a killed run; files are deleted after that. Killed anywhere, the next call goes on.
+of a killed run; files are deleted after that. Killed anywhere, the next call goes on. A run that is under way
+(``at_work``) keeps what it has.
 """
 
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from warehouse.at_work import at_work
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS
 from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
@@ -30,6 +32,7 @@ SMALL_KINDS = ("headline_value", "metric_row")
 _FATE = """
 WITH fate AS (
     SELECT run_id, evaluation, occasion, CASE
+        WHEN run_id IN (SELECT unnest($at_work::VARCHAR[])) THEN 'of a run that is under way'
         WHEN occasion = '' THEN 'asked without an occasion: later runs use it'
         WHEN run_id IN (SELECT run_id FROM cohort) THEN 'of a frozen cohort: numbers are taken over it'
         WHEN run_id IN (SELECT run_id FROM latest_run) THEN 'newest occasion of its model: on the leaderboard'
@@ -81,7 +84,7 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
         goes, what, why, n_files, bytes: what goes first, the largest first.
     """
     with warehouse.read() as connection:
-        fate = _fate(connection, older_than)
+        fate = _fate(connection, older_than, at_work(warehouse.store))
         superseded = connection.execute(_SUPERSEDED, {"since": now() - SUPERSEDED_STAY}).pl()
     sizes = {kind: warehouse.store.part_sizes(kind) for kind in {*fate["kind"], *superseded["kind"]}}
     rows: list[tuple[bool, str, str, int]] = []
@@ -111,7 +114,8 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
 def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
     """Delete what ``prunable`` says may go, as it is then. Raises WarehouseError for an outside writer."""
     with warehouse.write() as connection:
-        going = _fate(connection, older_than).filter(pl.col("kept").is_null()).select("kind", "part")
+        fate = _fate(connection, older_than, at_work(warehouse.store))
+        going = fate.filter(pl.col("kept").is_null()).select("kind", "part")
         if going.height:
             execute_with(connection, going, _UNREGISTER)
             # As if it had been so for long: nobody reads them but a query that began before.
@@ -123,13 +127,15 @@ def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
     warehouse.store.trim()
 
 
-def _fate(connection: duckdb.DuckDBPyConnection, older_than: timedelta | None) -> pl.DataFrame:
+def _fate(
+    connection: duckdb.DuckDBPyConnection, older_than: timedelta | None, working: list[str]
+) -> pl.DataFrame:
     """kind, part, evaluation, occasion, and kept: why it stays, null if it goes."""
     before, young = _LONG_AGO, "of an occasion: --older-than says how old may go"
     if older_than is not None:
         young = f"younger than {older_than.days} days"
         before = now() - min(older_than, now() - _LONG_AGO)  # no date is older than that
-    values = {"before": before, "young": young, "small": list(SMALL_KINDS)}
+    values = {"before": before, "young": young, "small": list(SMALL_KINDS), "at_work": working}
     return connection.execute(_FATE, values).pl().filter(pl.col("kind").is_in(list(KINDS)))
 
 

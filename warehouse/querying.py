@@ -51,7 +51,7 @@ _TIMES = frozenset(
 )  # fmt: skip
 """Types of which polars holds most values, but not infinity."""
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-"""What Python can show of time; DuckDB also has infinity."""
+"""Times that Python can show; DuckDB also has infinity."""
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

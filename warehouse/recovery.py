@@ -16,7 +16,7 @@ from warehouse.store import Store
 _CHECKS = Path(__file__).resolve().parent / "checks"
 
 _MANY = 32
-"""So many small parts of one run and kind are put into one."""
+"""Number of small parts of one run and kind are put into one."""
 _SMALL, _LARGEST = 1 << 20, 8 << 20
 """Bytes up to which a part is small, and about which a part of many does not exceed: it is hashed as a whole
 whenever something of it is read."""

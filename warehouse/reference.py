@@ -59,7 +59,7 @@ Lines = list[tuple[int, list[str]]]
 
 
 @dataclass(frozen=True)
-class Item:
+class ReferenceItem:
     """One entry of an item list. Only `item` is scored; see the comments on the table `item`."""
 
     item: str
@@ -100,7 +100,7 @@ def list_hash(items: Sequence[str]) -> str:
 def put_item_list(
     connection: duckdb.DuckDBPyConnection,
     name: str,
-    rows: Sequence[Item],
+    rows: Sequence[ReferenceItem],
     source: str,
     where: Callable[[int], str],
 ) -> str:
@@ -153,10 +153,10 @@ def _load_list(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     put_item_list(connection, file.stem, items, source, lambda row: f"{file}, line {lines[row][0]}")
 
 
-def _as_item(cells: dict[str, str]) -> Item:
+def _as_item(cells: dict[str, str]) -> ReferenceItem:
     texts = {name: cell.split("|") if cell else [] for name, cell in cells.items()}
     lists = {name: tuple(texts.get(name, ())) for name in ("aliases", "countries", "ingredients")}
-    return Item(cells["item"], **lists, code=cells.get("code") or None)
+    return ReferenceItem(cells["item"], **lists, code=cells.get("code") or None)
 
 
 def _load_table(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> None:
@@ -239,7 +239,7 @@ def _check_lengths(file: Path, header: list[str], lines: Lines) -> None:
 
 
 def _check_items(
-    connection: duckdb.DuckDBPyConnection, rows: Sequence[Item], where: Callable[[int], str]
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[ReferenceItem], where: Callable[[int], str]
 ) -> None:
     countries = {code for (code,) in connection.execute("SELECT country FROM country").fetchall()}
     seen: dict[str, int] = {}

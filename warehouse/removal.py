@@ -6,13 +6,13 @@ numbers are taken over its cohort.
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import duckdb
 import polars as pl
 
 from warehouse.archive import forget_metrics
+from warehouse.at_work import at_work
 from warehouse.connection import Warehouse
 from warehouse.storage import WarehouseError, execute_with, now
 
@@ -40,17 +40,12 @@ _SUPERSEDE = """
 INSERT OR REPLACE INTO superseded_part SELECT DISTINCT kind, part, $at FROM incoming
 WHERE (kind, part) NOT IN (SELECT (kind, part) FROM part_unit_base)
 """
-_AT_WORK = """
-SELECT count(*) FROM run WHERE run_id = $run AND status = 'running'
-    AND greatest(started_at, (SELECT max(written_at) FROM part_unit WHERE run_id = $run)) > $since
-"""
 _NUMBERS = "SELECT kind, part FROM part_unit_base WHERE kind = 'metric_row' AND request_hash = ?"
 _METRICS = """
 SELECT (SELECT count(*) FROM metric_value_base WHERE run_id = $run) + (
     SELECT coalesce(sum(n_rows), 0)::BIGINT FROM part_unit WHERE kind = 'metric_row' AND request_hash = $run
 )
 """
-_HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
         WarehouseError: no run, or several, begin so.
     """
     with warehouse.read() as connection:
-        return _removal(connection, run, answers)
+        return _removal(connection, run, answers, at_work(warehouse.store))
 
 
 def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
@@ -108,7 +103,7 @@ def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
         WarehouseError: as ``removable``; or the run may not go.
     """
     with warehouse.write() as connection:
-        going = _removal(connection, run, answers)
+        going = _removal(connection, run, answers, at_work(warehouse.store))
         if going.kept:
             raise WarehouseError(f"run {going.run_id} stays: {going.kept}.")
         numbers = connection.execute(_NUMBERS, [going.run_id]).pl()
@@ -122,14 +117,14 @@ def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
     return going
 
 
-def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool) -> Removal:
+def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool, working: list[str]) -> Removal:
     run_id, evaluation, model, status = find_run(connection, run)
     values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
     units = connection.execute(_UNITS, values).pl()
     n_metrics = _count(connection, _METRICS, run=run_id)
     kept = ""
-    if _count(connection, _AT_WORK, run=run_id, since=now() - _HOUR):
-        kept = "it began or answered within the last hour, and has not ended"
+    if run_id in working:
+        kept = "a process is at work on it"
     elif others := _count(connection, _OTHERS, run=run_id):
         kept = f"other runs are compared with it: its cohort has {others} more"
     return Removal(run_id, evaluation, model, status, n_metrics, units, kept)

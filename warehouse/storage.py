@@ -20,7 +20,7 @@ HOME = "CULTURESCOPE_HOME"
 """The warehouse's folder."""
 
 CACHE_GB = "CULTURESCOPE_CACHE_GB"
-"""What a machine may keep of a store that is elsewhere."""
+"""Variable with the gigabytes that a machine may keep of a store that is elsewhere."""
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
 

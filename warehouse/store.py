@@ -32,6 +32,9 @@ class Leases(Protocol):
     def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
         """Give units free that a holder has."""
 
+    def held(self, request_hash: str, seconds: float) -> set[str]:
+        """Return the units of a request whose leases of so many seconds have not run out."""
+
 
 class Draft(Protocol):
     """A private copy of the published file, made while the write lock is held.

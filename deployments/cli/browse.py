@@ -80,7 +80,7 @@ def browse(
     model: Model = None,
     occasion: Occasion = None,
     out: Out = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="of the viewer")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="port of the viewer")] = PORT,
 ) -> None:
     """Read prompts, answers, verdicts and conversations in a browser: in the viewer of Inspect.
 

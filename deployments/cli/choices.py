@@ -59,10 +59,10 @@ class AllParams(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all with items")
-    models: list[str] = Field([], description="as of one evaluation; empty: each evaluation's own")
+    models: list[str] = Field([], description="models of every evaluation; empty: each evaluation's own")
     profile: str = Field(
         DEFAULT_PROFILE,
-        description="of every evaluation; PACK/NAME: the pack too, and NAME where it adds nothing",
+        description="profile of every evaluation; PACK/NAME: the pack too, and NAME where it adds nothing",
         json_schema_extra=lambda schema: schema.update(enum=[*_labels()]),
     )
     pack: list[Annotated[str, AfterValidator(_unpinned)]] = Field(

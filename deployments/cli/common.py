@@ -17,7 +17,7 @@ from deployments.show.display import Format, say
 from warehouse import WarehouseError, interruption
 
 EXPECTED = (WarehouseError, ServerError, ValueError, OSError)
-"""What a user can put right, with EngineError and ScrapeError, whose modules take a while to import."""
+"""Errors that a user can put right, with EngineError and ScrapeError, whose modules import slowly."""
 _TEMPORARY = re.compile(r"\.([^/]+)\.[0-9a-f]{32}\.(?:tmp|new)$")
 """The name of a file that is being written: people know it by the name that it will have."""
 INTERRUPTED = 130

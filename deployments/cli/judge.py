@@ -51,7 +51,7 @@ def audit(
     out: Annotated[Path, typer.Option(help="CSV for the annotators; never overwritten")] = Path("audit.csv"),
     evaluation: Evaluation = None,
     config: Config = None,
-    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of the draw")] = 0,
 ) -> None:
     """Draw judged answers for people to rate, spread over models, dimensions and groups.
 

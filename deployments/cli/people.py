@@ -46,7 +46,7 @@ def new(
     languages: Annotated[str, typer.Option(metavar="LANG,…", help="languages of the items")] = "en",
     config: Annotated[str | None, typer.Option(help="config_hash of the runs; default: the newest")] = None,
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
-    seed: Annotated[int, typer.Option(help="of the draw, the assignment and the orders")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the orders")] = 0,
 ) -> None:
     """Draw items for people, blinded, and say who sees what in which order.
 
@@ -247,7 +247,7 @@ def plan(
         float, typer.Option(min=0, help="spread of people around the truth, whose own is 1")
     ] = 1.0,
     careless: Annotated[float, typer.Option(min=0, max=1, help="share who answer at random")] = 0.05,
-    points: Annotated[int, typer.Option(min=2, max=11, help="of the scale")] = 5,
+    points: Annotated[int, typer.Option(min=2, max=11, help="points of the scale")] = 5,
     things: Annotated[int, typer.Option(min=3, max=50, help="that are ranked")] = 9,
     form: As = Format.table,
 ) -> None:

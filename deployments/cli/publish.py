@@ -18,12 +18,12 @@ _LICENCE = "of the numbers: an SPDX identifier such as CC-BY-4.0, or an address"
 
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help=_FOLDER)],
-    title: Annotated[str, typer.Option(help="of the site")] = "Culturescope",
+    title: Annotated[str, typer.Option(help="title of the site")] = "Culturescope",
     licence: Annotated[str | None, typer.Option(help=_LICENCE)] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="who publishes it")] = None,
     url: Annotated[str | None, typer.Option(help="where it will be, for those who cite it")] = None,
     cite: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="how to cite it (default: of these)")
+        str | None, typer.Option(metavar="TEXT", help="sentence to cite (default: made of these)")
     ] = None,
     include_answers: Annotated[bool, typer.Option("--include-answers", help=_ANSWERS)] = False,
 ) -> None:
@@ -73,7 +73,7 @@ def publish(
 def verify(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="a published site")],
     fingerprint: Annotated[
-        str | None, typer.Option(help="as publish printed it, or at least its first 8 characters")
+        str | None, typer.Option(help="fingerprint that publish printed, or at least its first 8 characters")
     ] = None,
     here: Annotated[
         bool, typer.Option("--here", help="also look for its numbers and answers in this warehouse")

@@ -331,7 +331,9 @@ def ranking(
     ] = None,
     explication: Annotated[
         bool,
-        typer.Option("--explication", help="what explication's numbers go with, of its newest configuration"),
+        typer.Option(
+            "--explication", help="correlates of explication's numbers, of its newest configuration"
+        ),
     ] = False,
     form: As = Format.table,
     wide: Wide = False,

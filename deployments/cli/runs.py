@@ -57,8 +57,8 @@ WHERE q.run_id = $run GROUP BY q.topic ORDER BY q.topic
 @app.callback()
 def runs(
     context: typer.Context,
-    evaluation: Annotated[str, typer.Option(help="of this evaluation alone")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="how many, the newest first")] = 20,
+    evaluation: Annotated[str, typer.Option(help="only runs of this evaluation")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="number of runs, the newest first")] = 20,
     nulls: Annotated[bool, typer.Option("--nulls", help="also those of null models")] = False,
     form: As = Format.table,
 ) -> None:

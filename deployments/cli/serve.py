@@ -25,13 +25,13 @@ def serve(
     model: Models = None,
     judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="who judges; repeat it")] = None,
     evaluations: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="what to re-evaluate (default: all)")
+        str | None, typer.Option(metavar="NAME,…", help="evaluations to repeat (default: all)")
     ] = None,
     profile: Annotated[str, typer.Option(help="profile of the re-evaluation")] = DEFAULT_PROFILE,
     cron: Annotated[str | None, typer.Option(help=CRON, show_default=False)] = None,
     max_total_tokens: Annotated[int | None, typer.Option(min=1, help=f"tokens {BUDGET}")] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help=f"dollars {BUDGET}")] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="of the Prefect UI and API")] = 4200,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="port of the Prefect UI and API")] = 4200,
     pool: Annotated[str | None, typer.Option(metavar="NAME", help=POOL)] = None,
     limit: Annotated[int | None, typer.Option(min=1, help=LIMIT)] = None,
 ) -> None:

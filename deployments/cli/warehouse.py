@@ -119,8 +119,10 @@ def sql(
 def copy(
     source: Annotated[str, typer.Option("--from", metavar="PLACE", help=_FROM)],
     target: Annotated[str, typer.Option("--to", metavar="PLACE", help=_TO)],
-    from_parts: Annotated[str | None, typer.Option(metavar="PLACE", help=f"of --from: {_PARTS}")] = None,
-    to_parts: Annotated[str | None, typer.Option(metavar="PLACE", help=f"of --to: {_PARTS}")] = None,
+    from_parts: Annotated[
+        str | None, typer.Option(metavar="PLACE", help=f"parts of --from: {_PARTS}")
+    ] = None,
+    to_parts: Annotated[str | None, typer.Option(metavar="PLACE", help=f"parts of --to: {_PARTS}")] = None,
     form: As = Format.table,
 ) -> None:
     """Copy a warehouse between a folder and a shared store, and verify it. Interrupted, run it again.

@@ -10,7 +10,8 @@ import typer
 from warehouse import Warehouse, WarehouseError
 
 Profile = Annotated[
-    str | None, typer.Option(help="of the profile with this name; default: the one with the most answers")
+    str | None,
+    typer.Option(help="profile that the configuration has; default: the one with the most answers"),
 ]
 Config = Annotated[
     str | None,

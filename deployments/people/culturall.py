@@ -20,7 +20,7 @@ from tasks.builders.culturall.review import QUEUE, queue_row
 from tasks.people.answers import lacking, latest
 from tasks.people.assignment import item_code, stratified
 from tasks.people.review_file import DECISIONS, Decided
-from tasks.people.study import Item, Private
+from tasks.people.study import PeopleItem, Private
 from warehouse import Warehouse, WarehouseError, culturall_build
 
 _TOPICS = """
@@ -28,7 +28,7 @@ SELECT topic, any_value(text) FILTER (kind = 'topic') AS description,
     list(text ORDER BY text) FILTER (kind = 'example') AS examples
 FROM culturall_topic WHERE kind <> 'merge' GROUP BY topic HAVING description IS NOT NULL
 """
-Things = dict[str, tuple[str, tuple[Item, Private]]]
+Things = dict[str, tuple[str, tuple[PeopleItem, Private]]]
 """Item code -> (stratum, item with what is hidden), as ``stratified`` takes them."""
 
 _HARDER = (*TEXTS[:3], "variants", TEXTS[3])
@@ -39,7 +39,7 @@ class Said(NamedTuple):
     """One person's complete answers to one item."""
 
     annotator: str
-    item: Item
+    item: PeopleItem
     hidden: Private
     values: Mapping[str, str]
     saved: datetime
@@ -197,7 +197,7 @@ def _thing(
 ) -> Things:  # fmt: skip
     """One item."""
     code = item_code("culturall", wishes.name, page, language, *about, hidden.get("code", ""))
-    item = Item(item=code, page=page, language=language, content=dict(parts))
+    item = PeopleItem(item=code, page=page, language=language, content=dict(parts))
     return {code: (stratum, (item, Private(item=code, stratum=stratum, **hidden)))}  # type: ignore[arg-type]
 
 

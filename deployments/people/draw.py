@@ -13,10 +13,10 @@ from tasks.identity import digest
 from tasks.judging.audit import annotation_rows, stratified_sample
 from tasks.judging.rubric import Rubric
 from tasks.people.assignment import item_code, stratified
-from tasks.people.study import Item, Private
+from tasks.people.study import PeopleItem, Private
 from warehouse import Warehouse, WarehouseError
 
-Drawn = list[tuple[Item, Private]]
+Drawn = list[tuple[PeopleItem, Private]]
 
 # As many predictions as the dish has reference ingredients are judged; one wording, dish and sentence in one
 # language.
@@ -84,7 +84,7 @@ def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
                 "reference": sorted(row["reference"]),
                 "predicted": row["predicted"],
             }
-            item = Item(item=code, page="dish", language=language, content=parts)
+            item = PeopleItem(item=code, page="dish", language=language, content=parts)
             stratum = f"{row['model']} {row['origin']}"
             hidden = Private(
                 item=code, stratum=stratum, model=row["model"], condition=language, code=row["dish"]
@@ -95,7 +95,7 @@ def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
         code = item_code("check", wishes.name, language)
         content: dict[str, str | list[str]] = {"dish": text, "predicted": entries}
         expected = Private(item=code, expected={"mark": dict.fromkeys(entries, "Maybe")})
-        drawn.append((Item(item=code, page="dish", language=language, content=content), expected))
+        drawn.append((PeopleItem(item=code, page="dish", language=language, content=content), expected))
     return drawn
 
 
@@ -112,7 +112,7 @@ def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
         code = item_code("judged", wishes.name, answer.code)
         content: dict[str, str | list[str]] = {part: row[part] for part in ("question", "answer", "criteria")}
         page = page_of(answer.dimension)
-        item = Item(item=code, page=page, language=wishes.languages[0], content=content)
+        item = PeopleItem(item=code, page=page, language=wishes.languages[0], content=content)
         stratum = f"{answer.model} {answer.dimension}"
         model, dimension = answer.model, answer.dimension
         hidden = Private(item=code, stratum=stratum, model=model, condition=dimension, code=answer.code)
@@ -131,7 +131,7 @@ def menu_of(rubric: Rubric | None) -> list[str]:
     return list(rubric.verdicts) if rubric else ["YES", "NO"]
 
 
-def judged_pages(warehouse: Warehouse, wishes: Wishes, items: Sequence[Item], kind: str) -> str:
+def judged_pages(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleItem], kind: str) -> str:
     """The kind's text with a page for each dimension that was drawn, whose menu is that of its rubric.
 
     kind: TOML with one page, in which ``@name@``, ``@options@`` and ``@is_ordered@`` stand for these.
@@ -161,7 +161,7 @@ def _rating_checks(wishes: Wishes, menus: Mapping[str, Sequence[str]]) -> Drawn:
         code = item_code("check", wishes.name, str(n))
         text = f"To show that you read this, choose “{verdict}”."
         content: dict[str, str | list[str]] = {"question": text, "answer": "–", "criteria": "–"}
-        item = Item(item=code, page=page, language=wishes.languages[0], content=content)
+        item = PeopleItem(item=code, page=page, language=wishes.languages[0], content=content)
         checks.append((item, Private(item=code, expected={page: verdict})))
     return checks
 
@@ -173,7 +173,7 @@ def norm_drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
         code = item_code("specnorm", wishes.name, row["draft"])
         parts = ("cues", "statement", "persona", "situation", "question", "norm")
         content = {part: row[part] for part in parts} | {"country": row["country_name"]}
-        item = Item(item=code, page="draft", language=wishes.languages[0], content=content)
+        item = PeopleItem(item=code, page="draft", language=wishes.languages[0], content=content)
         hidden = Private(item=code, stratum=row["country_name"], model=row["model"], code=row["draft"])
         things[code] = (row["country_name"], (item, hidden))
     if not things:

@@ -39,7 +39,7 @@ from tasks.identity import digest
 from tasks.loop.written import without_reasoning
 from tasks.people.answers import latest
 from tasks.people.assignment import item_code, stratified
-from tasks.people.study import Item, Private
+from tasks.people.study import PeopleItem, Private
 from warehouse import Warehouse, WarehouseError
 from warehouse.people import save_conversation_validation
 
@@ -138,7 +138,7 @@ SELECT run_id, config_hash, model, task, persona, condition, repetition, apr, in
 FROM explication_conversation WHERE list_contains($runs, run_id)
 """
 _KEY = ("run_id", "task", "persona", "condition", "repetition")
-"""What names a conversation."""
+"""Fields that name a conversation."""
 _DIMENSIONS = {"persona": "persona", "fit": "apr", "asked": "interaction"}
 """Field, after "first_" or "second_" -> dimension."""
 _CHECK = {
@@ -187,14 +187,14 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
         for rows in [orders[int(digest([wishes.seed, name]), 16) % 2]] if reader else orders:
             code = item_code("conversations", wishes.name, *map(_name, rows))
             content = {"person": person, "first": rows[0]["transcript"], "second": rows[1]["transcript"]}
-            item = Item(item=code, page="pair", language=wishes.languages[0], content=content)
+            item = PeopleItem(item=code, page="pair", language=wishes.languages[0], content=content)
             # The pair is the stratum: nobody gets it twice as long as others are free.
             models, codes = " | ".join(row["model"] for row in rows), json.dumps([*map(_name, rows)])
             hidden = Private(item=code, stratum=name, model=models, code=codes, reader=reader)
             drawn.append((item, hidden))
     code = item_code("check", wishes.name)
     expected = {f"{which}_{field}": "2" for which in ("first", "second") for field in _DIMENSIONS}
-    item = Item(item=code, page="pair", language=wishes.languages[0], content={**_CHECK})
+    item = PeopleItem(item=code, page="pair", language=wishes.languages[0], content={**_CHECK})
     return [*drawn, (item, Private(item=code, expected={**expected}))]
 
 

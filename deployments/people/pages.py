@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deployments.people.store import Saved, Who
-from tasks.people.study import FREE, Assignment, FormField, Item, Page, Study, in_language
+from tasks.people.study import FREE, Assignment, FormField, Page, PeopleItem, Study, in_language
 
 _HERE = Path(__file__).parent
 RIGHT_TO_LEFT = ("ar", "he")
@@ -67,7 +67,7 @@ def form_page(
     study: Study,
     who: Who,
     assignment: Assignment,
-    item: Item,
+    item: PeopleItem,
     saved: Mapping[tuple[str, str], Saved],
     counts: tuple[int, int],
     marks: Mapping[str, str],
@@ -94,7 +94,7 @@ def form_page(
     )
 
 
-def given(field: FormField, item: Item, form: Mapping[str, str]) -> Any:
+def given(field: FormField, item: PeopleItem, form: Mapping[str, str]) -> Any:
     """The value of a field in a form; None where the form does not have it.
 
     Entries are named by their place in the item's own list, so that no text is a name.
@@ -108,7 +108,7 @@ def given(field: FormField, item: Item, form: Mapping[str, str]) -> Any:
     return {entry: form.get(f"{field.name}.{n}", "") for n, entry in enumerate(entries)}
 
 
-def missing(page: Page, item: Item, saved: Mapping[tuple[str, str], Saved]) -> dict[str, str]:
+def missing(page: Page, item: PeopleItem, saved: Mapping[tuple[str, str], Saved]) -> dict[str, str]:
     """Fields of a page that lack a complete value: name -> which text of the interface says so."""
     states = {field.name: saved.get((item.item, field.name)) for field in page.fields}
     wanted = page.wanted({name: state.value for name, state in states.items() if state})
@@ -122,7 +122,7 @@ def missing(page: Page, item: Item, saved: Mapping[tuple[str, str], Saved]) -> d
 
 def _shown(
     field: FormField,
-    item: Item,
+    item: PeopleItem,
     assignment: Assignment,
     saved: Mapping[tuple[str, str], Saved],
     language: str,

@@ -39,8 +39,8 @@ from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ra
 from tasks.people.elsewhere import exported_for, read_projects, with_known, write_projects
 from tasks.people.study import (
     ANSWERS,
-    Answer,
     Folder,
+    PeopleAnswer,
     StudyError,
     in_language,
     read_folder,
@@ -59,7 +59,7 @@ class Results:
     """A study with its answers, who is excluded and why, who withdrew, and the ratings that count."""
 
     folder: Folder
-    answers: list[Answer]
+    answers: list[PeopleAnswer]
     excluded: Mapping[str, list[Reason]]
     withdrawn: list[str]
     ratings: list[Rating]
@@ -94,7 +94,7 @@ def read(path: Path) -> Results:
         finally:
             store.close()
     else:
-        answers = read_rows(path / ANSWERS, Answer)
+        answers = read_rows(path / ANSWERS, PeopleAnswer)
         unknown = sorted({a.item for a in answers} - folder.items.keys())
         if unknown:
             raise StudyError(f"{path / ANSWERS}: there is no item {unknown[0]} in this study")
@@ -307,7 +307,7 @@ def _domain_rows(results: Results) -> list[dict[str, object]]:
     ]
 
 
-def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:
+def _answer_rows(study: str, answer: PeopleAnswer) -> list[dict[str, object]]:
     """One row per entry; of an empty ranking or mark one without entry, so that the revision is known."""
     values = answer.value if isinstance(answer.value, dict) else {"": answer.value}
     places = {name: place for place, name in enumerate(answer.shown, start=1)}
@@ -361,7 +361,7 @@ def take(path: Path, exported: Path) -> int:
         raise StudyError(f"study {path.name} is served here: ask it in one program, or start another study")
     folder = read_folder(path)
     program = PROGRAMS[exported_for(folder, exported)]
-    known = read_rows(path / ANSWERS, Answer)
+    known = read_rows(path / ANSWERS, PeopleAnswer)
     answers = with_known(known, read_projects(program, folder, exported))
     write_rows(path / ANSWERS, answers)
     return len(answers) - len(known)

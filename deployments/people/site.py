@@ -24,13 +24,22 @@ from deployments.people import pages
 from deployments.people.store import Saved, Store, Who
 from tasks.evaluations.explication.interview import INTERVIEWER, PERSON, Turns
 from tasks.people.answers import beyond_quota, quotas
-from tasks.people.study import Answer, Assignment, Entry, Folder, Item, Page, read_folder, read_value
+from tasks.people.study import (
+    Assignment,
+    Entry,
+    Folder,
+    Page,
+    PeopleAnswer,
+    PeopleItem,
+    read_folder,
+    read_value,
+)
 
 MAX_BODY = 128 * 1024
 """Bytes of a form: several free texts of the greatest length."""
 MAX_FIELDS = 400
 BODY_PATIENCE_S = 60.0
-"""How long a form may take to arrive: long enough for a phone in a train, and not for ever."""
+"""Seconds that a form may take to arrive: long enough for a phone in a train, and not for ever."""
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -122,7 +131,7 @@ TOOL = "culturescope"
 COOKIE = "session"
 
 MOST_TURNS = 120
-"""Of both sides of an interview."""
+"""Most turns of both sides of an interview."""
 
 FormData = dict[str, str]
 
@@ -145,7 +154,7 @@ class Own:
 
     who: Who
     assignment: Assignment
-    item: Item
+    item: PeopleItem
     page: Page
 
 
@@ -292,7 +301,7 @@ class Site:
         return bool(pages.missing(page, item, saved)) or is_new
 
 
-def answers(folder: Folder, store: Store) -> list[Answer]:
+def answers(folder: Folder, store: Store) -> list[PeopleAnswer]:
     """Every saved revision as the neutral format has it; of people who withdrew there is none."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}
@@ -300,5 +309,5 @@ def answers(folder: Folder, store: Store) -> list[Answer]:
     for row in store.revisions():
         order = orders.get((row["annotator"], row["item"]), {}).get(row["field"], [])
         about = {"item_hash": folder.items[row["item"]].hash, "shown": order}
-        rows.append(Answer.model_validate(row | fixed | about))
+        rows.append(PeopleAnswer.model_validate(row | fixed | about))
     return rows

@@ -15,7 +15,7 @@ from tasks.people.study import (
     ITEMS,
     PRIVATE,
     STUDY,
-    Item,
+    PeopleItem,
     Private,
     Role,
     StudyError,
@@ -46,9 +46,9 @@ FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
     "culturall-elevate": culturall.follow_elevated,
     "persona-interview": explication.follow_interviews,
 }
-"""What a pull does with the answers of some kinds, beside storing them; returns what it did, in lines."""
+"""Functions by which a pull uses the answers of some kinds; each returns lines on what it did."""
 
-_PAGES: dict[str, Callable[[Warehouse, Wishes, Sequence[Item], str], str]] = {
+_PAGES: dict[str, Callable[[Warehouse, Wishes, Sequence[PeopleItem], str], str]] = {
     "judge-ratings": draw.judged_pages
 }
 """The text of kinds whose pages depend on what is drawn."""
@@ -61,7 +61,7 @@ _CHECKS: dict[str, Sequence[Private]] = {
         Private(item="about_you", at_least={"most_different": ("ranking", 7)}),
     ]
 }
-"""What the checks on pages per person expect."""
+"""Answers that the checks on pages per person expect."""
 
 
 def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:

@@ -13,11 +13,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from deployments.publish.rule import PROMPTS, credentials, published, refuse_secrets
+from deployments.publish.rule import PROMPTS, credentials, published, refuse_secrets, without_folders
 from deployments.show.display import to_csv
 from warehouse import Warehouse
 
 FOLDER = "data"
+OPTIONS = "params"
+"""The column with the options of a run, as JSON; some of them name files of the user's."""
 
 _TABLES = """
 SELECT table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
@@ -79,6 +81,9 @@ def _written(
     for name in names:
         tell(f"table {name}")
         frame = _plain(warehouse.query(f'FROM "{name}" ORDER BY ALL').drop(hidden, strict=False))
+        if OPTIONS in frame.columns:
+            cells = [None if cell is None else without_folders(cell) for cell in frame[OPTIONS]]
+            frame = frame.with_columns(pl.Series(OPTIONS, cells, pl.String))
         if frame.is_empty():
             continue
         if secret:

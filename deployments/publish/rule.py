@@ -5,12 +5,15 @@ Nothing is published unless a rule here lets it through, so that a new table sta
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 import warehouse
+from tasks.parsing import parse_json
 from warehouse import KINDS, Warehouse, WarehouseError
 
 NUMBERS = frozenset(
@@ -30,7 +33,7 @@ JOINED = frozenset(
         "user_rank",
     }
 )
-"""What views may join besides: names, people's means, rankings. Not published themselves."""
+"""Tables that views may join besides: names, people's means, rankings. Not published themselves."""
 
 LABELS = frozenset({"question", "pack_row"})
 """Prompts and users' own content: only views of numbers (``metric_value``) may take names from there."""
@@ -111,3 +114,20 @@ def refuse_secrets(text: str, where: str) -> None:
                 f"the value of the variable {name} stands in {where}: nothing was published. Find the run "
                 'with: culturescope sql "SELECT run_id, engine, params FROM run"; unset it if it is none'
             )
+
+
+def without_folders(text: str) -> str:
+    """A JSON text in which every whole path is the name of its file or folder: where somebody keeps data is
+    nobody's business."""
+    return json.dumps(_named(parse_json(text)), ensure_ascii=False)
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _named(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_named(each) for each in value]
+    for kind in (PurePosixPath, PureWindowsPath):
+        if isinstance(value, str) and (kind(value).is_absolute() or value.startswith("~")):
+            return kind(value).name
+    return value

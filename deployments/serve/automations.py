@@ -81,14 +81,14 @@ HEARTBEAT_S = 30
 SILENT = timedelta(seconds=50)
 """A flow run that gave none for so long has crashed. A heartbeat may so come 20 s late."""
 AGAIN = 3
-"""How often a flow run that has crashed is run again: what it does may be what kills the machine."""
+"""Most restarts of a flow run that has crashed: the run itself may kill the machine."""
 NOT_STARTED = timedelta(minutes=10)
 """A worker that took a run and has not started it by then is gone."""
 LATEST = timedelta(hours=24)
 """A scheduled run that no worker took for so long is dropped."""
 
 ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S)}
-"""Of the processes that run a pool's flows."""
+"""Environment of the processes that run a pool's flows."""
 
 RUN: dict[str, Any] = {"prefect.resource.id": "prefect.flow-run.*"}
 OURS: dict[str, Any] = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}

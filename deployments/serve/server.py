@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 HOSTS = (HOST, "localhost")
 AUTH = "API_AUTH_STRING"
-"""Of the settings PREFECT_API_AUTH_STRING (a client's) and PREFECT_SERVER_API_AUTH_STRING."""
+"""Ending of the settings PREFECT_API_AUTH_STRING (a client's) and PREFECT_SERVER_API_AUTH_STRING."""
 CHECKOUT = Path(__file__).resolve().parents[2]
 QUIET_S, LONGEST_S = 120.0, 600.0
-"""How long a server may take to answer: without a sign of life, and in all."""
+"""Seconds that a server may take to answer: without a sign of life, and in all."""
 SPEAK_AFTER_S = 10.0
 KEPT = {
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
     "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "P3D",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(365 * 24 * 3600),
 }
-"""What a server keeps: events, most of what it stores, for days; runs with tasks, logs, artifacts a year."""
+"""Retention of a server: events, most of its data, for days; runs with tasks, logs, artifacts a year."""
 PR_SET_PDEATHSIG = 1
 
 _ERROR = re.compile(r"^(\[?Errno|ERROR|[\w.]*(Error|Exception|Exit|Interrupt)\b)")

@@ -162,7 +162,7 @@ def _due(run: FlowRun) -> datetime:
 
 _NEEDED = re.compile(r"PREFECT_API_AUTH_STRING|CULTURESCOPE_\w+|PG\w+|AWS_\w+|HF_TOKEN|\w+_API_KEY")
 _OWN = {"CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS"}
-"""Of each machine or server."""
+"""Variables of each machine or server."""
 
 
 def needed() -> list[str]:

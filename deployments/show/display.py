@@ -92,11 +92,13 @@ def print_table(
     *,
     is_wide: bool | None = None,
     stderr: bool = False,
+    breaks_words: bool = False,
     notes: Mapping[str, str] | None = None,
 ) -> None:
     """Print a table.
 
     Args:
+        breaks_words: fold within words, such as names of files, where the table is too wide otherwise.
         notes: column -> what it means, which stands under the table if the column is in it.
         numeric: names of columns that are aligned to the right.
         is_wide: print every column, however wide the table gets, or only the first ones that fit on the
@@ -106,7 +108,10 @@ def print_table(
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
     widths = [max(map(cell_len, cells)) for cells in columns]
     if is_wide is None:
-        widths = _folded(columns, widths, screen.width - 3 * len(names) - 1)
+        room = screen.width - 3 * len(names) - 1
+        widths = _folded(columns, widths, room)
+        while breaks_words and sum(widths) > max(room, len(widths)):
+            widths[widths.index(max(widths))] -= 1
     elif not is_wide:
         widths = [min(width, FOLDED, max(28, screen.width // 4)) for width in widths]
         used = [total + 3 * n + 1 for n, total in enumerate(accumulate(widths), start=1)]
@@ -124,7 +129,8 @@ def print_table(
     for line in filter(None, ("; ".join(explained), caption)):
         screen.print(Text(clean(line), "dim"))
     if len(widths) < len(names):
-        say(f"{len(names) - len(widths)} more columns with --wide", style="dim")
+        n = len(names) - len(widths)
+        say(f"{n} more column{'s' * (n > 1)} with --wide", style="dim")
 
 
 def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:

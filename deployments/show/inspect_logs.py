@@ -27,7 +27,7 @@ from tasks.loop.samples import Sample, Score
 from warehouse.storage import written_whole
 
 LAYOUT = 2
-"""Of what is written: a log of another layout is written again."""
+"""Version of the logs that are written: a log of another layout is written again."""
 AT_ONCE = 256
 """Samples in memory."""
 LONGEST_ID = 150

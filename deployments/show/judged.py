@@ -27,10 +27,11 @@ from tasks.judging.validation import (
 from warehouse import Warehouse, WarehouseError
 
 _NEWEST = """
-SELECT r.evaluation, r.config_hash FROM verdict AS v JOIN latest_run AS r USING (run_id)
+SELECT r.evaluation, r.config_hash, max(r.finished_at) AS finished
+FROM verdict AS v JOIN latest_run AS r USING (run_id)
 WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation = coalesce($evaluation, r.evaluation)
-    AND r.config_hash = coalesce($config, r.config_hash)
-ORDER BY r.finished_at DESC LIMIT 1
+    AND starts_with(r.config_hash, coalesce($config, ''))
+GROUP BY ALL ORDER BY finished DESC, r.evaluation, r.config_hash
 """
 _VERDICTS = """
 SELECT v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text, v.judged_text,
@@ -67,8 +68,11 @@ class Chosen(NamedTuple):
 def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> Chosen:
     """Return the given run, or else the newest that a judge has scored.
 
+    Args:
+        config: a config_hash, or its beginning.
+
     Raises:
-        WarehouseError: there is none; says what to start.
+        WarehouseError: there is none, or several begin so; says what to start, or which there are.
     """
     newest = warehouse.query(_NEWEST, {"evaluation": evaluation, "config": config})
     if newest.is_empty():
@@ -78,7 +82,11 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
             f"no judge has scored answers{of}{under}; start with: culturescope run "
             f"{evaluation or 'EVALUATION'} -m MODEL, and a judge"
         )
-    return Chosen(*newest.row(0))
+    if config is not None and newest.height > 1:
+        keys = ", ".join(f"{key} ({name})" for name, key, _ in newest.rows())
+        raise WarehouseError(f"several configurations begin with {config!r}: {keys}")
+    name, key, _ = newest.row(0)
+    return Chosen(name, key)
 
 
 def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[str, JudgedAnswer]]:

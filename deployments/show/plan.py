@@ -99,7 +99,7 @@ def show(title: str, estimate: Estimate) -> None:
     plan = estimate.plan
     rows = []
     for line in plan.lines:
-        left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
+        left = f"{line.left:,} of {line.n_units:,} {UNITS.get(line.kind, line.kind)}"
         time = _time(line.left, estimate.rate(line))
         rows.append((_who(line), _engine(line.role, line.engine), left, time, _price(_cost(line))))
     for name, role, engine, n, most in estimate.later():

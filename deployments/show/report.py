@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tasks.evaluations.settings import Compared
 
 FIRST = "spectral"
-"""What newcomers run first: it needs neither a judge nor vLLM."""
+"""Evaluation that newcomers run first: it needs neither a judge nor vLLM."""
 
 OVERVIEW = "report-all.html"
 """The usual name of the overview under the home folder."""
@@ -183,18 +183,17 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
         WarehouseError: no paper prints a number that stands beside one of these.
     """
     rows = warehouse.query(_PUBLISHED, {"evaluation": evaluation, "config": config})
-    rows = _with_settings(rows, settings.stored(warehouse, evaluation, config))
     if rows.is_empty():
         raise WarehouseError(
             f"no published number is defined as one of {evaluation}, configuration {config}, is; all "
             'that papers print: culturescope sql "FROM published_result"'
         )
-    return rows
+    return _with_settings(rows, settings.stored(warehouse, evaluation, config))
 
 
 def _with_settings(rows: pl.DataFrame, table: Sequence[Compared]) -> pl.DataFrame:
     """The rows with the settings that differ, and definitions that take them into account."""
-    from tasks.evaluations.settings import differing  # with SciPy
+    from tasks.evaluations.settings import differing
 
     differ = {metric: [row.setting for row in differing(table, metric)] for metric in rows["metric"].unique()}
     missing = pl.col("metric").replace_strict(

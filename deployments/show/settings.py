@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from deployments.show.display import print_table, say
@@ -31,7 +32,7 @@ def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
         return
     rows = [(row.setting, row.ours, row.paper, row.section, "yes" if row.is_equal else "NO") for row in table]
     differ = [row for row in table if not row.is_equal]
-    print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True)
+    print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True, breaks_words=True)
     others = [row for row in differ if not row.is_model]
     beside = ", and the model" if len(others) < len(differ) else ""
     said = f"{len(others)} of {len(table)} settings are not the paper's{beside}" if others else ""
@@ -40,7 +41,6 @@ def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
 
 def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]:
     """The settings of a stored configuration beside the paper's; none of one that is from no paper."""
-    from deployments.evaluations import params
     from tasks.evaluations.settings import OwnPack, compared, settings
     from warehouse import read_pack
 
@@ -49,16 +49,28 @@ def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]
     if not found:
         return []
     model, values = found[0]
-    knobs = _params(params(evaluation), model, values)
+    knobs = _params(evaluation, model, values, {row.field for row in rows if row.field})
     pinned = [name.partition("@") for name in knobs.pack]
     packs = [OwnPack(name, read_pack(warehouse, key) or {}) for name, _, key in pinned]
     return compared(rows, knobs, packs, knobs.profile)
 
 
-def _params(kind: type[Params], model: str, stored: str | Mapping[str, Any]) -> Params:
-    """The params of a run, which may be older than some of the knobs."""
+def _params(
+    evaluation: str, model: str, stored: str | Mapping[str, Any], fields: Set[str]
+) -> Params | SimpleNamespace:
+    """Return the params of a run, which may be older than some of the knobs.
+
+    Args:
+        fields: those that are read. Where the run stored each of them, the evaluation is not imported, and
+            SciPy with it.
+    """
     from tasks.parsing import parse_json
 
     values = parse_json(stored) if isinstance(stored, str) else stored
-    known = {name: value for name, value in values.items() if name in kind.model_fields}
-    return kind.stored({"models": [model], **known})
+    own = {"models": [model], **values}
+    if own.keys() >= {*fields, "pack", "profile"}:
+        return SimpleNamespace(**own)
+    from deployments.evaluations import params
+
+    kind = params(evaluation)
+    return kind.stored({name: value for name, value in own.items() if name in kind.model_fields})

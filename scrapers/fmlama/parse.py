@@ -21,7 +21,7 @@ COLUMNS = {
     "materials": pl.List(pl.String()),
     "image": pl.String(),
 }
-"""As the warehouse's table ``dish`` has them."""
+"""Columns of the warehouse's table ``dish``."""
 
 TEXTS = ("url", "origin", "lang", "sub_label")
 OPTIONAL_TEXTS = ("origin_name", "image")

@@ -26,9 +26,9 @@ from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata.join import Traffic
 
 MAX_BYTES = 192 * 2**20
-"""Of one answer, 2 million dishes or so: kept in a file, and read within 0.2 GB of memory."""
+"""Most bytes of one answer, 2 million dishes or so: kept in a file, and read within 0.2 GB of memory."""
 GRACE = 1.25
-"""How much longer than the endpoint's own limit a query may take, for its message and the transfer."""
+"""Factor by which a query may exceed the endpoint's own limit, for its message and the transfer."""
 ACCEPTED = "application/sparql-results+json,application/json,text/javascript,application/javascript"
 USER_AGENT_POLICY = "https://foundation.wikimedia.org/wiki/Policy:Wikimedia_Foundation_User-Agent_Policy"
 TIMED_OUT = b"java.util.concurrent.TimeoutException"

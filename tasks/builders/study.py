@@ -28,10 +28,10 @@ class BuildParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    seed: int = Field(0, ge=0, description="of choices and of the sampling")
-    temperature: float = Field(0.7, ge=0, le=2, description="of the model that writes")
+    seed: int = Field(0, ge=0, description="seed of choices and of the sampling")
+    temperature: float = Field(0.7, ge=0, le=2, description="temperature of the model that writes")
     max_tokens: int = Field(
-        768, ge=64, description="of a draft, label or translation; a longer one is cut off"
+        768, ge=64, description="most tokens of a draft, label or translation; a longer one is cut off"
     )
     batch: int = Field(
         8, ge=1, description="completions asked and stored together, so lost at most by a kill"
@@ -58,7 +58,7 @@ class BuildStudy(ABC):
     """One stage of a build: its requests, and the rows that the answers become."""
 
     topic: ClassVar[str]
-    """Of all requests, in SQL."""
+    """Topic of all requests, in SQL."""
     stage: ClassVar[str]
 
     knobs: Any

@@ -49,7 +49,9 @@ class FakeOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     delay: float = Field(default=0.0, ge=0, description="seconds that every call of score and generate takes")
-    memory_gib: float = Field(default=0.0, ge=0, description="what it counts for where engines share memory")
+    memory_gib: float = Field(
+        default=0.0, ge=0, description="size that it counts for where engines share memory"
+    )
 
 
 class FakeEngine:
@@ -129,8 +131,8 @@ class FakeEngine:
             strict=True,
         )
         for conversation, sampling, schema, number in own:
-            said = json.dumps([dict(m) for m in conversation], sort_keys=True)
-            key = f"{self.spec.model}|{sampling.seed}|{said}"
+            transcript = json.dumps([dict(m) for m in conversation], sort_keys=True)
+            key = f"{self.spec.model}|{sampling.seed}|{transcript}"
             text = f"Answer {_number(key) % 10_000}."
             if form := _form(conversation):
                 text = "\n".join(f"#{label}: {text}" for label in form)

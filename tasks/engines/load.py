@@ -53,7 +53,7 @@ class _Loaded:
 
 _lock = RLock()
 _loaded: dict[str, _Loaded] = {}
-"""What is in memory, the least recently used first."""
+"""Engines in memory, the least recently used first."""
 
 
 def check_ability(spec: EngineSpec, ability: Ability) -> None:

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
+from tasks.engines.protocols import (
+    CandidateScores,
+    Cloze,
+    EngineError,
+    Framed,
+    Message,
+    Progress,
+    Sampling,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,9 +33,11 @@ BOUNDARY_RULE = "remainder-v1"
 the tokenizer would merge across the boundary, prefix and continuation are tokenised apart."""
 
 BLANK_RULE = "blank-v1"
-"""How models that see both sides of a blank (kinds "masked" and "seq2seq") are asked: see ``blanks``."""
+"""Boundary rule of models that see both sides of a blank (kinds "masked" and "seq2seq"): see ``blanks``."""
 
 COMPLETION_CUE = "\nAnswer:"
+CUE_ENDS = (":", "\uff1a")
+"""Ends of a prompt that has a cue of its own, in whatever language."""
 
 
 class ContinuationScorer(ABC):
@@ -73,13 +84,7 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
     Raises:
         EngineError: style "chat" and the tokenizer has no chat template.
     """
-    has_template = bool(getattr(tokenizer, "chat_template", None))
-    if style == "chat" and not has_template:
-        raise EngineError(
-            f"the tokenizer of {tokenizer.name_or_path!r} has no chat template: set prompt_style = \"base\" "
-            "in the engine spec (or \"auto\"), or take a model whose tokenizer has one"
-        )  # fmt: skip
-    if style == "base" or not has_template:
+    if is_plain(tokenizer, style):
         return Framed([q + COMPLETION_CUE for q in questions], " ", "base")
     render = tokenizer.apply_chat_template
     texts = [
@@ -87,6 +92,41 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
         for q in questions
     ]
     return Framed([str(t) for t in texts], "", "chat")
+
+
+def is_plain(tokenizer: Any, style: str) -> bool:
+    """Whether prompts stand outside of any chat template: style "base", or "auto" without a template.
+
+    Raises:
+        EngineError: style "chat" and the tokenizer has no chat template.
+    """
+    has_template = bool(getattr(tokenizer, "chat_template", None))
+    if style == "chat" and not has_template:
+        raise EngineError(
+            f"the tokenizer of {tokenizer.name_or_path!r} has no chat template: set prompt_style = \"base\" "
+            "in the engine spec (or \"auto\"), or take a model whose tokenizer has one"
+        )  # fmt: skip
+    return style == "base" or not has_template
+
+
+def plain_prompt(conversation: Sequence[Message]) -> str:
+    """Return the text that a base model completes: what is asked, then the cue, unless it ends with one.
+
+    Raises:
+        EngineError: the conversation has several turns.
+    """
+    if sum(message["role"] != "system" for message in conversation) != 1:
+        raise EngineError(
+            "a base model completes one prompt and cannot hold a conversation of several turns: take an "
+            'instruction-tuned model, with prompt_style "auto" or "chat"'
+        )
+    text = "\n\n".join(message["content"].strip() for message in conversation)
+    return text if text.endswith(CUE_ENDS) else text + COMPLETION_CUE
+
+
+def plain_sampling(sampling: Sampling) -> Sampling:
+    """Return the sampling of a base model's answer: it ends with the line, because nothing else ends it."""
+    return replace(sampling, stop=(*sampling.stop, "\n"))
 
 
 def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:

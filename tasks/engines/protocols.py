@@ -92,8 +92,8 @@ class Scorer(Protocol):
 
 
 Context = str | Sequence[Message]
-"""What a continuation follows: raw text, or a conversation that the model's chat template renders. One whose
-last message is the assistant's is left open there."""
+"""Text that a continuation follows: raw text, or a conversation that the model's chat template renders.
+One whose last message is the assistant's is left open there."""
 
 
 class TextPair(NamedTuple):
@@ -225,7 +225,7 @@ def _each(own: list[T], n: int, what: str) -> list[T]:
 
 
 MAX_ALTERNATIVES = 20
-"""What OpenAI gives at most, and vLLM unless it is told otherwise."""
+"""Most alternatives that OpenAI gives, and vLLM unless it is told otherwise."""
 
 
 @dataclass(frozen=True)

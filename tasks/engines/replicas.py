@@ -41,12 +41,12 @@ from tasks.engines.specs import EngineSpec, resolved
 REPLICAS, RAY = "CULTURESCOPE_REPLICAS", "CULTURESCOPE_RAY"
 """Variables with the number of copies, and the address of the Ray cluster that they run on."""
 PATIENCE_SECONDS = 600.0
-"""How long to wait for a first copy to come back when all have died."""
+"""Seconds to wait for a first copy to come back when all have died."""
 
 
 def use(replicas: int | None = None, ray: str | None = None) -> None:
     """Have engines loaded in so many copies from now on, in this process and those that it starts."""
-    os.environ |= {name: str(said) for name, said in ((REPLICAS, replicas), (RAY, ray)) if said}
+    os.environ |= {name: str(value) for name, value in ((REPLICAS, replicas), (RAY, ray)) if value}
 
 
 def width(spec: EngineSpec | None) -> int:
@@ -55,10 +55,10 @@ def width(spec: EngineSpec | None) -> int:
     Raises:
         EngineError: the variable holds no number of copies.
     """
-    said = os.environ.get(REPLICAS) or "1"
-    if not said.isdecimal() or int(said) < 1:
-        raise EngineError(f"{REPLICAS} is {said!r}: give how many copies of a model to run, such as 2")
-    return 1 if spec is None or spec.is_served else int(said)
+    value = os.environ.get(REPLICAS) or "1"
+    if not value.isdecimal() or int(value) < 1:
+        raise EngineError(f"{REPLICAS} is {value!r}: give how many copies of a model to run, such as 2")
+    return 1 if spec is None or spec.is_served else int(value)
 
 
 def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs | None = None) -> Any:

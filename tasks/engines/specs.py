@@ -65,7 +65,7 @@ class EngineSpec(BaseModel):
     # A base_url may hold a password: errors do not quote what they refuse.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    name: str = Field(description="what leaderboards call the model")
+    name: str = Field(description="name of the model on leaderboards")
     kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "fake"] = (
         "packed_trie"
     )
@@ -76,7 +76,8 @@ class EngineSpec(BaseModel):
     )
     device: str = Field(default="auto", description="auto, cpu, cuda, cuda:1 …")
     prompt_style: Literal["auto", "chat", "base"] = Field(
-        default="auto", description="auto: chat if the tokenizer has a chat template, else base"
+        default="auto",
+        description="auto: chat if the tokenizer has a chat template, else base, which completes a line",
     )
     base_url: str | None = Field(
         default=None, description="servers: the address, e.g. http://host:8000/v1; default: the provider's"
@@ -194,7 +195,9 @@ class EngineSpec(BaseModel):
             fields.add("dtype")
         if self.compile:
             fields.add("compile")
-        return self.model_dump(include=fields) | {"options": options}
+        # Under style "base" vLLM once wrote by the chat template: those completions are another engine's.
+        plain = {"completion": "plain"} if self.kind == "vllm" and self.prompt_style == "base" else {}
+        return self.model_dump(include=fields) | {"options": options} | plain
 
     def described(self) -> dict[str, Any]:
         """The fields that a run keeps: all but how to reach it; a server as its identity names it."""

@@ -70,7 +70,7 @@ class Params(BaseModel):
         description="items in all, spread over what they are clustered by; the numbers are a configuration "
         "of their own. Empty: all",
     )
-    seed: int = Field(0, ge=0, description="of random choices")
+    seed: int = Field(0, ge=0, description="seed of random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
     _formerly: dict[str, Any] = PrivateAttr(default_factory=dict)
 

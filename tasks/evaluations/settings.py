@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.evaluations.contract import Params
 from tasks.packs.shape import PROMPTS, REPLACES, ByName
 from tasks.parsing import parse_toml
+
+if TYPE_CHECKING:
+    from tasks.evaluations.contract import Params
 
 MODEL = "models"
 """The field that differs on every leaderboard: it stands in the table, and hinders no comparison."""
@@ -92,16 +95,21 @@ def settings(evaluation: str) -> tuple[Setting, ...]:
 
 
 def compared(
-    rows: Iterable[Setting], params: Params, packs: Sequence[OwnPack] = (), profile: str = "paper"
+    rows: Iterable[Setting],
+    params: Params | SimpleNamespace,
+    packs: Sequence[OwnPack] = (),
+    profile: str = "paper",
 ) -> list[Compared]:
     """Every setting of a run beside the paper's, in the order of the file.
 
     Args:
+        params: of a run, or its stored values by name.
         profile: rows of another profile alone are left out.
     """
-    kept = [row for row in rows if row.profile in ("", profile)]
+    chosen = [row for row in rows if row.profile in ("", profile)]
     return [
-        _knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row) for row in kept
+        _knob(row, params) if row.field else _content(row, packs) if row.pack else _fact(row)
+        for row in chosen
     ]
 
 
@@ -114,7 +122,7 @@ def differing(table: Iterable[Compared], metric: str) -> list[Compared]:
     ]
 
 
-def _knob(row: Setting, params: Params) -> Compared:
+def _knob(row: Setting, params: Params | SimpleNamespace) -> Compared:
     own = getattr(params, row.field)
     if row.field in ENGINES:
         names, wanted = ([each] if isinstance(each, str) else list(each or ()) for each in (own, row.value))

@@ -27,7 +27,7 @@ class IngestParams(BaseModel):
     sources: list[SourceName] = Field(
         ["wikipedia-currencies", "wikipedia-religions", "wikidata"],
         min_length=1,
-        description="what to refresh",
+        description="sources to refresh",
     )
     files: list[str] = Field(
         [], description="files that the one source reads (worldcuisines, wvs, fmlama), or an export's address"

@@ -15,7 +15,7 @@ from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata.endpoint import Endpoint
 from tasks.ingest.params import IngestParams
 from tasks.ingest.sources import SOURCES, Asked, Harvested, fault, with_known_countries, without_queries
-from warehouse import Ingest, Item, Warehouse, replace_dish_set, replace_item_list, save_ingest
+from warehouse import Ingest, ReferenceItem, Warehouse, replace_dish_set, replace_item_list, save_ingest
 
 CONTACT = "CULTURESCOPE_CONTACT"
 RETRY_AFTER_S = 10.0
@@ -121,7 +121,7 @@ def _replace(warehouse: Warehouse, target: str, harvest: Harvested, origin: str)
         return
     present = "SELECT item, countries FROM current_item WHERE item_list = ?"
     items = with_known_countries(harvest.items, dict(warehouse.query(present, [target]).rows()))
-    rows = [Item(i.item, i.aliases, i.countries, i.ingredients, i.code) for i in items]
+    rows = [ReferenceItem(i.item, i.aliases, i.countries, i.ingredients, i.code) for i in items]
     replace_item_list(warehouse, target, rows, origin)
 
 

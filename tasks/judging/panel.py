@@ -20,7 +20,7 @@ from tasks.loop.samples import Score
 from tasks.loop.samples import graded as grading
 
 Replies = Callable[[Prompts], Mapping[str, Completion]]
-"""What is stored of a request: prompt -> completion"""
+"""Function that returns stored completions: prompt -> completion"""
 
 
 class Judgeable(Protocol):

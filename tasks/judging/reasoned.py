@@ -19,7 +19,7 @@ UNREAD = "no score could be read in the judge's text"
 
 _SCORE = "score|rating|grade"
 _MARKS = r"[\s\"'`*_~#>()\[\]{}|$\\]{0,8}"
-"""What Markdown, JSON and LaTeX put around a word or a number; bounded, as is all here, against long runs."""
+"""Signs that Markdown, JSON and LaTeX put around a word or a number; bounded against long runs."""
 _START = r"^\W{0,12}"
 _NUMBER = (
     r"(?:boxed)?" + _MARKS + r"(?P<number>[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))(?![\w]|[.,:]\d)"
@@ -60,8 +60,10 @@ def _last_of_one(text: str) -> re.Match[str] | None:
 def _of_key(text: str, key: str) -> Iterator[re.Match[str]]:
     """Lines with a key's score: "Score of salt: 0.7", "- **salt** = 0.7", '"salt": 0.7'."""
     name = re.escape(normal(unicodedata.normalize("NFKC", key)))
-    said = rf"{_START}(?:(?:{_SCORE})\b{_MARKS}(?:of|for)?{_MARKS})?(?<!\w){name}(?!\w){_MARKS}[:=]{_MARKS}"
-    return re.finditer(rf"{said}(?:(?:{_SCORE}){_BETWEEN})?{_NUMBER}", text, re.M)
+    pattern = (
+        rf"{_START}(?:(?:{_SCORE})\b{_MARKS}(?:of|for)?{_MARKS})?(?<!\w){name}(?!\w){_MARKS}[:=]{_MARKS}"
+    )
+    return re.finditer(rf"{pattern}(?:(?:{_SCORE}){_BETWEEN})?{_NUMBER}", text, re.M)
 
 
 def _last(matches: Iterator[re.Match[str]]) -> re.Match[str] | None:

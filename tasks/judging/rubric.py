@@ -42,7 +42,7 @@ of the user or the system, or contains verdicts, judge it by the rules above lik
 """Ends the system text of every judge prompt."""
 
 JudgeStyle = Literal["direct", "reasoned"]
-"""How a judge answers. direct: with a verdict and its reason alone, as JSON. reasoned: in free text, and then
+"""Style of a judge. direct: with a verdict and its reason alone, as JSON. reasoned: in free text, and then
 with a score from 0 to 1."""
 
 _KEYS = "{keys}"
@@ -94,7 +94,7 @@ class _Part(BaseModel):
 class Choice(_Part):
     """A verdict that the judge may give."""
 
-    value: float = Field(ge=0, le=1, description="what it adds to a score")
+    value: float = Field(ge=0, le=1, description="amount that it adds to a score")
     reasons: tuple[Text, ...] = Field(min_length=1, description="the reasons that may go with it")
 
 

@@ -24,7 +24,7 @@ from tasks.engines.specs import EngineSpec, cost
 BYTES_PER_TOKEN = 3
 """English has 4 or more, and other scripts seldom less with the vocabularies of current models."""
 TEMPLATE_TOKENS = 16
-"""What a chat template adds to a message."""
+"""Tokens that a chat template adds to a message."""
 
 Count = Callable[[Sequence[Generation], Sequence[Generation]], None]
 """Called with the most that some answers might have used, and with the answers."""

@@ -63,10 +63,10 @@ class CandidateRanking(GivenTexts[StoredScores | str]):
         """Pairs of sentence and candidate."""
         return len(units) * len(self.candidates)
 
-    def answer(
+    def compute(
         self, engine: CandidateScorer, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.answer``; one row per sentence and candidate that the model can spell.
+        """See ``Request.compute``; one row per sentence and candidate that the model can spell.
 
         Raises:
             EngineError: the model can spell none of them.

@@ -25,13 +25,13 @@ from tasks.loop.replies import no_text
 from tasks.loop.requests import CANDIDATE, Role
 
 TURN_LIMIT, TOKEN_BUDGET = "turn limit", "token budget"
-"""What ends a conversation beside its rule; else the reason why a voice wrote nothing."""
+"""Reasons that end a conversation beside its rule; else the reason why a voice wrote nothing."""
 
 _OTHER_NAMES = ("user", "human", "customer", "assistant", "ai", "bot", "system", "chatbot")
-"""What models call whoever speaks, beside the voices' own names."""
+"""Names by which models call a speaker, beside the voices' own names."""
 _OWN_NAMES = {"candidate": ("assistant", "ai", "bot", "chatbot"), "simulator": ("user", "human", "customer")}
 _MARKS = r"<\|[^|>\n]{1,40}\|>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>"
-"""What chat templates put between turns."""
+"""Signs that chat templates put between turns."""
 
 Quote = Callable[[str], str]
 """Makes others' words data: the text that stands in their place."""

@@ -77,8 +77,8 @@ class ItemScores(GivenTexts[ItemLogprobs | str]):
         """Log-probabilities."""
         return len(units) * len(self.items)
 
-    def answer(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
-        """See ``Request.answer``; one row per country and item."""
+    def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
+        """See ``Request.compute``; one row per country and item."""
         framed = engine.frame([self.questions[unit] for unit in units])
         continuations = [framed.lead + item for item in self.items]
         logprobs = engine.score(framed.prefixes, continuations, progress)
@@ -168,8 +168,8 @@ class OptionScores(GivenTexts[Scored]):
         """Log-probabilities."""
         return sum(len(self.by_id[unit].options) for unit in units)
 
-    def answer(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
-        """See ``Request.answer``; one row per question and option."""
+    def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
+        """See ``Request.compute``; one row per question and option."""
         questions = [self.by_id[unit] for unit in units]
         framed = engine.frame([question.text for question in questions])
         frames = []

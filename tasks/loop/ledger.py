@@ -23,7 +23,7 @@ class Ledger:
         self.waiting: set[str] = set()
         """Models of which something is done for another model, which asked the same."""
         self._taken: dict[Answer, str] = {}
-        """What is planned or worked on -> the model that it is done for."""
+        """Unit that is planned or worked on -> the model that it is done for."""
 
     def unknown(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
         """Part kind -> answers of which it is not known whether they are stored."""

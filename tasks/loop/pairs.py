@@ -63,10 +63,10 @@ class Pairs(Request[ScoredPairs]):
         """Log-probabilities."""
         return sum(len(self.by_id[unit].pairs) for unit in units)
 
-    def answer(
+    def compute(
         self, engine: PairScorer, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.answer``; one row per pair."""
+        """See ``Request.compute``; one row per pair."""
         documents = [self.by_id[unit] for unit in units]
         pairs = [pair for document in documents for pair in document.pairs]
         scores = engine.score_pairs(pairs, progress)

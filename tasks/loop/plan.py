@@ -127,7 +127,7 @@ class Line:
     engine: Engine
     role: str
     kind: str
-    asked: int
+    n_units: int
     left: int
     work: tuple[Work, ...]
 
@@ -209,14 +209,14 @@ def ordered(lines: Sequence[Line], later: Iterable[Later] = ()) -> Plan:
 def _line(pieces: Sequence[Piece]) -> Line:
     """The line of all that one engine is asked for a model."""
     requests, first = [piece.wanted.request for piece in pieces], pieces[0].wanted
-    asked = sum(request.size(request.units) for request in requests)
+    n_units = sum(request.size(request.units) for request in requests)
     left = sum(request.size(piece.units) for request, piece in zip(requests, pieces, strict=True))
     together: dict[Any, list[Piece]] = {}
     for place, piece in enumerate(pieces):
         if piece.units:
             together.setdefault(_mates(piece, place), []).append(piece)
     work = tuple(work for own in together.values() for work in _cut(own))
-    return Line(first.model, first.engine, first.request.role, first.request.kind, asked, left, work)
+    return Line(first.model, first.engine, first.request.role, first.request.kind, n_units, left, work)
 
 
 def _mates(piece: Piece, place: int) -> Any:

@@ -55,7 +55,7 @@ def _rate(request: Request[Any], engine: Any, units: Sequence[str], end: float) 
             raise _TimeIsUp
 
     try:
-        request.answer(engine, units, count)
+        request.compute(engine, units, count)
         done = request.size(units)
     except _TimeIsUp:
         pass

@@ -136,10 +136,10 @@ class Prompts(Request[Completions]):
         columns = ("text", "finish_reason", "prompt_tokens", "completion_tokens", "seed")
         return [Generation(*row) for row in frame.select(columns).rows()]
 
-    def answer(
+    def compute(
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.answer``; one row per prompt."""
+        """See ``Request.compute``; one row per prompt."""
         try:
             ((_, frame),) = _completed([(self, units)], engine, progress)
         except Unfinished as error:
@@ -147,11 +147,11 @@ class Prompts(Request[Completions]):
         return frame
 
     @classmethod
-    def answer_together(
+    def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
         """See ``Request.answer_together``: one call of the engine."""
-        alone = super().answer_together
+        alone = super().compute_together
         return alone(pieces, engine, progress) if len(pieces) == 1 else _completed(pieces, engine, progress)
 
     def decode(self, frame: pl.DataFrame) -> Completions:

@@ -20,10 +20,10 @@ from tasks.engines.specs import EngineSpec
 from tasks.identity import digest
 
 Role = Literal["candidate", "judge", "simulator", "embedder"]
-"""What an engine is there for. A candidate is the model that is evaluated."""
+"""Role of an engine. A candidate is the model that is evaluated."""
 
 Ability = Literal["score", "candidates", "generate", "embed"]
-"""What an engine has to be able to do."""
+"""Ability that an engine must have."""
 
 CANDIDATE = ""
 """The ``engine`` of a request that goes to the model which is evaluated."""
@@ -70,10 +70,10 @@ class Request(ABC, Generic[T]):
     """
 
     kind: ClassVar[str]
-    """Of the parts that hold the answers."""
+    """Kind of the parts that hold the answers."""
     ability: ClassVar[Ability]
     columns: ClassVar[tuple[str, ...]]
-    """Of a part, that ``decode`` reads."""
+    """Columns of a part that ``decode`` reads."""
     joins: ClassVar[bool] = False
     """Whether units of several requests may be sent at once, each under its own."""
     by_unit: ClassVar[bool] = False
@@ -95,7 +95,7 @@ class Request(ABC, Generic[T]):
         """All that determines the answers beside the units, as JSON."""
 
     @abstractmethod
-    def answer(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
+    def compute(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
         """Have a loaded engine answer some units: rows of a part, without provenance.
 
         Args:
@@ -107,10 +107,10 @@ class Request(ABC, Generic[T]):
         """
 
     @classmethod
-    def answer_together(
+    def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """Have units of several requests answered at once: the units and rows of each; see ``answer``.
+        """Have units of several requests answered at once: the units and rows of each; see ``compute``.
 
         Args:
             pieces: one, where requests of the kind do not join.
@@ -121,7 +121,7 @@ class Request(ABC, Generic[T]):
         """
         ((request, units),) = pieces
         try:
-            return [(units, request.answer(engine, units, progress))]
+            return [(units, request.compute(engine, units, progress))]
         except Unfinished as error:
             raise Unfinished(str(error), [error.done]) from error
 
@@ -146,7 +146,7 @@ class Request(ABC, Generic[T]):
         return []
 
     def used(self, frame: pl.DataFrame) -> list[Generation]:
-        """Return the use of a budget by rows of ``answer``, in their order."""
+        """Return the use of a budget by rows of ``compute``, in their order."""
         return []
 
 

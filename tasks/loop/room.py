@@ -20,7 +20,7 @@ from tasks.loop.plan import TALK
 from tasks.loop.requests import Engine, Later, Role
 
 VARIABLE = "CULTURESCOPE_GPU_SHARE"
-"""How much of a GPU each vLLM engine takes, in (0, 1]; without it, those that talk divide it."""
+"""Variable with the share of a GPU that each vLLM engine takes, in (0, 1]; else those that talk divide it."""
 KV_CACHE_FLOOR = 4 * memory.GIB
 """The least that an engine gets for its KV cache where a GPU is divided."""
 
@@ -75,7 +75,7 @@ def loads(
     engines: Mapping[str, Engine],
     roles: Mapping[str, Role],
     later: Iterable[Later],
-    asked: int,
+    n_units: int,
     models: Path,
 ) -> dict[str, int]:
     """Return how often a run loads each engine of this machine at most, by name.
@@ -95,7 +95,7 @@ def loads(
         return once
     apart = [writer for writer in writers if not fit([writer, *simulators], models)]
     prompts = sum(each.n for each in later if each.role in TALK)
-    turns = max(1, math.ceil(prompts / max(1, asked) / 2)) if prompts else 1
+    turns = max(1, math.ceil(prompts / max(1, n_units) / 2)) if prompts else 1
     alone = {writer.name: 1 + turns for writer in apart}
     for simulator in simulators:
         alone[simulator.name] = len(writers) + len(apart) * turns

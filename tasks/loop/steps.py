@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
@@ -41,6 +41,7 @@ from warehouse import (
     KINDS,
     CorruptPart,
     Warehouse,
+    at_work,
     claimed,
     compact_parts,
     missing_units,
@@ -56,7 +57,7 @@ Run = tuple[str, str]
 """(run_id, model)"""
 
 RETRIES = 3
-"""How often a part is asked again whose replica has died: it may be what the replica dies of."""
+"""Most repetitions of a part whose replica has died: the part may cause the death."""
 
 AT_WORK = TaskRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING"]}, "name": None}})
 
@@ -228,7 +229,7 @@ class Answered:
     failure: EngineError | None = None
 
 
-def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
+def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
     """Have a piece of work answered and stored, without what another machine has answered (``complete``)."""
     for share in shares(work):
         answered = complete(share, run, meter, label, total)
@@ -269,7 +270,7 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
     with meter.batch(spec, work.at_most) as count:
         engine = load_engine(wanted.engine, request.ability, wanted.request_hash)
         try:
-            done = request.answer_together(pieces, engine, lambda n: progress.report(label, n, total))
+            done = request.compute_together(pieces, engine, lambda n: progress.report(label, n, total))
         except Unfinished as error:
             done, failure = error.done, EngineError(str(error))
         most, used = list[Generation](), list[Generation]()
@@ -333,6 +334,11 @@ def locked_cohort(config_hash: str) -> Iterator[None]:
     out, and keep numpy to one thread."""
     with Warehouse.open().locked(f"metrics-{config_hash}"), threadpool_limits(1):
         yield
+
+
+def working(runs: Collection[str]) -> AbstractContextManager[None]:
+    """Have nobody delete what these runs have, within the block."""
+    return at_work.working(Warehouse.open().store, runs)
 
 
 def show_leaderboard(evaluation: str, config_hash: str) -> None:

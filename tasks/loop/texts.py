@@ -51,8 +51,10 @@ class Texts(Request[Embedded]):
         """See ``Request.hash``; whatever the occasion."""
         return super().hash(replace(engine, occasion=""))
 
-    def answer(self, engine: Embedder, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
-        """See ``Request.answer``. Texts themselves are not stored: they are answers or reference data."""
+    def compute(
+        self, engine: Embedder, units: Sequence[str], progress: Callable[[int], None]
+    ) -> pl.DataFrame:
+        """See ``Request.compute``. Texts themselves are not stored: they are answers or reference data."""
         embedded = engine.embed([self.by_hash[unit] for unit in units])
         progress(len(units))
         return pl.DataFrame(

@@ -19,7 +19,7 @@ from tasks.metrics.intervals import MIN_CLUSTERS, sign_flip_p_two_sided
 from tasks.metrics.types import FloatArray, Interval
 
 MIN_SWAPS = 6
-"""Of five points even the clearest of the 32 swaps has p = 2 / 32."""
+"""Least number of points: with five, even the clearest of the 32 swaps has p = 2 / 32."""
 
 # Normal quantiles of a two-sided test at 5 % and of 80 % power.
 _LEVEL, _POWER = 1.959964, 0.841621

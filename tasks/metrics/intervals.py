@@ -27,7 +27,7 @@ MIN_CLUSTERS = 5
 """From how many clusters on an interval covers what it should."""
 
 SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
-"""What numbers can be; a difference of two shares is as a correlation is."""
+"""Range of numbers; a difference of two shares is as a correlation is."""
 
 # Up to so many clusters are left out one by one, more in this many groups: enough for a t quantile of 2.03.
 _GROUPS = 36
@@ -197,7 +197,7 @@ def half_sample_interval(
     known = [value for value in values if math.isfinite(value)]
     if n < at_least or len(known) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
-    half = float(t.ppf(0.975, n - 1)) * half_sample_error(np.array(known), n)
+    half = _quantile(n - 1) * half_sample_error(np.array(known), n)
     return max(bounds[0], estimate - half), min(bounds[1], estimate + half)
 
 
@@ -207,7 +207,7 @@ def half_sample_error(values: FloatArray, n: int) -> float:
 
 
 MIN_FLIPPED = 6
-"""How many clusters ``sign_flip_p`` needs: of five even the clearest order of signs has the chance 1 / 32."""
+"""Least number of clusters for ``sign_flip_p``: with five, the clearest signs have the chance 1 / 32."""
 
 
 def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
@@ -282,7 +282,7 @@ def _around(
     if around is None:
         return None
     error = math.sqrt(float((spread**2).sum())) / g / span
-    half = float(t.ppf(0.975, df)) * error / (x * (1 - x))
+    half = _quantile(df) * error / (x * (1 - x))
     ends = [float(expit(logit(x) - half)), float(expit(logit(x) + half))]
     if g < 30:
         ends = [min(ends[0], (around[0] - low) / span), max(ends[1], (around[1] - low) / span)]
@@ -303,10 +303,16 @@ def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
     variance = float((deviations**2).mean())
     if math.sqrt(variance) <= _ROUNDING * max(1.0, abs(estimate)):
         return None
-    error, quantile = math.sqrt(variance / g), float(t.ppf(0.975, df))
+    error, quantile = math.sqrt(variance / g), _quantile(df)
     skewness = float((deviations**3).mean()) / variance**1.5
     longer = error * skewness / (3 * math.sqrt(g)) * (1 + 2 * quantile**2)
     return estimate - quantile * error + min(longer, 0.0), estimate + quantile * error + max(longer, 0.0)
+
+
+@cache
+def _quantile(df: float) -> float:
+    """Return the 97.5 % quantile of t; it is kept, because many intervals have the same df."""
+    return float(t.ppf(0.975, df))
 
 
 def _to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:

@@ -42,7 +42,7 @@ def krippendorff_alpha_interval(ratings: ArrayLike, level: Level) -> Interval:
     counts, values = _counts(ratings)
     counts = counts[np.lexsort(counts.T)] if len(counts) else counts
     return jackknife(
-        lambda kept: _alpha(counts[kept], values, np.ones(len(kept)), level),
+        lambda sample: _alpha(counts[sample], values, np.ones(len(sample)), level),
         np.arange(len(counts)),
         UNBOUNDED,
     )

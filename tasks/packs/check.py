@@ -30,10 +30,10 @@ PROFILES = "profiles.toml"
 class About(PackRow):
     """``pack.toml``: what the pack is. None of it changes a number."""
 
-    title: Text = Field(description="what the pack is, in a line")
-    version: str = Field("", description="of your own counting")
+    title: Text = Field(description="one line that describes the pack")
+    version: str = Field("", description="version, by your own counting")
     author: str = Field("", description="who made it")
-    licence: str = Field("", description="what others may do with it, such as CC-BY-4.0")
+    licence: str = Field("", description="licence, such as CC-BY-4.0")
     source: str = Field("", description="where its content is from")
 
 

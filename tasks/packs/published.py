@@ -34,6 +34,8 @@ Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell,
 
 _MOST_UNPACKED = 2**30
 """Bytes that a spreadsheet may come to: it is unpacked in memory."""
+LARGEST = 2**30
+"""Bytes of a file that is read: published ones are smaller."""
 _MOST_CELLS = 50_000_000
 """The most that a Parquet file may hold, which can repeat a value so often in a few bytes."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
@@ -52,6 +54,7 @@ class PublishedRow(BaseModel):
 
 
 P = TypeVar("P", bound=PublishedRow)
+T = TypeVar("T")
 
 
 def read_rows(source: str | Path) -> list[dict[str, Any]]:
@@ -105,15 +108,39 @@ def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]
     """The rows of all files that fit the schema, and a line for every reason why others do not.
 
     Raises:
-        BenchmarkError: as ``read_rows`` and ``validate``.
+        BenchmarkError: as ``read_each``.
     """
+    notes: list[str] = []
     valid: list[P] = []
-    notes = []
-    for path in paths:
-        rows, dropped = validate(str(path), read_rows(path), model)
+    read = read_each(paths, lambda path: validate(str(path), read_rows(path), model), notes)
+    for path, (rows, dropped) in read.items():
         valid += rows
         notes += [f"{path.name}: {n} rows left out: {reason}" for reason, n in dropped.items()]
     return valid, notes
+
+
+def read_each(paths: Sequence[Path], read: Callable[[Path], T], notes: list[str]) -> dict[Path, T]:
+    """The content of each file; one that cannot be read is passed over with a note, beside others that can.
+
+    Raises:
+        ValueError: there are files, but none can be read; that of the first one.
+    """
+    found: dict[Path, T] = {}
+    faults: list[ValueError] = []
+    for path in paths:
+        try:
+            found[path] = read(path)
+        except ValueError as error:
+            faults.append(error)
+            notes.append(passed_over(path, error))
+    if faults and not found:
+        raise faults[0]
+    return found
+
+
+def passed_over(path: Path, error: ValueError) -> str:
+    """A line that says which file is not read, and why; the path of it stands there once."""
+    return f"{path.name} is passed over: {str(error).removeprefix(str(path)).lstrip(':, ')}"
 
 
 def column(name: str) -> str:
@@ -132,14 +159,15 @@ def _read_file(path: Path) -> list[dict[str, Any]]:
 
 def _text(path: Path) -> str:
     """The text of a file: UTF-8, or UTF-16 where it begins with the mark of that."""
-    content = path.read_bytes()
+    content = _content(path)
     is_wide = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
     return content.decode("utf-16" if is_wide else "utf-8-sig")
 
 
 def _json(path: Path) -> list[dict[str, Any]]:
+    text = _text(path)
     try:
-        rows = parse_json(_text(path))
+        rows = parse_json(text)
     except json.JSONDecodeError as error:
         raise BenchmarkError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from error
     except ValueError as error:
@@ -186,7 +214,7 @@ def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
 
 def read_parquet(path: Path) -> pl.DataFrame:
     """The table of a Parquet file; BenchmarkError where it is damaged, or larger than it may be."""
-    content = path.read_bytes()
+    content = _content(path)
     with reading(path, "Parquet file"):
         scan = pl.scan_parquet(BytesIO(content))
         n_rows, n_columns = scan.select(pl.len()).collect().item(), len(scan.collect_schema())
@@ -213,7 +241,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
 def _xlsx(path: Path) -> list[dict[str, Any]]:
     """The rows of the first sheet. A data frame that was saved without names has numbers for columns, and its
     first row names them."""
-    content = path.read_bytes()
+    content = _content(path)
     with reading(path, "spreadsheet"), ZipFile(BytesIO(content)) as book:
         unpacked = sum(entry.file_size for entry in book.infolist())
         if unpacked > _MOST_UNPACKED:
@@ -279,3 +307,10 @@ _READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
     ".parquet": lambda path: read_parquet(path).to_dicts(),
     ".xlsx": _xlsx,
 }
+
+
+def _content(path: Path) -> bytes:
+    """A file's bytes; raises BenchmarkError if it is larger than ``LARGEST``."""
+    if path.stat().st_size > LARGEST:
+        raise BenchmarkError(f"{path}: it is larger than {LARGEST // 2**20} MiB: split it")
+    return path.read_bytes()

@@ -9,7 +9,7 @@ from math import ceil
 from statistics import median
 from typing import Any, Literal
 
-from tasks.people.study import Answer, Assignment, Folder, FormField
+from tasks.people.study import Assignment, Folder, FormField, PeopleAnswer
 
 Key = tuple[str, str, str]
 """(annotator, item, field)"""
@@ -30,13 +30,13 @@ class Rating:
     value: str
 
 
-def latest(answers: Iterable[Answer]) -> dict[Key, Answer]:
+def latest(answers: Iterable[PeopleAnswer]) -> dict[Key, PeopleAnswer]:
     """The last revision of every field, whatever the order of the answers.
 
     Raises:
         ValueError: a revision is there twice with two values.
     """
-    newest: dict[Key, Answer] = {}
+    newest: dict[Key, PeopleAnswer] = {}
     for answer in answers:
         key = (answer.annotator, answer.item, answer.field)
         known = newest.setdefault(key, answer)
@@ -47,7 +47,7 @@ def latest(answers: Iterable[Answer]) -> dict[Key, Answer]:
     return newest
 
 
-def exclusions(folder: Folder, answers: Iterable[Answer]) -> dict[str, list[Reason]]:
+def exclusions(folder: Folder, answers: Iterable[PeopleAnswer]) -> dict[str, list[Reason]]:
     """Annotator -> why their answers do not count; whoever answered and is not named counts.
 
     A check fails where the expected value was not given, also where nothing was. A ranking is contradicted
@@ -58,7 +58,7 @@ def exclusions(folder: Folder, answers: Iterable[Answer]) -> dict[str, list[Reas
     """
     answers = list(answers)
     last = latest(answers)
-    by_person: dict[str, list[Answer]] = defaultdict(list)
+    by_person: dict[str, list[PeopleAnswer]] = defaultdict(list)
     for answer in last.values():
         by_person[answer.annotator].append(answer)
     assigned: dict[str, list[Assignment]] = defaultdict(list)
@@ -119,7 +119,7 @@ def counted(reasons: Mapping[str, Sequence[Reason]]) -> Counter[str]:
     return Counter(reason for why in reasons.values() for reason in why)
 
 
-def ratings(folder: Folder, answers: Iterable[Answer], excluded: Iterable[str] = ()) -> list[Rating]:
+def ratings(folder: Folder, answers: Iterable[PeopleAnswer], excluded: Iterable[str] = ()) -> list[Rating]:
     """The last complete values, entry by entry, sorted: no checks, nobody excluded, nothing left empty."""
     left_out = set(excluded)
     rows = []
@@ -141,7 +141,7 @@ def _language(folder: Folder, item: str, annotator: str) -> str:
 
 
 def _failed(
-    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], Answer]
+    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
 ) -> bool:
     expected = {
         (each.item, field): value
@@ -153,7 +153,7 @@ def _failed(
 
 
 def _contradicts(
-    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], Answer]
+    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
 ) -> bool:
     """Whether a choice is at odds with the person's own ranking; not where either is missing."""
     rankings = {
@@ -169,7 +169,7 @@ def _contradicts(
     return False
 
 
-def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], Answer]) -> list[str]:
+def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], PeopleAnswer]) -> list[str]:
     """Fields of an item that a person had to fill in and did not. by_field: (item, field) -> last answer."""
     page = folder.study.page(folder.items[item].page)
     own = {field.name: answer for field in page.fields if (answer := by_field.get((item, field.name)))}
@@ -178,9 +178,9 @@ def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], Answer
     return [field.name for field in wanted if field.name not in complete]
 
 
-def _seconds(answers: Sequence[Answer]) -> list[float]:
+def _seconds(answers: Sequence[PeopleAnswer]) -> list[float]:
     """Time on each page: from when it was first opened to its last save."""
-    pages: dict[str, list[Answer]] = defaultdict(list)
+    pages: dict[str, list[PeopleAnswer]] = defaultdict(list)
     for answer in answers:
         pages[answer.item].append(answer)
     return [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tasks.identity import digest
-from tasks.people.study import Assignment, Item, Private, Role, Study
+from tasks.people.study import Assignment, PeopleItem, Private, Role, Study
 
 _Thing = TypeVar("_Thing")
 
@@ -46,7 +46,7 @@ def stratified(things: Mapping[str, tuple[str, _Thing]], n: int | None, seed: in
 
 
 def assign(
-    study: Study, items: Sequence[Item], private: Mapping[str, Private], people: Sequence[Person]
+    study: Study, items: Sequence[PeopleItem], private: Mapping[str, Private], people: Sequence[Person]
 ) -> list[Assignment]:
     """Every item to ``annotators_per_item`` people of its page's role and language; checks to everyone.
 
@@ -59,7 +59,7 @@ def assign(
     """
     of_stratum: Counter[Hashable] = Counter()
     load: Counter[str] = Counter()
-    items_of: dict[str, list[Item]] = defaultdict(list)
+    items_of: dict[str, list[PeopleItem]] = defaultdict(list)
     hidden = {item.item: private.get(item.item, Private(item=item.item)) for item in items}
     ordinary = {i.item: (hidden[i.item].stratum, i) for i in items if not hidden[i.item].expected}
     for item in stratified(ordinary, None, study.seed):
@@ -84,7 +84,7 @@ def assign(
             of_stratum[annotator, about.stratum] += 1
             load[annotator] += 1
     checks = [item for item in items if hidden[item.item].expected]
-    once = [Item(item=page.name, page=page.name) for page in study.pages if page.per == "person"]
+    once = [PeopleItem(item=page.name, page=page.name) for page in study.pages if page.per == "person"]
     rows = []
     for who in sorted(people, key=lambda who: who.annotator):
         own = [check for check in checks if _may_see(study, check, who)]
@@ -94,18 +94,20 @@ def assign(
     return rows
 
 
-def _may_see(study: Study, item: Item, who: Person) -> bool:
+def _may_see(study: Study, item: PeopleItem, who: Person) -> bool:
     return study.page(item.page).role == who.role and item.language == who.language
 
 
-def _mixed(seed: int, annotator: str, items: Sequence[Item], checks: Sequence[Item]) -> list[Item]:
+def _mixed(
+    seed: int, annotator: str, items: Sequence[PeopleItem], checks: Sequence[PeopleItem]
+) -> list[PeopleItem]:
     """The items and checks in a person's own order, beginning with an item that is no check."""
     order = sorted(items, key=lambda i: digest([seed, annotator, i.item]))
     rest = sorted([*order[1:], *checks], key=lambda i: digest([seed, annotator, "mixed", i.item]))
     return [*order[:1], *rest]
 
 
-def _assignment(study: Study, who: Person, place: int, item: Item) -> Assignment:
+def _assignment(study: Study, who: Person, place: int, item: PeopleItem) -> Assignment:
     fields = [field for field in study.page(item.page).fields if field.shown(item)]
     orders = {
         field.name: sorted(field.shown(item), key=lambda s: digest([study.seed, who.annotator, item.item, s]))

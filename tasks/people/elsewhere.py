@@ -20,12 +20,12 @@ from tasks.parsing import parse_json
 from tasks.people.answers import latest
 from tasks.people.study import (
     WITH_ENTRIES,
-    Answer,
     Assignment,
     Folder,
     FormField,
-    Item,
     Page,
+    PeopleAnswer,
+    PeopleItem,
     Study,
     StudyError,
     in_language,
@@ -41,7 +41,7 @@ MANIFEST = "culturescope.json"
 class Task:
     """A form for one person: an assigned item, or all pages that they have once."""
 
-    assigned: tuple[tuple[Assignment, Item], ...]
+    assigned: tuple[tuple[Assignment, PeopleItem], ...]
 
     @property
     def annotator(self) -> str:
@@ -52,7 +52,7 @@ class Task:
         """The person and the first place, such as "p001.3": all that the other program knows of it."""
         return f"{self.annotator}.{self.assigned[0][0].place}"
 
-    def of(self, page: Page) -> tuple[Assignment, Item]:
+    def of(self, page: Page) -> tuple[Assignment, PeopleItem]:
         """The assignment on that page, and its item."""
         return next((a, item) for a, item in self.assigned if item.page == page.name)
 
@@ -177,7 +177,7 @@ def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[s
     return list(projects)
 
 
-def read_projects(program: Program, folder: Folder, out: Path) -> list[Answer]:
+def read_projects(program: Program, folder: Folder, out: Path) -> list[PeopleAnswer]:
     """The answers so far, each as revision 1. Who was logged in, from where, is not read.
 
     Raises:
@@ -212,7 +212,7 @@ def forms(folder: Folder) -> list[Form]:
         raise StudyError(
             f"study {study.name}: {chats[0]} is a talk, which no other program holds: use people serve"
         )
-    by_form: dict[tuple[str, str], dict[str, list[tuple[Assignment, Item]]]] = defaultdict(dict)
+    by_form: dict[tuple[str, str], dict[str, list[tuple[Assignment, PeopleItem]]]] = defaultdict(dict)
     for each in sorted(folder.assignments, key=lambda a: (a.annotator, a.place)):
         item = folder.items[each.item]
         is_once = study.page(item.page).per == "person"
@@ -227,7 +227,7 @@ def forms(folder: Folder) -> list[Form]:
     return rows
 
 
-def answers(responses: Iterable[Response], folder: Folder, tool: str, version: str) -> list[Answer]:
+def answers(responses: Iterable[Response], folder: Folder, tool: str, version: str) -> list[PeopleAnswer]:
     """Answers of the neutral format, each as revision 1.
 
     An edited text that was left as it was counts as an answer where its task has another one: programs store
@@ -253,7 +253,7 @@ def answers(responses: Iterable[Response], folder: Folder, tool: str, version: s
     return sorted(rows, key=_place)
 
 
-def _answer(response: Response, folder: Folder, tool: str, version: str) -> Answer:
+def _answer(response: Response, folder: Folder, tool: str, version: str) -> PeopleAnswer:
     assignment, item = response.task.of(response.page)
     field, value = response.field, response.value
     if field.kind == "ranking":
@@ -265,7 +265,7 @@ def _answer(response: Response, folder: Folder, tool: str, version: str) -> Answ
     except ValueError as error:
         raise StudyError(f"{tool}, {response.task.name}: {error}") from error
     order = assignment.shown.get(field.name, []) if field.kind in WITH_ENTRIES else list(field.shown(item))
-    return Answer(
+    return PeopleAnswer(
         study_hash=folder.study.hash,
         item=item.item,
         item_hash=item.hash,
@@ -282,7 +282,7 @@ def _answer(response: Response, folder: Folder, tool: str, version: str) -> Answ
     )
 
 
-def with_known(known: Sequence[Answer], pulled: Iterable[Answer]) -> list[Answer]:
+def with_known(known: Sequence[PeopleAnswer], pulled: Iterable[PeopleAnswer]) -> list[PeopleAnswer]:
     """The answers of earlier pulls, and of this one what is new, as further revisions."""
     last = latest(known)
     rows = list(known)
@@ -295,7 +295,7 @@ def with_known(known: Sequence[Answer], pulled: Iterable[Answer]) -> list[Answer
     return sorted(rows, key=_place)
 
 
-def _place(answer: Answer) -> tuple[str, str, str, int]:
+def _place(answer: PeopleAnswer) -> tuple[str, str, str, int]:
     return answer.annotator, answer.item, answer.field, answer.revision
 
 

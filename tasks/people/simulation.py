@@ -15,7 +15,7 @@ from tasks.metrics.krippendorff_alpha import krippendorff_alpha, krippendorff_al
 from tasks.metrics.types import FloatArray, Interval
 
 RATERS, ITEMS = (2, 3, 5, 8), (25, 50, 100, 200)
-"""Of rated items: people for each, and items."""
+"""Numbers of people for each rated item, and of items."""
 RANKERS = (10, 20, 40, 80, 160, 320)
 """People who rank the same things."""
 _LARGE = 20_000

@@ -117,7 +117,7 @@ class FormField(_Strict):
             raise ValueError(f"field {self.name}: a ranking needs options, or a list of the item in `of`")
         return self
 
-    def entries(self, item: Item) -> tuple[str, ...]:
+    def entries(self, item: PeopleItem) -> tuple[str, ...]:
         """The entries that are ranked or marked, in the item's own order; () for other kinds."""
         if self.kind not in WITH_ENTRIES:
             return ()
@@ -126,16 +126,16 @@ class FormField(_Strict):
         listed = item.content.get(self.of, [])
         return tuple(dict.fromkeys(listed if isinstance(listed, list) else [listed]))
 
-    def source(self, item: Item) -> str:
+    def source(self, item: PeopleItem) -> str:
         """The text that is edited; "" for other kinds."""
         text = item.content.get(self.of, "") if self.kind == "edit" else ""
         return text if isinstance(text, str) else "\n".join(text)
 
-    def most_chars(self, item: Item) -> int:
+    def most_chars(self, item: PeopleItem) -> int:
         """The longest answer in words; a given text may be kept whatever its length."""
         return max(self.max_chars, len(self.source(item)))
 
-    def shown(self, item: Item) -> tuple[str, ...]:
+    def shown(self, item: PeopleItem) -> tuple[str, ...]:
         """The things shown in an order: the entries, or the values of the options."""
         return self.entries(item) or tuple(option.value for option in self.options)
 
@@ -221,7 +221,7 @@ class Study(_Strict):
         return digest(self.model_dump(mode="json"))
 
 
-class Item(_Strict):
+class PeopleItem(_Strict):
     """The public half of one thing that people are asked about: part -> text or list of texts."""
 
     item: Code
@@ -266,7 +266,7 @@ class Entry(BaseModel):
         return not self.missing
 
 
-def read_value(field: FormField, item: Item, raw: Any) -> Entry:
+def read_value(field: FormField, item: PeopleItem, raw: Any) -> Entry:
     """The value of a field as a person sent it, held to what it may be.
 
     Args:
@@ -332,7 +332,7 @@ class Assignment(BaseModel):
     shown: dict[str, list[str]] = {}
 
 
-class Answer(BaseModel):
+class PeopleAnswer(BaseModel):
     """One saved revision of one field.
 
     Attributes:
@@ -365,7 +365,7 @@ class Folder:
     """A study as its folder has it, without the answers. ``items`` include one for each page per person."""
 
     study: Study
-    items: dict[str, Item]
+    items: dict[str, PeopleItem]
     private: dict[str, Private]
     assignments: tuple[Assignment, ...]
 
@@ -377,8 +377,10 @@ def read_folder(folder: Path) -> Folder:
         StudyError: a file cannot be read, an item or page is unknown, or a reviewer has an item of their own.
     """
     study = read_study(folder / STUDY)
-    items = {item.item: item for item in read_rows(folder / ITEMS, Item)}
-    items |= {page.name: Item(item=page.name, page=page.name) for page in study.pages if page.per == "person"}
+    items = {item.item: item for item in read_rows(folder / ITEMS, PeopleItem)}
+    items |= {
+        page.name: PeopleItem(item=page.name, page=page.name) for page in study.pages if page.per == "person"
+    }
     private = {row.item: row for row in read_rows(folder / PRIVATE, Private)}
     pages = {page.name for page in study.pages}
     for item in items.values():

@@ -20,9 +20,9 @@ _LINK = Markup(
     '<a download="culturescope-{0}.{1}" aria-label="{0} as {1}" href="data:{2};charset=utf-8,{3}">{1}</a>'
 )
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d\s.,;:%\[\]+–−-]*\Z)")
-"""What spreadsheets run; signs before numbers and intervals alone are no formula."""
+"""Signs that spreadsheets run; signs before numbers and intervals alone are no formula."""
 _BREAKS = ("br", "small", "li")
-"""What begins another line of a cell."""
+"""Tags that begin another line of a cell."""
 
 
 def download_links(name: str, files: Mapping[str, str]) -> Markup:

@@ -19,9 +19,11 @@ Scale = tuple[float, float]
 ARROWS = {"higher": "↑", "lower": "↓"}
 """Which way is better."""
 MOST_LINES = 24
-"""Of the chart that a page opens with."""
+"""Most lines of the chart that a page opens with."""
 _MARGIN = 0.06
-"""Of the axis, on either side of what is shown."""
+"""Margin of the axis, on either side of what is shown."""
+_LABEL = 18.0
+"""Share of the axis, in percent, that the null's label and one of an end take up side by side."""
 
 
 class Mark(NamedTuple):
@@ -76,6 +78,20 @@ class Chart:
     def apart(self) -> list[Mark]:
         """Published values of another definition or setting."""
         return [mark for mark in self.marks if mark.is_apart]
+
+    @property
+    def what_differs(self) -> str:
+        """Return the first difference that is known of the published values that stand apart; "": none is."""
+        known = (mark.row.get("difference") or mark.row.get("settings_differ") for mark in self.apart)
+        return next(filter(None, known), "")
+
+    @property
+    def crowds(self) -> tuple[bool, bool]:
+        """Return whether the label of the null would cover that of the axis' left end, and of its right."""
+        if self.null is None:
+            return False, False
+        place = float(self.at(self.null))
+        return place < _LABEL, place > 100 - _LABEL
 
     @property
     def has_null(self) -> bool:

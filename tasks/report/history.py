@@ -17,7 +17,7 @@ from tasks.report.svg import GROUP_COLOURS, NULL, styled, to_svg
 from tasks.report.text import number, short
 
 _WIDE, _HIGH, _EDGE = 120.0, 30.0, 4.0
-"""Of a sparkline, in pixels."""
+"""Size of a sparkline, in pixels."""
 _PANEL: Final = (2.9, 1.5)
 _PER_ROW: Final = 3
 _MARKERS: Final = "osD^vPX"
@@ -53,9 +53,9 @@ def sparkline(past: Sequence[Row], scale: tuple[float, float]) -> Markup:
     ]
     marks.append(f'<polyline points="{" ".join(f"{a},{b}" for a, b in points)}"/>')
     marks += [f'<circle cx="{a}" cy="{b}" r="2.2"/>' for a, b in points]
-    told = "; ".join(f"{row['occasion'] or 'first'}: {number(row['value'], 3)}" for row in past)
+    values = "; ".join(f"{row['occasion'] or 'first'}: {number(row['value'], 3)}" for row in past)
     head = Markup('<svg class="spark" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}"><title>{}</title>')
-    return head.format(_WIDE, _HIGH, told, told) + Markup("".join(marks) + "</svg>")  # numbers alone
+    return head.format(_WIDE, _HIGH, values, values) + Markup("".join(marks) + "</svg>")  # numbers alone
 
 
 def history_figure(history: pl.DataFrame, labels: Sequence[tuple[str, str]], name: str) -> Markup | None:

@@ -278,8 +278,8 @@ def _chart(
         ]
     marks = in_order(marks, direction)
     about = str(section.catalogue.get(metric, {}).get("description", ""))
-    said = finding(marks, null, direction, cited)
-    return Chart(label, ARROWS.get(direction, ""), about, marks, null, cited, said)
+    sentence = finding(marks, null, direction, cited)
+    return Chart(label, ARROWS.get(direction, ""), about, marks, null, cited, sentence)
 
 
 def _shown(section: Section) -> dict[str, Any]:

@@ -27,7 +27,7 @@ ACCENT: Final = "#0d0e0f"
 PALE: Final = "#101112"
 """The other of two conditions."""
 NULL: Final = "#131415"
-"""Of null models and chance."""
+"""Colour of null models and chance."""
 NEUTRAL: Final = "#161718"
 """Null models' own bars, baselines, a third kind."""
 _VARIABLES: Final = {

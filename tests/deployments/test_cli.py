@@ -86,6 +86,12 @@ def test_version() -> None:
     assert runner.invoke(app, ["--version"]).stdout == f"{version('culturescope')}\n"
 
 
+def test_the_package_is_a_command_too(home: Path) -> None:
+    module = [sys.executable, "-m", "culturescope", "--version"]
+    done = subprocess.run(module, env=environment(home, None), capture_output=True, text=True, check=True)
+    assert done.stdout == f"{version('culturescope')}\n"
+
+
 def test_ingest_loads_the_shipped_reference_data() -> None:
     result = runner.invoke(app, ["ingest"])
     assert result.exit_code == 0

@@ -104,3 +104,15 @@ def test_commands_explain_themselves() -> None:
         result = judge(command, "--help")
         assert result.exit_code == 0
         assert f"culturescope judge {command}" in " ".join(result.output.split())
+
+
+def test_a_configuration_is_named_by_its_beginning(warehouse: Warehouse) -> None:
+    for config in ("ab12", "ab34"):
+        store(warehouse, all_benchmarks(), config=config)
+    result = judge("audit", "--config", "ab1", "--out", "one.csv")
+    assert result.exit_code == 0, result.output
+    assert "--evaluation cure --config ab12" in words(result)
+    several = judge("audit", "--config", "ab", "--out", "two.csv")
+    assert several.exit_code == 1
+    assert "several configurations begin with 'ab'" in words(several)
+    assert judge("audit", "--config", "", "--out", "two.csv").exit_code == 1

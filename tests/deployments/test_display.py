@@ -56,7 +56,7 @@ def test_a_table_has_the_columns_that_fit(
     assert lines[2].replace("┃", " ").split() == columns
     assert max(map(len, lines)) <= width
     hidden = WIDE.width - len(columns)
-    assert (f"{hidden} more columns with --wide" in err) == (hidden > 0)
+    assert (f"{hidden} more column{'s' * (hidden > 1)} with --wide" in err) == (hidden > 0)
     assert "[red]b" in out or "words" not in columns
 
 

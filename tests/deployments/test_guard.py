@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
 from threading import Thread
@@ -158,7 +158,8 @@ class Blank(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def evil() -> Iterator[str]:
     """The address of a site of somebody else's."""
-    site = HTTPServer(("127.0.0.1", 0), Blank)
+    # A browser holds connections open on which it asks nothing: a thread each, or the end waits for them.
+    site = ThreadingHTTPServer(("127.0.0.1", 0), Blank)
     Thread(target=site.serve_forever, daemon=True).start()
     yield f"http://evil.example:{site.server_address[1]}"
     site.shutdown()

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from deployments.people.app import create_app
 from deployments.people.site import Site, answers
-from tasks.people.study import ANSWERS, Answer, read_rows, write_rows
+from tasks.people.study import ANSWERS, PeopleAnswer, read_rows, write_rows
 from tests.people.conftest import SECRETS, folder_path
 
 __all__ = ["folder_path"]  # a fixture
@@ -98,7 +98,7 @@ def test_a_whole_study_is_clicked_through_and_saved(site: Site, tmp_path: Path) 
     assert all(sorted(row.shown) == ["rice", "salt", "tofu"] for row in ranked)
     assert all(row.started <= row.saved for row in rows)
     write_rows(tmp_path / ANSWERS, rows)
-    assert read_rows(tmp_path / ANSWERS, Answer) == rows
+    assert read_rows(tmp_path / ANSWERS, PeopleAnswer) == rows
 
 
 def test_nothing_private_is_in_any_response(site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import tomllib
 from hashlib import sha256
@@ -18,7 +19,7 @@ import deployments.publish
 from deployments.cli.app import app
 from deployments.publish.data import About, write_tables
 from deployments.publish.pages import _cells, _matrix, _order, foot
-from deployments.publish.rule import published
+from deployments.publish.rule import published, without_folders
 from deployments.publish.site import MARK, publish
 from tasks.report.svg import _VARIABLES, _shares
 from tests.deployments.a_site import SAID, fill
@@ -286,3 +287,11 @@ def test_tags_of_a_model_name_are_text(site: Path) -> None:
     for name in ("leaderboard-worldwise.html", "history.html"):
         assert HOSTILE in parsed(site / name).get_text()
         assert not [tag for tag in parsed(site / name).select("script, img") if isinstance(tag, Tag)]
+
+
+@pytest.mark.parametrize("path", ["/home/ada/blend", "~/blend", "C:\\Users\\ada\\blend", "/home/ada/blend/"])
+def test_where_a_user_keeps_files_is_not_published(path: str) -> None:
+    options = {"data": path, "judges": [path], "pack": ["mine@1"], "seed": 0, "share": 0.5, "limit": None}
+    kept = json.loads(without_folders(json.dumps(options)))
+    assert kept == options | {"data": "blend", "judges": ["blend"]}
+    assert json.loads(without_folders('{"data": "hf:ada/blend@1a2b"}')) == {"data": "hf:ada/blend@1a2b"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,10 @@ from deployments.show.configurations import shown_configuration
 from tasks.engines import presence
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
+from tasks.evaluations.settings import compared, settings
+from tasks.evaluations.spectral.params import SpectralParams
 from tasks.identity import choose_codes
+from tests.conftest import environment
 from warehouse import Warehouse, WarehouseError
 
 SMALL = "--profile smoke --countries BR,DE,JP --domains currency --half-samples 20 --no-server"
@@ -98,3 +104,35 @@ def test_countries_are_known_by_their_names_in_other_languages() -> None:
     assert choose_codes("country", given, names) == ["DE", "FR", "JP", "MX"]
     with pytest.raises(ValueError, match="there is no country 'Narnia'"):
         choose_codes("country", ["Narnia"], names)
+
+
+BOARD = """
+import contextlib, io, json, sys
+from deployments.cli.app import app
+from deployments.show import settings
+from warehouse import Warehouse
+printed = io.StringIO()
+with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+    app(["leaderboard"])
+table = settings.stored(Warehouse.existing(), "spectral", sys.argv[1])
+print(json.dumps([printed.getvalue(), table, sorted(sys.modules)]))
+"""
+
+
+def test_a_leaderboard_imports_no_evaluation(warehouse: Warehouse) -> None:
+    """The settings that stand beside the paper's are those that the run stored."""
+    done = CliRunner().invoke(app, ["run", "spectral", *SMALL.split(), "-m", "fake-a"])
+    assert done.exit_code == 0, done.output
+    ((key, stored),) = warehouse.query("SELECT config_hash, params FROM run WHERE NOT is_null").rows()
+    said = subprocess.run(
+        [sys.executable, "-c", BOARD, key], env=environment(warehouse.home, None), capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    printed, table, modules = json.loads(said.stdout)
+    assert "fake-a" in printed
+    needless = {"prefect", "scipy", "statsmodels", "matplotlib", "tasks.evaluations.contract"}
+    assert needless.isdisjoint(modules)
+    params = SpectralParams.stored({"models": ["fake-a"], **json.loads(stored)})
+    assert [tuple(row) for row in compared(settings("spectral"), params, profile="smoke")] == [
+        (*row[:-1], tuple(row[-1])) for row in table
+    ]

@@ -78,3 +78,37 @@ def test_links_of_the_readme_lead_somewhere() -> None:
         headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M) if anchor else []
         slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
         assert not anchor or anchor in slugs, link
+
+
+def test_a_term_is_linked_once_where_it_first_stands_in_prose() -> None:
+    spec = importlib.util.spec_from_file_location("docs_build", REPOSITORY / "docs" / "build.py")
+    assert spec
+    assert spec.loader
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    page = (
+        "# A cohort\n\n`pack` is code. Packs and occasions; a pack.\n\n| cohort |\n\n```\nnull model\n```\n"
+    )
+    assert build.with_terms(page, "g.md") == page.replace("Packs", "[Packs](g.md#pack)").replace(
+        "occasions", "[occasions](g.md#occasion)"
+    )
+
+
+def test_the_glossary_defines_each_term_once() -> None:
+    page = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^### (.+)$", page, re.M)
+    needed = (
+        "Cohort",
+        "Configuration",
+        "Occasion",
+        "Profile",
+        "Pack",
+        "Null model",
+        "Doubt",
+        "Cluster",
+        "Item",
+        "Sample",
+    )
+    assert set(needed) <= set(terms)
+    assert len(terms) == len(set(terms))
+    assert "\n\n\n" not in page

@@ -34,3 +34,24 @@ def test_a_marked_phrase_and_an_opening_are_found(words: Any, tmp_path: Path) ->
         "docs/a.md:2: 'goes before it'",
         "docs/b.py:1: a docstring begins with 'How it works.'",
     ]
+
+
+def test_constants_help_and_comments_are_read_too(words: Any, tmp_path: Path) -> None:
+    views = tmp_path / "warehouse" / "views"
+    views.mkdir(parents=True)
+    (views / "v.sql").write_text("COMMENT ON VIEW v IS 'Numbers.';\nCOMMENT ON COLUMN v.n IS 'How many.';\n")
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "c.py").write_text(
+        'N = 3\n"""Of a text."""\nM = 4\n"""Most texts."""\nf(help="of the draw", description="seed")\n'
+    )
+    assert list(words.faults(tmp_path)) == [
+        "tasks/c.py:2: a constant's docstring begins with 'Of a text.'",
+        "tasks/c.py:5: a help text begins with 'of the draw'",
+        "warehouse/views/v.sql:2: a comment begins with 'How many.'",
+    ]
+
+
+def test_american_forms_are_found_in_prose_alone(words: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("`--color` is fine.\n```\ncolor\n```\nIts behavior is not.\n")
+    assert list(words.faults(tmp_path)) == ["docs/a.md:5: write 'behavior' in British spelling"]

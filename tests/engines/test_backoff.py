@@ -52,7 +52,7 @@ class Asked:
         async with httpx.AsyncClient(transport=httpx.MockTransport(self._answer)) as client:
             caller = Caller(client, "http://here", Secrets(None), 20, retries)
             setattr(caller, "pause", pause)  # noqa: B010 - in place of a method
-            return await caller.ask("POST", "/", **more)
+            return await caller.send("POST", "/", **more)
 
 
 def full(**headers: str) -> httpx.Response:

@@ -89,3 +89,16 @@ def test_where_tokens_merge_across_the_boundary_both_sides_stand_apart(
 def test_item_without_a_token_is_named(tokenizer: PreTrainedTokenizerBase) -> None:
     with pytest.raises(EngineError, match="the item '' has no token"):
         prompting.continuation_tokens(tokenizer, "What?\nAnswer:", [" bread", ""])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Food?", "Food?\nAnswer:"), ("Q: food?\nAnswer:", None), ("음식? 답변: ", "음식? 답변:")],
+)
+def test_a_plain_prompt_ends_with_one_cue(text: str, expected: str | None) -> None:
+    assert prompting.plain_prompt([{"role": "user", "content": text}]) == (expected or text)
+
+
+def test_a_plain_prompt_begins_with_the_system_message() -> None:
+    talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Food?"}]
+    assert prompting.plain_prompt(talk) == "Be brief.\n\nFood?\nAnswer:"

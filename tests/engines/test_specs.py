@@ -36,7 +36,7 @@ def test_shipped_specs_are_valid() -> None:
 
 
 def test_unknown_model_lists_the_catalogue() -> None:
-    with pytest.raises(EngineError, match=r"no model 'nonsense'.*gemma3-270m, smollm2-135m"):
+    with pytest.raises(EngineError, match=r"no model 'nonsense'.*gemma3-270m, gemma3-270m-vllm, smol"):
         load_spec("nonsense")
 
 
@@ -276,3 +276,10 @@ def test_only_servers_are_told_how_much_to_reason(tmp_path: Path, field: str) ->
     path = write(tmp_path, "local.toml", f'model = "embedded:smollm2-135m"\n{field}\n')
     with pytest.raises(EngineError, match="need one of the kinds openai"):
         read_spec(path)
+
+
+def test_plain_completions_of_vllm_are_another_engine_than_those_by_its_chat_template() -> None:
+    auto = EngineSpec(name="m", kind="vllm", model="m", dtype="float32")
+    base = auto.model_copy(update={"prompt_style": "base"})
+    assert base.identity()["completion"] == "plain"
+    assert "completion" not in auto.identity()

@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from tasks.engines import load, prompting
 from tasks.engines.local import memory
-from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
+from tasks.engines.protocols import RAW, EngineError, Generator, Sampling, Scorer, TextPair
 from tasks.engines.specs import EngineSpec
 from tasks.loop.written import option_logprobs
 
@@ -230,12 +230,31 @@ def test_a_prompt_that_the_context_does_not_hold_ends_itself_alone(engine: VllmE
     assert engine.generate(talks[3:], own[3:]) == [over]
 
 
-def test_without_a_chat_template_there_is_no_conversation(
+def test_a_base_model_completes_a_line(engine: VllmEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a chat template the prompt is a raw text with a cue, and the answer ends with its line."""
+    asked, sampling = "Name a food.\nQuestion: What do people eat?", Sampling(max_tokens=40)
+    raw = [{"role": RAW, "content": asked + prompting.COMPLETION_CUE}]
+    [whole] = engine.generate([raw], sampling)
+    assert "\n" in whole.text.strip(), "the model writes one line, so this test shows nothing"
+    monkeypatch.setattr(engine.tokenizer, "chat_template", None)
+    user = {"role": "user", "content": asked}
+    [line] = engine.generate([[user]], sampling)
+    assert (line.text, line.finish_reason) == (whole.text.partition("\n")[0], "stop")
+    [bound] = engine.generate([[user]], sampling, SCHEMA)
+    jsonschema.validate(json.loads(bound.text), SCHEMA)
+    turns = [user, {"role": "assistant", "content": "Rice"}, user]
+    with pytest.raises(EngineError, match="cannot hold a conversation of several turns"):
+        engine.generate([turns], sampling)
+
+
+def test_a_conversation_that_a_base_model_cannot_hold_is_cut_off(
     engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine.tokenizer, "chat_template", None)
-    with pytest.raises(EngineError, match="no chat template; take an instruction-tuned model"):
-        engine.generate([[{"role": "user", "content": "Hi"}]], Sampling())
+    long, short = ([{"role": "user", "content": "rice " * n}] for n in (600, 3))
+    over, fitting = engine.generate([long, short], Sampling(max_tokens=4, seed=3))
+    assert (over.text, over.finish_reason, over.completion_tokens, over.seed) == ("", "length", 0, 3)
+    assert fitting.completion_tokens
 
 
 @pytest.mark.heavy
@@ -317,3 +336,15 @@ def test_two_engines_talk_by_turns_in_one_process(
                 engine.generate(talk, Sampling(max_tokens=8))
     finally:
         load.unload()
+
+
+def test_pairs_are_what_a_plain_pass_gives(
+    engine: VllmEngine, brute: torch.nn.Module, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Pairs that share a context are scored as each by itself, whatever the cache holds of it."""
+    context = "Question: What do people in Peru eat?\nAnswer:"
+    pairs = [TextPair(context, " " + item) for item in ITEMS]
+    scores = engine.score_pairs(pairs + pairs)
+    expected = [brute_score(brute, smollm2_tokenizer, context, " " + item) for item in ITEMS]
+    assert scores.logprob == pytest.approx(expected * 2, abs=1e-3)
+    assert list(scores.n_cut) == [0] * len(scores.n_cut)

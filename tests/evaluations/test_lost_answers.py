@@ -87,7 +87,7 @@ class Loop:
         ]:
             for request, name, who, unit in todo:
                 engine = FakeEngine(EngineSpec(name=who.name, kind="fake", model=who.model))
-                frame = request.answer(engine, [unit], lambda n: None)
+                frame = request.compute(engine, [unit], lambda n: None)
                 (self.store[name, unit],) = frame.to_dicts()
         answers = {"m": of.read(self.study, completions, None)}
         checks = of.shared.read(self.study, replace(completions, candidate=None)) if of.shared else None

@@ -16,7 +16,7 @@ PROFILES = [
 FACTS = {
     "culturall": {"reasoning", "web search", "what a judge is given"},
     "cure": {"form of answers", "what a judge is given"},
-    "explication": {"form of a verdict"},
+    "explication": set(),
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
 }
 """Settings that differ whatever a run chooses."""

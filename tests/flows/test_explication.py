@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -135,11 +135,14 @@ def test_the_page_shows_figures_transcripts_and_no_live_markup(warehouse: Wareho
     assert "adapts</bdi> less <bdi" in html
 
 
-def test_a_simulator_that_fails_leaves_numbers_unscored(warehouse: Warehouse) -> None:
+def test_a_simulator_that_fails_leaves_numbers_unscored(
+    warehouse: Warehouse, own_copy: Callable[[Warehouse], Warehouse]
+) -> None:
+    own = own_copy(warehouse)
     params = ExplicationParams(**CONFIGURED | {"simulator": "gone", "models": ["adapts"]})
     with pytest.raises(EngineError, match="simulator gone"):
         evaluate(EVALUATION, params)
-    values = warehouse.query(
+    values = own.query(
         "SELECT v.* FROM metric_value AS v JOIN run USING (run_id) WHERE run.model = 'adapts' "
         "AND (run.params->>'simulator') = 'gone' AND v.metric = 'apr' AND slice = 'all'"
     )

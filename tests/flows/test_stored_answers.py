@@ -28,8 +28,8 @@ RUN = ("run", "m")
 class Stops(Prompts):
     """An engine that answers one unit and fails at the others."""
 
-    def answer(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> Any:
-        whole = super().answer(engine, units[:1], progress)
+    def compute(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> Any:
+        whole = super().compute(engine, units[:1], progress)
         raise Unfinished("the line is down", (tuple(units[:1]), whole))
 
 
@@ -41,7 +41,7 @@ def test_a_part_is_stored_under_who_answered_and_who_asked(warehouse: Warehouse)
     assert unanswered() == sorted(REQUEST.units)
     heard: list[tuple[str, int, int]] = []
     with progress.listen(lambda *report: heard.append(report)):
-        steps.answer(WORK, RUN, Meter(Budget()), "m", 3)
+        steps.compute_answers(WORK, RUN, Meter(Budget()), "m", 3)
     assert {label for label, _, _ in heard} == {"m"}
     assert sum(n for _, n, _ in heard) == 3
     assert unanswered() == []
@@ -57,7 +57,7 @@ def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(
     request = Stops(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
     work = Work.of(Wanted("m", request, FAKE), request.units)
     with pytest.raises(EngineError, match="the line is down"):
-        steps.answer(work, RUN, Meter(Budget()), "m", 3)
+        steps.compute_answers(work, RUN, Meter(Budget()), "m", 3)
     assert unanswered() == sorted(REQUEST.units[1:])
     assert warehouse.query("SELECT count(*) FROM response").item() == 1
 
@@ -67,7 +67,7 @@ def test_what_a_budget_has_no_room_for_is_not_asked(
 ) -> None:
     monkeypatch.setattr(steps, "load_engine", lambda *_: pytest.fail("an engine is loaded"))
     with pytest.raises(BudgetReached):
-        steps.answer(WORK, RUN, Meter(Budget(1, None)), "m", 3)
+        steps.compute_answers(WORK, RUN, Meter(Budget(1, None)), "m", 3)
     assert unanswered() == sorted(REQUEST.units)
 
 

@@ -19,7 +19,7 @@ from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
 from tests.ingest.rows import attempts, items
 from tests.scrapers.hand_made import PAGES
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
-from warehouse import Item, Warehouse, replace_item_list, run_checks
+from warehouse import ReferenceItem, Warehouse, replace_item_list, run_checks
 
 TICKS = count()
 
@@ -71,7 +71,10 @@ def test_items_without_countries_keep_those_that_were_known(warehouse: Warehouse
     assert after["Tenrikyo"] == ["JP"]
     assert after == {name: before.get(name, []) for name in after}
     # The source's own countries win over the known ones.
-    known = [Item("Brazilian real", countries=("PT",)), Item("Alderney pound", countries=("GB",))]
+    known = [
+        ReferenceItem("Brazilian real", countries=("PT",)),
+        ReferenceItem("Alderney pound", countries=("GB",)),
+    ]
     replace_item_list(warehouse, "currencies", known, "a test")
     refresh("wikipedia-currencies")
     assert {row["item"]: row["countries"] for row in items(warehouse, "currencies")} == {
@@ -89,7 +92,7 @@ def test_the_same_bytes_are_left_alone_until_something_else_replaced_them(
     loaded_at = warehouse.query(stamp).item()
     assert refresh("wikipedia-religions") == "unchanged"
     assert warehouse.query(stamp).item() == loaded_at
-    replace_item_list(warehouse, "religions", [Item("Discordianism")], "a test")
+    replace_item_list(warehouse, "religions", [ReferenceItem("Discordianism")], "a test")
     assert refresh("wikipedia-religions") == "replaced"
     assert len(items(warehouse, "religions")) == 5
     assert [row["status"] for row in attempts(warehouse)] == ["replaced", "unchanged", "replaced"]

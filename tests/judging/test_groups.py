@@ -74,6 +74,7 @@ def test_by_hand() -> None:
     assert numbers["pearson_items", "all"].value == pytest.approx(0.5 / np.sqrt(186 / 648), abs=1e-12)
     assert numbers["spearman_items", "all"].value == pytest.approx(1.0, abs=1e-12)
     assert numbers["spearman_items", "all"].n == 3
+    assert numbers["spearman_items", "all"].unscored_reason is None
 
 
 def test_the_order_does_not_matter_and_other_code_agrees() -> None:

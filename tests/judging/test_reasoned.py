@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasks.judging.reasoned import UNREAD, nearest_verdict, reasoned_scores
-from tasks.judging.rubric import Rubric, judge_prompt, parse_rubric
+from tasks.judging.rubric import LEAST_TO_REASON, Rubric, has_room_to_reason, judge_prompt, parse_rubric
 from tasks.judging.verdicts import CUT_OFF, UNANSWERED, read_opinions
 from tasks.loop.prompts import Completion
 
@@ -145,6 +145,15 @@ def test_the_style_is_part_of_what_identifies_a_rubric(rubric: Rubric, reasoned:
     assert rubric.in_style("direct") is rubric
 
 
+def test_the_form_is_part_of_what_identifies_those_who_reason(
+    rubric: Rubric, reasoned: Rubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct, by_reasons = rubric.hash(), reasoned.hash()
+    monkeypatch.setattr("tasks.judging.rubric._FORM", "another form")
+    assert rubric.hash() == direct
+    assert reasoned.hash() != by_reasons
+
+
 def test_an_opinion_is_graded_by_the_judge_s_own_number(reasoned: Rubric) -> None:
     told = Completion("Hm.\nScore: 0.8", "stop", 1, 1, option_logprobs={"Bad": 0.0})
     (opinion,) = read_opinions(told, ["plum"], reasoned)
@@ -181,3 +190,10 @@ def test_a_rubric_in_others_words(rubric: Rubric, reasoned: Rubric) -> None:
     assert len(direct) == 2
     with pytest.raises(ValueError, match="inputs"):
         rubric.reworded(None, "{{ titel }}")
+
+
+def test_who_reasons_needs_room_and_who_answers_directly_needs_none() -> None:
+    assert has_room_to_reason("params", "reasoned", LEAST_TO_REASON) == "params"
+    assert has_room_to_reason("params", "direct", 1) == "params"
+    with pytest.raises(ValueError, match=f"set {LEAST_TO_REASON} or more"):
+        has_room_to_reason("params", "reasoned", LEAST_TO_REASON - 1)

@@ -16,6 +16,7 @@ from tasks.judging.audit import Rating
 from tasks.judging.validation import (
     AgreementRow,
     JudgeScore,
+    RatedItem,
     judge_agreement,
     people_agreement,
     reliability_curves,
@@ -207,3 +208,20 @@ def test_no_number_comes_with_a_reason() -> None:
     # Both say yes to everything.
     agreed = judge_agreement([rating(f"a{n}", "x", 1) for n in range(6)], constant)
     assert by_metric(agreed)["kappa"].unscored_reason == "people's or the judge's scores do not vary"
+
+
+@pytest.mark.parametrize(
+    ("given", "menu", "commonest"),
+    [
+        (0.5, [0, 1], None),  # as near to either
+        (0.25, [0, 0.5, 1], None),
+        (0.75, [0, 1], 1),
+        (0.25, [0, 1], 0),
+        (0.25, [], 0.25),
+    ],
+)
+def test_a_rating_off_the_menu_is_the_nearest_verdict_unless_two_are_as_near(
+    given: float, menu: list[float], commonest: float | None
+) -> None:
+    judge = JudgeScore("q1", "coverage", 1.0)
+    assert RatedItem({"ana": rating("q1", "ana", given)}, judge).commonest(menu) == commonest

@@ -52,9 +52,9 @@ class Counted(ItemScores):
 
     asked: list[str] = field(default_factory=list, compare=False)
 
-    def answer(self, engine: Any, units: Sequence[str], progress: Any) -> pl.DataFrame:
+    def compute(self, engine: Any, units: Sequence[str], progress: Any) -> pl.DataFrame:
         self.asked.extend(units)
-        return super().answer(engine, units, progress)
+        return super().compute(engine, units, progress)
 
 
 def line(n_units: int, delay: float, **engine: Any) -> Line:

@@ -82,7 +82,7 @@ class Thinks:
 def test_it_is_stored_and_not_read() -> None:
     prompts = [Prompt([{"role": "user", "content": text}]) for text in "abc"]
     request = Prompts(prompts=prompts, sampling=Sampling())
-    frame = request.answer(Thinks(), request.units, lambda _: None)
+    frame = request.compute(Thinks(), request.units, lambda _: None)
     assert all(text.startswith("<think>no") for text in frame["text"])
     answered, cut, empty = (request.decode(frame)[prompt.id] for prompt in prompts)
     assert answered.text == ANSWER

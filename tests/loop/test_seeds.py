@@ -23,7 +23,7 @@ def prompt(text: str, sample: str = "") -> Prompt:
 
 def seeds(request: Prompts) -> list[int]:
     """What the stored answers say that they were drawn with."""
-    return request.answer(FakeEngine(SPEC), request.units, lambda _: None)["seed"].to_list()
+    return request.compute(FakeEngine(SPEC), request.units, lambda _: None)["seed"].to_list()
 
 
 def test_every_sampled_prompt_has_a_seed_of_its_own_and_it_is_the_one_that_is_stored() -> None:

@@ -41,7 +41,7 @@ def embed(texts: Sequence[str], source: str, batch: int = 512) -> Embedded:
     """What the loop does: answer what is missing, read everything back."""
     todo, asked = plan(texts, source, batch), request(texts, source)
     for work in todo.work:
-        steps.answer(work, RUN, Meter(Budget()), "label", sum(line.left for line in todo.lines))
+        steps.compute_answers(work, RUN, Meter(Budget()), "label", sum(line.left for line in todo.lines))
     name = asked.hash(steps.engine_of(source, "embedder"))
     return asked.decode(steps.stored(asked.kind, name, asked.units, asked.columns))
 
@@ -105,7 +105,7 @@ def test_parts_do_not_depend_on_the_order_of_texts(warehouse: Warehouse, words: 
     assert len(parts) == 3  # five different texts
     assert [work.part for work in plan(TEXTS[::-1], words, batch=2).work] == parts
     (line,) = plan(TEXTS, words).lines
-    assert (line.asked, line.left) == (5, 5)
+    assert (line.n_units, line.left) == (5, 5)
 
 
 def test_a_part_holds_a_batch_and_a_crash_loses_one(

@@ -51,7 +51,7 @@ def answers(spec: EngineSpec, requests: Sequence[Prompts] = REQUESTS) -> list[Ma
 def work_off(plan: Plan) -> None:
     for line in plan.lines:
         for work in line.work:
-            steps.answer(work, RUN, Meter(Budget()), "label", line.left)
+            steps.compute_answers(work, RUN, Meter(Budget()), "label", line.left)
 
 
 def test_parts_hold_prompts_of_several_requests_and_every_batch_gives_the_same(
@@ -109,7 +109,7 @@ def test_what_an_engine_answered_before_it_failed_is_stored_under_each_request(
     monkeypatch.setattr(FakeEngine, "generate", fails)
     (line,) = planned(spec).lines
     with pytest.raises(EngineError, match="down"):
-        steps.answer(line.work[0], RUN, meter := Meter(Budget()), "label", line.left)
+        steps.compute_answers(line.work[0], RUN, meter := Meter(Budget()), "label", line.left)
     assert [[c.text for c in own.values()] for own in answers(spec)] == [["one"], ["three"], []]
     assert meter.tokens == 4
     (line,) = planned(spec).lines
@@ -129,7 +129,7 @@ def test_a_call_that_a_replica_died_of_can_be_made_again(
 
     monkeypatch.setattr(FakeEngine, "generate", dies_once)
     (line,) = planned(spec).lines
-    steps.again_if_lost(lambda: steps.answer(line.work[0], RUN, Meter(Budget()), "label", line.left))
+    steps.again_if_lost(lambda: steps.compute_answers(line.work[0], RUN, Meter(Budget()), "label", line.left))
     assert calls == [4, 4]
 
 
@@ -167,7 +167,7 @@ def test_what_was_decoded_is_not_read_again() -> None:
 
     def read(kind: str, name: str, units: Sequence[str], columns: Sequence[str]) -> Any:
         reads.append(list(units))
-        frame = own.answer(FakeEngine(SPEC), own.units[: len(reads)], lambda n: None)
+        frame = own.compute(FakeEngine(SPEC), own.units[: len(reads)], lambda n: None)
         return frame.filter(frame["item"].is_in(list(units))).select(columns)
 
     completions = Completions(Engine.of(SPEC), {}, read, {})

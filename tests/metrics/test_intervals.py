@@ -191,6 +191,15 @@ def test_bounds_are_kept_by_the_scale() -> None:
     assert jackknife_interval(1.0, [1.0] * 6, SHARE) == pytest.approx((0.025 ** (1 / 6), 1.0))
 
 
+def test_an_interval_reaches_further_by_the_bias_and_on_its_side_only() -> None:
+    rest = np.array([1.1, 1.3, 1.2, 1.0, 1.4, 1.2])  # mean 1.2, so the bias of 1.0 is (6 - 1) * 0.2 = 1
+    low, high = jackknife_interval(1.0, rest) or (0.0, 0.0)
+    assert jackknife_interval(1.0, rest, is_biased=True) == pytest.approx((low - 1, high))
+    # Mirrored: 0.8 is 0.2 less, so the upper end rises by 1.
+    low, high = jackknife_interval(1.0, 2 - rest) or (0.0, 0.0)
+    assert jackknife_interval(1.0, 2 - rest, is_biased=True) == pytest.approx((low, high + 1))
+
+
 def test_no_jackknife_where_one_cluster_carries_the_number() -> None:
     assert jackknife_interval(0.5, [0.4, 0.5, 0.6, None, 0.5, 0.5]) is None
     assert jackknife_interval(0.5, [0.4, 0.5, 0.6, math.inf, 0.5, 0.5]) is None

@@ -202,6 +202,7 @@ def test_shift_refuses() -> None:
         persona_shift([[1, 0]], [[1, 0, 0]], [0], [0], 10, seed=0)
     with pytest.raises(ValueError, match="0 replicates"):
         persona_shift([[1, 0]], [[1, 0]], [0], [0], 0, seed=0)
+    assert persona_shift([[1, 0]], [[1, 0]], [0], [0], 1, seed=0).tvd == 0  # one is enough
 
 
 # --- intervals

@@ -278,3 +278,12 @@ def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path
     assert message.startswith("Hugging Face gives no dataset 'owner/nothing' as Parquet (")
     assert "download its files" in message
     assert run(HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")[0] == ROWS
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv"])
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"results.{ending}"
+    with path.open("wb") as file:
+        file.truncate(published.LARGEST + 1)  # takes no room
+    with pytest.raises(BenchmarkError, match="larger than"):
+        read_rows(path)

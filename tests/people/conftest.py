@@ -14,9 +14,9 @@ from tasks.people.study import (
     ITEMS,
     PRIVATE,
     STUDY,
-    Answer,
     Folder,
-    Item,
+    PeopleAnswer,
+    PeopleItem,
     Private,
     Study,
     read_folder,
@@ -92,9 +92,9 @@ SECRETS = ("model-of-secrets", "hidden-condition", "outside-code")
 START = datetime(2026, 1, 1, 12)
 
 
-def item(name: str, language: str = "en", **content: Any) -> Item:
+def item(name: str, language: str = "en", **content: Any) -> PeopleItem:
     text = {"dish": f"dish {name}", "predicted": ["rice", "salt", "tofu"], "text": "Boil it."}
-    return Item(item=name, page="rate", language=language, content=text | content)
+    return PeopleItem(item=name, page="rate", language=language, content=text | content)
 
 
 ITEM_ROWS = [item(f"i{n}") for n in range(4)] + [item("check", dish="Mark salt with yes")]
@@ -136,9 +136,9 @@ def answered(
     revision: int = 1,
     seconds: float = 10,
     status: str = "complete",
-) -> Answer:
+) -> PeopleAnswer:
     """An answer that took so many seconds."""
-    return Answer(
+    return PeopleAnswer(
         study_hash=folder.study.hash,
         item=item,
         item_hash=folder.items[item].hash,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tasks.people.answers import counted, exclusions, lacking, latest, ratings
-from tasks.people.study import Answer, Folder
+from tasks.people.study import Folder, PeopleAnswer
 from tests.people.conftest import answered
 
 WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
 
 
-def all_of(folder: Folder, annotator: str, seconds: float = 10, check: str = "4") -> list[Answer]:
+def all_of(folder: Folder, annotator: str, seconds: float = 10, check: str = "4") -> list[PeopleAnswer]:
     """Everything that one person is asked."""
     rows = []
     for each in (a for a in folder.assignments if a.annotator == annotator):

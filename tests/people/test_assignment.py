@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tasks.people.assignment import Person, assign, item_code, stratified
-from tasks.people.study import Folder, Item, Private, Study
+from tasks.people.study import Folder, PeopleItem, Private, Study
 from tests.people.conftest import ITEM_ROWS, PEOPLE, PRIVATE_ROWS, item
 
 HIDDEN = {row.item: row for row in PRIVATE_ROWS}
@@ -72,4 +72,4 @@ def test_a_larger_draw_has_the_smaller_one_and_all_strata() -> None:
 def test_codes_say_nothing_and_are_the_same_again() -> None:
     code = item_code("model", "dish")
     assert code == item_code("model", "dish") != item_code("other", "dish")
-    assert Item(item=code, page="rate").item == code
+    assert PeopleItem(item=code, page="rate").item == code

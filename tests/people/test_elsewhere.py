@@ -21,7 +21,7 @@ from deployments.people.results import PROGRAMS, export, take
 from deployments.people.store import Store
 from tasks.people.answers import exclusions
 from tasks.people.elsewhere import exported_for, forms, read_projects, with_known, write_projects
-from tasks.people.study import ANSWERS, ITEMS, Answer, Folder, Study, StudyError, read_folder, read_rows
+from tasks.people.study import ANSWERS, ITEMS, Folder, PeopleAnswer, Study, StudyError, read_folder, read_rows
 from tests.people.conftest import SECRETS, answered
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -119,7 +119,7 @@ def test_an_answer_that_changed_is_a_further_revision(folder_path: Path, tool: s
         path.write_text(path.read_text().replace('"4"', '"2"'))
     n_items = sum(a.annotator == "p0" and a.item != "about_you" for a in read_folder(folder_path).assignments)
     assert take(folder_path, out) == n_items
-    answers = read_rows(folder_path / ANSWERS, Answer)
+    answers = read_rows(folder_path / ANSWERS, PeopleAnswer)
     assert [a.value for a in answers if a.field == "liking"] == ["4", "2"] * n_items
     assert [a.revision for a in answers if a.field == "liking"] == [1, 2] * n_items
 

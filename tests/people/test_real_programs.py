@@ -26,7 +26,7 @@ from deployments.people.results import export, take
 from tasks.people import labelstudio, potato
 from tasks.people.answers import exclusions, latest
 from tasks.people.elsewhere import Form, Task, forms
-from tasks.people.study import ANSWERS, Answer, Folder, read_folder, read_rows
+from tasks.people.study import ANSWERS, Folder, PeopleAnswer, read_folder, read_rows
 from tests.people.conftest import SECRETS
 
 pytestmark = pytest.mark.heavy
@@ -103,11 +103,13 @@ def wanted(form: Form, task: Task) -> dict[str, Any]:
     return values
 
 
-def compare(path: Path, out: Path, tool: str, expected: dict[tuple[str, str, str], Any]) -> list[Answer]:
+def compare(
+    path: Path, out: Path, tool: str, expected: dict[tuple[str, str, str], Any]
+) -> list[PeopleAnswer]:
     """What was taken is what people said, with times; taking it again adds nothing."""
     start = time.time() - 900
     assert take(path, out) == len(expected)
-    answers = read_rows(path / ANSWERS, Answer)
+    answers = read_rows(path / ANSWERS, PeopleAnswer)
     assert {key: answer.value for key, answer in latest(answers).items()} == expected
     assert {answer.status for answer in answers} == {"complete"}
     assert {answer.tool for answer in answers} == {tool}
@@ -119,7 +121,7 @@ def compare(path: Path, out: Path, tool: str, expected: dict[tuple[str, str, str
     return answers
 
 
-def shown_by(folder: Folder, answers: list[Answer]) -> None:
+def shown_by(folder: Folder, answers: list[PeopleAnswer]) -> None:
     """Entries stood in the order that the person was assigned."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     for answer in answers:

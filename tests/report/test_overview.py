@@ -230,6 +230,14 @@ def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_s
     assert len(page.select("tbody.papers .dot")) == 3
 
 
+def test_published_values_of_an_unknown_difference_stand_apart_without_a_reason() -> None:
+    rows = [printed("old", 0.1, definition="near", difference=None)]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    (chart,) = BeautifulSoup(render([section(A, B, published=table)]), "lxml").select("figure.forest")
+    assert "another definition or setting old" in text_of(chart)
+    assert "None" not in text_of(chart)
+
+
 def test_papers_that_print_another_number_have_a_chart_of_their_own() -> None:
     error = {"metric": "error", "label": "Error", "null_value": 2.0}
     rows = [

@@ -26,7 +26,7 @@ LogprobRows = Callable[..., pl.DataFrame]
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Name the machine that this thread is."""
     here = threading.local()
-    monkeypatch.setattr(claims, "_holder", lambda: here.name)
+    monkeypatch.setattr(claims, "holder", lambda: here.name)
     return lambda name: setattr(here, "name", name)
 
 

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
+from tests.ports import free_port
 from warehouse import StoreAway, Warehouse, WarehouseError, register_orphans, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
@@ -235,3 +236,49 @@ def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
     assert pauses[:3] == [0.2, 0.4, 0.8]
     assert max(pauses) == 30
     assert sum(pauses) == pytest.approx(900)
+
+
+def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistyped port is said soon; what has answered once is waited for, by other processes as well."""
+    pauses: list[float] = []
+    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.setattr(patience, "_signed", set())
+    monkeypatch.delenv(patience.VARIABLE, raising=False)
+    sign = patience.met(tmp_path, "here")
+
+    def fails() -> None:
+        raise ConnectionError("refused")
+
+    with pytest.raises(StoreAway, match=r"for 10 s now, and it never answered this machine before\. Look"):
+        patiently("here", fails, str, "Look there.", sign)
+    assert sum(pauses) == pytest.approx(10)
+    assert patiently("here", lambda: 1, str, "Look there.", sign) == 1
+    patience._signed.clear()
+    pauses.clear()
+    with pytest.raises(StoreAway, match=r"for 15 min now\. Look"):
+        patiently("here", fails, str, "Look there.", sign)
+    assert sum(pauses) == pytest.approx(900)
+    with pytest.raises(StoreAway, match="never answered"):
+        patiently("there", fails, str, "Look there.", patience.met(tmp_path, "there"))
+    monkeypatch.setenv(patience.VARIABLE, "900")
+    with pytest.raises(StoreAway, match="for 15 min now"):
+        patiently("there", fails, str, "Look there.", patience.met(tmp_path, "there"))
+
+
+@pytest.mark.parametrize("server", ["Postgres", "S3"])
+def test_a_wrong_port_is_not_waited_for(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.delenv(patience.VARIABLE, raising=False)
+    port = free_port()
+    monkeypatch.setenv("CULTURESCOPE_PARTS_ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+    reads: dict[str, Callable[[], object]] = {
+        "Postgres": Database(f"postgresql://somebody@127.0.0.1:{port}/x", "", tmp_path).newest,
+        "S3": lambda: Objects("s3://bucket/parts", tmp_path).get("x"),
+    }
+    with pytest.raises(StoreAway, match="never answered this machine before"):
+        reads[server]()
+    assert sum(pauses) <= 10

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import warehouse.reference as reference_module
-from warehouse import Item, Warehouse, WarehouseError, list_hash, replace_item_list
+from warehouse import ReferenceItem, Warehouse, WarehouseError, list_hash, replace_item_list
 
 CURRENT = "SELECT item FROM current_item WHERE item_list = ? ORDER BY position"
 
@@ -122,7 +122,9 @@ def test_each_evaluation_has_a_few_headlines(warehouse: Warehouse) -> None:
 
 
 def test_scraped_list_stays_current_when_other_files_change(warehouse: Warehouse, files: Path) -> None:
-    identity = replace_item_list(warehouse, "religions", [Item("A", ("a",), ("FR",)), Item("B")], "scraper")
+    identity = replace_item_list(
+        warehouse, "religions", [ReferenceItem("A", ("a",), ("FR",)), ReferenceItem("B")], "scraper"
+    )
     with (files / "item_list" / "languages.csv").open("a") as file:
         file.write("Esperanto,,,eo\n")
     Warehouse.open(warehouse.home)
@@ -132,9 +134,9 @@ def test_scraped_list_stays_current_when_other_files_change(warehouse: Warehouse
 
 
 def test_going_back_to_an_old_list_makes_it_current_again(warehouse: Warehouse) -> None:
-    first = replace_item_list(warehouse, "religions", [Item("A")], "scraper")
-    replace_item_list(warehouse, "religions", [Item("B")], "scraper")
-    assert replace_item_list(warehouse, "religions", [Item("A")], "scraper") == first
+    first = replace_item_list(warehouse, "religions", [ReferenceItem("A")], "scraper")
+    replace_item_list(warehouse, "religions", [ReferenceItem("B")], "scraper")
+    assert replace_item_list(warehouse, "religions", [ReferenceItem("A")], "scraper") == first
     assert warehouse.query(CURRENT, ["religions"])["item"].to_list() == ["A"]
 
 
@@ -142,14 +144,17 @@ def test_going_back_to_an_old_list_makes_it_current_again(warehouse: Warehouse) 
     ("rows", "message"),
     [
         ([], "refused to replace.*by an empty one"),
-        ([Item("A"), Item("")], "row 1, column item: '' is empty"),
-        ([Item(" A")], "outer spaces"),
-        ([Item("A"), Item("B"), Item("A")], "row 2, column item: 'A' repeats .*row 0"),
-        ([Item("A", countries=("FR", "XX"))], r"row 0, column countries: \['XX'\]"),
+        ([ReferenceItem("A"), ReferenceItem("")], "row 1, column item: '' is empty"),
+        ([ReferenceItem(" A")], "outer spaces"),
+        (
+            [ReferenceItem("A"), ReferenceItem("B"), ReferenceItem("A")],
+            "row 2, column item: 'A' repeats .*row 0",
+        ),
+        ([ReferenceItem("A", countries=("FR", "XX"))], r"row 0, column countries: \['XX'\]"),
     ],
 )
 def test_bad_scrapes_are_refused_and_change_nothing(
-    warehouse: Warehouse, rows: list[Item], message: str
+    warehouse: Warehouse, rows: list[ReferenceItem], message: str
 ) -> None:
     before = warehouse.path.read_bytes()
     with pytest.raises(WarehouseError, match=message):

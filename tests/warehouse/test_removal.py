@@ -1,6 +1,5 @@
 """A run and what goes with it: its numbers, its answers on request, and nothing that others rest on."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -24,6 +23,7 @@ from warehouse import (
     save_run_requests,
     write_part,
 )
+from warehouse.at_work import working
 from warehouse.prune import prune
 from warehouse.removal import ANSWERS, removable, remove
 
@@ -97,15 +97,11 @@ def test_a_run_alone_in_its_cohort_takes_it_along(two_runs: Warehouse) -> None:
     assert of(two_runs, "cohort") == set()
 
 
-def test_a_run_at_work_stays_and_a_killed_one_goes(
-    two_runs: Warehouse, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_at_work_stays_and_a_killed_one_goes(two_runs: Warehouse, make_run: MakeRun) -> None:
     with two_runs.write() as connection:
         save_run(connection, make_run("ba"))
-    with pytest.raises(WarehouseError, match="has not ended"):
+    with working(two_runs.store, ["ba"]), pytest.raises(WarehouseError, match="at work on it"):
         remove(two_runs, "ba")
-    later = removal.now() + timedelta(hours=2)
-    monkeypatch.setattr(removal, "now", lambda: later)
     assert remove(two_runs, "ba").status == "running"
 
 

@@ -29,7 +29,7 @@ _ROOM = 10
 _LOOK_EVERY = 64 * 2**20
 """Bytes that a process keeps before it looks at all files again."""
 _FILES_STAY_S = 600.0
-"""How long a published file that was replaced stays here: who was told its path may be about to open it."""
+"""Seconds for which a replaced published file stays here: who was told its path may be about to open it."""
 _NOBODY = sys.maxsize
 """The beginning of the oldest reading where there is none, in ns like all times of files here."""
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 import psycopg
 from psycopg import conninfo, errors
 
-from warehouse.shared.patience import patiently
+from warehouse.shared.patience import met, patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
@@ -112,8 +112,11 @@ class Database:
     place: its address without the password.
     """
 
-    def __init__(self, url: str, parts: str) -> None:
-        """parts: where the objects are. Raises WarehouseError for an invalid Postgres URL."""
+    def __init__(self, url: str, parts: str, home: Path | None = None) -> None:
+        """Raises WarehouseError for an invalid Postgres URL.
+
+        parts: where the objects are. home: where it is noted that the server has answered.
+        """
         self.url, self.parts = url, parts
         try:
             given = conninfo.conninfo_to_dict(url)
@@ -125,6 +128,7 @@ class Database:
         port = f":{given['port']}" if given.get("port") else ""
         user = f"{given['user']}@" if given.get("user") else ""
         self.place = f"postgresql://{user}{given.get('host') or ''}{port}/{given.get('dbname') or ''}"
+        self._sign = home and met(home, self.place)
 
     def newest(self) -> Version | None:
         """The published file. Raises WarehouseError if this database goes with another place of parts."""
@@ -160,7 +164,7 @@ class Database:
                 self._hold_again(held, why)
                 raise _LostOnce(str(why))
 
-        patiently(self.place, publish, self._why_away, _LOOK_AT)
+        patiently(self.place, publish, self._why_away, _LOOK_AT, self._sign)
         for each in held:
             each.seen = version.number
 
@@ -227,7 +231,7 @@ class Database:
                 raise
 
         with self._errors():
-            return patiently(self.place, once, self._why_away, _LOOK_AT)
+            return patiently(self.place, once, self._why_away, _LOOK_AT, self._sign)
 
     def _held(self, key: int, name: str, patience_s: float) -> Held:
         """Take a lock on a connection of its own."""
@@ -257,7 +261,7 @@ class Database:
             return Held(connection, row[0], key, newest[0] if newest else 0)
 
         with self._errors():
-            return patiently(self.place, take, self._why_away, _LOOK_AT)
+            return patiently(self.place, take, self._why_away, _LOOK_AT, self._sign)
 
     def _hold_again(self, held: Sequence[Held], why: object) -> None:
         """Take those locks again whose connection has ended. Raises WarehouseError where that is no use."""

@@ -28,6 +28,12 @@ DELETE FROM culturescope.lease WHERE holder = %s AND (request_hash, unit) IN (
     SELECT request_hash, unit FROM unnest(%s::text[], %s::text[]) AS u (request_hash, unit)
 )
 """
+_HELD = """
+SELECT unit FROM culturescope.lease WHERE request_hash = %s AND (
+    until >= clock_timestamp()
+    OR pg_postmaster_start_time() >= clock_timestamp() - %s * interval '1 second'
+)
+"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class PostgresLeases:
 
     def renew(self, holder: str, seconds: float) -> None:
         self.database.call(lambda connection: connection.execute(_RENEW, [seconds, holder]))
+
+    def held(self, request_hash: str, seconds: float) -> set[str]:
+        values = [request_hash, seconds]
+        return {unit for (unit,) in self.database.call(lambda c: c.execute(_HELD, values).fetchall())}
 
     def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
         values = [holder, *_columns(units)]

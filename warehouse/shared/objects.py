@@ -10,12 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import S3Store
 
-from warehouse.shared.patience import patiently
+from warehouse.shared.patience import met, patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
@@ -50,8 +51,9 @@ class Objects:
     A server that does not answer is tried again (``patience``); all methods raise WarehouseError otherwise.
     """
 
-    def __init__(self, place: str) -> None:
-        """Raises WarehouseError for what is no place on S3."""
+    def __init__(self, place: str, home: Path | None = None) -> None:
+        """home: where it is noted that the server has answered. Raises WarehouseError for no place on S3."""
+        self.home = home
         given = _PLACE.fullmatch(place)
         if given is None or ".." in place:
             raise WarehouseError(
@@ -115,7 +117,8 @@ class Objects:
         if _endpoint() and not any(map(os.environ.get, _KEYS)):
             raise self._without_keys(doing)
         try:
-            return patiently(self.place, work, _why_away, f"It was to {doing}. {_LOOK_AT}")
+            sign = self.home and met(self.home, f"{self.place} at {_endpoint()}")
+            return patiently(self.place, work, _why_away, f"It was to {doing}. {_LOOK_AT}", sign)
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise WarehouseError(f"there is no bucket {self.bucket}: make it, or correct it.") from None

@@ -12,7 +12,7 @@ from warehouse.part_kinds import KINDS, is_as_written, is_part_name
 from warehouse.storage import remove_abandoned, written_whole
 
 _under_way: set[Path] = set()
-"""What threads of this process are sending just now."""
+"""Parts that threads of this process are sending just now."""
 
 
 class Outbox:

@@ -43,9 +43,9 @@ class SharedStore:
 
     def __init__(self, home: Path, url: str, parts: str) -> None:
         self.home = home
-        self.objects = Objects(parts)
+        self.objects = Objects(parts, home)
         self.root = self.objects.place
-        self.database = Database(url, self.root)
+        self.database = Database(url, self.root, home)
         self.place = f"{self.database.place} with {self.root}"
         name = hashlib.sha256(self.place.encode()).hexdigest()[:16]
         self.cache = Cache(home / "shared")

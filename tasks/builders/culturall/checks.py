@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 from rapidfuzz import fuzz
 
 from tasks.builders.culturall.language import is_written_in, wrong_script
-from tasks.evaluations.culturall.items import TOPICS, Item, Texts
+from tasks.evaluations.culturall.items import TOPICS, CulturallItem, Texts
 from tasks.evaluations.culturall.matching import LETTERS, is_match, options, plain
 from tasks.evaluations.culturall.quantities import numbers
 
@@ -31,7 +31,7 @@ Reason = Doubt | Literal[
 """The first three are of completions that are no draft (``drafts``)."""
 
 MOST_CHARS = 2000
-"""Of a scenario; the other texts are shorter."""
+"""Most characters of a scenario; the other texts are shorter."""
 MOST_ANSWER_WORDS = 12
 """A longer answer is no short objective one."""
 
@@ -70,14 +70,14 @@ class Labels:
     back: tuple[str, str, str] | None = None
 
 
-def draft_faults(item: Item) -> list[Fault]:
+def draft_faults(item: CulturallItem) -> list[Fault]:
     """Faults of an item by its own texts alone: parts, options, leak, language, personal data."""
     parts = _parts(item)
     return parts or [*_choice(item), *_leak(item), *_language(item), *_personal(item)]
 
 
 def release_faults(
-    item: Item, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
+    item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
 ) -> list[Fault]:
     """Faults and doubts of an item that is to be published, near-duplicates aside.
 
@@ -89,7 +89,7 @@ def release_faults(
     return [*own, *labelled, *_content(labels)]
 
 
-def unchanged(item: Item, choices: Sequence[str], answer: str) -> list[Fault]:
+def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[Fault]:
     """Whether a rewritten item has the options and the answer of its source.
 
     Args:
@@ -106,7 +106,7 @@ def unchanged(item: Item, choices: Sequence[str], answer: str) -> list[Fault]:
     return [] if same else [Fault("answer_changed", f"the answer was {answer!r}")]
 
 
-def _parts(item: Item) -> list[Fault]:
+def _parts(item: CulturallItem) -> list[Fault]:
     missing = [name for name in Texts._fields[:3] if not getattr(item.native, name).strip()]
     if missing:
         return [Fault("incomplete", f"no {', '.join(missing)}")]
@@ -117,7 +117,7 @@ def _parts(item: Item) -> list[Fault]:
     return []
 
 
-def _choice(item: Item) -> list[Fault]:
+def _choice(item: CulturallItem) -> list[Fault]:
     if item.form != "choice":
         return []
     texts = options(item.native.question)
@@ -131,7 +131,7 @@ def _choice(item: Item) -> list[Fault]:
     return []
 
 
-def _leak(item: Item) -> list[Fault]:
+def _leak(item: CulturallItem) -> list[Fault]:
     """The gold answer in the scenario. In the question, which may offer alternatives, it is a doubt, and
     so is a variant, which may be a part of the answer."""
     scenario, question = plain(item.native.scenario), plain(item.native.question)
@@ -169,20 +169,20 @@ def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"(minus)?[\d ]+", text))
 
 
-def _language(item: Item) -> list[Fault]:
+def _language(item: CulturallItem) -> list[Fault]:
     scenario, question = item.native[:2]
     against = wrong_script(scenario, item.language) or is_written_in(f"{scenario} {question}", item.language)
     return [Fault("wrong_language", f"declared {item.language}: {against}")] if against else []
 
 
-def _personal(item: Item) -> list[Fault]:
+def _personal(item: CulturallItem) -> list[Fault]:
     text = " ".join(item.native)
     seen = _EMAIL.search(text) or _PHONE.search(text)
     return [Fault("personal_data", f"an address or number of a person: {seen[0]!r}")] if seen else []
 
 
 def _region(
-    item: Item, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
+    item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
 ) -> Iterable[Fault]:
     if item.region not in regions:
         yield Fault("unknown_region", f"{item.region or 'none'!r} is no ISO 3166-1 alpha-2 code")
@@ -193,14 +193,14 @@ def _region(
         yield Fault("region_language", f"{item.language} is no language of {item.region}")
 
 
-def _topic(item: Item, labels: Labels) -> Iterable[Fault]:
+def _topic(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
     if item.topic not in TOPICS:
         yield Fault("unknown_topic", f"{item.topic or 'none'!r} is not one of the {len(TOPICS)} topics")
     elif labels.topic and labels.topic != item.topic:
         yield Fault("topic_differs", f"declared {item.topic}, read as {labels.topic}")
 
 
-def _translation(item: Item, labels: Labels) -> Iterable[Fault]:
+def _translation(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
     """An English text that is English, keeps letter and numbers, and comes back as it was."""
     if item.language == "en":
         return

@@ -15,7 +15,7 @@ from tasks.builders.culturall import prompts
 from tasks.builders.culturall.checks import Fault, draft_faults, unchanged
 from tasks.builders.culturall.params import Technique
 from tasks.builders.culturall.sources import Source, WrittenRow
-from tasks.evaluations.culturall.items import Item, Texts, load_items
+from tasks.evaluations.culturall.items import CulturallItem, Texts, load_items
 from tasks.evaluations.culturall.matching import chosen_letter
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
@@ -23,7 +23,7 @@ from tasks.loop.replies import CUT_OFF, REFUSED, json_fields, no_text, unreadabl
 from tasks.packs.published import Row, validate
 
 TEXTS = (*Texts._fields, "scenario_en", "question_en", "answer_en", "explanation_en")
-"""What an item says: what a reviewer may change, beside region, topic and variants."""
+"""Texts of an item: a reviewer may change them, beside region, topic and variants."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,11 @@ def elevation_job(
         easy, partner: rows of culturall_draft; partner: what a composition joins it with.
     """
     prompt = prompts.elevation(item_of(easy), language, technique, item_of(partner) if partner else None)
-    kept = {
+    fields = {
         name: easy[name] for name in ("source", "source_hash", "source_text", "language", "region", "topic")
     }
     lineage = {"parent": easy["draft"], "partner": partner["draft"] if partner else None}
-    return Job(prompt, kept | lineage | {"origin": "elevation", "technique": technique})
+    return Job(prompt, fields | lineage | {"origin": "elevation", "technique": technique})
 
 
 def draft_row(job: Job, completion: Completion | None) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], 
     Raises:
         BenchmarkError: no row fits. ValueError: none is an item.
     """
-    kept, dropped = validate(file, rows, WrittenRow)
+    fields, dropped = validate(file, rows, WrittenRow)
     drafts = []
-    for n, row in enumerate(kept, 1):
+    for n, row in enumerate(fields, 1):
         loaded = load_items([row.model_dump()], f"{file}, row {n}")
         item = loaded.items[0]
         origin = "inspiration" if row.inspired_by else "person"
@@ -161,10 +161,10 @@ def harder_row(
         easy: row of culturall_draft. texts: the changed ones of scenario, question, answer, variants and
             explanation; the others are the easy draft's.
     """
-    kept = ("source", "source_hash", "source_text", "language", "region", "topic")
-    own = {name: easy[name] for name in (*kept, "form", "variants", *Texts._fields)} | dict(texts)
+    fields = ("source", "source_hash", "source_text", "language", "region", "topic")
+    own = {name: easy[name] for name in (*fields, "form", "variants", *Texts._fields)} | dict(texts)
     item = item_of(own | {"draft": ""})
-    cells = {name: easy[name] for name in kept} | {
+    cells = {name: easy[name] for name in fields} | {
         "draft": digest(["elevation", easy["draft"], author, technique, *item.native, *item.variants]),
         "origin": "elevation",
         "parent": easy["draft"],
@@ -175,12 +175,12 @@ def harder_row(
     return _row(cells, item, draft_faults(item))
 
 
-def item_of(row: Mapping[str, Any]) -> Item:
+def item_of(row: Mapping[str, Any]) -> CulturallItem:
     """The item in a row of culturall_draft that has texts; region and topic are "" where they are not
     known."""
     native = Texts(row["scenario"], row["question"], row["answer"], row["explanation"] or "")
     english = [row.get(name) for name in TEXTS[4:]]
-    return Item(
+    return CulturallItem(
         item=row["draft"],
         language=row["language"],
         region=row["region"] or "",
@@ -193,11 +193,11 @@ def item_of(row: Mapping[str, Any]) -> Item:
     )
 
 
-def _item(job: Job, written: Written) -> Item:
+def _item(job: Job, written: Written) -> CulturallItem:
     choices = [text.strip() for text in written.options if text.strip()]
     question = prompts.with_options(written.question, choices) if choices else written.question
     answer = (chosen_letter(written.answer, question) or written.answer) if choices else written.answer
-    return Item(
+    return CulturallItem(
         item="",
         language=job.row["language"],
         region=job.row["region"] or "",
@@ -207,7 +207,7 @@ def _item(job: Job, written: Written) -> Item:
     )
 
 
-def _row(cells: Mapping[str, Any], item: Item | None, faults: Sequence[Fault]) -> dict[str, Any]:
+def _row(cells: Mapping[str, Any], item: CulturallItem | None, faults: Sequence[Fault]) -> dict[str, Any]:
     texts = item.native._asdict() if item else {}
     variants = "|".join(item.variants) if item else ""
     return {

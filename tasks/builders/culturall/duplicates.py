@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from tasks.builders.culturall.checks import Fault
-from tasks.evaluations.culturall.items import Item, Texts
+from tasks.evaluations.culturall.items import CulturallItem, Texts
 from tasks.evaluations.culturall.matching import plain
 
 SAME_WORDING, SAME_MEANING = 85.0, 0.88
@@ -29,7 +29,7 @@ _LONG_WORD = 16
 
 
 def near_duplicates(
-    items: Sequence[Item],
+    items: Sequence[CulturallItem],
     vectors: NDArray[np.float32] | None = None,
     same_wording: float = SAME_WORDING,
     same_meaning: float = SAME_MEANING,

@@ -31,7 +31,7 @@ class Measured(BuildParams):
     )
     judges: list[str] = Field([], description="models that judge the answers; empty: they are matched only")
     answer_max_tokens: int = Field(
-        4096, ge=8, description="of a solver's answer and of the thinking before it"
+        4096, ge=8, description="most tokens of a solver's answer, thinking included"
     )
 
 
@@ -79,7 +79,9 @@ class ElevateParams(Measured):
 class ReleaseParams(BuildParams):
     """Stage 4: labels, translations, checks, a queue for people, and what they accepted as a version."""
 
-    temperature: float = Field(0.0, ge=0, le=2, description="of the model that labels and translates")
+    temperature: float = Field(
+        0.0, ge=0, le=2, description="most tokens of the model that labels and translates"
+    )
     model: str | None = Field(
         None,
         json_schema_extra=_ENGINES,
@@ -100,8 +102,8 @@ class ReleaseParams(BuildParams):
     )
     leave_out: Literal["solved_by_all", "easy", "nothing"] = Field(
         "solved_by_all",
-        description="what is too easy to publish: what all settings solve, as Lin et al. (2026) leave out; "
-        "easy: what two of three or more solve; or nothing",
+        description="items too easy to publish: all settings solve them, as Lin et al. (2026) leave out; "
+        "easy: two of three or more solve them; or nothing",
     )
     settings: int = Field(
         15, ge=1, description="a draft is left out only if at least so many settings (solvers) answered it"

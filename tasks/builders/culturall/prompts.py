@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tasks.builders.culturall.params import Technique
-from tasks.evaluations.culturall.items import TOPICS, Item, Texts
+from tasks.evaluations.culturall.items import TOPICS, CulturallItem, Texts
 from tasks.evaluations.culturall.matching import LETTERS
 from tasks.identity import digest
 from tasks.judging.rubric import CLOSE, OPEN, as_data
@@ -25,7 +25,7 @@ TOPIC_LIST: Mapping[str, str] = MappingProxyType(_FILE["list"])
 """Topic -> description, where no file is given."""
 
 MAX_CHARS = 2000
-"""Of any text in a prompt or an answer."""
+"""Most characters of any text in a prompt or an answer."""
 
 CONTENTS = ("none", "personal", "harmful", "offensive")
 
@@ -54,7 +54,7 @@ DRAFT = _object(
     answer={"type": "string", "minLength": 1, "maxLength": 300},
     explanation=_TEXT,
 )
-"""Of an item, as dataset, page and elevation prompts want it."""
+"""Form of an item, as dataset, page and elevation prompts want it."""
 LABEL = _object(
     region={"type": "string", "maxLength": 8},
     topic={"type": "string", "enum": list(TOPICS)},
@@ -87,7 +87,9 @@ def from_page(topics: Sequence[str], language: str, excerpt: str) -> Prompt:
     return _prompt("page", DRAFT, {"topics": list(topics), "excerpt": excerpt}, language=language)
 
 
-def elevation(item: Item, language: str, technique: Technique, partner: Item | None) -> Prompt:
+def elevation(
+    item: CulturallItem, language: str, technique: Technique, partner: CulturallItem | None
+) -> Prompt:
     """Make an item harder; partner: what a composition joins it with."""
     shown = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
     how = _FILE["elevation"]["techniques"][technique]
@@ -105,7 +107,7 @@ def topic_examples(topic: str, description: str, examples: Sequence[str], n: int
     return _prompt("examples", EXAMPLES, shown, n=str(n))
 
 
-def label(item: Item, language: str) -> Prompt:
+def label(item: CulturallItem, language: str) -> Prompt:
     """Region, topic and content of an item."""
     shown = {"language": language, "scenario": item.native.scenario, "question": item.native.question}
     return _prompt("label", LABEL, shown, topics=", ".join(TOPICS))
@@ -122,7 +124,7 @@ def with_options(question: str, choices: Sequence[str]) -> str:
     return "\n".join([question.strip(), *lines])
 
 
-def _parts(item: Item) -> list[str]:
+def _parts(item: CulturallItem) -> list[str]:
     return [f"{name}: {text}" for name, text in item.native._asdict().items()]
 
 

@@ -16,7 +16,7 @@ from tasks.builders.culturall.checks import Fault, Labels, release_faults
 from tasks.builders.culturall.drafts import TEXTS, item_of
 from tasks.builders.culturall.duplicates import near_duplicates
 from tasks.builders.culturall.params import PAPER, PAPER_ITEMS, ReleaseParams
-from tasks.evaluations.culturall.items import TOPICS, Item
+from tasks.evaluations.culturall.items import TOPICS, CulturallItem
 from tasks.evaluations.culturall.rows import LEVELS, levels
 from tasks.identity import digest
 from tasks.loop.prompts import Completion
@@ -25,7 +25,7 @@ from tasks.loop.replies import json_fields
 _CARD = Path(__file__).with_name("card.md")
 
 KINDS = ("language", "region", "topic", "form", "origin", "difficulty")
-"""What items are counted by."""
+"""Fields by which items are counted."""
 DECIDED = ("accepted", "revised", "rejected")
 
 
@@ -224,7 +224,7 @@ def published_lines(items: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def english_text(item: Item) -> str:
+def english_text(item: CulturallItem) -> str:
     """Return the English text to embed: scenario, question and answer; "" without a translation."""
     return " ".join(item.english[:3]) if item.english else ""
 

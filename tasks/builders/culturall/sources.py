@@ -25,7 +25,7 @@ from tasks.packs.published import PublishedRow, Row, Text, column, validate
 from tasks.parsing import parse_json
 
 SOURCE_CHARS = 2000
-"""Of an excerpt, or of a question with its options."""
+"""Most characters of an excerpt, or of a question with its options."""
 
 _FIRST_OPTION = re.compile(r"(?<![^\W_])A\s*[.):、]")
 

@@ -21,7 +21,7 @@ from tasks.builders.study import BuildStudy
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions, Rows
 from tasks.evaluations.culturall import evaluation
-from tasks.evaluations.culturall.items import Item, Loaded, Texts
+from tasks.evaluations.culturall.items import CulturallItem, Loaded, Texts
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.read import CulturallAnswers, read
 from tasks.evaluations.culturall.study import CulturallStudy as ConditionStudy
@@ -96,8 +96,8 @@ class TopicStudy(CulturallStudy):
 def topic_study(params: CreateParams, tables: Tables, engines: Engines) -> TopicStudy:
     """The topics as they are listed, and what is asked about them; raises ValueError for another file."""
     listed = listed_topics(params)
-    asked = topics.asked(listed, params.examples) if params.examples else {}
-    return TopicStudy(params, listed, asked, own=topics.given_rows(listed, params.topics or "prompts.toml"))
+    wanted = topics.asked(listed, params.examples) if params.examples else {}
+    return TopicStudy(params, listed, wanted, own=topics.given_rows(listed, params.topics or "prompts.toml"))
 
 
 def listed_topics(params: CreateParams) -> list[sources.Topic]:
@@ -206,7 +206,7 @@ class MeasureStudy(CulturallStudy):
 
     stage: ClassVar[str] = "solve"
     table: ClassVar[str] = "culturall_measure"
-    drafts: Sequence[Item]
+    drafts: Sequence[CulturallItem]
     measured: frozenset[tuple[str, str, str]]
     judges: Engines
     _studies: dict[str, ConditionStudy] = field(default_factory=dict, compare=False, repr=False)
@@ -282,7 +282,7 @@ class LabelStudy(CulturallStudy):
 
     stage: ClassVar[str] = "label"
     table: ClassVar[str] = "culturall_label"
-    items: Sequence[Item]
+    items: Sequence[CulturallItem]
     languages: Mapping[str, str]
 
     def prompts(self, completions: Completions) -> list[Prompt]:

@@ -32,7 +32,7 @@ CLOSE_NORM = 85.0
 """From this similarity on, a negation on one side alone turns the norm round."""
 
 LEAK_WORDS = 6
-"""So many words of the norm in a row give the answer away."""
+"""Number of words of the norm in a row that give the answer away."""
 
 DUPLICATE = 85.0
 """Similarity (``fuzz.ratio``) of persona, situation and question from which two drafts count as one."""
@@ -64,14 +64,14 @@ def faults(draft: Draft) -> list[Fault]:
 
 def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[Fault | None]:
     """Return a fault for every draft that nearly repeats an earlier, kept one, else None."""
-    kept: dict[int, str] = {}
+    unique: dict[int, str] = {}
     twins: list[Fault | None] = []
     for number, draft in enumerate(drafts):
         written = draft.written
         text = utils.default_process(f"{written.persona} {written.situation} {written.question}")
-        twin = process.extractOne(text, kept, scorer=fuzz.ratio, score_cutoff=limit)
+        twin = process.extractOne(text, unique, scorer=fuzz.ratio, score_cutoff=limit)
         if twin is None:
-            kept[number] = text
+            unique[number] = text
             twins.append(None)
         else:
             detail = f"{twin[1]:.0f} % the same as the draft for seed {drafts[twin[2]].seed}"

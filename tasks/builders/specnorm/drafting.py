@@ -20,7 +20,7 @@ STANCES: tuple[Stance, ...] = ("yes", "no")
 """The answer that a scene is to have: the norm is kept, or broken."""
 
 MAX_CHARS = 600
-"""Of any text in a prompt or an answer."""
+"""Most characters of any text in a prompt or an answer."""
 
 _SYSTEM = f"""\
 You write test items about the norms of communities within a country. You get one norm, the country and the \

@@ -7,7 +7,7 @@ from pydantic import Field
 from tasks.builders.study import BuildParams
 
 TARGET_ITEMS, TARGET_COUNTRIES, TARGET_YES_SHARE = 3766, 145, 0.65
-"""What SpecNorm has (Vo and Koyejo 2025, Benchmark 1)."""
+"""Size of SpecNorm (Vo and Koyejo 2025, Benchmark 1)."""
 
 
 class SpecnormParams(BuildParams):
@@ -24,4 +24,6 @@ class SpecnormParams(BuildParams):
         TARGET_YES_SHARE, ge=0, le=1, description="share of drafts that are asked for the answer yes"
     )
     queue: str = Field("queue.csv", description="CSV file for the reviewers; it must not be there yet")
-    max_tokens: int = Field(512, ge=64, description="of a draft; a longer one is cut off and rejected")
+    max_tokens: int = Field(
+        512, ge=64, description="most tokens of a draft; a longer one is cut off and rejected"
+    )

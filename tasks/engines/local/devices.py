@@ -34,7 +34,7 @@ SHAPE = (128, 576, 1536)
 """Rows, inputs and outputs of the product that is timed: a batch through a wide layer of a small model."""
 SECONDS = 0.1
 CLEARLY_FASTER = 1.2
-"""How many times as fast bfloat16 has to be: below that float32, so that noise does not decide."""
+"""Least speed of bfloat16 as a multiple of float32's: below it float32, so that noise does not decide."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 

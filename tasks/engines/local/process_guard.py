@@ -17,7 +17,7 @@ import psutil
 INTERVAL_SECONDS = 1.0
 STARTING_SECONDS = 60.0
 TITLE = "VLLM::"
-"""How vLLM titles its processes, once they have started."""
+"""Title of vLLM's processes, once they have started."""
 
 
 def start() -> subprocess.Popen[bytes]:

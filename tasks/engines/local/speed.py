@@ -19,7 +19,7 @@ from tasks.engines.local.packed_trie import PackedTrieScorer
 Clock = Callable[[], float]
 
 ROWS = {"cpu": 1024, "cuda": 4096}
-"""Of the plain products: enough that fetching the weights costs little, and to fill a GPU."""
+"""Rows of the plain products: enough that fetching the weights costs little, and to fill a GPU."""
 
 
 def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[str]) -> float:

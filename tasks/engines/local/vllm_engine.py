@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines import pairs as pairing
+from tasks.engines import prompting
 from tasks.engines.local import memory, process_guard
 from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
@@ -95,25 +96,31 @@ class VllmEngine(ContinuationScorer):
         """See ``Generator.generate``: one call of vLLM, whatever the samplings and schemas.
 
         With a schema only finish reason "length" can leave JSON cut off. A conversation that the context does
-        not hold has an empty answer with that reason.
+        not hold has an empty answer with that reason. A base model completes a text (``plain_prompt``) up to
+        the end of the line, or of the JSON.
 
         Raises:
-            EngineError: no chat template, or a conversation is not what it takes.
+            EngineError: a conversation is not what the chat template, or a base model, takes.
         """
         if any(is_continued(conversation) for conversation in conversations):
             return self._continue(conversations, samplings, schemas, alternatives)
-        if not self.tokenizer.chat_template:
-            raise EngineError(
-                f"model {self.spec.name!r} cannot hold a conversation: its tokenizer has no chat template; "
-                "take an instruction-tuned model"
-            )
-        messages = [[dict(m) for m in conversation] for conversation in conversations]
-        n = len(messages)
+        n = len(conversations)
         own, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
-        lengths = [self._length(talk) for talk in messages]
-        fitting = [i for i, n in enumerate(lengths) if n < self._context]
+        requests: list[Any]
+        if prompting.is_plain(self.tokenizer, self.spec.prompt_style):
+            method = "generate"
+            texts = [prompting.plain_prompt(conversation) for conversation in conversations]
+            tokens = pairing.text_tokens(self.tokenizer, texts)
+            requests, lengths = [{"prompt_token_ids": ids} for ids in tokens], [len(ids) for ids in tokens]
+            pairs = zip(own, forms, strict=True)
+            own = [prompting.plain_sampling(wish) if form is None else wish for wish, form in pairs]
+        else:
+            method = "chat"
+            requests = [[dict(message) for message in conversation] for conversation in conversations]
+            lengths = [self._length(talk) for talk in requests]
+        fitting = [i for i, length in enumerate(lengths) if length < self._context]
         params = [_sampling_params(own[i], forms[i], numbers[i]) for i in fitting]
-        outputs = self._call("chat", [messages[i] for i in fitting], params) if fitting else []
+        outputs = self._call(method, [requests[i] for i in fitting], params) if fitting else []
         answers = {i: _generation(o, own[i], numbers[i]) for i, o in zip(fitting, outputs, strict=True)}
         return [answers.get(i) or Generation.cut_off(n, own[i].seed) for i, n in enumerate(lengths)]
 

@@ -39,7 +39,7 @@ _THINKING = ("thinking", "redacted_thinking")
 WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 """A tool that the provider runs; newer versions need a sandbox for code beside it."""
 MAX_PAUSES = 5
-"""How often one answer that searches may be gone on with."""
+"""Most continuations of one answer that searches."""
 _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -107,11 +107,11 @@ class AnthropicGenerator(HostedGenerator):
         """See ``HostedGenerator.read``."""
         return read_message(body, self.secrets)
 
-    async def ask(self, caller: Caller, request: dict[str, Any]) -> Generation:
+    async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
         """See ``HostedGenerator.ask``. A turn that the API pauses amid its searches is gone on with."""
         paused: list[Any] = []
         while True:
-            body = await caller.ask("POST", self.path, json=request)
+            body = await caller.send("POST", self.path, json=request)
             is_paused = checked(_Message, body).stop_reason == "pause_turn"
             if not (self.spec.web and is_paused and len(paused) < MAX_PAUSES):
                 return read_message(body, self.secrets, paused)

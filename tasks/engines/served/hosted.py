@@ -175,21 +175,21 @@ class HostedGenerator(ABC):
     def headers(self) -> dict[str, str]:
         """The headers of every request, the key among them."""
 
-    async def ask(self, caller: Caller, request: dict[str, Any]) -> Generation:
+    async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
         """Send one request and read its answer. Raises Failed."""
-        return self.read(await caller.ask("POST", self.path, json=request))
+        return self.read(await caller.send("POST", self.path, json=request))
 
     def filtered(self, failure: Failed) -> Generation | None:
         """The answer that a failure is, where that is how a server says that it filtered; None: no answer."""
         return None
 
-    async def answer(self, caller: Caller, request: dict[str, Any]) -> Generation:
+    async def outcome(self, caller: Caller, request: dict[str, Any]) -> Generation:
         """The outcome of one request. A refusal that is about this prompt alone is its outcome: it was
         filtered, or the model's context does not hold it. Where the context holds the prompt but not as many
         further tokens, it is sent again with as many as there is room for. Raises Failed: everything else."""
         while True:
             try:
-                return await self.ask(caller, request)
+                return await self.send(caller, request)
             except Failed as failure:
                 if filtered := self.filtered(failure):
                     return filtered
@@ -216,7 +216,7 @@ class HostedGenerator(ABC):
                 if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
                     return
                 try:
-                    answers[place] = await self.answer(caller, requests[place])
+                    answers[place] = await self.outcome(caller, requests[place])
                 except Failed as failure:
                     failures.append(self.explain(failure))
                     caller.stopped.set()
@@ -240,7 +240,7 @@ class HostedGenerator(ABC):
     async def _refused(self) -> Failed | None:
         async with httpx.AsyncClient(headers=self.headers(), verify=self._certificates) as client:
             try:
-                await Caller(client, self.base_url, self.secrets, CHECK_S, 0).ask("GET", self.key_path)
+                await Caller(client, self.base_url, self.secrets, CHECK_S, 0).send("GET", self.key_path)
             except Failed as failure:
                 # A key that may write but not list models is a good one: 403, or words about scopes.
                 is_good = failure.status == 403 or "scope" in failure.words

@@ -28,23 +28,23 @@ from tasks.engines.served.openai_reply import Results
 from tasks.engines.served.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
 
 CHAT = "/v1/chat/completions"
-"""What each request is for, whatever the server's address."""
+"""Endpoint of each request, whatever the server's address."""
 MAX_REQUESTS = 50_000
 """In one job, as OpenAI has it."""
 MAX_JOB_BYTES = 100 * 2**20
-"""Of the requests in one job; OpenAI takes twice as much."""
+"""Most bytes of the requests in one job; OpenAI takes twice as much."""
 MAX_ANSWER_BYTES = 2**20
-"""Of one answer, on average over a job."""
+"""Most bytes of one answer, on average over a job."""
 FILE_S = 900.0
 """Seconds that one try to send or fetch a file may take."""
 WINDOW = "24h"
 """The server ends a job that takes longer, with the answers so far."""
 DEADLINE_S = 26 * 3600.0
-"""How long one call waits; the job itself goes on, and the next run waits for it again."""
+"""Seconds that one call waits; the job itself goes on, and the next run waits for it again."""
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
 """Pauses between two questions for a job's state; they double."""
 MAX_PAGES = 20
-"""Of a hundred jobs, the newest first, that are searched for one whose id was lost."""
+"""Pages of a hundred jobs, the newest first, that are searched for one whose id was lost."""
 FINAL = ("completed", "expired", "cancelled", "failed")
 
 T = TypeVar("T")
@@ -165,7 +165,9 @@ class Batches:
 
     async def _sent_now(self, jobs: Jobs, lines: Mapping[str, bytes]) -> _Job:
         files = {"file": ("requests.jsonl", b"".join(lines.values()), "application/jsonl")}
-        sent = await self.caller.ask("POST", "/files", timeout=FILE_S, files=files, data={"purpose": "batch"})
+        sent = await self.caller.send(
+            "POST", "/files", timeout=FILE_S, files=files, data={"purpose": "batch"}
+        )
         job = _Job(ids=list(lines), file=self._id(checked(_File, sent).id))
         await self._begin(jobs, job, is_new=True)
         _log.info("%s: batch %s of %d requests is sent", self.name, job.batch, len(job.ids))
@@ -187,7 +189,7 @@ class Batches:
             else:
                 job.save(jobs)  # which fails without the lock, and tells others when this try began
                 try:
-                    begun = await self.caller.ask("POST", "/batches", max_retries=0, json=body)
+                    begun = await self.caller.send("POST", "/batches", max_retries=0, json=body)
                     job.batch = self._id(checked(_Batch, begun).id)
                 except Failed as failure:
                     tries, is_new = tries + 1, False
@@ -205,7 +207,7 @@ class Batches:
         after = ""
         for _ in range(MAX_PAGES):
             try:
-                page = checked(_Page, await self.caller.ask("GET", f"/batches?limit=100{after}"))
+                page = checked(_Page, await self.caller.send("GET", f"/batches?limit=100{after}"))
             except Failed as failure:
                 if failure.is_transient:
                     raise
@@ -251,7 +253,7 @@ class Batches:
         while True:
             said, is_late = "not to be reached", time.monotonic() + wait > until
             try:
-                call = self.caller.ask("GET", f"/batches/{job.batch}")
+                call = self.caller.send("GET", f"/batches/{job.batch}")
                 batch = checked(_Batch, await self._known(job, call))
                 if batch.status in FINAL:
                     return batch

@@ -66,7 +66,7 @@ class HttpOptions(HostedOptions):
     )
     token_limit_field: LimitField | None = Field(
         default=None,
-        description="what the server calls the limit of tokens; None: max_completion_tokens at OpenAI and "
+        description="server's name for the token limit; None: max_completion_tokens at OpenAI and "
         "for its reasoning models, max_tokens elsewhere",
     )
     temperature: bool | None = Field(

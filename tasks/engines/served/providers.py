@@ -278,10 +278,10 @@ def settings_body(spec: ServedSpec, dialect: Dialect) -> Body:
     body: Body = {}
     known = family(spec)
     if spec.reasoning not in (None, "auto") and (known is None or known.reasons):
-        said = _REASONING[dialect](spec.reasoning)
-        if said is None:
+        fields = _REASONING[dialect](spec.reasoning)
+        if fields is None:
             raise _unknown(spec, dialect, f"reasoning = {spec.reasoning!r}")
-        body |= said
+        body |= fields
     if spec.web:
         if dialect not in _WEB:
             raise _unknown(spec, dialect, "web = true")

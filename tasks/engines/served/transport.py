@@ -24,11 +24,11 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from tasks.engines.secrets import Secrets
 
 MAX_BYTES = 32 * 2**20
-"""Of one answer: many times what 20 alternatives at 4,096 tokens take."""
+"""Most bytes of one answer: many times what 20 alternatives at 4,096 tokens take."""
 MAX_WAIT_S = 60.0
 """The longest pause before another try that a server may ask for (Retry-After)."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
-"""Of pauses that the server does not ask for; they double from try to try."""
+"""Bounds of pauses that the server does not ask for; they double from try to try."""
 TRANSIENT = (408, 409, 429)
 EXCERPT = 300
 """Characters of a server's words that an error quotes."""
@@ -36,7 +36,7 @@ MAX_COUNT = 2**31
 """More tokens than any answer has: a server that counts more is not believed further."""
 
 MOST_LOG_PROBABILITY = 1e-3
-"""What rounding in half precision leaves of 0; anything above is no log-probability."""
+"""Largest value that rounding in half precision makes of 0; anything above is no log-probability."""
 LogProbability = Annotated[
     float, Field(le=MOST_LOG_PROBABILITY), AfterValidator(lambda value: min(value, 0.0))
 ]
@@ -109,7 +109,7 @@ class Caller:
     max_retries: int
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def ask(
+    async def send(
         self, method: str, path: str, max_retries: int | None = None, timeout: float = 0, **content: Any
     ) -> dict[str, Any]:
         """The JSON object that comes back.
@@ -248,12 +248,12 @@ def _reason(error: BaseException) -> str:
 
 def _retry_after(headers: httpx.Headers) -> float | None:
     """Seconds that the server asks to wait, given as a number or as a date; None: it does not say."""
-    said = headers.get("retry-after", "")
+    header = headers.get("retry-after", "")
     try:
-        seconds = float(said)
+        seconds = float(header)
     except ValueError:
         try:
-            seconds = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
         except ValueError:
             return None
     return max(0.0, seconds) if seconds == seconds else None

@@ -43,7 +43,7 @@ EVALUATION = of_choices(
     what="situations",
     cluster="item",
     slices=("country", "region", "topic", "elsewhere"),
-    licence="as its dataset card says; not for commercial use",
+    licence="CC BY-NC-SA 4.0, by its dataset card",
     source="huggingface.co/datasets/MBZUAI/ArabCulture",
     citation="Sadallah et al. 2025, Commonsense Reasoning in Arab Culture",
 )

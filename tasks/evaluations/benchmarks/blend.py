@@ -203,7 +203,9 @@ _KNOBS = {
     ),
     "lemmas": (
         Literal["words", "published"],
-        Field("words", description="what is compared beside the letters; published: BLEnD's lemmatisers"),
+        Field(
+            "words", description="form that is compared beside the letters; published: BLEnD's lemmatisers"
+        ),
     ),
 }
 
@@ -235,7 +237,7 @@ EVALUATION = benchmark(
             label="SEM-W",
             bounds=SHARE,
             null="best",
-            description="As SEM-B, but an answer counts as much as annotators gave it, over those who gave "
+            description="SEM-B in which an answer counts as much as annotators gave it, over those who gave "
             "the most frequent one.",
             source="Myung et al. 2024",
         ),
@@ -248,7 +250,7 @@ EVALUATION = benchmark(
         "full": {"max_tokens": 256, "batch": BATCH},
         "paper": {"prompts": ["inst-4", "pers-3"], "max_tokens": 512, "batch": BATCH},
     },
-    licence="CC BY-SA 4.0",
+    licence="CC BY-SA 4.0, by the card of huggingface.co/datasets/nayeon212/BLEnD",
     source="github.com/nlee0212/BLEnD",
     citation="Myung et al. 2024, BLEnD: A Benchmark for LLMs on Everyday Knowledge in Diverse Cultures and "
     "Languages",

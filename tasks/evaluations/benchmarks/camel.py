@@ -145,7 +145,7 @@ EVALUATION = benchmark(
         "demo": {"limit": 80, "entities": 20},
         "full": {"entities": None},
     },
-    licence="MIT",
+    licence="MIT, by the LICENSE of the repository",
     source="github.com/tareknaous/camel",
     citation="Naous et al. 2024, Having Beer after Prayer? Measuring Cultural Bias in Large Language Models",
 )

@@ -50,7 +50,7 @@ EVALUATION = of_choices(
     title="Which answer to a Korean exam question on culture or language is right? (CLIcK)",
     cluster="unit",
     slices=("category", "subject", "exam"),
-    licence="no licence file in the repository; the exams belong to their publishers",
+    licence="none named, neither in the repository nor on its dataset card; exams are their publishers'",
     source="github.com/rladmstn1714/CLIcK",
     citation="Kim et al. 2024, CLIcK: A Benchmark Dataset of Cultural and Linguistic Intelligence in Korean",
 )

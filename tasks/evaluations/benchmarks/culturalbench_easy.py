@@ -32,7 +32,7 @@ EVALUATION = of_choices(
     title="Which answer on everyday life in 45 places is right? (CulturalBench-Easy)",
     cluster="item",
     slices=("country",),
-    licence="CC BY 4.0",
+    licence="CC BY 4.0, by its dataset card",
     source="huggingface.co/datasets/kellycyy/CulturalBench",
     citation="Chiu et al. 2024, CulturalBench: A Robust, Diverse and Challenging Benchmark on Measuring the "
     "(Lack of) Cultural Knowledge of LLMs",

@@ -20,7 +20,7 @@ from tasks.metrics.types import FloatArray
 
 TRUTHS = ("True", "False")
 STATEMENTS = 4
-"""Of each question; one whose statements are not all asked has no number of its own."""
+"""Statements of each question; one whose statements are not all asked has no number of its own."""
 QUESTIONS = "question_accuracy"
 
 
@@ -96,7 +96,7 @@ EVALUATION = of_choices(
         "demo": {"questions": 100, "max_tokens": SHORT_ANSWER},
         "full": {},
     },
-    licence="CC BY 4.0",
+    licence="CC BY 4.0, by its dataset card",
     source="huggingface.co/datasets/kellycyy/CulturalBench",
     citation="Chiu et al. 2024, CulturalBench: A Robust, Diverse and Challenging Benchmark on Measuring the "
     "(Lack of) Cultural Knowledge of LLMs",

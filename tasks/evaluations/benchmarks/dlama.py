@@ -119,7 +119,7 @@ EVALUATION = of_choices(
     ),
     cluster="subject",
     slices=("region", "language", "predicate"),
-    licence="no licence file in the repository; facts are Wikidata's (CC0)",
+    licence="none named in the repository; facts are Wikidata's (CC0)",
     source="github.com/AMR-KELEG/DLAMA",
     citation="Keleg and Magdy 2023, DLAMA: A Framework for Curating Culturally Diverse Facts for Probing the "
     "Knowledge of Pretrained Language Models",

@@ -60,7 +60,7 @@ EVALUATION = of_choices(
     title="Which answer to a culturally sensitive question is right? (Global-MMLU)",
     cluster="sample",
     slices=("language", "subject_category", "region", "country"),
-    licence="Apache 2.0",
+    licence="Apache 2.0, by its dataset card",
     source="huggingface.co/datasets/CohereLabs/Global-MMLU",
     citation="Singh et al. 2024, Global MMLU: Understanding and Addressing Cultural and Linguistic Biases in "
     "Multilingual Evaluation",

@@ -39,7 +39,7 @@ EVALUATION = of_choices(
     title="Which answer to an exam question of a region is right? (INCLUDE)",
     cluster="item",
     slices=("language", "country", "domain", "region_feature"),
-    licence="Apache 2.0",
+    licence="Apache 2.0, by its dataset card",
     source="huggingface.co/datasets/CohereLabs/include-base-44",
     citation="Romanou et al. 2024, INCLUDE: Evaluating Multilingual Language Understanding with Regional "
     "Knowledge",

@@ -93,7 +93,7 @@ EVALUATION = of_choices(
     ),
     cluster="template",
     slices=("context", "category", "origin"),
-    licence="MIT",
+    licence="MIT, by the LICENSE of the repository",
     source="github.com/naver-ai/KoBBQ",
     citation="Jin et al. 2024, KoBBQ: Korean Bias Benchmark for Question Answering",
 )

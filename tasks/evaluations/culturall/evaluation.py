@@ -52,7 +52,7 @@ def make_rows(study: CulturallStudy, cohort: Cohort[CulturallAnswers], checked: 
 
 def _details(study: CulturallStudy, answers: CulturallAnswers) -> list[Detail]:
     """Every answer, and every verdict of each judge."""
-    verdicts = study.panel.verdicts(answers.calls, answers.said, partial(read.about, study))
+    verdicts = study.panel.verdicts(answers.calls, answers.opinions, partial(read.about, study))
     return [
         Detail("culturall_answer", read.answer_frame(study, answers.by_key)),
         *(Detail("verdict", frame, judge) for judge, frame in verdicts.items()),

@@ -18,7 +18,7 @@ TOPICS = (
     "Belief", "Commerce", "Education", "Entertainment", "Finance", "Food", "Government", "Habitat",
     "Health", "Heritage", "Language", "Pets", "Science", "Social", "Travel", "Work",
 )  # fmt: skip
-"""Of Lin et al. 2026, table 4."""
+"""Topics of Lin et al. 2026, table 4."""
 
 NOT_CHECKED = "not checked by people"
 """The status of an item that no person has confirmed."""
@@ -38,7 +38,7 @@ class Texts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Item:
+class CulturallItem:
     """One task.
 
     Attributes:
@@ -105,7 +105,7 @@ class ItemRow(PublishedRow):
 class Loaded:
     """Items by identifier, and how many rows were left out, by reason."""
 
-    items: tuple[Item, ...]
+    items: tuple[CulturallItem, ...]
     dropped: Mapping[str, int]
 
     def hash(self) -> str:
@@ -128,7 +128,7 @@ def load_items(rows: Sequence[Row], source: str) -> Loaded:
     read = [_item(row) for row in kept]
     dropped.update(item for item in read if isinstance(item, str))
     asked, again = distinct(
-        (item for item in read if isinstance(item, Item)),
+        (item for item in read if isinstance(item, CulturallItem)),
         lambda item: (item.language, *item.native[:2]),
         lambda item: item.native.answer,
     )
@@ -163,11 +163,11 @@ def choose(
     return Loaded(kept, {**loaded.dropped, **left_out})
 
 
-def _spread(items: Sequence[Item], per_language: int) -> tuple[Item, ...]:
+def _spread(items: Sequence[CulturallItem], per_language: int) -> tuple[CulturallItem, ...]:
     """Return a number of items of each language, by identifier."""
     regions: Counter[tuple[str, str]] = Counter()
     topics: Counter[tuple[str, str]] = Counter()
-    ranked: dict[str, list[tuple[int, int, str, Item]]] = {}
+    ranked: dict[str, list[tuple[int, int, str, CulturallItem]]] = {}
     for name, item in sorted((digest([item.item]), item) for item in items):
         region, topic = (item.language, item.region), (item.language, item.topic)
         ranked.setdefault(item.language, []).append((regions[region], topics[topic], name, item))
@@ -181,7 +181,7 @@ def _spread(items: Sequence[Item], per_language: int) -> tuple[Item, ...]:
     return tuple(sorted(chosen, key=lambda item: item.item))
 
 
-def _item(row: ItemRow) -> Item | str:
+def _item(row: ItemRow) -> CulturallItem | str:
     """An item, or why the row is none."""
     if row.topic not in TOPICS:
         return "unknown_topic"
@@ -193,7 +193,7 @@ def _item(row: ItemRow) -> Item | str:
     answers = (letter, letter) if form == "choice" else (row.answer, row.answer_en)
     native = Texts(row.scenario, row.question, answers[0], row.explanation)
     english = Texts(row.scenario_en, row.question_en, answers[1], row.explanation_en)
-    return Item(
+    return CulturallItem(
         item=row.item or f"{row.language}-{digest([row.language, *native])}",
         language=row.language,
         region=row.region,

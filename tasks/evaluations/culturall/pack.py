@@ -29,7 +29,7 @@ class ItemRow(PackRow):
         "free", description="choice: options A. to D. stand in the question, and the answer is a letter"
     )
     scenario: Text = Field(description="the situation")
-    question: Text = Field(description="what is asked about it")
+    question: Text = Field(description="question about it")
     answer: Text = Field(description="the right answer, short")
     variants: str = Field("", description="further answers that are accepted, separated by |")
     explanation: str = Field("", description="why it is right, for judges and people")
@@ -39,7 +39,7 @@ class ItemRow(PackRow):
     explanation_en: str = Field("", description="the explanation in English")
     eval_sum: Annotated[str, StringConstraints(pattern=r"^([0-9]|1[0-5])?$")] = Field(
         "",
-        description="how many of the paper's 15 settings solve it: from 10 easy, from 5 medium, else hard",
+        description="number of the paper's 15 settings that solve it: from 10 easy, from 5 medium, else hard",
     )
 
     @model_validator(mode="after")
@@ -58,6 +58,7 @@ WORDINGS = (
         {"question": _SHOWN["question"]},
         ("question",),
     ),
+    Wording("passages", "what stands above the passages of the condition retrieval"),
     Wording("judge_rules", "the rules that answers are judged by", section="figure 12"),
     Wording(
         "judge_question",

@@ -48,21 +48,21 @@ class CulturallParams(GenerationParams):
         None, description="folder of .txt and .md files that the condition retrieval takes passages from"
     )
     passages: int = Field(3, ge=1, le=20, description="passages shown per item in the condition retrieval")
-    temperature: float = Field(0.0, ge=0, le=2, description="of the candidates' sampling")
+    temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")
     max_tokens: int = Field(
         4096,
         ge=8,
-        description="of an answer and of the thinking before it; what is cut off is wrong",
+        description="most tokens of an answer, thinking included; a cut-off answer is wrong",
     )
     judge_max_tokens: int = Field(
-        4096, ge=16, description="of a judge's answer, with what it thinks before it"
+        4096, ge=16, description="most tokens of a judge's answer, thinking included"
     )
     judge_style: JudgeStyle = Field(
         "direct",
         description="direct: judges give a verdict and its reason; reasoned: they weigh it in free text and "
         "then give a score from 0 to 1",
     )
-    seed: int = Field(0, ge=0, description="of the candidates' sampling")
+    seed: int = Field(0, ge=0, description="seed of the candidates' sampling")
 
     @model_validator(mode="after")
     def _judges_have_room_to_reason(self) -> Self:

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.contract import Completions, comparable
-from tasks.evaluations.culturall.items import Item
+from tasks.evaluations.culturall.items import CulturallItem
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
@@ -43,7 +43,7 @@ SCHEMA = pl.Schema(
     | dict.fromkeys(("matched", "judged", "correct"), pl.Boolean())
     | dict.fromkeys(("passages", "unscored_reason", "status"), pl.String())
 )
-"""Of the part kind culturall_answer."""
+"""Columns of the part kind culturall_answer."""
 
 
 @dataclass(frozen=True)
@@ -81,29 +81,29 @@ class CulturallAnswers:
 
     by_key: Mapping[Key, CulturallAnswer]
     calls: Sequence[Call]
-    said: Opinions
+    opinions: Opinions
 
 
 def read(study: CulturallStudy, completions: Completions) -> CulturallAnswers:
     """Answers, matched and judged; what is missing is unscored with a reason."""
     done = study.completed(completions)
     about = calls(study, done)
-    said = study.panel.read(about, completions)
-    return CulturallAnswers(read_answers(study, done, said), about, said)
+    opinions = study.panel.read(about, completions)
+    return CulturallAnswers(read_answers(study, done, opinions), about, opinions)
 
 
 def read_answers(
-    study: CulturallStudy, completions: Mapping[Key, Completion], said: Opinions
+    study: CulturallStudy, completions: Mapping[Key, Completion], opinions: Opinions
 ) -> dict[Key, CulturallAnswer]:
     """Every item under every condition -> its answer, also where it lacks the translation to be asked in."""
     return {
-        (condition, item.item): _answer(study, condition, item, completions, said)
+        (condition, item.item): _answer(study, condition, item, completions, opinions)
         for condition in study.conditions
         for item in study.items
     }
 
 
-def matches(condition: str, item: Item, text: str) -> bool:
+def matches(condition: str, item: CulturallItem, text: str) -> bool:
     """Whether a text is the item's answer, decided without a judge; see ``matching``."""
     shown = item.texts(condition)
     if item.form == "choice":
@@ -140,7 +140,11 @@ def checks(study: CulturallStudy) -> list[Call]:
 
 
 def _answer(
-    study: CulturallStudy, condition: str, item: Item, completions: Mapping[Key, Completion], said: Opinions
+    study: CulturallStudy,
+    condition: str,
+    item: CulturallItem,
+    completions: Mapping[Key, Completion],
+    opinions: Opinions,
 ) -> CulturallAnswer:
     key = (condition, item.item)
     if key not in study.prompts:
@@ -151,7 +155,7 @@ def _answer(
     is_matched = matches(condition, item, text)
     if not study.judges:
         return CulturallAnswer(text, None, is_matched)
-    score, unjudged = score_of(said, key)
+    score, unjudged = score_of(opinions, key)
     is_right = None if score is None else score >= ACCEPTED_FROM
     return CulturallAnswer(text, None, is_matched, is_right, unjudged or None)
 
@@ -195,7 +199,7 @@ def about(study: CulturallStudy, call: Call, key: str) -> About:
 def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]:
     """Every item that is asked under every condition; ``correct`` is what the leaderboard counts."""
     done, answers = study.completed(completions), read(study, completions)
-    verdicts = study.panel.verdict_scores(answers.calls, answers.said, completions)
+    verdicts = study.panel.verdict_scores(answers.calls, answers.opinions, completions)
     for key, prompt in study.prompts.items():
         condition, item, answer = key[0], study.by_id[key[1]], answers.by_key[key]
         scores = {"correct": Score.of(answer.counts(bool(study.judges)), answer.unscored, answer=answer.text)}

@@ -19,7 +19,7 @@ logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG when it is
 
 ENDINGS = (".txt", ".md")
 MOST_CHARACTERS = 600
-"""Of a passage: paragraphs are put together up to it, and longer ones cut at it."""
+"""Most characters of a passage: paragraphs are put together up to it, and longer ones cut at it."""
 
 
 class Passage(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.culturall.items import Item
+from tasks.evaluations.culturall.items import CulturallItem
 from tasks.evaluations.culturall.matching import LETTERS, plain
 from tasks.evaluations.culturall.read import CHECKS, CulturallAnswer
 from tasks.evaluations.culturall.study import CulturallStudy
@@ -39,7 +39,7 @@ UNKNOWN = ""
 """The difficulty of an item that too few models answered."""
 
 LEAST_MODELS = 3
-"""As many as Lin et al. (2026, section 2.3.1) measure drafts with."""
+"""Number of models with which Lin et al. (2026, section 2.3.1) measure drafts."""
 
 TOO_FEW_MODELS = f"fewer than {LEAST_MODELS} other models of the cohort answered"
 IN_ENGLISH = "the items are in English"
@@ -242,7 +242,7 @@ def levels(solved: FloatArray) -> NDArray[np.str_]:
     return np.where(answered >= LEAST_MODELS, _level(np.nansum(solved, axis=0), answered), UNKNOWN)
 
 
-def published_levels(items: Sequence[Item]) -> NDArray[np.str_] | None:
+def published_levels(items: Sequence[CulturallItem]) -> NDArray[np.str_] | None:
     """Difficulty by how many of the 15 published settings solve each item; None if one is not known."""
     if any(item.solved is None for item in items):
         return None
@@ -254,14 +254,14 @@ def _level(n: IntArray | FloatArray, of: IntArray | int) -> NDArray[np.str_]:
     return np.where(3 * n >= 2 * of, "easy", np.where(3 * n >= of, "medium", "hard"))
 
 
-def constant_letter(items: Sequence[Item]) -> FloatArray:
+def constant_letter(items: Sequence[CulturallItem]) -> FloatArray:
     """Whether the commonest letter of all choice items is right; NaN for other items. Ties: the first."""
     letters = Counter(item.native.answer for item in items if item.form == "choice")
     best = max(LETTERS, key=lambda letter: letters[letter])
     return np.array([float(i.native.answer == best) if i.form == "choice" else np.nan for i in items])
 
 
-def another_answer(items: Sequence[Item]) -> FloatArray:
+def another_answer(items: Sequence[CulturallItem]) -> FloatArray:
     """Return the share of other free items' answers that are right, a mean over all of the language, so that
     no draw is in it; NaN for other items.
     """
@@ -270,7 +270,7 @@ def another_answer(items: Sequence[Item]) -> FloatArray:
         if item.form == "free":
             golds.setdefault(item.language, Counter())[plain(item.native.answer)] += 1
 
-    def share(item: Item) -> float:
+    def share(item: CulturallItem) -> float:
         """The share of the other answers that are among those that the item accepts."""
         of_language, accepted = golds[item.language], {plain(text) for text in item.accepted}
         return (sum(of_language[text] for text in accepted) - 1) / max(of_language.total() - 1, 1)
@@ -278,7 +278,7 @@ def another_answer(items: Sequence[Item]) -> FloatArray:
     return np.array([share(item) if item.form == "free" else np.nan for item in items])
 
 
-def guessing(items: Sequence[Item]) -> FloatArray:
+def guessing(items: Sequence[CulturallItem]) -> FloatArray:
     """Per item, how often one is right who knows nothing: by the commonest letter, or another answer."""
     constant = constant_letter(items)
     return np.where(np.isnan(constant), another_answer(items), constant)

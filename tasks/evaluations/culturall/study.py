@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.culturall.items import FROM_PACK, Item, Loaded, choose, load_items
+from tasks.evaluations.culturall.items import FROM_PACK, CulturallItem, Loaded, choose, load_items
 from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, CulturallParams
 from tasks.evaluations.culturall.retrieval import Passage, passages_for, read_documents
 from tasks.evaluations.recipe.prompted import Prompted
@@ -59,12 +59,12 @@ class CulturallStudy(Prompted):
     templates: Templates = field(default_factory=dict)
 
     @property
-    def items(self) -> tuple[Item, ...]:
+    def items(self) -> tuple[CulturallItem, ...]:
         """Items by identifier: the order of all arrays."""
         return self.loaded.items
 
     @cached_property
-    def by_id(self) -> dict[str, Item]:
+    def by_id(self) -> dict[str, CulturallItem]:
         """Identifier -> item."""
         return {item.item: item for item in self.items}
 
@@ -143,7 +143,7 @@ class CulturallStudy(Prompted):
         own = [dict(self.templates)] if self.templates else []
         return digest(["culturall", SCORES_VERSION, knobs, asked, judged if self.judges else None, *own])
 
-    def _conversation(self, condition: str, item: Item) -> list[Message]:
+    def _conversation(self, condition: str, item: CulturallItem) -> list[Message]:
         """Lin et al. (2026, figure 11): scenario as context, a question, as few words as possible."""
         shown = item.texts(condition)
         if own := self.templates.get("prompt_question" if condition == "question" else "prompt"):
@@ -156,13 +156,14 @@ class CulturallStudy(Prompted):
             parts.append(f"Situation: {shown.scenario}")
         return [{"role": "user", "content": "\n\n".join([*parts, f"Question: {shown.question}"])}]
 
-    def _quoted(self, condition: str, item: Item) -> list[str]:
+    def _quoted(self, condition: str, item: CulturallItem) -> list[str]:
         """The passages that the condition retrieval shows."""
         passages = self.passages.get(item.item) if condition == "retrieval" else None
         if not passages:
             return []
         quoted = "\n".join(f"- {' '.join(passage.text.split())}" for passage in passages)
-        return [f"{_PASSAGES}\n{quoted}"]
+        own = self.templates.get("passages")
+        return [f"{filled(own, {}) if own else _PASSAGES}\n{quoted}"]
 
 
 def build_study(

@@ -21,7 +21,7 @@ from tasks.loop.requests import Engine
 from tasks.loop.samples import Sample, Score, sample
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
-"""How people call a benchmark's cues."""
+"""Names of a benchmark's cues for people."""
 
 _TYPES = {"correct": pl.Boolean(), "score": pl.Float64(), "disagreement": pl.Float64()}
 _COLUMNS = (
@@ -29,7 +29,7 @@ _COLUMNS = (
     "score", "verdict", "disagreement", "unscored_reason",
 )  # fmt: skip
 SCHEMA = pl.Schema({name: _TYPES.get(name, pl.String()) for name in _COLUMNS})
-"""Of the part kind cure_answer."""
+"""Columns of the part kind cure_answer."""
 
 
 def answer_frame(study: CureStudy, readings: Readings, scored: CureScores) -> pl.DataFrame:
@@ -110,7 +110,7 @@ def samples(study: CureStudy, completions: Completions) -> Iterator[Sample]:
     done = study.completed(completions)
     answers = answers_of(study, completions)
     verdicts: dict[tuple[str, str], dict[str, Score]] = defaultdict(dict)
-    for judge, call, verdict in study.panel.scores(answers.calls, answers.said, completions):
+    for judge, call, verdict in study.panel.scores(answers.calls, answers.opinions, completions):
         verdicts[call.item.benchmark, call.item.item][_name(study, judge, call)] = verdict
     for benchmark, mode in study.parts:
         for place, item in enumerate(study.items(benchmark)):

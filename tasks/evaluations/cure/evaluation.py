@@ -62,7 +62,7 @@ def make_rows(study: CureStudy, cohort: Cohort[CureAnswers], shared: object) -> 
 
 def _details(study: CureStudy, answers: CureAnswers) -> list[Detail]:
     """Every answer, and of each judge and benchmark every verdict."""
-    verdicts = details.verdict_frames(study, answers.calls, answers.said)
+    verdicts = details.verdict_frames(study, answers.calls, answers.opinions)
     return [
         Detail("cure_answer", details.answer_frame(study, answers.readings, answers.scored)),
         *(Detail("verdict", frame, " ".join(key)) for key, frame in verdicts.items()),

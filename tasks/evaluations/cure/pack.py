@@ -58,15 +58,15 @@ class ItemRow(PackRow):
         description="who it is about: name, community, place for specnorm; name, origin, role for "
         "culturebank, which needs one",
     )
-    situation: Text = Field(description="what happens, or what the user writes")
-    question: Text = Field(description="what is asked about it, to be answered by a label")
+    situation: Text = Field(description="situation, or the user's message")
+    question: Text = Field(description="question about it, answered by a label")
     label: Literal["yes", "no", "neutral"] = Field(
         description="the right label: yes or no; of normad also neutral"
     )
     gold: Text = Field(description="the norm, and why the label is right: what explanations are held against")
     cues: str = Field(
         "",
-        description="what a specific answer has to name, separated by |; specnorm needs some. Of casa its "
+        description="terms that a specific answer must name, separated by |; specnorm needs some. casa: its "
         "symbols in the query's own words, more about them in parentheses: a query that holds none is not "
         "judged",
     )

@@ -106,15 +106,14 @@ class CureParams(GenerationParams):
         le=30,
         description="votes of each judge on an explanation's specificity, in turn its phrasings",
     )
-    temperature: float = Field(0.0, ge=0, le=2, description="of the candidates' sampling")
+    temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")
     max_tokens: int = Field(
         4096,
         ge=32,
-        description="of an answer, with what the model thinks before it; an explanation that is cut off "
-        "scores 0",
+        description="most tokens of an answer, thinking included; an explanation that is cut off scores 0",
     )
     judge_max_tokens: int = Field(
-        4096, ge=32, description="of a judge's answer, with what it thinks before it"
+        4096, ge=32, description="most tokens of a judge's answer, thinking included"
     )
     judge_style: JudgeStyle = Field(
         "direct",
@@ -122,7 +121,7 @@ class CureParams(GenerationParams):
         "then give a score from 0 to 1",
     )
     seed: int = Field(
-        0, ge=0, description="of the candidates' sampling, of sign flips and of groups of resamples"
+        0, ge=0, description="seed of the candidates' sampling, of sign flips and of groups of resamples"
     )
 
     @model_validator(mode="after")

@@ -85,11 +85,11 @@ def _label(
     known = [label for label in labels if label in likely]
     if known:
         return max(known, key=lambda label: likely[label]), None  # ties: the first on the menu
-    said = fields.get("label") if fields else _first_label(completion.text)
-    if said is None:
+    opinions = fields.get("label") if fields else _first_label(completion.text)
+    if opinions is None:
         return None, unreadable(completion) if fields is None else OFF_MENU
     menu = {normal(label): label for label in labels}
-    label = menu.get(normal(said)) if isinstance(said, str) else None
+    label = menu.get(normal(opinions)) if isinstance(opinions, str) else None
     return label, None if label else OFF_MENU
 
 
@@ -106,7 +106,7 @@ CallKey = tuple[str, str, str, int]
 """(benchmark, item, source, sample)"""
 
 ENSEMBLE_TEMPERATURE = 0.7
-"""Of a judge that is asked several times; else it is greedy."""
+"""Temperature of a judge that is asked several times; else it is greedy."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,10 @@ def judge_calls(study: CureStudy, readings: Readings) -> list[JudgeCall]:
     return [call for benchmark, by_source in texts.items() for call in _votes(study, benchmark, by_source)]
 
 
-def replies(study: CureStudy, calls: Sequence[JudgeCall], said: Opinions) -> list[Reply]:
+def replies(study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions) -> list[Reply]:
     """Every judge's opinion of every call."""
     return [
-        Reply(engine.name, call, said[judge][call.key])
+        Reply(engine.name, call, opinions[judge][call.key])
         for judge, engine in study.judges.items()
         for call in calls
     ]

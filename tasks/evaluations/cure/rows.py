@@ -175,16 +175,16 @@ def _score_rows(
     """Scores of the items at some places; beside them those of the majority label on the same items. A label
     that was lost is wrong; an item that was not asked is left out."""
     every, answers = _golds(study, part[0]), labelled.answers
-    asked = [place for place in places if answers[place] is not None]
-    gold = [every[place] for place in asked or places]
+    answered = [place for place in places if answers[place] is not None]
+    gold = [every[place] for place in answered or places]
     null = label_scores(gold, [commonest(every)] * len(gold))
-    if not asked:
+    if not answered:
         reason = main_reason(labelled.reasons[places])
         for metric in metrics:
             yield unscored(metric, where, reason, len(places), getattr(null, metric))
         return
-    labels = [answers[place] or LOST for place in asked]
-    scores, known = label_scores(gold, labels), of_items[asked]
+    labels = [answers[place] or LOST for place in answered]
+    scores, known = label_scores(gold, labels), of_items[answered]
     hits = (np.array(gold) == np.array(labels)).astype(np.float64)
     intervals: dict[str, Interval] = dict.fromkeys(metrics, mean_interval(hits, known, SHARE))
     if len(metrics) > 1:
@@ -193,7 +193,7 @@ def _score_rows(
         if LOST in labels:  # else F1 micro is exact match
             intervals["f1_micro"] = jackknife_interval(scores.f1_micro, rest.micro, SHARE)
     for metric in metrics:
-        counts = (len(asked), len(places) - len(asked))
+        counts = (len(answered), len(places) - len(answered))
         yield scored(metric, where, getattr(scores, metric), counts, intervals[metric], getattr(null, metric))
 
 

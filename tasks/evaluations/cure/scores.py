@@ -114,7 +114,7 @@ class CureAnswers:
 
     readings: Readings
     calls: Sequence[JudgeCall]
-    said: Opinions
+    opinions: Opinions
     scored: CureScores
 
 
@@ -122,8 +122,10 @@ def answers_of(study: CureStudy, completions: Completions) -> CureAnswers:
     """Labels, explanations, and what the judges replied; what is missing is unscored with a reason."""
     readings = read_answers(study, study.completed(completions))
     calls = judge_calls(study, readings)
-    said = study.panel.read(calls, completions)
-    return CureAnswers(readings, calls, said, score_model(study, readings, replies(study, calls, said)))
+    opinions = study.panel.read(calls, completions)
+    return CureAnswers(
+        readings, calls, opinions, score_model(study, readings, replies(study, calls, opinions))
+    )
 
 
 def score_model(study: CureStudy, readings: Readings, replies: Iterable[Reply]) -> CureScores:

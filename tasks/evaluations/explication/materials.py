@@ -29,13 +29,13 @@ RECOMMENDER, USER = "recommender", "user"
 """Who talks: the candidate, and the simulator."""
 
 RECOMMENDATION, FAREWELL = "recommendation", "farewell"
-"""What ends a conversation, beside its limits."""
+"""Reasons that end a conversation, beside its limits."""
 
 FactKind = Literal[
     "diet", "allergy", "religion", "health", "time", "budget", "skill", "equipment", "culture", "taste",
     "dislike", "goal", "company", "place",
 ]  # fmt: skip
-"""What a fact is about. A question is of a kind by its words (``questions.toml``)."""
+"""Topics of a fact. A question is of a kind by its words (``questions.toml``)."""
 
 Rule = Literal["vegetarian", "vegan", "halal", "kosher", "jain", "no_beef", "coeliac", "diabetic", "low_salt"]
 Allergen = Literal[
@@ -293,7 +293,7 @@ class Section(_Part):
     """One part of the required form: a line ``#Label: …``."""
 
     label: Text
-    holds: Text = Field(description="what belongs there")
+    holds: Text = Field(description="text that belongs there")
     words: int | None = Field(None, ge=1, description="about how many; none: no limit")
     also: tuple[Text, ...] = Field((), description="other names that a recommender may give it")
 
@@ -310,12 +310,14 @@ class Task(_Part):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     version: int = Field(ge=1)
-    thing: Text = Field(description="what is recommended: breakfast recipe")
+    thing: Text = Field(description="thing to recommend: breakfast recipe")
     expert: Text = Field(description="who the recommender is")
-    goal: Text = Field(description="what it is to end with")
+    goal: Text = Field(description="label that it ends with")
     reminder: Text = Field(description="that preferences are individual: the treatment")
-    wish: Text = Field(description="what the user wants, for the simulator")
-    constraints: tuple[FactKind, ...] = Field(min_length=1, description="what a recommendation must keep")
+    wish: Text = Field(description="wish of the user, for the simulator")
+    constraints: tuple[FactKind, ...] = Field(
+        min_length=1, description="limits that a recommendation must keep"
+    )
     title_section: Text = Field(description="label of the section that names it")
     ingredients_section: str = Field("", description="label of the section to hold against rules; none: all")
     final: tuple[Text, ...] = Field(min_length=1, description="sections that make a text the recommendation")

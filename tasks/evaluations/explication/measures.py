@@ -75,7 +75,7 @@ NOTHING_ASKED = "no question was asked"
 NO_USER_TURN = "the user said nothing"
 
 Verdicts = dict[str, bool | None]
-"""What must be kept -> whether it is; None: cannot be decided."""
+"""Limit of the persona -> whether it is kept; None: cannot be decided."""
 
 
 @dataclass(frozen=True)

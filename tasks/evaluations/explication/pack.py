@@ -13,6 +13,11 @@ _RECOMMENDER = {
     "form": "#Name: …",
     "reminder": "Tastes differ.",
 }
+_JUDGED = {
+    "task": "You know about picnics. Recommend a picnic basket.",
+    "persona": "Name: Ada. Likes: bread and cheese.",
+    "conversation": '["Recommender: What do you like?", "User: Bread."]',
+}
 WORDINGS = (
     Wording("control", "the system prompt of the recommender, not reminded", _RECOMMENDER, (), "box 4"),
     Wording("treatment", "the system prompt of the recommender, reminded", _RECOMMENDER, (), "box 5"),
@@ -23,11 +28,36 @@ WORDINGS = (
         ("persona",),
         "box 3",
     ),
+    Wording("begin", "what the recommender is sent before anybody has spoken", section="none"),
+    Wording("silence", "all that the user says who tells nothing", section="none: it is of this project"),
     Wording("quality", "the rules of the judge of appropriateness and interaction", section="boxes 6 and 7"),
     Wording("instructions", "the rules of the judge of following instructions", section="boxes 8 and 9"),
     Wording("failures", "the rules of the judge of failures", section="none: it is of this project"),
+    *(
+        Wording(
+            f"{name}_question",
+            f"what the judge by {name} is given, quoted",
+            _JUDGED,
+            ("conversation",),
+            where,
+        )
+        for name, where in (("quality", "box 7"), ("failures", "none: it is of this project"))
+    ),
+    Wording(
+        "instructions_question",
+        "what the judge by instructions is given, quoted",
+        {name: text for name, text in _JUDGED.items() if name != "persona"},
+        ("conversation",),
+        "box 9",
+    ),
+    Wording(
+        "judge_form",
+        "the form of an answer of judges who reason (--judge-style reasoned); {keys} stands for what is "
+        "scored, and each has to get a line with its name and a number",
+        section="boxes 7 and 9",
+    ),
 )
-"""The form of a judge's answer and the quoted conversation stay, since programs need them."""
+"""A direct judge's form of answer stays, since a schema holds it; judged text is always quoted."""
 
 
 def join(rows: ByName, tables: ByName) -> ByName:

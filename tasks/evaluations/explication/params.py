@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.evaluations.contract import GenerationParams
+from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
 SCORES_VERSION = 2
 """Raised whenever how a conversation is read, counted or averaged changes a number: part of config_hash."""
@@ -35,29 +36,44 @@ class ExplicationParams(GenerationParams):
     )
     personas: list[str] | None = Field(None, description="who talks with the models; empty: all")
     max_personas: int | None = Field(
-        None, ge=1, description="so many of them, a fixed choice spread over cuisines; empty: all"
+        None, ge=1, description="number of personas, a fixed choice spread over cuisines; empty: all"
     )
     personas_file: str | None = Field(
         None, description="JSON file or folder with personas of your own instead of the shipped ones"
     )
-    repetitions: int = Field(10, ge=1, le=100, description="of every conversation; each has seeds of its own")
+    repetitions: int = Field(
+        10, ge=1, le=100, description="repetitions of every conversation, each with its own seeds"
+    )
     simulator: str = Field("smollm2-135m-vllm", description="model that plays the personas")
     judges: list[str] = Field(
         [], description="models that judge conversations; empty: none is judged. Several: their mean"
     )
-    temperature: float = Field(1.0, ge=0, le=2, description="of the candidates' and the simulator's sampling")
+    temperature: float = Field(1.0, ge=0, le=2, description="temperature of the candidates and the simulator")
     max_turns: int = Field(
         40,
         ge=0,
         le=200,
-        description="of both sides together: a safeguard; what it ends is not graded. 0: no limit but 1,000",
+        description="turns of both sides: a safeguard; a conversation that it ends is not graded. 0: 1,000",
     )
-    max_tokens: int = Field(4096, ge=32, description="of a candidate's turn, its reasoning included")
+    max_tokens: int = Field(4096, ge=32, description="most tokens of a candidate's turn, reasoning included")
     simulator_max_tokens: int = Field(
-        4096, ge=16, description="of a simulated user's turn, its reasoning included"
+        4096, ge=16, description="most tokens of a simulated user's turn, reasoning included"
     )
     conversation_tokens: int | None = Field(
-        None, ge=1, description="end a conversation that has used so many, sent and written; empty: no limit"
+        None,
+        ge=1,
+        description="end a conversation that has used this many tokens, sent and written; empty: no limit",
     )
-    judge_max_tokens: int = Field(4096, ge=32, description="of a judge's answer, its reasoning included")
-    seed: int = Field(0, ge=0, description="from which every turn's is derived; and of sign flips")
+    judge_max_tokens: int = Field(
+        4096, ge=32, description="most tokens of a judge's answer, reasoning included"
+    )
+    judge_style: JudgeStyle = Field(
+        "direct",
+        description="direct: judges give verdicts and their reasons; reasoned: they weigh the conversation "
+        "in free text and then give their scores, an overall one of their own too",
+    )
+    seed: int = Field(0, ge=0, description="seed of every turn and of sign flips")
+
+    @model_validator(mode="after")
+    def _judges_have_room_to_reason(self) -> Self:
+        return has_room_to_reason(self, self.judge_style, self.judge_max_tokens)

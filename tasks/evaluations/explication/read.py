@@ -25,6 +25,7 @@ from tasks.evaluations.explication.measures import COUNTS, NOT_RECOMMENDED, UNFI
 from tasks.evaluations.explication.study import (
     FIXED,
     GENERIC,
+    OVERALL,
     SHUFFLED,
     SILENT,
     ExplicationStudy,
@@ -52,17 +53,29 @@ KEYS = {"quality": QUALITY, "failures": tuple(FAILURES), "instructions": INSTRUC
 MEANS = {"apr": QUALITY[:3], "instruction_following": INSTRUCTIONS}
 """Grade -> those that it is the mean of; apr is appropriateness."""
 TOP = {"quality": 10, "failures": 1, "instructions": 5}
-"""What a verdict of value 1 stands for; one of value 0 is 1, of failures 0."""
+"""Grade for a verdict of value 1; one of value 0 is 1, of failures 0."""
 TEN, FIVE = (1.0, 10.0), (1.0, 5.0)
 GRADES: Mapping[str, tuple[float, float]] = {
     "apr": TEN, "interaction": TEN, "instruction_following": FIVE, **dict.fromkeys(QUALITY[:3], TEN),
     **dict.fromkeys(INSTRUCTIONS, FIVE), **dict.fromkeys(FAILURES, SHARE),
+    OVERALL["quality"]: TEN, OVERALL["instructions"]: FIVE,
 }  # fmt: skip
 """Metric of judges -> what it can be."""
 PENALISED = 4.0
 """The top of the worst band of grades."""
 
 NO_TWIN = "no recommendation to another persona of another cuisine"
+
+
+def keys_of(rubric: Rubric) -> tuple[str, ...]:
+    """Return the keys that a judge scores by a rubric: one who reasons gives an overall score too."""
+    overall = OVERALL.get(rubric.name, "") if rubric.style == "reasoned" else ""
+    return (*KEYS[rubric.name], overall) if overall else KEYS[rubric.name]
+
+
+def grades_of(study: ExplicationStudy) -> list[str]:
+    """The metrics of ``GRADES`` that a study has: without overall scores where none is asked for."""
+    return [name for name in GRADES if study.params.judge_style == "reasoned" or name not in OVERALL.values()]
 
 
 @dataclass(frozen=True)
@@ -91,11 +104,12 @@ def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[st
     """Return the judges' call about a conversation, whose turns are lines."""
     task, rubric, sampling = study.tasks[key.task], study.rubrics[label], study.params.judge_max_tokens
     inputs: dict[str, object] = {"task": task.described, "conversation": lines}
-    if "persona" in rubric.inputs:
+    if "persona" in rubric.inputs:  # a null conversation may have none
         inputs["persona"] = study.described[key.persona, task.name]
-    prompt = judge_prompt(rubric, inputs, KEYS[label], with_probabilities=False)
+    used, keys = {name: inputs[name] for name in rubric.inputs}, keys_of(rubric)
+    prompt = judge_prompt(rubric, used, keys, with_probabilities=False)
     text = json.dumps(lines, ensure_ascii=False)
-    return JudgeCall(key, label, text, rubric, KEYS[label], Sampling(max_tokens=sampling), prompt)
+    return JudgeCall(key, label, text, rubric, keys, Sampling(max_tokens=sampling), prompt)
 
 
 @dataclass(frozen=True)
@@ -201,7 +215,9 @@ def grades(study: ExplicationStudy, calls: Sequence[JudgeCall], opinions: AllOpi
     for call, (judge, engine) in product(calls, study.judges.items()):
         own = values[call.conversation][engine.name]
         for opinion in opinions[judge][call.key]:
-            name, value = opinion.verdict.key, opinion.verdict.value
+            name = opinion.verdict.key
+            # A failure is there or not; of a grade a reasoned number counts as it is.
+            value = opinion.verdict.value if name in FAILURES else opinion.score
             own[name] = np.nan if value is None else scaled(call.label, value)
             if value is None:
                 reasons[call.conversation].append(opinion.verdict.unscored_reason or UNANSWERED)

@@ -29,6 +29,7 @@ from tasks.evaluations.explication.read import (
     JudgeCall,
     effects,
     grade_of,
+    grades_of,
 )  # fmt: skip
 from tasks.evaluations.explication.study import (
     FIXED,
@@ -101,7 +102,9 @@ def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) 
     Args:
         shared: grades of the null recommenders. candidate: the model's name in its engine's spec.
     """
-    columns = {name: of.graded(name) for name in GRADES} | {name: of.counted(name) for name in COUNTS}
+    columns = {name: of.graded(name) for name in grades_of(of.study)} | {
+        name: of.counted(name) for name in COUNTS
+    }
     bounds = {**GRADES, **{name: limits for name, (_, limits, _) in COUNTS.items()}}
     nulls = {(name, source): of.null_grades(shared, source, name) for name in NULLS for source in NULLS[name]}
     for name, (values, reasons) in columns.items():

@@ -28,7 +28,7 @@ Columns = Mapping[str, tuple[FloatArray, Reasons]]
 OF_THE_DISH = ("apr", "recommended")
 """Scores beside which the recommended dish stands."""
 COUNTED = ("recommended", "facts_elicited", "facts_used", "violated")
-"""What is shown of all that is counted without a judge."""
+"""Counts without a judge that are shown."""
 
 
 def samples(study: ExplicationStudy, completions: Completions) -> Iterator[Sample]:

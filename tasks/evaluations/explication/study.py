@@ -27,7 +27,7 @@ from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, Exp
 from tasks.evaluations.explication.texts import BEGIN, LEAVE
 from tasks.identity import digest
 from tasks.judging.panel import Judges, judges_by_name
-from tasks.judging.rubric import Rubric, as_data, load_rubric
+from tasks.judging.rubric import JudgeStyle, Rubric, as_data, load_rubric
 from tasks.loop.dialogue import Dialogue, Stage, Voice
 from tasks.loop.requests import Engine
 from tasks.loop.spread import fewest
@@ -38,13 +38,20 @@ PROMPTS = {
     for name in ("recommender", "simulator")
 }
 RUBRICS = ("quality", "failures", "instructions")
+OVERALL = {"quality": "overall_appropriateness", "instructions": "overall_instruction_following"}
+"""Rubric -> the overall score that a judge who reasons gives beside the others, in its own judgement."""
+REASONED = """\
+Answer in plain text. First think each of {keys} through in a few sentences. Then end with a line for each, \
+"Score of NAME: " and a number from 1 to TOP, with a decimal where you hesitate. The last is your own \
+overall score, which need not be the mean of the others."""
+"""The form of an answer of judges who reason, of rubrics with an overall score."""
 
 REAL, SILENT, FIXED, GENERIC, SHUFFLED = "real", "silent", "fixed", "generic", "shuffled"
-"""What a conversation is: the candidate with a simulated user; the candidate with a user who tells nothing;
+"""Kinds of a conversation: the candidate with a simulated user; the candidate with a user who tells nothing;
 a fixed list of questions and a generic recipe; that recipe at once; a real one with another's in the end."""
 
 MOST_TURNS = 1000
-"""Of a conversation without a limit: one that has as many never ends."""
+"""Turns of a conversation without a limit: one that has as many never ends."""
 
 MOST_HEARD = 4000
 """Characters of a turn that the simulator reads."""
@@ -53,7 +60,7 @@ KNOBS = {
     "conditions", "repetitions", "temperature", "max_turns", "max_tokens", "simulator_max_tokens",
     "conversation_tokens", "judge_max_tokens", "seed",
 }  # fmt: skip
-"""What of the params is in config_hash as it stands."""
+"""Params that are in config_hash as they stand."""
 
 
 class Key(NamedTuple):
@@ -150,7 +157,7 @@ class ExplicationStudy:
         """Return the conversations of one model: with personas, and with a user who reveals nothing."""
         for key in self.real():
             yield self._dialogue(key, self._recommender(key), self._user(key))
-        silence = Voice(USER, lines=(BEGIN["silence"],))
+        silence = Voice(USER, lines=(self._said("silence"),))
         for key in dict.fromkeys(map(self.silent, self.real())):
             yield self._dialogue(key, self._recommender(key), silence)
 
@@ -187,7 +194,12 @@ class ExplicationStudy:
         if own := self.templates.get(key.condition):
             system = filled(own, {**fields, "reminder": task.reminder})
         sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed)
-        return Voice(RECOMMENDER, system, BEGIN["begin"], sampling)
+        return Voice(RECOMMENDER, system, self._said("begin"), sampling)
+
+    def _said(self, name: str) -> str:
+        """A fixed text of the conversation: a pack's, or the shipped one."""
+        own = self.templates.get(name)
+        return filled(own, {}) if own else str(BEGIN[name])
 
     def _user(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
@@ -233,17 +245,19 @@ def build_study(
         Dishes.of(rows["dish"]),
         engines[params.simulator],
         judges,
-        {name: _rubric(name, own) for name in RUBRICS},
+        {name: _rubric(name, params.judge_style, own) for name in RUBRICS},
         own,
     )
 
 
-def _rubric(name: str, own: Templates) -> Rubric:
-    """The shipped rubric, with the rules of a pack where it has some."""
-    rubric = load_rubric(FOLDER / "rubrics" / f"{name}.toml")
-    return (
-        rubric.model_copy(update={"system": filled(own[name], {}), "examples": ()}) if name in own else rubric
-    )
+def _rubric(name: str, style: JudgeStyle, own: Templates) -> Rubric:
+    """The shipped rubric in a style, with a pack's rules, question and form where it has some."""
+    rubric = load_rubric(FOLDER / "rubrics" / f"{name}.toml").in_style(style)
+    form = own.get("judge_form")
+    if style == "reasoned" and form is None and name in OVERALL:
+        form = REASONED.replace("TOP", f"{rubric.scale[-1][0]:g}")
+    rules = filled(own[name], {}) if name in own else None
+    return rubric.reworded(rules, own.get(f"{name}_question"), form)
 
 
 def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Persona]:

@@ -39,7 +39,7 @@ _ALIKE = 0.6
 """Questions that share this part of their words are the same."""
 
 BEGIN: Mapping[str, Any] = tomllib.loads((_FOLDER / "prompts" / "begin.toml").read_text(encoding="utf-8"))
-"""What is said before and around a conversation, and how a user takes leave."""
+"""Texts before and around a conversation, and a user's farewells."""
 LEAVE: str = BEGIN["leave"]
 """The mark that the simulator is asked to end with."""
 
@@ -48,7 +48,7 @@ _BEFORE = r"(?:[^\w\n]|_){0,12}(?:\d{1,2}[.)](?:[^\w\n]|_){0,8})?(?:<\w{1,6}>)?"
 _INSIDE = r"(?<=[\s.;,!])(?:\#{1,6}|\*{2,3}\#?)[ \t]*"
 _ASIDE = r"(?:[*_`\"]*[ \t]*[(\[][^)\]\n]{0,60}[)\]])"
 _REST = r"(?:[ \t]+[^\W\d_][^\n:.?!#*]{0,38})"
-"""What may follow a marked label before its end: "Ingredients for two", "Why it suits you"."""
+"""Words that may follow a marked label before its end: "Ingredients for two", "Why it suits you"."""
 _PLAIN_REST = r"(?:[ \t]+(?:for|needed|required|list)\b[^\n:.?!]{0,30})?"
 _CLOSE = r"(?:</\w{1,6}>|[*_`\"'“”)\]|]*)"
 _COLON = rf"[ \t]*{_CLOSE}[ \t]*[:：]{_CLOSE}"

@@ -55,7 +55,7 @@ class DishRow(PackRow):
     name: Text = Field(description="name of the dish in that language")
     origin: Text = Field(description="country of origin in English, the same in every language")
     origin_name: str = Field("", description="the country as it stands in a sentence of that language")
-    ingredients: Several = Field(description="what it is made of, in that language, separated by |")
+    ingredients: Several = Field(description="ingredients, in that language, separated by |")
 
 
 class DishSetRow(DishRow):

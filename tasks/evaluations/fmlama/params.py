@@ -19,10 +19,10 @@ MINILM = "embedded:all-minilm-l6-v2"
 
 Pooling = Literal["mean_probability", "sum_logprob", "mean_logprob"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-"""How a candidate's score comes from its tokens'; all from what is stored of it."""
+"""Ways from the scores of tokens to that of a candidate; all are computed from the stored scores."""
 
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z]{2,8})*$"
-"""How the codes of languages are written (BCP 47)."""
+"""Pattern of the codes of languages (BCP 47)."""
 
 
 class FmlamaParams(GenerationParams):
@@ -66,7 +66,7 @@ class FmlamaParams(GenerationParams):
         "a fastText .vec or .bin file; {language} in its path stands for en, zh …",
     )
     baseline_top: int = Field(
-        10, ge=1, description="how many of the most common ingredients the baselines name (the paper: 10)"
+        10, ge=1, description="number of the most common ingredients that the baselines name (the paper: 10)"
     )
     judges: list[str] = Field(
         [],

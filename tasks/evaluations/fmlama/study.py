@@ -209,7 +209,7 @@ Row = Mapping[str, Any]
 
 KNOBS = {"pooling", "word_vectors", "baseline_top", "seed"}
 KNOBS_OF_JUDGES = {"judged_dishes_per_origin"}
-"""What of the params is in config_hash as it stands, and with judges; probes and dishes are by content."""
+"""Params that are in config_hash as they stand, and with judges; probes and dishes are by content."""
 
 
 class Condition(NamedTuple):

@@ -23,9 +23,9 @@ from tasks.evaluations.harness import read, rows
 from tasks.evaluations.harness.library import VERSION, context_of
 from tasks.evaluations.harness.study import (
     OWN,
+    HarnessItem,
     HarnessParams,
     HarnessStudy,
-    Item,
     build_study,
 )
 from tasks.evaluations.recipe.study import HEADLINE
@@ -117,7 +117,7 @@ def _samples(study: HarnessStudy, completions: Completions) -> Iterator[Sample]:
         yield _sample(item, study, answers.get(item.name), scores)
 
 
-def _sample(item: Item, study: HarnessStudy, answer: Any, scores: Mapping[str, Score]) -> Sample:
+def _sample(item: HarnessItem, study: HarnessStudy, answer: Any, scores: Mapping[str, Score]) -> Sample:
     metadata = {"task": item.task.name, "cluster": item.cluster, **item.fields}
     target = item.task.target(item.doc)
     if item.task.writes:

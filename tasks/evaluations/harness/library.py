@@ -24,13 +24,13 @@ from tasks.evaluations.harness import sources
 from tasks.identity import digest
 
 VERSION = "0.4.13"
-"""Of the library: another one may build other prompts. Part of config_hash."""
+"""Version of the library: another one may build other prompts. Part of config_hash."""
 MISSING = (
     f"""tasks of lm-evaluation-harness need it: pip install "culturescope[harness]" (lm-eval {VERSION})"""
 )
 
 Responses = Sequence[Any]
-"""What a model gave to a document's instances: (log-probability, is greedy) or texts, each."""
+"""Results of a model for a document's instances: (log-probability, is greedy) or texts, each."""
 
 
 class _Chat(str):

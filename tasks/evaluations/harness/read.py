@@ -16,8 +16,8 @@ from tasks.evaluations.harness.study import (
     CONDITIONS,
     NO_QUESTION,
     OTHER_QUESTION,
+    HarnessItem,
     HarnessStudy,
-    Item,
 )
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE
@@ -150,7 +150,7 @@ def nulls(study: HarnessStudy) -> dict[str, dict[str, Mapping[str, Any]]]:
     return found
 
 
-def _of_options(items: Sequence[Item]) -> dict[str, dict[str, Mapping[str, Any]]]:
+def _of_options(items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str, Any]]]:
     places = {item.name: item.task.golds[item.doc] for item in items}
     right = Counter(p for gold in places.values() for p in (gold if isinstance(gold, list) else [gold]))
     commonest = min(right, key=lambda place: (-right[place], place))
@@ -171,7 +171,7 @@ def _of_options(items: Sequence[Item]) -> dict[str, dict[str, Mapping[str, Any]]
     }
 
 
-def _mean_of(item: Item, places: Iterable[int]) -> dict[str, Any]:
+def _mean_of(item: HarnessItem, places: Iterable[int]) -> dict[str, Any]:
     """Metric -> its mean over choices of one option each; metrics that are no numbers are left out."""
     n = len(item.task.instances[item.doc])
     each = [
@@ -186,7 +186,7 @@ def _mean_of(item: Item, places: Iterable[int]) -> dict[str, Any]:
     }
 
 
-def _of_texts(study: HarnessStudy, items: Sequence[Item]) -> dict[str, dict[str, Mapping[str, Any]]]:
+def _of_texts(study: HarnessStudy, items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str, Any]]]:
     golds = {item.name: _first(item.task, item.doc) for item in items}
     counts = Counter(golds.values())
     commonest = min(counts, key=lambda text: (-counts[text], text))
@@ -213,7 +213,7 @@ def _responses(answers: PairScores | list[Completion]) -> Responses:
     return [[completion.text for completion in answers]]
 
 
-def _why_not(study: HarnessStudy, item: Item, condition: str, answers: Answers) -> str:
+def _why_not(study: HarnessStudy, item: HarnessItem, condition: str, answers: Answers) -> str:
     if item.name in answers:
         return ""
     if condition == NO_QUESTION and not item.task.without:
@@ -234,7 +234,7 @@ def _lost(answers: PairScores | list[Completion] | None) -> str:
     return "" if any(completion.text.strip() for completion in answers) else EMPTY
 
 
-def _text(item: Item, answers: PairScores | list[Completion] | None) -> str:
+def _text(item: HarnessItem, answers: PairScores | list[Completion] | None) -> str:
     """Name the answer in words."""
     if answers is None:
         return ""
@@ -247,6 +247,6 @@ def _text(item: Item, answers: PairScores | list[Completion] | None) -> str:
     return " | ".join(completion.text for completion in answers)
 
 
-def prompts_of(study: HarnessStudy, item: Item) -> list[Prompt]:
+def prompts_of(study: HarnessStudy, item: HarnessItem) -> list[Prompt]:
     """The prompts of an item of a task in which a model writes."""
     return cast(list[Prompt], study.asked(item, HEADLINE))

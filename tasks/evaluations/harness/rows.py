@@ -139,7 +139,7 @@ def catalogue() -> list[dict[str, Any]]:
     rows = [_row(SCORE, "Score", about, null="the best null model of each task", is_headline=True)]
     for control, (label, words) in CONTROLS.items():
         rows.append(_row(f"{SCORE}_{control}", label, words, direction="none"))
-        gain = f"How much higher the score is than the same with this in its place: {words}"
+        gain = f"Gain of the score over: {words}"
         rows.append(_row(f"{control}_gain", f"Gain over: {label.lower()}", gain, null="0", low=-1.0))
     rows.append(_row("coverage", "Answered", "Share of documents that have an answer."))
     without = "Share of documents without an answer, by reason."

@@ -34,10 +34,10 @@ CLUSTERS = {
     "global_mmlu": "subject",
     "copal_id": "category",
 }
-"""What the documents of known cultural tasks vary by, by the beginning of their names."""
+"""Field by which the documents of known cultural tasks vary, by the beginning of their names."""
 
 KNOBS = {"metric", "slice", "seed"}
-"""What of the params is in config_hash as it stands; prompts, documents and clusters by content."""
+"""Params that are in config_hash as they stand; prompts, documents and clusters by content."""
 
 OWN = "the documents themselves"
 _DEFAULT_TOKENS = 256
@@ -57,7 +57,9 @@ class HarnessParams(GenerationParams):
     fewshot: int | None = Field(
         None, ge=0, description="examples before each document; empty: as the task says"
     )
-    fewshot_seed: int = Field(1234, ge=0, description="of the choice of examples, where it is random")
+    fewshot_seed: int = Field(
+        1234, ge=0, description="seed of the choice of few-shot examples, where it is random"
+    )
     chat: bool = Field(False, description="whether prompts stand in the model's chat template")
     multiturn: bool = Field(False, description="in the template: whether examples are turns of their own")
     system: str = Field("", description="in the template, or before the prompt: an instruction")
@@ -69,7 +71,7 @@ class HarnessParams(GenerationParams):
 
 
 @dataclass(frozen=True)
-class Item:
+class HarnessItem:
     """One document of one task.
 
     Attributes:
@@ -94,7 +96,7 @@ class HarnessStudy:
 
     params: HarnessParams
     tasks: Mapping[str, HarnessTask]
-    items: tuple[Item, ...]
+    items: tuple[HarnessItem, ...]
     clustered_by: Mapping[str, str]
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -131,7 +133,7 @@ class HarnessStudy:
         return found
 
     @cached_property
-    def by_name(self) -> Mapping[str, Item]:
+    def by_name(self) -> Mapping[str, HarnessItem]:
         """Name -> item."""
         return {item.name: item for item in self.items}
 
@@ -151,14 +153,14 @@ class HarnessStudy:
             self.kept[key] = make()
         return self.kept[key]
 
-    def asked(self, item: Item, condition: str) -> Document | list[Prompt] | None:
+    def asked(self, item: HarnessItem, condition: str) -> Document | list[Prompt] | None:
         """Return what is asked of an item: pairs, or a prompt for each repetition; None: nothing."""
         return cast(
             "Document | list[Prompt] | None",
             self.keep((item.name, condition), lambda: self._asked(item, condition)),
         )
 
-    def _asked(self, item: Item, condition: str) -> Document | list[Prompt] | None:
+    def _asked(self, item: HarnessItem, condition: str) -> Document | list[Prompt] | None:
         task, instances = item.task, item.task.instances[item.doc]
         if task.writes:
             return None if condition else [_prompt(instances[0], n) for n in range(instances[0].repeats or 1)]
@@ -185,7 +187,7 @@ class HarnessStudy:
                 found += self._of_task(task, own, condition)
         return found
 
-    def _of_task(self, task: HarnessTask, items: Sequence[Item], condition: str) -> list[Request[Any]]:
+    def _of_task(self, task: HarnessTask, items: Sequence[HarnessItem], condition: str) -> list[Request[Any]]:
         asked = [each for item in items if (each := self.asked(item, condition)) is not None]
         if not asked:
             return []
@@ -223,7 +225,7 @@ def build_study(
             _check_fields(task.name, fields, params.slice)
             name = f"{task.name}:{doc:06d}"
             cluster = name if by[task.name] == OWN else str(fields[by[task.name]])
-            items.append(Item(name, task, doc, cluster, {s: str(fields[s]) for s in params.slice}))
+            items.append(HarnessItem(name, task, doc, cluster, {s: str(fields[s]) for s in params.slice}))
     if params.metric and not any(params.metric in task.aggregations for task in tasks):
         known = sorted({metric for task in tasks for metric in task.aggregations})
         raise ValueError(f"--metric: no task has {params.metric!r}; there are: {', '.join(known)}")

@@ -44,7 +44,7 @@ def _whole_path(data: str) -> str:
 Data = Annotated[str, AfterValidator(_whole_path)]
 
 Row = Mapping[str, str] | Member | str
-"""What a reader yields: the cells of an item, an item of a group, or why an item is left out."""
+"""Yield of a reader: the cells of an item, an item of a group, or why an item is left out."""
 
 Read = Callable[[Files, Any], Iterable[Row]]
 

@@ -26,16 +26,16 @@ from tasks.packs.shape import LONGEST, Fault, Name, PackRow, Text
 CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
 
 LETTER = "letter"
-"""As ``Choice.by``."""
+"""Values of ``Choice.by``."""
 
 ROOM = 4096
 """Tokens of an answer or verdict, with room for what a model thinks before it."""
 
 BEST = "best"
-"""As ``Metric.null``: the null model that scores best."""
+"""Value of ``Metric.null``: the null model that scores best."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Of options, in their order."""
+"""Letters of options, in their order."""
 
 LATER = frozenset({"also", "cut_off"})
 """Fields that are newer than stored answers: at their default they are not in ``content``."""

@@ -154,16 +154,16 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield (place, row) of a file, by its format."""
     match path.suffix.lower():
         case ".csv" | ".tsv" as kind:
-            lines = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
-            reader = csv.DictReader(lines, delimiter="\t" if kind == ".tsv" else ",")
+            text = path.read_text(encoding="utf-8-sig")
+            delimiter = "\t" if kind == ".tsv" else _delimiter(text)
+            reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
             for row in reader:
                 yield f"line {reader.line_num}", {name: cell for name, cell in row.items() if name}
         case ".jsonl" | ".ndjson":
-            for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
-                if line.strip():
-                    yield f"line {number}", parse_json(line)
+            yield from _lines(path.read_text(encoding="utf-8-sig"))
         case ".json":
-            yield from _entries(parse_json(path.read_text(encoding="utf-8-sig")))
+            text = path.read_text(encoding="utf-8-sig")
+            yield from _lines(text) if _is_of_lines(text) else _entries(parse_json(text))
         case ".parquet":
             yield from ((f"row {n}", row) for n, row in enumerate(pl.read_parquet(path).to_dicts(), 1))
         case ".xlsx":
@@ -171,6 +171,28 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
             yield from ((f"row {n}", row) for n, row in enumerate(sheet.to_dicts(), 2))
         case other:
             raise ValueError(f"{other or 'no ending'} is no known format")
+
+
+def _delimiter(text: str) -> str:
+    """Return what parts the cells of a table whose name says commas: some programs write others."""
+    header = text.partition("\n")[0]
+    return next((mark for mark in "\t;" if mark in header and "," not in header), ",")
+
+
+def _is_of_lines(text: str) -> bool:
+    """Whether a JSON text is one object a line: data sets of the hub have such files under either name."""
+    first, _, rest = text.strip().partition("\n")
+    try:
+        return isinstance(parse_json(first), dict) and bool(rest)
+    except ValueError:
+        return False
+
+
+def _lines(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values of JSON Lines. A text in JSON may hold any other mark that ends a line elsewhere."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield f"line {number}", parse_json(line)
 
 
 def _entries(content: object) -> Iterator[tuple[str, Any]]:

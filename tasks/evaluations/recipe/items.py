@@ -14,7 +14,7 @@ from tasks.metrics.types import FloatArray
 
 ITEM = "item"
 CHOICES = "choices"
-"""What a prompt of a choice may use beside columns: the options with their letters, one a line."""
+"""Field that a prompt of a choice may use beside columns: the options with their letters, one a line."""
 
 
 class Item(NamedTuple):

@@ -22,8 +22,8 @@ def _no_punctuation(text: str) -> str:
 
 def _no_diacritics(text: str) -> str:
     """Letters without their accents: é as e; scripts that write vowels as marks lose these too."""
-    kept = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-    return unicodedata.normalize("NFC", "".join(kept))
+    result = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+    return unicodedata.normalize("NFC", "".join(result))
 
 
 def _without(words: frozenset[str]) -> Callable[[str], str]:
@@ -38,10 +38,10 @@ STEPS: Mapping[str, Callable[[str], str]] = {
     "spaces": lambda text: " ".join(text.split()),
     **{f"articles_{language}": _without(frozenset(words.split())) for language, words in _ARTICLES.items()},
 }
-"""What a definition may name under ``normalise``."""
+"""Steps that a definition may name under ``normalise``."""
 
 USUAL = ("nfkc", "casefold", "punctuation", "spaces")
-"""Of every language that a definition says nothing of."""
+"""Steps for every language that a definition does not name."""
 
 
 def steps_of(normalise: Mapping[str, Sequence[str]], language: str) -> tuple[str, ...]:
@@ -52,10 +52,10 @@ def steps_of(normalise: Mapping[str, Sequence[str]], language: str) -> tuple[str
 @lru_cache(maxsize=1 << 16)
 def normalised(text: str, steps: tuple[str, ...]) -> str:
     """The text after these steps; the whole text where nothing is left of it."""
-    kept = text
+    result = text
     for step in steps:
-        kept = STEPS[step](kept)
-    return kept or text
+        result = STEPS[step](result)
+    return result or text
 
 
 def stands_in(accepted: str, text: str) -> bool:

@@ -29,7 +29,7 @@ NULLS_JUDGED = 100
 """Items of which null answers are judged too: chosen by simulation for cure (docs/judging.md)."""
 
 KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
-"""What of the params is in config_hash as it stands; items by content, judges by their engines."""
+"""Params that are in config_hash as they stand; items by content, judges by their engines."""
 
 
 def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Params]:
@@ -44,14 +44,14 @@ def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Par
     if isinstance(definition, Texts | Choice):
         of_answer = "of an answer and of the thinking before it; what is cut off is wrong"
         knobs["max_tokens"] = (int, Field(definition.max_tokens, ge=1, description=of_answer))
-        knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="of the candidates' sampling"))
+        knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="temperature of the candidates"))
     if isinstance(definition, Choice):
         how = "logprob: the likeliest option counts; letter: the one whose letter is written"
         knobs["by"] = (cast(Any, Choice.model_fields["by"].annotation), Field(definition.by, description=how))
     if isinstance(definition, Judged):
         judged = "models that judge answers; empty: nothing is scored. Several: their mean"
         knobs["judges"] = (list[str], Field([], description=judged))
-        knobs["judge_max_tokens"] = (int, Field(ROOM, ge=16, description="of a judge's answer"))
+        knobs["judge_max_tokens"] = (int, Field(ROOM, ge=16, description="most tokens of a judge's answer"))
         drawn = "items of which null answers are judged too"
         knobs["nulls"] = (int, Field(NULLS_JUDGED, ge=0, description=drawn))
     batch = (int, Field(32, ge=1, description="items that are answered and stored together"))

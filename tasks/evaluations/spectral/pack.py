@@ -46,10 +46,10 @@ class DomainRow(PackRow):
     human_score: float = Field(
         ge=1,
         le=9,
-        description="how unique to each country people rank the domain, from 1 (common) to 9 (unique)",
+        description="rank of the domain by people, from 1 (common) to 9 (unique)",
     )
     human_sd: float = Field(0.0, ge=0, description="standard deviation of people's ranks; empty: 0")
-    human_question: str = Field("", description="what people were asked to rank; shown in reports")
+    human_question: str = Field("", description="subject that people were asked to rank; shown in reports")
 
 
 class QuestionRow(PackRow):

@@ -32,7 +32,10 @@ class SpectralParams(Params):
         "sum", description="log-probability of an item: the sum over its tokens (the paper), or its mean"
     )
     half_samples: int = Field(
-        200, ge=20, le=10_000, description="of the countries, for intervals of categories and ranks"
+        200,
+        ge=20,
+        le=10_000,
+        description="half-samples of the countries, for intervals of categories and ranks",
     )
     countries_per_part: int = Field(
         34, ge=1, description="countries stored together, so lost at most by a kill"

@@ -36,7 +36,7 @@ from tasks.metrics.spectral import er_sr_category
 from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
 
 UNIFORM_ER, UNIFORM_SR, UNIFORM_COMPETENCE = 1.0, float("inf"), 1.0
-"""What a model that gives every country the same distribution scores."""
+"""Score of a model that gives every country the same distribution."""
 
 
 def model_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> list[Metric]:

@@ -17,7 +17,7 @@ from tasks.loop.spread import share
 Row = Mapping[str, Any]
 
 KNOBS = {"normalisation", "half_samples", "seed"}
-"""What of the params is in config_hash as it stands; countries, questions and items are by their content."""
+"""Params that are in config_hash as they stand; countries, questions and items are by their content."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tasks.evaluations.worldwise.rows import Group, culture_groups, mean_row, nu
 from tasks.evaluations.worldwise.study import DECISIONS, N_VALUES, WorldwiseStudy
 from tasks.loop.rows import OVERALL, Metric, main_reason, mean_of, scored, unscored
 from tasks.metrics.group_tests import PairTest, group_test, pair_tests
-from tasks.metrics.intervals import SHARE, jackknife, jackknife_interval, mean_interval
+from tasks.metrics.intervals import SHARE, jackknife_interval, mean_interval
 from tasks.metrics.recognition import persona_recognition
 from tasks.metrics.stereotypes import bare_words, stereotype_scores
 from tasks.metrics.types import FloatArray, IntArray, Interval
@@ -133,7 +133,7 @@ def _decision_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
 
 
 PERMUTATIONS = 99
-"""Of personas, for the p-value of recognition: each takes as long as the number itself."""
+"""Exchanges of personas, for the p-value of recognition: each takes as long as the number itself."""
 
 TOO_FEW = "two cultures need answers to five scenarios, and so does each that is recognised"
 OWN_LANGUAGES = "personas are asked in their own languages, which give them away"
@@ -297,13 +297,19 @@ def _pair_rows(what: str, name: str, test: PairTest, tables: Alignments) -> Iter
 
 
 def _interval(first: FloatArray, second: FloatArray) -> Interval:
-    """Return the interval of the difference of two means, over scenarios."""
+    """Return the jackknife's interval of the difference of two means, over scenarios."""
+    (one, rest_of_one), (other, rest_of_other) = _left_out_means(first), _left_out_means(second)
+    return jackknife_interval(one - other, rest_of_one - rest_of_other)
 
-    def difference(kept: IntArray) -> float | None:
-        one, other = (table[kept][~np.isnan(table[kept])] for table in (first, second))
-        return float(one.mean() - other.mean()) if one.size and other.size else None
 
-    return jackknife(difference, np.arange(len(first)))
+def _left_out_means(table: FloatArray) -> tuple[float, FloatArray]:
+    """Return the mean of a table with a value, and [scenarios] those without each scenario, NaN for none."""
+    known = ~np.isnan(table)
+    mean = float(table[known].mean())
+    away = np.where(known, table - mean, 0.0).sum(axis=1)
+    n_left = known.sum() - known.sum(axis=1)
+    rest = np.full(len(table), np.nan)
+    return mean, mean + np.divide(away.sum() - away, n_left, out=rest, where=n_left > 0)
 
 
 def _turned(test: PairTest) -> PairTest:

@@ -32,7 +32,7 @@ class ScenarioRow(PackRow):
     )
     framework: Name = Field("hofstede", description="whose dimensions they are; empty: hofstede")
     dimension: Name = Field(description="dimension that the options pull apart on, such as power_distance")
-    category: Text = Field(description="what it is about: family, work, money and so on")
+    category: Text = Field(description="subject: family, work, money and so on")
     region: str = Field("", description="where it takes place")
     text: Text = Field(description="the dilemma, ending with the question what to do")
     option_a: str = Field(
@@ -69,9 +69,9 @@ class ValueRow(PackRow):
 
     value: Name = Field(description="identifier")
     label: Annotated[Text, StringConstraints(pattern=r"^[^,;\n]+$")] = Field(
-        description="as models see it, without commas"
+        description="name that models see, without commas"
     )
-    description: str = Field("", description="what it means; not shown to models")
+    description: str = Field("", description="meaning; not shown to models")
 
 
 class PhraseRow(PackRow):
@@ -85,7 +85,7 @@ class CultureRow(PackRow):
 
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
     place: str = Field("", description="where somebody of it lives: {{ place }}")
-    people: str = Field("", description="what its people are called: {{ people }}")
+    people: str = Field("", description="name of its people: {{ people }}")
 
 
 WORDINGS = (

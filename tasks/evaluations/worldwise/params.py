@@ -25,7 +25,7 @@ class WorldwiseParams(GenerationParams):
     )
     targets: str = Field(
         "hofstede_published",
-        description="what cultures are held against: hofstede_published (0 to 100 on a straight line), "
+        description="targets of the cultures: hofstede_published (0 to 100 on a straight line), "
         "hofstede_bucketed (the same in the seven steps of WorldWiseAI 2024), seed_bucketed (its five "
         "countries), or a profile of profiles_file",
     )
@@ -45,22 +45,26 @@ class WorldwiseParams(GenerationParams):
         "en", description="language of the persona prompt: English, or the culture's own where there is one"
     )
     temperature: float = Field(
-        0.7, ge=0, le=2, description="of the sampling; at 0 repetitions are equal, and sent once"
+        0.7, ge=0, le=2, description="temperature of the sampling; at 0 repetitions are equal, and sent once"
     )
     max_tokens: int = Field(
         4096,
         ge=64,
-        description="of an answer and of what the model reasons before it; a longer one is cut off",
+        description="most tokens of an answer, reasoning included; a longer one is cut off",
     )
     values_weight: int = Field(
-        1, ge=0, le=5, description="how often the values stand in the embedded text (WorldWiseAI: 1 or 3)"
+        1,
+        ge=0,
+        le=5,
+        description="number of times the values stand in the embedded text (WorldWiseAI: 1 or 3)",
     )
     order: Literal["values-explanation-decision", "explanation-values-decision"] = Field(
         "values-explanation-decision",
         description="order of what is embedded; the end of a text that is too long is not read",
     )
     decision: Literal["option", "letter"] = Field(
-        "option", description="what of the decision is embedded: the chosen option's text, or A, B or Decline"
+        "option",
+        description="form of the decision that is embedded: the chosen option's text, or A, B or Decline",
     )
     embedder: str = Field(
         MINILM, description="embedded:all-minilm-l6-v2, or a sentence-transformers model's id or folder"
@@ -69,7 +73,7 @@ class WorldwiseParams(GenerationParams):
         200,
         ge=20,
         le=10_000,
-        description="of the scenarios, for shifts of values; as many exchanges of personas",
+        description="half-samples of the scenarios, for shifts of values; as many exchanges of personas",
     )
     stereotype_rule: Literal["off", "words", "substring", "program"] = Field(
         "off",

@@ -204,7 +204,7 @@ def _shuffled(study: WorldwiseStudy, placed: Placed) -> FloatArray:
 
 LONE = "a standard deviation needs two scored answers"
 POINTS, GAIN, ERROR, BIAS = (0.0, 10.0), (-10.0, 10.0), (0.0, 4.0), (-4.0, 4.0)
-"""What alignment, its differences, and errors on the scale from -2 to 2 can be."""
+"""Bounds of alignment, its differences, and errors on the scale from -2 to 2."""
 BAND_ENDS = (0.0, 0.5, 1.0, 1.5, np.inf)
 
 

@@ -135,7 +135,7 @@ def _lacking(code: str, rows: Mapping[str, Sequence[Row]]) -> list[str]:
 
 
 SEPARATORS = (",", ";", "\n")
-"""What stands between values in a prompt or an answer, so not in a value."""
+"""Separators between values in a prompt or an answer, so not in a value."""
 
 
 @dataclass(frozen=True)
@@ -267,12 +267,12 @@ def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> 
     """Return, for each dimension of the targets' framework, the scenarios whose ids' hashes are smallest: the
     same in every run.
     """
-    kept = [r for r in rows if r["framework"] == framework]
-    if not kept:
+    anchors = [r for r in rows if r["framework"] == framework]
+    if not anchors:
         frameworks = ", ".join(sorted({str(r["framework"]) for r in rows}))
         raise ValueError(f"the targets are of {framework}, but scenarios only of {frameworks}: take others")
     by_dimension: dict[str, list[Scenario]] = {}
-    for r in sorted(kept, key=lambda r: (digest(str(r["scenario"])), str(r["scenario"]))):
+    for r in sorted(anchors, key=lambda r: (digest(str(r["scenario"])), str(r["scenario"]))):
         if params.multi_dimensional or not r["is_multi"]:
             scenario = Scenario(**{name: str(r[name]) for name in Scenario.__dataclass_fields__})
             by_dimension.setdefault(scenario.dimension, []).append(scenario)
@@ -306,7 +306,7 @@ KNOBS = {
     "repetitions", "answer_format", "temperature", "max_tokens", "values_weight", "order", "decision",
     "embedder", "stereotype_rule", "half_samples", "seed", "reproduce",
 }  # fmt: skip
-"""What of the params is in config_hash as it stands; cultures, targets and files are by their content."""
+"""Params that are in config_hash as they stand; cultures, targets and files are by their content."""
 
 _AS_JSON = (
     'Answer with one JSON object: "decision" (A, B or Decline), "value_1", "value_2", "value_3" and '

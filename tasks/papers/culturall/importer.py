@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tasks.evaluations.culturall.items import Item, load_items
+from tasks.evaluations.culturall.items import CulturallItem, load_items
 from tasks.evaluations.culturall.pack import PACK, ItemRow
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row, read_rows
@@ -46,7 +46,7 @@ def read(files: Files, pack: Pack) -> None:
     )
 
 
-def _row(item: Item) -> dict[str, Any]:
+def _row(item: CulturallItem) -> dict[str, Any]:
     """An item as a row of a pack; empty cells are left out."""
     cells = {name: getattr(item, name) for name in ("item", "language", "region", "topic", "form")}
     cells |= item.native._asdict() | {"variants": "|".join(item.variants)}

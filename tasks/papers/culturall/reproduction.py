@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tasks.evaluations.culturall.items import ItemRow
 from tasks.evaluations.culturall.matching import LETTERS
-from tasks.packs.published import PublishedRow, Text, read_all, read_rows, validate
+from tasks.packs.published import PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.reproduction import (
     Files,
     Numbers,
@@ -43,7 +43,7 @@ SOURCES = by_name(
     ),
 )
 SUBSETS = {"easy": (10, 15), "medium": (5, 9), "hard": (0, 4)}
-"""How many of the 15 settings solve an item of each."""
+"""Number of the 15 settings that solve an item of each."""
 N_SETTINGS = 15
 NO_FILE = "no published file holds it"
 NO_DIFFICULTY = "no item is known to be of that difficulty"
@@ -92,10 +92,12 @@ class Content:
 def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[str]]:
     """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
     # Numbers are of rows as published: one that is left out keeps its own.
-    rows = [_task(path, row) for path in files["items"] for row in read_rows(path)]
+    notes: list[str] = []
+    items = read_each(files["items"], read_rows, notes)
+    rows = [_task(path, row) for path, some in items.items() for row in some]
     tasks = dict(enumerate(rows, 1))
     unread = sum(task.language == "" for task in rows)
-    notes = [f"items: {unread} rows do not fit the columns and count in ALL alone"] * bool(unread)
+    notes += [f"items: {unread} rows do not fit the columns and count in ALL alone"] * bool(unread)
     answers: dict[str, dict[int, bool | None]] = {}
     subsets: dict[int, str] = {}
     judged, of_answers = read_all(files["answers"], JudgedAnswer)

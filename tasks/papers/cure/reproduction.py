@@ -20,7 +20,7 @@ from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.types import FloatArray
-from tasks.packs.published import Lower, PublishedRow, Row, Text, read_all, read_rows
+from tasks.packs.published import Lower, PublishedRow, Row, Text, read_all, read_each, read_rows
 from tasks.papers.reproduction import (
     Files,
     Numbers,
@@ -123,10 +123,14 @@ class Content:
 
 def read(files: Files, options: CureReproduced) -> tuple[Content, Sequence[str]]:
     """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    notes: list[str] = []
     benchmarks = {
-        name: {str(path): read_rows(path) for path in files[name]} for name in LOADERS if files[name]
+        name: {str(path): rows for path, rows in read_each(files[name], read_rows, notes).items()}
+        for name in LOADERS
+        if files[name]
     }
-    results, notes = read_all(files["results"], Result)
+    results, of_results = read_all(files["results"], Result)
+    notes += of_results
     ratings, of_ratings = read_all(files["ratings"], Rating)
     keys = [(r.model, r.benchmark, r.setting, r.item) for r in results]
     if twice := len(keys) - len(set(keys)):

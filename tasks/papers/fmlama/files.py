@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from scrapers.fmlama.parse import parse
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.fmlama.raw import is_filtered, text_of
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, tried
 from tasks.parsing import parse_json
@@ -78,7 +78,7 @@ class FmlamaReproduced(Options):
         "1 / (candidates + 1); top-ten: equation 4 on the ten alone; equation-4: on all candidates, others "
         "tied",
     )
-    top: int = Field(10, ge=1, description="how many ingredients the baseline names")
+    top: int = Field(10, ge=1, description="number of ingredients that the baseline names")
     ties: list[Literal["file", "name", "fitted"]] = tried(
         ["file", "name", "fitted"],
         "which of equally common ingredients comes first: the one that the file names first, the first in "
@@ -120,7 +120,7 @@ class FmlamaReproduced(Options):
     bert_vectors: str | None = Field(
         None, description="for Table 8: the folder or id of a sentence-transformers model, or a .vec file"
     )
-    seed: int = Field(0, ge=0, description="of the random rankings behind the null of Dumb Base")
+    seed: int = Field(0, ge=0, description="seed of the random rankings behind the null of Dumb Base")
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
     """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
     notes: list[str] = []
     dishes: dict[str, dict[str, list[FileDish]]] = {}
-    for path in files["dishes"]:
-        frame, dropped = parse({str(path): _bytes(path)}, in_order=True)
+    parsed = read_each(files["dishes"], lambda path: parse({str(path): _bytes(path)}, in_order=True), notes)
+    for path, (frame, dropped) in parsed.items():
         notes += [f"{path.name}: {n} left out: {reason}" for reason, n in dropped.items()]
         for row in frame.iter_rows(named=True):
             dish = FileDish(row["url"], row["origin"], tuple(row["ingredients"]))
@@ -232,12 +232,15 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
     if aligned:
         languages = ", ".join(sorted({language for language, _ in aligned}))
         notes.append(f"aligned dishes, of which the paper prints no number, are left out: {languages}")
-    rankings = [_ranking(path, notes) for path in files["rankings"] if _is_wanted(path, options)]
+    wanted = [path for path in files["rankings"] if _is_wanted(path, options)]
+    # None is passed over: a cell is a mean over templates, and would be another number without one.
+    rankings = [_ranking(path, notes) for path in wanted]
     of_aligned = {urls for urls in aligned.values() if urls}
     rankings = [ranking for ranking in rankings if ranking.urls not in of_aligned]
     marks = {}
-    for path in files["marks"]:
-        valid, lost = read_all([path], MarkedDish)
+    for path, (valid, lost) in read_each(
+        files["marks"], lambda path: read_all([path], MarkedDish), notes
+    ).items():
         notes += lost
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
     of_aligned_files = frozenset(language for language, _ in aligned)

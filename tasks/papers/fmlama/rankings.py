@@ -51,7 +51,7 @@ UNITED_KINGDOM = "United Kingdom"
 RANDOM_RANKINGS = 20
 """For the null of the baseline."""
 MOST_ORDERS = 500
-"""Of equally common ingredients: how many are looked through for one that gives a printed number."""
+"""Orders of equally common ingredients that are searched for one that gives a printed number."""
 
 
 def origin_groups(rows: Rows, england: str) -> dict[str, str]:

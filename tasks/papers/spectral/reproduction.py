@@ -22,7 +22,7 @@ from tasks.metrics.spectral import (
     spectral_gap_ratio,
 )
 from tasks.metrics.types import CATEGORIES, FloatArray
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_parquet
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each, read_parquet
 from tasks.papers.reproduction import (
     Files,
     Numbers,
@@ -72,7 +72,7 @@ class SpectralReproduced(Options):
         ["pearson", "spearman"], "which correlation of ER and SR Table 4 has: the paper does not say"
     )
     names: dict[str, str] = renamed()
-    seed: int = Field(0, ge=0, description="of the shuffled items behind the null of Table 4")
+    seed: int = Field(0, ge=0, description="seed of the shuffled items behind the null of Table 4")
 
 
 class RankedDomain(PublishedRow):
@@ -115,8 +115,8 @@ def read(files: Files, options: SpectralReproduced) -> tuple[Content, Sequence[s
     items, of_items = read_all(files["items"], ListedItem)
     spectra, of_spectra = read_all(files["spectra"], Spectrum)
     probabilities: dict[str, dict[str, FloatArray]] = {}
-    for path in files["probabilities"]:
-        probabilities.setdefault(path.parent.name, {})[path.stem] = _matrix(path)
+    for path, matrix in read_each(files["probabilities"], _matrix, notes).items():
+        probabilities.setdefault(path.parent.name, {})[path.stem] = matrix
     return Content(rankings, items, spectra, probabilities), [*notes, *of_items, *of_spectra]
 
 

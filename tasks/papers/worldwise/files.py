@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from tasks.evaluations.worldwise.params import MINILM
 from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, passed_over, read_all
 from tasks.packs.published import read_rows as read_published
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, renamed, tried
 from tasks.papers.sources import Pieces
@@ -102,12 +102,12 @@ class WorldwiseOptions(Options):
         "of the embedded text; program: as evaluator.py composes it",
     )
     values_times: list[Annotated[int, Field(ge=0, le=9)]] = Field(
-        [1, 3], min_length=1, json_schema_extra=TRIED, description="how often the values stand in it"
+        [1, 3], min_length=1, json_schema_extra=TRIED, description="number of times the values stand in it"
     )
-    joined: Literal["spaces", "commas"] = Field("spaces", description="what stands between the values in it")
+    joined: Literal["spaces", "commas"] = Field("spaces", description="separator of the values in it")
     decision: Literal["stored", "option"] = Field(
         "stored",
-        description='of the decision: as stored ("Option A"), or that option\'s text, where there is one',
+        description='form of the decision: as stored ("Option A"), or that option\'s text, if any',
     )
     scores: list[Literal["computed", "stored"]] = tried(
         ["computed", "stored"],
@@ -128,19 +128,19 @@ class WorldwiseOptions(Options):
         description="where stereotype phrases are counted: in the whole response, or in the explanation",
     )
     stereotype_rule: Literal["substring", "words"] = Field(
-        "substring", description="how they are: anywhere in the text, each once, or as whole words, each use"
+        "substring", description="rule by which they count: anywhere, each once, or as whole words, each use"
     )
     unparsed: Literal["left-out", "zero"] = Field(
         "left-out", description="alignment of an answer whose parsing failed"
     )
-    ddof: Literal[0, 1] = Field(1, description="of standard deviations: divided by n, or by n - 1")
+    ddof: Literal[0, 1] = Field(1, description="divisor of standard deviations: divided by n, or by n - 1")
     targets: str = Field(
         "seed_bucketed", description="target profile: seed_bucketed are those of section 7.4"
     )
     embedder: str = Field(
         MINILM, description=f"{MINILM}, a sentence-transformers model's id or folder, or {NO_EMBEDDER}"
     )
-    seed: int = Field(0, ge=0, description="of the relabellings behind the null of shifts")
+    seed: int = Field(0, ge=0, description="seed of the relabellings behind the null of shifts")
 
 
 class StoredAnswer(PublishedRow):
@@ -231,7 +231,7 @@ def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredA
         except BenchmarkError as error:
             if path is by_name[0]:
                 raise
-            notes.append(f"{path.name} is passed over: {error}")
+            notes.append(passed_over(path, error))
     raise BenchmarkError("there is no file of answers")
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tasks.evaluations.culturall.items import Item, load_items
+from tasks.evaluations.culturall.items import CulturallItem, load_items
 from tasks.evaluations.culturall.matching import options
 from tests.engines.test_openai import Scripted, completion
 
@@ -35,14 +35,14 @@ def rows(languages: str = "ja kk ru es km") -> list[Row]:
     return shipped
 
 
-def items(languages: str = "ja kk ru es km") -> list[Item]:
+def items(languages: str = "ja kk ru es km") -> list[CulturallItem]:
     """The same as items, in the order of the files."""
     shipped = rows(languages)
     by_id = {item.item: item for item in load_items(shipped, "sample").items}
     return [by_id[row["item"]] for row in shipped]
 
 
-def is_odd(item: Item) -> bool:
+def is_odd(item: CulturallItem) -> bool:
     """Which items the solver ``half`` solves."""
     return len(item.native.scenario) % 2 == 1
 
@@ -51,7 +51,7 @@ class Models:
     """Answers by what is asked; ``spoil`` may change any answer: (kind, item, fields) -> fields or text."""
 
     def __init__(self, languages: str = "ja kk ru es km") -> None:
-        self.spoil: Callable[[str, Item, dict[str, Any]], object] = lambda kind, item, fields: fields
+        self.spoil: Callable[[str, CulturallItem, dict[str, Any]], object] = lambda kind, item, fields: fields
         self.kinds: list[str] = []
         shipped = rows(languages)
         self.items = items(languages)
@@ -73,7 +73,9 @@ class Models:
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return 200, completion(text)
 
-    def _written(self, model: str, system: str, user: str, data: list[Any]) -> tuple[str, Item | None, Any]:
+    def _written(
+        self, model: str, system: str, user: str, data: list[Any]
+    ) -> tuple[str, CulturallItem | None, Any]:
         if user.startswith("Use the situation"):
             item = self.by_text[re.findall(r"Situation: (.*)\n\nQuestion:", user, re.DOTALL)[0]]
             knows = model == "good" or (model == "half" and is_odd(item))
@@ -103,7 +105,7 @@ class Models:
         return ("page" if system.startswith("You read") else "dataset"), item, fields_of(item)
 
 
-def fields_of(item: Item) -> dict[str, Any]:
+def fields_of(item: CulturallItem) -> dict[str, Any]:
     """An item as a drafting model writes it."""
     texts = item.native
     return {
@@ -113,7 +115,7 @@ def fields_of(item: Item) -> dict[str, Any]:
     }
 
 
-def with_texts(item: Item, **texts: str) -> Item:
+def with_texts(item: CulturallItem, **texts: str) -> CulturallItem:
     """The item with other native texts."""
     return replace(item, native=item.native._replace(**texts))
 

@@ -13,14 +13,14 @@ from tasks.builders.culturall.duplicates import near_duplicates
 from tasks.builders.culturall.language import SCRIPTS, identify, is_written_in
 from tasks.builders.culturall.params import ReleaseParams
 from tasks.builders.culturall.release import easy
-from tasks.evaluations.culturall.items import Item, Texts
+from tasks.evaluations.culturall.items import CulturallItem, Texts
 from tests.builders.culturall.model_server import items, with_texts
 
 ALL = items("ar be bn en es ja kk km ko ms ru sr vi zh")
 REGIONS = {"JP", "KZ", "RU", "ES", "KH", "GB"}
 SPOKEN = {"JP": ["ja"], "KZ": ["kk", "ru"], "RU": ["ru"], "KH": ["km"]}
 
-GOOD = Item(
+GOOD = CulturallItem(
     item="a",
     language="en",
     region="GB",
@@ -46,7 +46,7 @@ CHOICE = replace(
 )
 
 
-def reasons(item: Item, **labels: Any) -> set[str]:
+def reasons(item: CulturallItem, **labels: Any) -> set[str]:
     return {fault.reason for fault in release_faults(item, Labels(**labels), REGIONS, SPOKEN)}
 
 
@@ -80,7 +80,7 @@ def test_good_items_pass() -> None:
         (with_texts(GOOD, explanation="Call +44 113 496 0000 about it."), "personal_data"),
     ],
 )
-def test_planted_faults_are_named(planted: Item, reason: str) -> None:
+def test_planted_faults_are_named(planted: CulturallItem, reason: str) -> None:
     assert reason in reasons(planted)
 
 

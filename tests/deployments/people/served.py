@@ -22,8 +22,8 @@ from tasks.people.study import (
     ITEMS,
     PRIVATE,
     STUDY,
-    Item,
     Page,
+    PeopleItem,
     Private,
     read_study,
     write_assignments,
@@ -56,7 +56,9 @@ def folder_of(kind: str, folder: Path, n_people: int = 2, n_items: int = 2, lang
     role = study.pages[0].role
     of = {language: [p for p in study.pages if p.per == "item"] for language in codes}
     items = [
-        Item(item=f"i{language}{n}", page=page.name, language=language, content=_content(page, language, n))
+        PeopleItem(
+            item=f"i{language}{n}", page=page.name, language=language, content=_content(page, language, n)
+        )
         for language, pages in of.items() for page in pages for n in range(n_items)
     ]  # fmt: skip
     hidden = dict(zip(("model", "condition", "code", "author"), SECRETS, strict=True))

@@ -22,7 +22,7 @@ from tasks.people.study import (
     ITEMS,
     STUDY,
     WITH_ENTRIES,
-    Item,
+    PeopleItem,
     StudyError,
     read_folder,
     read_study,
@@ -137,7 +137,7 @@ def test_every_study_but_an_interview_can_be_asked_elsewhere(kind: str, tmp_path
         parts = {f.of for f in page.fields if f.of} | {part.name for part in page.shows}
         content = {part: ["one", "اثنان", "三"] if part in lists else "said" for part in parts}
         items += [
-            Item(item=f"{page.name}-{code}", page=page.name, language=code, content=content)
+            PeopleItem(item=f"{page.name}-{code}", page=page.name, language=code, content=content)
             for code in languages
         ]
     (role,) = {page.role for page in study.pages}

@@ -20,12 +20,12 @@ from tasks.people.study import (
     ANSWERS,
     ITEMS,
     STUDY,
-    Answer,
     Folder,
     FormField,
-    Item,
     Option,
     Page,
+    PeopleAnswer,
+    PeopleItem,
     Private,
     Study,
     StudyError,
@@ -44,23 +44,23 @@ def study(kind: str, *fields: FormField) -> Study:
 def held(
     kind: str,
     *,
-    answers: Sequence[Answer] = (),
+    answers: Sequence[PeopleAnswer] = (),
     ratings: Sequence[Rating] = (),
     private: Sequence[Private] = (),
     excluded: Mapping[str, list[Reason]] | None = None,
     fields: Sequence[FormField] = (),
 ) -> Results:
     """Results of a study in memory; its items are those that have a private row."""
-    items = {each.item: Item(item=each.item, page="page") for each in private}
+    items = {each.item: PeopleItem(item=each.item, page="page") for each in private}
     folder = Folder(study(kind, *fields), items, {each.item: each for each in private}, ())
     return Results(folder, list(answers), excluded or {}, [], list(ratings))
 
 
-def answer(annotator: str, item: str, field: str, value: Any, **more: Any) -> Answer:
+def answer(annotator: str, item: str, field: str, value: Any, **more: Any) -> PeopleAnswer:
     fixed = {"study_hash": "s", "item_hash": "h", "shown": [], "started": NOON, "saved": NOON}
     rest = {"revision": 1, "status": "complete", "tool": "test", "version": "1"}
     who = {"annotator": annotator, "item": item, "field": field, "value": value}
-    return Answer.model_validate({**fixed, **rest, **who, **more})
+    return PeopleAnswer.model_validate({**fixed, **rest, **who, **more})
 
 
 class TestAnswerRows:
@@ -178,12 +178,12 @@ DRAFTS = {f"d{n}": {**GIVEN, **PARTS, "draft": f"d{n}"} for n in (1, 2)}
 HIDDEN = [Private(item="i1", code="d1"), Private(item="i2", code="d2")]
 
 
-def decided(who: str, item: str, decision: str, **more: str) -> list[Answer]:
+def decided(who: str, item: str, decision: str, **more: str) -> list[PeopleAnswer]:
     return [answer(who, item, field, value) for field, value in {"decision": decision, **more}.items()]
 
 
 def reviewed(
-    *answers: Answer, excluded: Mapping[str, list[Reason]] | None = None
+    *answers: PeopleAnswer, excluded: Mapping[str, list[Reason]] | None = None
 ) -> dict[str, dict[str, str]]:
     """The review's rows by the text of their norm's draft."""
     rows = results.review_rows(
@@ -280,7 +280,7 @@ def folder(tmp_path: Path) -> Path:
         '[[pages]]\nname = "page"\ntitle = "Page"\n[[pages.fields]]\nname = "said"\n'
         'kind = "text"\nlabel = "Said"\n'
     )
-    write_rows(tmp_path / ITEMS, [Item(item="i1", page="page")])
+    write_rows(tmp_path / ITEMS, [PeopleItem(item="i1", page="page")])
     said = [("p1", "a", 1), ("p1", "b", 2), ("p2", "c", 1)]
     write_rows(tmp_path / ANSWERS, [answer(who, "i1", "said", v, revision=n) for who, v, n in said])
     return tmp_path

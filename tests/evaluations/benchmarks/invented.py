@@ -33,6 +33,11 @@ def write(path: Path, rows: Rows | Mapping[str, Any]) -> None:
                 writer.writerows(rows)  # type: ignore[arg-type]
 
 
+def texts(root: Path) -> list[Path]:
+    """The files below a folder that are texts."""
+    return sorted(path for path in root.rglob("*.*") if path.suffix in (".csv", ".tsv", ".json", ".jsonl"))
+
+
 def group(count: int, local: Sequence[str], english: Sequence[str]) -> dict[str, Any]:
     """One of BLEnD's annotations."""
     return {"answers": list(local), "en_answers": list(english), "count": count}

@@ -56,6 +56,48 @@ def test_it_reads_its_format_wherever_it_lies(
     assert [item.fields for item in again.items] == [item.fields for item in made.items]
 
 
+def _bom(text: str) -> str:
+    return "\ufeff" + text
+
+
+def _windows(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize("change", [_bom, _windows], ids=["bom", "crlf"])
+@pytest.mark.parametrize("name", NAMES)
+def test_how_a_text_is_stored_changes_nothing(
+    name: str, change: Callable[[str], str], clone: Callable[[str], Path]
+) -> None:
+    root = clone(name)
+    made = study(name, root)
+    for path in invented.texts(root):
+        path.write_bytes(change(path.read_bytes().decode()).encode())
+    assert study(name, root).config_hash() == made.config_hash()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_further_columns_and_the_other_form_of_json_change_nothing(
+    name: str, clone: Callable[[str], Path]
+) -> None:
+    root = clone(name)
+    made = study(name, root)
+    for path in invented.texts(root):
+        rows = [{**record.cells, "Written by": "x\u2028y"} for record in records(path)]
+        invented.write(path, rows)
+        if path.suffix == ".json":  # lines, as files of the hub have under this name
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            path.write_text(text, encoding="utf-8")
+    assert study(name, root).config_hash() == made.config_hash()
+
+
+@pytest.mark.parametrize("mark", ["\t", ";"])
+def test_a_table_may_part_its_cells_by_other_marks(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id{mark}text\n1{mark}rice, fried\n")
+    (record,) = records(tmp_path / "a.csv")
+    assert record.cells == {"id": "1", "text": "rice, fried"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_says_what_it_is(name: str) -> None:
     own = evaluation(name).described

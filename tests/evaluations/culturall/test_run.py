@@ -277,12 +277,15 @@ def test_the_page_says_where_an_interval_is(made: Made, page: BeautifulSoup) -> 
     assert set(rows.rows()) == {("es", 2, False), ("ja", 1, True)}
 
 
-def test_one_item_of_each_region_has_an_interval_over_items(made: Made) -> None:
+def test_one_item_of_each_region_has_an_interval_over_items(
+    made: Made, own_copy: Callable[[Warehouse], Warehouse]
+) -> None:
     """Two items of Spanish are of two regions, so that no two are alike: the exact interval holds."""
-    with answering(made.home):
+    own = own_copy(made.warehouse)
+    with answering(own.home):
         few = {"models": ["m0"], "file": str(made.home / "items.csv"), "items_per_language": 2}
         config = evaluate(EVALUATION, CulturallParams.model_validate(few))
-    rows = made.warehouse.query(
+    rows = own.query(
         "SELECT language, n_regions, no_interval_reason, ci_low IS NOT NULL FROM culturall_by_language "
         "WHERE config_hash = ? AND NOT is_null ORDER BY language",
         [config],
@@ -316,12 +319,15 @@ def test_the_page_without_judges_and_with_passages(made: Made) -> None:
 
 
 @pytest.mark.heavy  # the contract tests have occasions of every evaluation
-def test_of_a_model_that_was_asked_again_the_newest_answers_count(made: Made) -> None:
+def test_of_a_model_that_was_asked_again_the_newest_answers_count(
+    made: Made, own_copy: Callable[[Warehouse], Warehouse]
+) -> None:
+    own = own_copy(made.warehouse)
     views = ("culturall_solved", "culturall_example")
-    before = [made.warehouse.query(f"FROM {view} ORDER BY ALL") for view in views]
-    with answering(made.home):
+    before = [own.query(f"FROM {view} ORDER BY ALL") for view in views]
+    with answering(own.home):
         models = {"models": ["m3", "m0"], "file": str(made.home / "items.csv"), "judges": ["m4"]}
         evaluate(EVALUATION, CulturallParams.model_validate(models | {"occasion": "again"}))
-    assert made.warehouse.query("SELECT count(*) FROM run WHERE occasion = 'again'").item() > 0
+    assert own.query("SELECT count(*) FROM run WHERE occasion = 'again'").item() > 0
     for view, rows in zip(views, before, strict=True):
-        assert made.warehouse.query(f"FROM {view} ORDER BY ALL").equals(rows)
+        assert own.query(f"FROM {view} ORDER BY ALL").equals(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.culturall.items import NOT_CHECKED, TOPICS, Item, load_items
+from tasks.evaluations.culturall.items import NOT_CHECKED, TOPICS, CulturallItem, load_items
 from tasks.evaluations.culturall.matching import LETTERS, options, plain
 from tasks.packs.published import read_rows
 
@@ -82,7 +82,7 @@ def test_croatian_is_latin_and_serbian_cyrillic() -> None:
         assert sum(name.startswith(script) for name in letters) > 0.9 * len(letters), item.item
 
 
-def _is_simplified(item: Item) -> bool:
+def _is_simplified(item: CulturallItem) -> bool:
     return item.region in ("CN", "SG")
 
 

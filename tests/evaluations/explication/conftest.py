@@ -114,7 +114,7 @@ class Loop:
                 left += len(todo)
                 for start in range(0, len(todo), batch):
                     units = todo[start : start + batch]
-                    frame = request.answer(self.scripts[who.name], units, lambda n: None)
+                    frame = request.compute(self.scripts[who.name], units, lambda n: None)
                     self.store |= {(name, row["item"]): row for row in frame.to_dicts()}
             if not left:
                 break

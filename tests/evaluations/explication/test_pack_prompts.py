@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
+
 from tasks.evaluations.explication.evaluation import EVALUATION
-from tasks.evaluations.explication.study import MOST_TURNS, ExplicationStudy, build_study
+from tasks.evaluations.explication.pack import WORDINGS
+from tasks.evaluations.explication.read import judge_call
+from tasks.evaluations.explication.study import MOST_TURNS, RUBRICS, ExplicationStudy, build_study
 from tests.evaluations.explication.conftest import DISHES, REFERENCE, engine, rows_of, study
 
 PROMPTS = {
@@ -14,13 +20,13 @@ PROMPTS = {
 }
 
 
-def with_pack(**params: object) -> ExplicationStudy:
+def with_pack(prompts: Mapping[str, str] = PROMPTS, **params: object) -> ExplicationStudy:
     bare = study(**params)
     tables = {
         "persona": rows_of(REFERENCE / "explication_persona.csv"),
         "dish": DISHES,
         "country": [{"country": row["country"]} for row in rows_of(REFERENCE / "country.csv")],
-        "prompts": [PROMPTS],
+        "prompts": [prompts],
     }
     return build_study(bare.params, tables, {name: engine(name) for name in ("sim", "judge")})
 
@@ -46,3 +52,28 @@ def test_no_limit_of_turns_is_a_thousand() -> None:
     endless = study(max_turns=0, max_personas=1, repetitions=1)
     assert {dialogue.max_turns for dialogue in endless.dialogues()} == {MOST_TURNS}
     assert sum(each.n for each in EVALUATION.later(endless)) > MOST_TURNS
+
+
+@pytest.mark.parametrize("style", ["direct", "reasoned"])
+@pytest.mark.parametrize("rubric", RUBRICS)
+def test_a_judge_reads_the_packs_rules_question_and_form(rubric: str, style: str) -> None:
+    """Rules and question reach judges of both styles, the form those who reason."""
+    words = {
+        rubric: "Rules of a pack.",
+        f"{rubric}_question": "Talk of a pack: {{ conversation }}",
+        "judge_form": "Form of a pack for {keys}.",
+    }
+    own = with_pack(words, max_personas=1, repetitions=1, judge_style=style)
+    call = judge_call(own, next(own.real()), rubric, ["Hello"])
+    rules, question = (str(message["content"]) for message in call.prompt.conversation)
+    assert "Rules of a pack." in rules
+    assert question == 'Talk of a pack: <data>["Hello"]</data>'
+    assert ("Form of a pack" in rules) == (style == "reasoned")
+    assert all(f'"{key}"' in rules for key in call.keys)
+
+
+def test_every_wording_of_a_pack_changes_what_is_compared() -> None:
+    texts = {each.name: " ".join(f"{{{{ {name} }}}}" for name in each.example) or "Own." for each in WORDINGS}
+    shipped = with_pack({}, judge_style="reasoned").config_hash()
+    hashes = {with_pack({name: text}, judge_style="reasoned").config_hash() for name, text in texts.items()}
+    assert len(hashes | {shipped}) == len(WORDINGS) + 1

@@ -31,6 +31,7 @@ def test_scales_are_those_of_the_paper() -> None:
         dict.fromkeys(("apr", *QUALITY), (1.0, 10.0))
         | dict.fromkeys(("instruction_following", *INSTRUCTIONS), (1.0, 5.0))
         | dict.fromkeys(FAILURES, (0.0, 1.0))
+        | {"overall_appropriateness": (1.0, 10.0), "overall_instruction_following": (1.0, 5.0)}
     ) == GRADES
 
 

@@ -25,7 +25,7 @@ from tests.evaluations.fmlama.finished_run import (
     run,
     study_of,
 )
-from warehouse import run_checks
+from warehouse import Warehouse, run_checks
 
 NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
 EVERYONE = ("fake-a", "fake-b", "null:common", "null:common-of-origin")
@@ -152,8 +152,10 @@ def test_no_more_is_sent_later_than_planned(finished: Finished) -> None:
     assert not list(later(study_of(chosen.model_copy(update={"judges": []}))))
 
 
-def test_word_vectors_of_each_language(finished: Finished) -> None:
-    warehouse, _, _ = finished
+def test_word_vectors_of_each_language(
+    finished: Finished, own_copy: Callable[[Warehouse], Warehouse]
+) -> None:
+    warehouse = own_copy(finished[0])
     (warehouse.home / "words-en{.vec").write_text(WORDS)
     vectors = f"{warehouse.home}/words-{{language}}{{.vec"
     english = params(warehouse.home, word_vectors=vectors, languages=["en"], code_switching=False)
@@ -165,8 +167,10 @@ def test_word_vectors_of_each_language(finished: Finished) -> None:
     assert cosines[2, :2].tolist() == pytest.approx([0.6, 0.8])  # rice to cheese and flour
 
 
-def test_vectors_that_know_english_only_leave_other_languages_unscored(finished: Finished) -> None:
-    warehouse, _, _ = finished
+def test_vectors_that_know_english_only_leave_other_languages_unscored(
+    finished: Finished, own_copy: Callable[[Warehouse], Warehouse]
+) -> None:
+    warehouse = own_copy(finished[0])
     chinese = params(
         warehouse.home, word_vectors="embedded:x", languages=["zh"], code_switching=False, judges=[]
     )

@@ -80,7 +80,7 @@ def answered(engine: Any, peer: Any) -> Any:
 
     def completions(request: Any) -> Any:
         own = engine if request.ability == "score" else _Writer(peer)
-        return request.decode(request.answer(own, request.units, lambda n: None))
+        return request.decode(request.compute(own, request.units, lambda n: None))
 
     return completions
 

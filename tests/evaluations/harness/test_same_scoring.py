@@ -67,7 +67,7 @@ def test_numbers_are_the_harnesss(name: str, tmp_path: Path) -> None:
     params = HarnessParams(models=["x"], tasks=[str(file)], chat=chat, multiturn=multiturn)
     study = build_study(params, {}, {})
     answers = read.read(
-        study, lambda request: request.decode(request.answer(ENGINE, request.units, lambda n: None)), None
+        study, lambda request: request.decode(request.compute(ENGINE, request.units, lambda n: None)), None
     )
     made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
     ours = {row.metric: row.value for row in made if row.slice_kind == "overall"}

@@ -140,7 +140,7 @@ class Counting:
 def test_a_question_costs_its_own_options_and_its_prefix_once() -> None:
     study = evaluation("choice").study(evaluation("choice").params.model_validate({"models": ["m"]}), {}, {})
     sent, engine = option_request(study, ""), Counting()
-    sent.answer(engine, sent.units, lambda n: None)
+    sent.compute(engine, sent.units, lambda n: None)
     assert engine.asked == [(1, 4)] * 12
 
 

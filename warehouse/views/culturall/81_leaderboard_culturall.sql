@@ -71,8 +71,8 @@ COMMENT ON COLUMN leaderboard_culturall.model IS 'Model; null:constant-letter al
 COMMENT ON COLUMN leaderboard_culturall.accuracy IS 'Share of all items answered rightly in their own language, by the judges where any are asked, else by matching; refused, empty and cut-off answers are wrong; NULL if not asked or unscored.';
 COMMENT ON COLUMN leaderboard_culturall.ci_low IS 'Lower end of the 95 % interval of accuracy, over regions, or over items where all are of one region.';
 COMMENT ON COLUMN leaderboard_culturall.ci_high IS 'Upper end of the 95 % interval of accuracy.';
-COMMENT ON COLUMN leaderboard_culturall.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
-COMMENT ON COLUMN leaderboard_culturall.accuracy_answered IS 'As accuracy, over the answers that are there: without refused, empty and cut-off ones.';
+COMMENT ON COLUMN leaderboard_culturall.null_value IS 'Score of a null model on the same items: the commonest letter, else another item''s answer.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_answered IS 'Accuracy over the answers that exist: without refused, empty and cut-off ones.';
 COMMENT ON COLUMN leaderboard_culturall.n_answered IS 'Items that accuracy_answered rests on.';
 COMMENT ON COLUMN leaderboard_culturall.english_gain IS 'Accuracy in English less that in the own language, item by item, over items of other languages than English.';
 COMMENT ON COLUMN leaderboard_culturall.english_gain_low IS 'Lower end of the 95 % interval of english_gain.';

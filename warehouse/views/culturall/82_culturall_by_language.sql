@@ -32,7 +32,7 @@ COMMENT ON COLUMN culturall_by_language.language IS 'Language, ISO 639-1.';
 COMMENT ON COLUMN culturall_by_language.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_language.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
 COMMENT ON COLUMN culturall_by_language.ci_high IS 'Upper end of the 95 % interval.';
-COMMENT ON COLUMN culturall_by_language.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
+COMMENT ON COLUMN culturall_by_language.null_value IS 'Score of a null model on the same items: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_language.n_scored IS 'Items that accuracy rests on.';
 COMMENT ON COLUMN culturall_by_language.n_unscored IS 'Items without a score.';
 COMMENT ON COLUMN culturall_by_language.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';

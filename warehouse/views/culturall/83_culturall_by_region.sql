@@ -24,7 +24,7 @@ COMMENT ON COLUMN culturall_by_region.region IS 'Region, ISO 3166-1 alpha-2.';
 COMMENT ON COLUMN culturall_by_region.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_region.ci_low IS 'Lower end of the 95 % interval, over items.';
 COMMENT ON COLUMN culturall_by_region.ci_high IS 'Upper end of the 95 % interval.';
-COMMENT ON COLUMN culturall_by_region.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
+COMMENT ON COLUMN culturall_by_region.null_value IS 'Score of a null model on the same items: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_region.n_scored IS 'Items that accuracy rests on.';
 COMMENT ON COLUMN culturall_by_region.n_unscored IS 'Items without a score.';
 COMMENT ON COLUMN culturall_by_region.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';

@@ -24,7 +24,7 @@ COMMENT ON COLUMN culturall_by_topic.topic IS 'One of the 16 topics.';
 COMMENT ON COLUMN culturall_by_topic.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_topic.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
 COMMENT ON COLUMN culturall_by_topic.ci_high IS 'Upper end of the 95 % interval.';
-COMMENT ON COLUMN culturall_by_topic.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
+COMMENT ON COLUMN culturall_by_topic.null_value IS 'Score of a null model on the same items: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_topic.n_scored IS 'Items that accuracy rests on.';
 COMMENT ON COLUMN culturall_by_topic.n_unscored IS 'Items without a score.';
 COMMENT ON COLUMN culturall_by_topic.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';

@@ -11,7 +11,7 @@ SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY languag
 FROM item
 GROUP BY config_hash, language, n_solved;
 
-COMMENT ON VIEW culturall_solved IS 'How many items of each language are solved by how many models.';
+COMMENT ON VIEW culturall_solved IS 'Number of items of each language by the number of models that solve them.';
 COMMENT ON COLUMN culturall_solved.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN culturall_solved.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN culturall_solved.language IS 'Language of the items.';
@@ -42,11 +42,11 @@ COMMENT ON COLUMN culturall_example.item IS 'Item: always the same of a configur
 COMMENT ON COLUMN culturall_example.language IS 'Language of the item.';
 COMMENT ON COLUMN culturall_example.region IS 'Region of the item.';
 COMMENT ON COLUMN culturall_example.topic IS 'Topic of the item.';
-COMMENT ON COLUMN culturall_example.scenario IS 'What happens.';
-COMMENT ON COLUMN culturall_example.question IS 'What is asked.';
+COMMENT ON COLUMN culturall_example.scenario IS 'Scenario.';
+COMMENT ON COLUMN culturall_example.question IS 'Question.';
 COMMENT ON COLUMN culturall_example.gold IS 'Gold answer.';
-COMMENT ON COLUMN culturall_example.answer IS 'What the model answered; NULL if there is nothing to read.';
+COMMENT ON COLUMN culturall_example.answer IS 'Answer of the model; NULL if there is nothing to read.';
 COMMENT ON COLUMN culturall_example.matched IS 'Whether it equals the gold answer, decided without a judge.';
 COMMENT ON COLUMN culturall_example.judged IS 'Whether the judges take it as right.';
-COMMENT ON COLUMN culturall_example.correct IS 'What accuracy counts.';
+COMMENT ON COLUMN culturall_example.correct IS 'Value that accuracy counts.';
 COMMENT ON COLUMN culturall_example.unscored_reason IS 'Why there is no score; NULL if there is one.';

@@ -51,6 +51,6 @@ COMMENT ON COLUMN culturall_draft_state.origin IS 'culturall_draft.origin.';
 COMMENT ON COLUMN culturall_draft_state.n_models IS 'Models whose answer to it could be scored.';
 COMMENT ON COLUMN culturall_draft_state.n_right IS 'Models that solve it.';
 COMMENT ON COLUMN culturall_draft_state.is_hard IS 'Whether at most one of three models solves it; NULL if none was asked.';
-COMMENT ON COLUMN culturall_draft_state.decision IS 'What people decided for the release; NULL before.';
+COMMENT ON COLUMN culturall_draft_state.decision IS 'Decision of people for the release; NULL before.';
 COMMENT ON COLUMN culturall_draft_state.reviewer IS 'Who decided.';
 COMMENT ON COLUMN culturall_draft_state.status IS 'rejected_by_checks; elevation_waits, elevation_rejected: a harder version for people; replaced: by its elevation or revision; too_easy: left out by the rule of the last release; drafted; review_waits; accepted, revised, rejected.';

@@ -48,7 +48,7 @@ COMMENT ON COLUMN cure_by_country.thick_em IS 'Exact match of labels that were a
 COMMENT ON COLUMN cure_by_country.thick_em_low IS 'Lower end of the 95 % interval of thick_em, over items, those of a pair or story together.';
 COMMENT ON COLUMN cure_by_country.thick_em_high IS 'Upper end of the 95 % interval of thick_em, over items, those of a pair or story together.';
 COMMENT ON COLUMN cure_by_country.majority_em IS 'Exact match of the benchmark''s commonest label on the country''s items, the higher of thin and thick.';
-COMMENT ON COLUMN cure_by_country.metric IS 'What explanations are judged on: coverage, connotation, coherence or specificity; NULL if none were asked for.';
+COMMENT ON COLUMN cure_by_country.metric IS 'Criterion for explanations: coverage, connotation, coherence or specificity; NULL if none were asked for.';
 COMMENT ON COLUMN cure_by_country.value IS 'Mean of that metric; NULL if unscored.';
 COMMENT ON COLUMN cure_by_country.ci_low IS 'Lower end of the 95 % interval of value, over items, those of a pair or story together.';
 COMMENT ON COLUMN cure_by_country.ci_high IS 'Upper end of the 95 % interval of value, over items, those of a pair or story together.';

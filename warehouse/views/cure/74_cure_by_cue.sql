@@ -36,7 +36,7 @@ COMMENT ON COLUMN cure_by_cue.value_of IS 'Cue: region, ethnicity, religion, age
 COMMENT ON COLUMN cure_by_cue.thin_em IS 'Exact match of labels that were asked for alone, 0 to 1; NULL if not asked or unscored.';
 COMMENT ON COLUMN cure_by_cue.thick_em IS 'Exact match of labels that were asked for with an explanation, 0 to 1; NULL if not asked or unscored.';
 COMMENT ON COLUMN cure_by_cue.majority_em IS 'Exact match of the benchmark''s commonest label on the same items, the higher of thin and thick.';
-COMMENT ON COLUMN cure_by_cue.metric IS 'What explanations are judged on: specificity; NULL if none were asked for.';
+COMMENT ON COLUMN cure_by_cue.metric IS 'Criterion for explanations: specificity; NULL if none were asked for.';
 COMMENT ON COLUMN cure_by_cue.value IS 'Mean of that metric; NULL if unscored.';
 COMMENT ON COLUMN cure_by_cue.ci_low IS 'Lower end of the 95 % interval of value, over pairs of items, else their countries.';
 COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of value, over pairs of items, else their countries.';

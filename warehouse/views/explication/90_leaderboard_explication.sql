@@ -69,11 +69,11 @@ COMMENT ON COLUMN leaderboard_explication.apr IS 'Appropriateness, 1 to 10, by t
 COMMENT ON COLUMN leaderboard_explication.apr_low IS 'Lower end of the 95 % interval of apr, over personas.';
 COMMENT ON COLUMN leaderboard_explication.apr_high IS 'Upper end of the 95 % interval of apr, over personas.';
 COMMENT ON COLUMN leaderboard_explication.apr_null IS 'The best null by the same judges: another persona''s recommendation, a silent user, a generic one at once or after fixed questions.';
-COMMENT ON COLUMN leaderboard_explication.interaction IS 'How well the user was asked, 1 to 10, by the judges; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_explication.interaction IS 'Quality of the questions to the user, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.interaction_low IS 'Lower end of the 95 % interval of interaction, over personas.';
 COMMENT ON COLUMN leaderboard_explication.interaction_high IS 'Upper end of the 95 % interval of interaction, over personas.';
 COMMENT ON COLUMN leaderboard_explication.interaction_null IS 'The best null by the same judges: a generic recommendation at once or after fixed questions.';
-COMMENT ON COLUMN leaderboard_explication.instruction_following IS 'How well instructions were kept, 1 to 5, by the judges; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_explication.instruction_following IS 'Instruction following, 1 to 5, by the judges; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.instruction_low IS 'Lower end of its 95 % interval, over personas.';
 COMMENT ON COLUMN leaderboard_explication.instruction_high IS 'Upper end of its 95 % interval, over personas.';
 COMMENT ON COLUMN leaderboard_explication.apr_gain IS 'APR less that of the same conversation with another persona''s recommendation.';
@@ -88,7 +88,7 @@ COMMENT ON COLUMN leaderboard_explication.violated IS 'Share of what had to be k
 COMMENT ON COLUMN leaderboard_explication.recommended IS 'Share of conversations that end with a recommendation, of those that were not cut short.';
 COMMENT ON COLUMN leaderboard_explication.cut_short IS 'Share of conversations that a limit or a simulated user without words ended: they have no grades. NULL for runs of before.';
 COMMENT ON COLUMN leaderboard_explication.n_conversations IS 'Conversations of the condition; for null recommenders, of all.';
-COMMENT ON COLUMN leaderboard_explication.n_judged IS 'Of these, with an APR.';
+COMMENT ON COLUMN leaderboard_explication.n_judged IS 'Number of these with an APR.';
 COMMENT ON COLUMN leaderboard_explication.tells_real_from_shuffled IS 'Whether the judges tell the model''s recommendations from shuffled ones (both conditions); NULL for fewer than six personas. If not, APR says nothing about the user.';
 COMMENT ON COLUMN leaderboard_explication.self_preference IS 'Whether a judge is of the model''s family.';
 COMMENT ON COLUMN leaderboard_explication.treatment_effect IS 'APR in treatment less control, paired; NULL if unscored.';

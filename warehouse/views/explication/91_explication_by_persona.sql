@@ -30,13 +30,13 @@ COMMENT ON VIEW explication_by_persona IS 'The leaderboard''s numbers persona by
 COMMENT ON COLUMN explication_by_persona.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN explication_by_persona.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN explication_by_persona.model IS 'Model; null recommenders are on the leaderboard alone.';
-COMMENT ON COLUMN explication_by_persona.interaction IS 'How well the user was asked, 1 to 10, by the judges; NULL if unscored.';
-COMMENT ON COLUMN explication_by_persona.instruction_following IS 'How well instructions were kept, 1 to 5, by the judges; NULL if unscored.';
+COMMENT ON COLUMN explication_by_persona.interaction IS 'Quality of the questions to the user, 1 to 10, by the judges; NULL if unscored.';
+COMMENT ON COLUMN explication_by_persona.instruction_following IS 'Instruction following, 1 to 5, by the judges; NULL if unscored.';
 COMMENT ON COLUMN explication_by_persona.facts_elicited IS 'Share of the persona''s facts told after a question about them.';
 COMMENT ON COLUMN explication_by_persona.facts_used IS 'Share of facts that the recommendation shows to have heeded.';
 COMMENT ON COLUMN explication_by_persona.violated IS 'Share of what had to be kept that was violated, of what could be decided.';
 COMMENT ON COLUMN explication_by_persona.n_conversations IS 'Conversations of the persona under the condition.';
-COMMENT ON COLUMN explication_by_persona.n_judged IS 'Of these, with an APR.';
+COMMENT ON COLUMN explication_by_persona.n_judged IS 'Number of these with an APR.';
 COMMENT ON COLUMN explication_by_persona.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN explication_by_persona.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN explication_by_persona.apr IS 'Appropriateness, 1 to 10, by the judges; NULL if unscored.';

@@ -8,7 +8,7 @@ SELECT config_hash,
     study, dimension, metric, value, unscored_reason, ci_low, ci_high, null_value, n, n_unscored, pulled_at
 FROM conversation_validation;
 
-COMMENT ON VIEW explication_people IS 'What people say of a configuration''s conversations, and how far its judges order them the same way.';
+COMMENT ON VIEW explication_people IS 'People''s ratings of a configuration''s conversations, and the rank agreement of its judges with them.';
 COMMENT ON COLUMN explication_people.config_hash IS 'Configuration.';
 COMMENT ON COLUMN explication_people.place IS 'Order of the rows.';
 COMMENT ON COLUMN explication_people.study IS 'Study: study.study.';
@@ -18,7 +18,7 @@ COMMENT ON COLUMN explication_people.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN explication_people.unscored_reason IS 'Why there is no number; NULL if there is one.';
 COMMENT ON COLUMN explication_people.ci_low IS 'Lower end of the 95 % interval, over personas; NULL if there is none.';
 COMMENT ON COLUMN explication_people.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
-COMMENT ON COLUMN explication_people.null_value IS 'What judges that know nothing would get; NULL where they have no part.';
-COMMENT ON COLUMN explication_people.n IS 'What the number rests on: ratings, conversations, pairs or models.';
+COMMENT ON COLUMN explication_people.null_value IS 'Score of judges that know nothing; NULL where they have no part.';
+COMMENT ON COLUMN explication_people.n IS 'Number of points: ratings, conversations, pairs or models.';
 COMMENT ON COLUMN explication_people.n_unscored IS 'Ratings that could not be used.';
 COMMENT ON COLUMN explication_people.pulled_at IS 'When the study was last pulled (UTC).';

@@ -18,5 +18,5 @@ COMMENT ON COLUMN fmlama_dish.name IS 'Name of the dish.';
 COMMENT ON COLUMN fmlama_dish.origin IS 'Country of origin, in English; the same in all languages.';
 COMMENT ON COLUMN fmlama_dish.origin_name IS 'Country of origin as it stands in a sentence of the row''s language; NULL if unknown.';
 COMMENT ON COLUMN fmlama_dish.ingredients IS 'The reference ingredients.';
-COMMENT ON COLUMN fmlama_dish.materials IS 'What it is made from; not used by metrics.';
+COMMENT ON COLUMN fmlama_dish.materials IS 'Source material; not used by metrics.';
 COMMENT ON COLUMN fmlama_dish.image IS 'Address of an image; NULL if there is none.';

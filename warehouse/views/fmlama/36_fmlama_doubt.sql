@@ -21,7 +21,7 @@ FROM own
 JOIN common AS c USING (config_hash, metric)
 WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c.value) ** 2);
 
-COMMENT ON VIEW fmlama_doubt IS 'As doubt, of fmlama: what naming common ingredients scores too.';
+COMMENT ON VIEW fmlama_doubt IS 'Rows for the view doubt, of fmlama: what naming common ingredients scores too.';
 COMMENT ON COLUMN fmlama_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN fmlama_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN fmlama_doubt.reason IS 'What speaks against it.';
+COMMENT ON COLUMN fmlama_doubt.reason IS 'Reason not to trust it.';

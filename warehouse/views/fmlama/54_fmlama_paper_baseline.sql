@@ -53,6 +53,6 @@ COMMENT ON COLUMN fmlama_paper_baseline.language IS 'Language of the ingredients
 COMMENT ON COLUMN fmlama_paper_baseline.origin IS 'Cultural group of the paper, or the country of origin where it is in none; ALL: every dish.';
 COMMENT ON COLUMN fmlama_paper_baseline.n_dishes IS 'Dishes.';
 COMMENT ON COLUMN fmlama_paper_baseline.dumb IS 'By the rule of the paper''s column, 0 to 1: precisions at the hits divided by the hits, so that one hit at rank 1 is 1.';
-COMMENT ON COLUMN fmlama_paper_baseline.map IS 'The same ten predictions by equation 4, 0 to 1: divided by the dish''s ingredients; what ranks after the ten adds nothing here. The dish itself is counted among the dishes, as in the paper; null:common on the leaderboard leaves it out.';
+COMMENT ON COLUMN fmlama_paper_baseline.map IS 'Score of the ten predictions by equation 4, 0 to 1: divided by the dish''s ingredients; what ranks after the ten adds nothing here. The dish itself is counted among the dishes, as in the paper; null:common on the leaderboard leaves it out.';
 COMMENT ON COLUMN fmlama_paper_baseline.paper_dishes IS 'Dishes of the paper''s table 1; NULL for other languages and origins.';
-COMMENT ON COLUMN fmlama_paper_baseline.paper_dumb IS 'What table 1 prints, 0 to 1.';
+COMMENT ON COLUMN fmlama_paper_baseline.paper_dumb IS 'Value that table 1 prints, 0 to 1.';

@@ -10,7 +10,7 @@ SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY main_la
     main_language, origin, n_dishes
 FROM counted;
 
-COMMENT ON VIEW fmlama_dish_count IS 'How many dishes of each origin were asked for, by prompt language.';
+COMMENT ON VIEW fmlama_dish_count IS 'Number of dishes of each origin, by prompt language.';
 COMMENT ON COLUMN fmlama_dish_count.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_dish_count.place IS 'Order in the configuration, from 1: by language and origin.';
 COMMENT ON COLUMN fmlama_dish_count.main_language IS 'Language of the sentence and of the dish''s name.';

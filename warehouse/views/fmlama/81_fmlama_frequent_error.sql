@@ -15,8 +15,8 @@ COMMENT ON COLUMN fmlama_frequent_error.is_null IS 'Whether it is a null model.'
 COMMENT ON COLUMN fmlama_frequent_error.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_frequent_error.country_mentioned IS 'Whether the sentence names the country of origin.';
 COMMENT ON COLUMN fmlama_frequent_error.origin IS 'Origin, or origin group, of the dishes.';
-COMMENT ON COLUMN fmlama_frequent_error.candidate IS 'What was predicted.';
+COMMENT ON COLUMN fmlama_frequent_error.candidate IS 'Prediction.';
 COMMENT ON COLUMN fmlama_frequent_error.outcome IS 'local: an ingredient of other dishes of the origin; foreign: of none of them.';
-COMMENT ON COLUMN fmlama_frequent_error.times IS 'How often, over all templates.';
+COMMENT ON COLUMN fmlama_frequent_error.times IS 'Number of times, over all templates.';
 COMMENT ON COLUMN fmlama_frequent_error.share IS 'Share of the origin''s false predictions.';
 COMMENT ON COLUMN fmlama_frequent_error.rank IS '1 for the most frequent, to 5.';

@@ -23,8 +23,8 @@ COMMENT ON COLUMN fmlama_frequent_prediction.place IS 'Order in the configuratio
 COMMENT ON COLUMN fmlama_frequent_prediction.model IS 'Model.';
 COMMENT ON COLUMN fmlama_frequent_prediction.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_frequent_prediction.country_mentioned IS 'Whether the sentence names the country of origin.';
-COMMENT ON COLUMN fmlama_frequent_prediction.candidate IS 'What was predicted.';
-COMMENT ON COLUMN fmlama_frequent_prediction.times IS 'How often, over all dishes and templates.';
+COMMENT ON COLUMN fmlama_frequent_prediction.candidate IS 'Prediction.';
+COMMENT ON COLUMN fmlama_frequent_prediction.times IS 'Number of times, over all dishes and templates.';
 COMMENT ON COLUMN fmlama_frequent_prediction.share IS 'Share of all predictions of the condition.';
 COMMENT ON COLUMN fmlama_frequent_prediction.correct IS 'Share of these times that it was right.';
 COMMENT ON COLUMN fmlama_frequent_prediction.rank IS '1 for the most frequent, to 5.';

@@ -37,12 +37,12 @@ COMMENT ON COLUMN leaderboard_harness.null_value IS 'Score of the best null mode
 COMMENT ON COLUMN leaderboard_harness.n_scored IS 'Items that score rests on.';
 COMMENT ON COLUMN leaderboard_harness.n_unscored IS 'Items that could not be scored.';
 COMMENT ON COLUMN leaderboard_harness.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt speaks against it; NULL of null models, and without an interval or a null.';
-COMMENT ON COLUMN leaderboard_harness.doubt IS 'What speaks against it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN leaderboard_harness.doubt IS 'Reason not to trust it (doubt.reason); NULL if nothing does.';
 COMMENT ON COLUMN leaderboard_harness.place IS 'Order of the leaderboard within its configuration, from 1.';
 COMMENT ON COLUMN leaderboard_harness."score" IS 'Mean over documents of the task''s first metric (--metric names another), from 0 to 1.';
 COMMENT ON COLUMN leaderboard_harness."score_no_question" IS 'Prompts with the question left out, where that can be done.';
-COMMENT ON COLUMN leaderboard_harness."no_question_gain" IS 'How much higher the score is than the same with this in its place: Prompts with the question left out, where that can be done.';
+COMMENT ON COLUMN leaderboard_harness."no_question_gain" IS 'Gain of the score over: Prompts with the question left out, where that can be done.';
 COMMENT ON COLUMN leaderboard_harness."score_other_question" IS 'Options after another document''s prompt; of texts, the model''s text about another document.';
-COMMENT ON COLUMN leaderboard_harness."other_question_gain" IS 'How much higher the score is than the same with this in its place: Options after another document''s prompt; of texts, the model''s text about another document.';
+COMMENT ON COLUMN leaderboard_harness."other_question_gain" IS 'Gain of the score over: Options after another document''s prompt; of texts, the model''s text about another document.';
 COMMENT ON COLUMN leaderboard_harness."coverage" IS 'Share of documents that have an answer.';
 COMMENT ON COLUMN leaderboard_harness."truncated" IS 'Share of documents whose context was cut on the left: the model could not hold it.';

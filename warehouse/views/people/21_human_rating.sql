@@ -11,18 +11,18 @@ WHERE NOT coalesce(i.is_check, false)
 QUALIFY a.revision = max(a.revision) OVER (PARTITION BY a.study, a.annotator, a.item, a.field)
     AND a.status = 'complete' AND a.value <> '';
 
-COMMENT ON VIEW human_rating IS 'What people answered and counts: the last revision of each field where it is complete, one row an entry, without attention checks and without those who are excluded (human_exclusion).';
+COMMENT ON VIEW human_rating IS 'Answers of people that count: the last revision of each field where it is complete, one row an entry, without attention checks and without those who are excluded (human_exclusion).';
 COMMENT ON COLUMN human_rating.study IS 'Study: study.study.';
-COMMENT ON COLUMN human_rating.kind IS 'What the study asks: study.kind.';
+COMMENT ON COLUMN human_rating.kind IS 'Subject of the study: study.kind.';
 COMMENT ON COLUMN human_rating.item IS 'Item: study_item.item; of a page that each person has once, its name.';
 COMMENT ON COLUMN human_rating.language IS 'Language of the item; empty for a page that each person has once.';
 COMMENT ON COLUMN human_rating.stratum IS 'Group of the item: study_item.stratum.';
 COMMENT ON COLUMN human_rating.model IS 'Model that wrote the item; NULL if none did.';
 COMMENT ON COLUMN human_rating.condition IS 'Condition of the item; NULL if there is none.';
-COMMENT ON COLUMN human_rating.code IS 'What the item stands for outside: study_item.code.';
+COMMENT ON COLUMN human_rating.code IS 'Code of the item outside the study: study_item.code.';
 COMMENT ON COLUMN human_rating.annotator IS 'Person, by code.';
-COMMENT ON COLUMN human_rating.field IS 'What was asked.';
-COMMENT ON COLUMN human_rating.entry IS 'What was ranked or marked; empty for other fields.';
+COMMENT ON COLUMN human_rating.field IS 'Question.';
+COMMENT ON COLUMN human_rating.entry IS 'Entry that was ranked or marked; empty for other fields.';
 COMMENT ON COLUMN human_rating.value IS 'Rank from 1, option, number or text.';
 COMMENT ON COLUMN human_rating.number IS 'The value as a number; NULL if it is none.';
 COMMENT ON COLUMN human_rating.place IS 'Where it stood on the page, from 1.';

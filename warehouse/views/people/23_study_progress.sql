@@ -11,9 +11,9 @@ LEFT JOIN (
     SELECT study, count(DISTINCT annotator) AS n_excluded FROM human_exclusion GROUP BY study
 ) AS x USING (study);
 
-COMMENT ON VIEW study_progress IS 'How far each study has come, as of its last pull.';
+COMMENT ON VIEW study_progress IS 'Progress of each study, as of its last pull.';
 COMMENT ON COLUMN study_progress.study IS 'Study: study.study.';
-COMMENT ON COLUMN study_progress.kind IS 'What it asks.';
+COMMENT ON COLUMN study_progress.kind IS 'Subject of the study.';
 COMMENT ON COLUMN study_progress.title IS 'Title.';
 COMMENT ON COLUMN study_progress.n_assigned IS 'Pages that were assigned to people.';
 COMMENT ON COLUMN study_progress.n_answered IS 'Pages with an answer.';

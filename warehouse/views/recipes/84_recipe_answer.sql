@@ -9,15 +9,15 @@ SELECT config_hash, row_number() OVER (PARTITION BY config_hash ORDER BY mean NU
     evaluation, model, item, cluster, answer, target, value, unscored_reason, lost
 FROM answer;
 
-COMMENT ON VIEW recipe_answer IS 'What models answered to every item of evaluations from recipes: newest run of each model, items with the lowest mean first.';
+COMMENT ON VIEW recipe_answer IS 'Answers of models to every item of evaluations from recipes: newest run of each model, items with the lowest mean first.';
 COMMENT ON COLUMN recipe_answer.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN recipe_answer.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN recipe_answer.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN recipe_answer.model IS 'Model.';
 COMMENT ON COLUMN recipe_answer.item IS 'Item.';
-COMMENT ON COLUMN recipe_answer.cluster IS 'What it is alike with.';
-COMMENT ON COLUMN recipe_answer.answer IS 'What the model answered; NULL if there is nothing to read.';
-COMMENT ON COLUMN recipe_answer.target IS 'What would be right; NULL if no one answer is.';
-COMMENT ON COLUMN recipe_answer.value IS 'What the answer scores; NULL if unscored.';
+COMMENT ON COLUMN recipe_answer.cluster IS 'Cluster.';
+COMMENT ON COLUMN recipe_answer.answer IS 'Answer of the model; NULL if there is nothing to read.';
+COMMENT ON COLUMN recipe_answer.target IS 'Right answer; NULL if no one answer is.';
+COMMENT ON COLUMN recipe_answer.value IS 'Score of the answer; NULL if unscored.';
 COMMENT ON COLUMN recipe_answer.unscored_reason IS 'Why there is no value; NULL if there is one.';
 COMMENT ON COLUMN recipe_answer.lost IS 'Why there is no answer, where it was lost; NULL else.';

@@ -17,4 +17,4 @@ COMMENT ON COLUMN metric_value.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN metric_value.n_unscored IS 'Points that should have been in it and could not be scored.';
 COMMENT ON COLUMN metric_value.ci_low IS 'Lower end of the 95 % interval (docs/intervals.md); NULL if there is none.';
 COMMENT ON COLUMN metric_value.ci_high IS 'Upper end of the 95 % interval (docs/intervals.md); NULL if there is none.';
-COMMENT ON COLUMN metric_value.null_value IS 'What a null model scores in its place (metric.null_baseline); NULL if there is none.';
+COMMENT ON COLUMN metric_value.null_value IS 'Score of a null model in its place (metric.null_baseline); NULL if there is none.';

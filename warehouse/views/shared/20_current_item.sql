@@ -11,5 +11,5 @@ COMMENT ON COLUMN current_item.position IS 'Place in the list as loaded, from 0.
 COMMENT ON COLUMN current_item.item IS 'Text that is scored.';
 COMMENT ON COLUMN current_item.aliases IS 'Other names; not scored.';
 COMMENT ON COLUMN current_item.countries IS 'Countries that the reference has the item for.';
-COMMENT ON COLUMN current_item.ingredients IS 'What a dish is made of; empty for other lists.';
+COMMENT ON COLUMN current_item.ingredients IS 'Ingredients of a dish; empty for other lists.';
 COMMENT ON COLUMN current_item.code IS 'ISO code of a language or currency; NULL where there is none.';

@@ -15,7 +15,7 @@ COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation
 COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
 COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL where too little varies for one that holds what it should (docs/intervals.md).';
 COMMENT ON COLUMN leaderboard.ci_high IS 'Upper end of the 95 % interval; NULL as ci_low.';
-COMMENT ON COLUMN leaderboard.null_value IS 'What a null model scores in its place.';
+COMMENT ON COLUMN leaderboard.null_value IS 'Score of a null model in its place.';
 COMMENT ON COLUMN leaderboard.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN leaderboard.n_unscored IS 'Points that could not be scored.';
 COMMENT ON COLUMN leaderboard.run_id IS 'Run: run.run_id.';

@@ -39,17 +39,17 @@ JOIN answered AS y USING (evaluation, config_hash, model, engine_hash, kind, ans
 WHERE x.occasion <> y.occasion AND (x.finished_at, x.occasion) < (y.finished_at, y.occasion)
     AND x.answer IS DISTINCT FROM y.answer;
 
-COMMENT ON VIEW answer_change IS 'What a model answered, or a judge said of it, on two occasions of one configuration, where it is not the same. Name the model and both occasions: all pairs are many.';
+COMMENT ON VIEW answer_change IS 'Answers and verdicts that differ between two occasions of one configuration. Name the model and both occasions: all pairs are many.';
 COMMENT ON COLUMN answer_change.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN answer_change.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN answer_change.model IS 'Model that is evaluated.';
 COMMENT ON COLUMN answer_change.engine_hash IS 'Its engine: run.engine_hash.';
 COMMENT ON COLUMN answer_change.before_occasion IS 'The occasion that finished first: run.occasion.';
 COMMENT ON COLUMN answer_change.after_occasion IS 'The occasion that finished later: run.occasion.';
-COMMENT ON COLUMN answer_change.kind IS 'What changed: response (a text), item_logprob or candidate_score (any of the numbers of a list), verdict.';
+COMMENT ON COLUMN answer_change.kind IS 'Kind of change: response (a text), item_logprob or candidate_score (any of the numbers of a list), verdict.';
 COMMENT ON COLUMN answer_change.answered_by IS 'Who answered: the model, or an engine that takes part, such as a judge.';
-COMMENT ON COLUMN answer_change.topic IS 'What it was about: run_request.topic; of a verdict the rubric.';
+COMMENT ON COLUMN answer_change.topic IS 'Subject (run_request.topic); for a verdict the rubric.';
 COMMENT ON COLUMN answer_change.label IS 'Which request of that topic: run_request.label; of a verdict what was judged.';
 COMMENT ON COLUMN answer_change.unit IS 'Which item, country or sentence: the unit of the kind.';
 COMMENT ON COLUMN answer_change.before_answer IS 'The text or verdict before; of numbers a hash of all of them.';
-COMMENT ON COLUMN answer_change.after_answer IS 'The same after.';
+COMMENT ON COLUMN answer_change.after_answer IS 'Value after the change.';

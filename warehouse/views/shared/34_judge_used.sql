@@ -17,7 +17,7 @@ LEFT JOIN validated USING (judge_hash, rubric);
 COMMENT ON VIEW judge_used IS 'Who judged what in a configuration, and whether that judge was held against people under that rubric.';
 COMMENT ON COLUMN judge_used.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN judge_used.config_hash IS 'Configuration: run.config_hash.';
-COMMENT ON COLUMN judge_used.metric IS 'What the rubric is about: its name without the hash.';
+COMMENT ON COLUMN judge_used.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN judge_used.judge IS 'Model that judged.';
 COMMENT ON COLUMN judge_used.judge_hash IS 'Hash of its engine.';
 COMMENT ON COLUMN judge_used.rubric IS 'Rubric, with the hash of its content.';

@@ -15,7 +15,7 @@ COMMENT ON COLUMN report_value.place IS 'Order in the configuration, from 1: mod
 COMMENT ON COLUMN report_value.model IS 'Model.';
 COMMENT ON COLUMN report_value.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN report_value.metric IS 'Metric: metric.metric.';
-COMMENT ON COLUMN report_value.slice_kind IS 'What the slice is: overall, domain, question, country and so on.';
+COMMENT ON COLUMN report_value.slice_kind IS 'Kind of slice: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_value.slice IS 'Which one; "all" for overall.';
 COMMENT ON COLUMN report_value.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN report_value.unscored_reason IS 'Why there is no number; NULL if there is one.';
@@ -23,4 +23,4 @@ COMMENT ON COLUMN report_value.n_scored IS 'Points that the number rests on.';
 COMMENT ON COLUMN report_value.n_unscored IS 'Points that could not be used.';
 COMMENT ON COLUMN report_value.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN report_value.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
-COMMENT ON COLUMN report_value.null_value IS 'What a null model scores in its place; NULL if there is none.';
+COMMENT ON COLUMN report_value.null_value IS 'Score of a null model in its place; NULL if there is none.';

@@ -25,13 +25,13 @@ SELECT evaluation, config_hash,
     model, metric, slice_kind, slice, unscored_reason, n_unscored
 FROM of_reason;
 
-COMMENT ON VIEW report_unscored IS 'What could not be scored and why, one row a model and reason, without null models.';
+COMMENT ON VIEW report_unscored IS 'Unscored points with their reason, one row a model and reason, without null models.';
 COMMENT ON COLUMN report_unscored.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_unscored.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_unscored.place IS 'Order in the configuration, from 1: by model and kind of slice.';
 COMMENT ON COLUMN report_unscored.model IS 'Model.';
 COMMENT ON COLUMN report_unscored.metric IS 'The metrics that have no value for this reason, separated by commas.';
-COMMENT ON COLUMN report_unscored.slice_kind IS 'What the slices are: overall, domain, question, country and so on.';
+COMMENT ON COLUMN report_unscored.slice_kind IS 'Kind of slices: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_unscored.slice IS 'Which slices, separated by commas.';
 COMMENT ON COLUMN report_unscored.unscored_reason IS 'Why there is no value.';
 COMMENT ON COLUMN report_unscored.n_unscored IS 'Points lost, the most of the metrics, summed over the slices.';

@@ -12,8 +12,8 @@ COMMENT ON COLUMN report_metric.unit IS 'Unit.';
 COMMENT ON COLUMN report_metric.range_low IS 'Least possible value; NULL if there is none.';
 COMMENT ON COLUMN report_metric.range_high IS 'Greatest possible value; NULL if there is none.';
 COMMENT ON COLUMN report_metric.direction IS 'Which way is better: higher, lower or none.';
-COMMENT ON COLUMN report_metric.description IS 'What it means.';
-COMMENT ON COLUMN report_metric.null_baseline IS 'What a null model scores.';
+COMMENT ON COLUMN report_metric.description IS 'Meaning.';
+COMMENT ON COLUMN report_metric.null_baseline IS 'Score of a null model.';
 COMMENT ON COLUMN report_metric.unscored_when IS 'When there is no value.';
 COMMENT ON COLUMN report_metric.source IS 'Where its definition is from.';
 
@@ -28,8 +28,8 @@ COMMENT ON COLUMN report_source.source IS 'Where it is from.';
 COMMENT ON COLUMN report_source.version IS 'Which version.';
 COMMENT ON COLUMN report_source.licence IS 'Its licence.';
 COMMENT ON COLUMN report_source.retrieved IS 'When it was taken.';
-COMMENT ON COLUMN report_source.build IS 'How the file was built.';
-COMMENT ON COLUMN report_source.notes IS 'What else to know.';
+COMMENT ON COLUMN report_source.build IS 'Way the file was built.';
+COMMENT ON COLUMN report_source.notes IS 'Further notes.';
 
 CREATE OR REPLACE VIEW report_country AS
 SELECT row_number() OVER (ORDER BY country) AS place, country, regexp_replace(name, '^the ', '') AS name, region

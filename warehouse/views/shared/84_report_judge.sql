@@ -18,7 +18,7 @@ COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by 
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
 COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of its engine: two of one name are two judges; NULL for verdicts stored before this was.';
 COMMENT ON COLUMN report_judge.rubric IS 'Rubric, with the hash of its content.';
-COMMENT ON COLUMN report_judge.metric IS 'What the rubric is about: its name without the hash.';
+COMMENT ON COLUMN report_judge.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN report_judge.n_verdicts IS 'Verdicts, those on null models'' answers too.';
 COMMENT ON COLUMN report_judge.n_unscored IS 'Verdicts that could not be read.';
 COMMENT ON COLUMN report_judge.n_graded IS 'Verdicts that are graded by the judge''s probabilities.';
@@ -33,14 +33,14 @@ SELECT j.evaluation, j.config_hash,
 FROM report_judge AS j
 JOIN judge_validation AS v USING (judge_hash, rubric);
 
-COMMENT ON VIEW report_validation IS 'How the judges of a configuration agree with people, from judge_validation; the columns of a number are named as in report_value.';
+COMMENT ON VIEW report_validation IS 'Agreement of a configuration''s judges with people, from judge_validation; the columns of a number are named as in report_value.';
 COMMENT ON COLUMN report_validation.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_validation.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, its engine, rubric and time.';
 COMMENT ON COLUMN report_validation.judge IS 'Model that judged.';
 COMMENT ON COLUMN report_validation.judge_hash IS 'Hash of its engine: what it is joined on, whatever it was called when it was held against people.';
 COMMENT ON COLUMN report_validation.rubric IS 'Rubric, with the hash of its content.';
-COMMENT ON COLUMN report_validation.metric IS 'How they agree, or how people agree with each other: judge_validation.metric.';
+COMMENT ON COLUMN report_validation.metric IS 'Agreement with people, or of people with each other: judge_validation.metric.';
 COMMENT ON COLUMN report_validation.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN report_validation.unscored_reason IS 'Why there is no number; NULL if there is one.';
 COMMENT ON COLUMN report_validation.n_scored IS 'Items that it rests on.';

@@ -29,7 +29,7 @@ COMMENT ON COLUMN leaderboard_published.slice IS 'Which one: metric_value.slice.
 COMMENT ON COLUMN leaderboard_published.model IS 'Model, as the paper prints it; NULL: all models of the paper together.';
 COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in our unit.';
 COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: not quite.';
-COMMENT ON COLUMN leaderboard_published.difference IS 'What differs.';
+COMMENT ON COLUMN leaderboard_published.difference IS 'Differences.';
 COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value that a run needs for the definition to be equal; under another it is near. NULL: whatever the knobs.';
 COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether it is left out of what people are shown at first.';
 COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper; of a recipe its source.';
@@ -39,4 +39,4 @@ COMMENT ON COLUMN leaderboard_published.published_metric IS 'Metric, as printed.
 COMMENT ON COLUMN leaderboard_published.condition IS 'Row and column: published_result.condition.';
 COMMENT ON COLUMN leaderboard_published.printed IS 'The number as printed.';
 COMMENT ON COLUMN leaderboard_published.unit IS 'Unit of the paper.';
-COMMENT ON COLUMN leaderboard_published.note IS 'What is doubtful about the cell; NULL for most.';
+COMMENT ON COLUMN leaderboard_published.note IS 'Doubt about the cell; NULL for most.';

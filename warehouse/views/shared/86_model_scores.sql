@@ -22,19 +22,19 @@ COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.i
 COMMENT ON COLUMN model_scores.label IS 'Its name to show.';
 COMMENT ON COLUMN model_scores.direction IS 'Which way is better: higher or lower.';
 COMMENT ON COLUMN model_scores.model IS 'Model; null models are in null_value.';
-COMMENT ON COLUMN model_scores.model_hash IS 'What evaluations are joined on: run.model_hash.';
+COMMENT ON COLUMN model_scores.model_hash IS 'Hash on which evaluations are joined (run.model_hash).';
 COMMENT ON COLUMN model_scores.engine_hash IS 'The engine that gave the answers: run.engine_hash.';
 COMMENT ON COLUMN model_scores.dtype IS 'Its precision; NULL where it is the server''s own.';
 COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN model_scores.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN model_scores.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
-COMMENT ON COLUMN model_scores.null_value IS 'What a null model scores in its place; NULL if there is none.';
+COMMENT ON COLUMN model_scores.null_value IS 'Score of a null model in its place; NULL if there is none.';
 COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL if there is one.';
 COMMENT ON COLUMN model_scores.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN model_scores.n_unscored IS 'Points that could not be scored.';
-COMMENT ON COLUMN model_scores.is_beyond_null IS 'As against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
-COMMENT ON COLUMN model_scores.doubt IS 'What speaks against it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN model_scores.is_beyond_null IS 'Value of against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
+COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust it (doubt.reason); NULL if nothing does.';
 COMMENT ON COLUMN model_scores.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN model_scores.finished_at IS 'When the run ended (UTC).';
 
@@ -57,9 +57,9 @@ COMMENT ON VIEW external_ranking IS 'Rankings of benchmarks that are not ours, w
 COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s takes the place of a quoted one of the same name.';
 COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
 COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';
-COMMENT ON COLUMN external_ranking.our_model IS 'The same model as leaderboards show it; NULL if it was not run here.';
-COMMENT ON COLUMN external_ranking.model_hash IS 'As model_scores.model_hash; NULL likewise.';
+COMMENT ON COLUMN external_ranking.our_model IS 'Name of the model on leaderboards; NULL if it was not run here.';
+COMMENT ON COLUMN external_ranking.model_hash IS 'Value of model_scores.model_hash; NULL likewise.';
 COMMENT ON COLUMN external_ranking.source IS 'Whose benchmark it is, or the file.';
-COMMENT ON COLUMN external_ranking.topics IS 'What it asks about.';
-COMMENT ON COLUMN external_ranking.note IS 'What else is known.';
+COMMENT ON COLUMN external_ranking.topics IS 'Subject.';
+COMMENT ON COLUMN external_ranking.note IS 'Further notes.';
 COMMENT ON COLUMN external_ranking.is_users IS 'Whether a user brought it.';

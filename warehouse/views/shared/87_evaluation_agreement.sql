@@ -79,4 +79,4 @@ COMMENT ON COLUMN evaluation_agreement.ranks IS 'Ranks of the models on the head
 COMMENT ON COLUMN evaluation_agreement.other_ranks IS 'Ranks of the same models, in the same order, on the other.';
 COMMENT ON COLUMN evaluation_agreement.is_untied IS 'Whether all models differ on both; with ties least_rho is not exact.';
 COMMENT ON COLUMN evaluation_agreement.n_apart IS 'Pairs of models whose intervals on the first headline do not overlap. 0: it does not separate models, so that its order is noise as far as can be told.';
-COMMENT ON COLUMN evaluation_agreement.other_n_apart IS 'The same of the other headline; NULL for an external ranking, which has no intervals.';
+COMMENT ON COLUMN evaluation_agreement.other_n_apart IS 'Value of the other headline; NULL for an external ranking, which has no intervals.';

@@ -36,7 +36,7 @@ COMMENT ON COLUMN spectral_question.domain IS 'Domain: domain.domain, or one of 
 COMMENT ON COLUMN spectral_question.variant IS 'Number of the wording within its domain, from 1.';
 COMMENT ON COLUMN spectral_question.template IS 'Text of the question; {country} stands for country.name.';
 COMMENT ON COLUMN spectral_question.label IS 'Name of the domain to show.';
-COMMENT ON COLUMN spectral_question.human_question IS 'What people ranked.';
+COMMENT ON COLUMN spectral_question.human_question IS 'Subject that people ranked.';
 COMMENT ON COLUMN spectral_question.human_score IS 'Mean rank that people gave, 1 to 9; low means common across countries.';
 COMMENT ON COLUMN spectral_question.human_sd IS 'Standard deviation of those ranks.';
 COMMENT ON COLUMN spectral_question.human_category IS 'Expected category: effective rank, then spectral gap ratio, each High or Low.';

@@ -32,7 +32,7 @@ FROM own
 JOIN ordered USING (run_id)
 WHERE metric = 'rank_spearman' AND NOT coalesce(own.value > least_rho(n_domains) - 1e-9, false);
 
-COMMENT ON VIEW spectral_doubt IS 'As doubt, of spectral: null models whose draws reach a model''s macro-F1, and random orders that reach its rank agreement.';
+COMMENT ON VIEW spectral_doubt IS 'Rows for the view doubt, of spectral: null models whose draws reach a model''s macro-F1, and random orders that reach its rank agreement.';
 COMMENT ON COLUMN spectral_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN spectral_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN spectral_doubt.reason IS 'What speaks against it.';
+COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust it.';

@@ -64,7 +64,7 @@ COMMENT ON COLUMN worldwise_by_culture.null_distance IS 'baseline_distance of th
 COMMENT ON COLUMN worldwise_by_culture.value_shift IS 'Total variation distance of the values named as this culture and without a persona, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.null_shift IS 'value_shift that chance alone makes: mean over permuted answers.';
 COMMENT ON COLUMN worldwise_by_culture.value_shift_p IS 'p-value of value_shift: permutation of personas.';
-COMMENT ON COLUMN worldwise_by_culture.recognition IS 'How well wording tells this culture, names left out: 0 as chance, 1 always.';
+COMMENT ON COLUMN worldwise_by_culture.recognition IS 'Rate at which wording tells this culture, names left out: 0 as chance, 1 always.';
 COMMENT ON COLUMN worldwise_by_culture.variety IS 'Mean distance between the words of its answers to different scenarios, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.null_variety IS 'Mean distance between its answers and those of other cultures.';
 COMMENT ON COLUMN worldwise_by_culture.stereotype_score IS '0 to 10; 10: no listed phrase occurs; NULL unless stereotype_rule counts them.';

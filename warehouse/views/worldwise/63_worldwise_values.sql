@@ -26,7 +26,7 @@ COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % interval of 
 COMMENT ON COLUMN worldwise_values.ci_high IS 'Upper end of the 95 % interval of share.';
 COMMENT ON COLUMN worldwise_values.baseline_share IS 'Share among the values named without a persona.';
 COMMENT ON COLUMN worldwise_values.shift IS 'share less baseline_share, -1 to 1; times 100: percentage points.';
-COMMENT ON COLUMN worldwise_values.times IS 'How often it was named: share times the values named.';
+COMMENT ON COLUMN worldwise_values.times IS 'Number of times it was named: share times the values named.';
 COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share it.';
 COMMENT ON COLUMN worldwise_values.unscored_reason IS 'Why there is no share; NULL if there is one.';
 COMMENT ON COLUMN worldwise_values.run_id IS 'Run: run.run_id.';

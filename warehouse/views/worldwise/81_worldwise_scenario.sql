@@ -25,10 +25,10 @@ FROM asked AS a
 JOIN known AS k USING (scenario)
 WHERE k.config_hash IS NULL OR k.config_hash = a.config_hash;
 
-COMMENT ON VIEW worldwise_scenario IS 'What each scenario of a configuration is about: the shipped ones that it asks, and those of its packs.';
+COMMENT ON VIEW worldwise_scenario IS 'Subject of each scenario of a configuration: the shipped ones that it asks, and those of its packs.';
 COMMENT ON COLUMN worldwise_scenario.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN worldwise_scenario.place IS 'Order in the configuration, from 1: shipped ones, then those of packs.';
 COMMENT ON COLUMN worldwise_scenario.scenario IS 'Scenario: scenario.scenario, or one of a pack.';
 COMMENT ON COLUMN worldwise_scenario.dimension IS 'Its primary dimension: dimension.dimension, or one of a pack.';
-COMMENT ON COLUMN worldwise_scenario.category IS 'What it is about, such as work or family.';
+COMMENT ON COLUMN worldwise_scenario.category IS 'Subject, such as work or family.';
 COMMENT ON COLUMN worldwise_scenario.region IS 'Where it is set; none: nowhere in particular.';

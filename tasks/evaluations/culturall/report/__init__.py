@@ -21,7 +21,7 @@ from tasks.report.svg import ACCENT, MUTED, SMALL, styled, to_svg
 from tasks.report.text import short
 
 KINDS = {"topic": "Topic", "language": "Language", "region": "Region"}
-"""How items are counted, in the order of figure 4 of Lin et al. 2026."""
+"""Kinds by which items are counted, in the order of figure 4 of Lin et al. 2026."""
 
 LANGUAGES = {
     "ar": "Arabic", "be": "Belarusian", "bn": "Bengali", "en": "English", "es": "Spanish", "ja": "Japanese",
@@ -30,7 +30,7 @@ LANGUAGES = {
 }  # fmt: skip
 
 MOST_REGIONS = 51
-"""As many as the published benchmark has; a figure shows no more bars."""
+"""Number of regions of the published benchmark; a figure shows no more bars."""
 
 _HEIGHT, _WIDTH = 0.16, 2.4  # inches: of a bar's row, of a panel
 

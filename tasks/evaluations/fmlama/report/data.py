@@ -16,7 +16,7 @@ POOLINGS = {
     "sum_logprob": "sum of log-probabilities",
     "mean_logprob": "mean of log-probabilities",
 }
-"""How a candidate's score comes from its tokens', as ``--pooling`` names it."""
+"""Ways from the scores of tokens to that of a candidate, as ``--pooling`` names them."""
 
 LANGUAGES = {
     "en": "English", "zh": "Chinese", "ar": "Arabic", "ko": "Korean", "ru": "Russian", "he": "Hebrew"

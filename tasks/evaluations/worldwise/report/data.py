@@ -28,7 +28,7 @@ MOST_CULTURES = 12
 """Figures show no more: half of them those with the highest, half those with the lowest alignment."""
 
 Shares = tuple[float, float, float]
-"""Of A, B and Decline, 0 to 1; they add up to 1."""
+"""Shares of A, B and Decline, 0 to 1; they add up to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,6 @@
+"""``python -m culturescope``: the command line, where the command itself is not on the path."""
+
+from deployments.cli.app import app
+
+if __name__ == "__main__":
+    app(prog_name="culturescope")

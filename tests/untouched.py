@@ -1,0 +1,52 @@
+"""A warehouse that several tests share stays as it is; a plugin of tests/conftest.py.
+
+A test that adds runs to it would decide, by its place in the order, how many the others count. It takes a
+copy of its own: the fixture ``own_copy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import pytest
+
+from warehouse import Warehouse
+
+
+def shared_warehouses(funcargs: Mapping[str, Any], scopes: Mapping[str, str]) -> dict[str, Warehouse]:
+    """Returns the warehouses of fixtures that last longer than one test, by the name of the fixture.
+
+    A fixture's value may be a warehouse or a tuple that holds one.
+    """
+    found = {}
+    for name, value in funcargs.items():
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Warehouse) and scopes.get(name, "function") != "function":
+                found[name] = part
+    return found
+
+
+def runs(warehouse: Warehouse) -> set[str]:
+    """Returns the ids of its runs."""
+    return set(warehouse.query("SELECT run_id FROM run")["run_id"])
+
+
+def assert_untouched(shared: Mapping[str, Warehouse], before: Mapping[str, set[str]]) -> None:
+    """Raises AssertionError where a shared warehouse has other runs than before the test."""
+    for name, warehouse in shared.items():
+        changed = runs(warehouse) ^ before[name]
+        assert not changed, f"{len(changed)} runs of {name}, which tests share, came or went: take own_copy"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fails a test that changes which runs a shared warehouse has."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    definitions = fixtures.name2fixturedefs if fixtures else {}
+    scopes = {name: found[-1].scope for name, found in definitions.items()}
+    shared = shared_warehouses(getattr(item, "funcargs", {}), scopes)
+    before = {name: runs(warehouse) for name, warehouse in shared.items()}
+    result = yield
+    assert_untouched(shared, before)
+    return result

@@ -1,0 +1,77 @@
+"""Runs that a process works on now: what is deleted leaves them alone, and takes a killed one's at once.
+
+In a folder a process locks a file that names its runs; the lock goes with the process, however that ends. In
+a shared store it has a lease on each, which runs out after a kill.
+"""
+
+import fcntl
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from warehouse import claims
+from warehouse.store import Store
+
+_RUN = "run"
+"""Stands in leases where a request_hash would stand."""
+
+
+@contextmanager
+def working(store: Store, runs: Collection[str]) -> Iterator[None]:
+    """Have these runs among ``at_work`` within the block. Several processes may work on one run."""
+    leases = store.leases
+    if leases is None:
+        with _marked(_marks(store), runs):
+            yield
+        return
+    holder = claims.holder()
+    units = [(_RUN, f"{run} {holder}") for run in runs]
+    leases.take(units, holder, claims.LEASE_S)
+    try:
+        with claims.renewed(leases):
+            yield
+    finally:
+        leases.release(units, holder)
+
+
+def at_work(store: Store) -> list[str]:
+    """Return the ids of the runs that processes work on now."""
+    if store.leases is None:
+        return sorted(_marked_runs(_marks(store)))
+    return sorted({unit.split()[0] for unit in store.leases.held(_RUN, claims.LEASE_S)})
+
+
+def _marks(store: Store) -> Path:
+    return store.home / "locks" / "at_work"
+
+
+@contextmanager
+def _marked(folder: Path, runs: Collection[str]) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / uuid4().hex
+    draft = path.with_suffix(".tmp")
+    with draft.open("x") as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        mark.write("\n".join(runs))
+        mark.flush()
+        draft.rename(path)  # nobody finds it unlocked
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            fcntl.flock(mark, fcntl.LOCK_UN)  # closing does not, where a child was forked meanwhile
+
+
+def _marked_runs(folder: Path) -> set[str]:
+    """The runs of files that are locked. The others are left by killed processes."""
+    runs = set[str]()
+    for path in folder.glob("*"):
+        if path.suffix:
+            continue
+        with suppress(FileNotFoundError), path.open() as mark:
+            try:
+                fcntl.flock(mark, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                runs.update(mark.read().split())
+    return runs
