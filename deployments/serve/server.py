@@ -10,6 +10,7 @@ httpx and psutil when they are needed.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import base64
 import ctypes
@@ -24,7 +25,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -317,11 +318,30 @@ def create_app() -> Any:
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.routing import Route
 
+    _keep_answering()
     app = create_app()
     pages = [Route("/reports/{evaluation}/{config}", _report), Route("/reports", _report)]
     app.router.routes[:0] = pages  # the UI takes any path
     # Around the application: Prefect's automations call it in memory, under a host name of their own.
     return TrustedHostMiddleware(app, allowed_hosts=[*HOSTS], www_redirect=False)
+
+
+def _keep_answering() -> None:
+    """Have the server load an automation that has changed in its own event loop.
+
+    Over SQLite, Prefect 3.7.7 loads it in a second loop, and the loop of the server waits for that one. If a
+    task of the server holds the lock on automations then, both wait for ever: the server answers no more.
+    """
+    from prefect.server.events.models import automations
+
+    loading: set[asyncio.Task[None]] = set()  # the loop itself keeps weak references only
+
+    def load(change: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(change)
+        loading.add(task)
+        task.add_done_callback(loading.discard)
+
+    vars(automations)["run_coro_as_sync"] = load  # Prefect exports it nowhere
 
 
 def _report(request: Request) -> Response:

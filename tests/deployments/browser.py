@@ -56,10 +56,10 @@ class Browser:
         return str(self.run("document.documentElement.innerText"))
 
     def run(self, script: str) -> Any:
-        """The value of an expression on the page, awaited if it is a promise."""
+        """The value of an expression on the page, awaited if it is a promise; None: the page was left."""
         result = self._command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in result, result
-        return result["result"].get("value")
+        return result.get("result", {}).get("value")
 
     def resize(self, width: int, height: int = 900, scheme: str = "light") -> None:
         """Set the width and height of the page in pixels, and a light or dark scheme."""

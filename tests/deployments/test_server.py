@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -154,3 +156,31 @@ def test_a_damaged_database_of_prefect_is_named_with_what_to_do(tmp_path: Path, 
     file.write_bytes(DAMAGE[damage](file.read_bytes()))
     assert f"its database {file} is damaged" in str(server._damaged_database(tmp_path))
     assert server._damaged_database(tmp_path / "elsewhere") is None
+
+
+def test_an_automation_changes_while_the_server_holds_the_lock_on_automations() -> None:
+    """Prefect's own way waits for ever here, and the server with it."""
+    from prefect.server.events import triggers
+    from prefect.server.events.models import automations
+
+    changed: list[str] = []
+
+    async def change() -> None:
+        async with triggers._automations_lock():
+            changed.append("loaded")
+
+    async def commit_under_the_lock() -> None:
+        async with triggers._automations_lock():
+            vars(automations)["run_coro_as_sync"](change())
+            assert changed == []
+        while not changed:
+            await asyncio.sleep(0)
+
+    before = vars(automations)["run_coro_as_sync"]
+    server._keep_answering()
+    try:
+        thread = Thread(target=asyncio.run, args=(commit_under_the_lock(),), daemon=True)
+        thread.start()
+        until(lambda: changed)
+    finally:
+        vars(automations)["run_coro_as_sync"] = before
