@@ -49,14 +49,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"default: all of {', '.join(FIGURES)}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: the numbers mean nothing")
-    given = parser.parse_args()
-    if unknown := set(given.names) - set(FIGURES):
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(FIGURES):
         parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
     failed = False
-    for name in given.names or FIGURES:
+    for name in options.names or FIGURES:
         show(f"\n## {name}")
         try:
-            getattr(import_module(f"benchmarks.{FIGURES[name]}"), name)(QUICK if given.quick else FULL)
+            getattr(import_module(f"benchmarks.{FIGURES[name]}"), name)(QUICK if options.quick else FULL)
         except WorkerError as error:
             failed = True
             show(f"{name} failed: {error}")

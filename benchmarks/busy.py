@@ -98,8 +98,8 @@ class FakeEmbedder:
 
         def vectors() -> Embedded:
             rows = [np.frombuffer(hashlib.sha512(t.encode()).digest(), np.uint8) for t in texts]
-            found = np.array(rows, dtype=np.float32).reshape(len(texts), 64) - 128
-            return Embedded(found, np.ones(len(texts), np.int64), np.zeros(len(texts), bool))
+            vectors = np.array(rows, dtype=np.float32).reshape(len(texts), 64) - 128
+            return Embedded(vectors, np.ones(len(texts), np.int64), np.zeros(len(texts), bool))
 
         embedded: Embedded = self._waits.during(vectors, len(texts), SECONDS_PER_VECTOR)
         return embedded

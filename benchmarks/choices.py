@@ -85,7 +85,7 @@ def scored(engine: str, dtype: str, shots: int, n: int, repeats: int = 1, batch_
 
     Of packed_trie also its operations a second, and those of plain products.
     """
-    folder, asked = inputs.model_folder(), documents(shots, n)
+    folder, text_pairs = inputs.model_folder(), documents(shots, n)
     if engine == "lm_eval":
         from lm_eval.models.huggingface import HFLM
 
@@ -94,36 +94,36 @@ def scored(engine: str, dtype: str, shots: int, n: int, repeats: int = 1, batch_
     else:
         fields = {"name": inputs.MODEL, "kind": engine, "model": folder, "dtype": dtype}
         own = load.load(EngineSpec.model_validate(fields), home() / "models")
-    made = pairs.pair_tokens(own.tokenizer, asked, 8192)
-    _score(own, engine, asked[: 2 * OPTIONS])  # sets kernels up
+    token_pairs = pairs.pair_tokens(own.tokenizer, text_pairs, 8192)
+    _score(own, engine, text_pairs[: 2 * OPTIONS])  # sets kernels up
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
-        found = _score(own, engine, asked)
+        logprobs = _score(own, engine, text_pairs)
         seconds.append(time.perf_counter() - start)
     result: dict[str, Any] = {
         "rate": n / median(seconds),
         "n": n,
-        "scores": found,
+        "scores": logprobs,
         "load": os.getloadavg()[0],
-        "theirs": sum(len(pair.tokens) - 1 for pair in made),
-        "own": build_trie([pair.tokens for pair in made]).n_internal,
+        "theirs": sum(len(pair.tokens) - 1 for pair in token_pairs),
+        "own": build_trie([pair.tokens for pair in token_pairs]).n_internal,
     }
     if engine == "packed_trie":
         body, head = speed.operations_of_positions(own)
-        read = {tuple(pair.tokens[:-left]) for pair in made for left in range(1, pair.n_scored + 1)}
+        read = {tuple(pair.tokens[:-left]) for pair in token_pairs for left in range(1, pair.n_scored + 1)}
         work = result["own"] * body + len(read) * head
         result |= {"flops": work / min(seconds), "reachable": speed.reachable(own)}
     load.unload()
     return result
 
 
-def _score(own: Any, engine: str, asked: list[TextPair]) -> list[float]:
+def _score(own: Any, engine: str, text_pairs: list[TextPair]) -> list[float]:
     if engine != "lm_eval":
-        return [float(value) for value in own.score_pairs(asked).logprob]
+        return [float(value) for value in own.score_pairs(text_pairs).logprob]
     from lm_eval.api.instance import Instance
 
-    requests = [Instance("loglikelihood", {}, tuple(pair), i) for i, pair in enumerate(asked)]
+    requests = [Instance("loglikelihood", {}, tuple(pair), i) for i, pair in enumerate(text_pairs)]
     return [value for value, _ in own.loglikelihood(requests, disable_tqdm=True)]
 
 
@@ -136,8 +136,8 @@ def documents(shots: int, n: int) -> list[TextPair]:
 
     middle = sum(WORDS) // 2
     examples = "".join(f"Question: {text(middle, middle)}?\nAnswer: {text(3, 6)}.\n\n" for _ in range(shots))
-    found = []
+    text_pairs = []
     for _ in range(n):
         context = f"{examples}Question: {text(*WORDS)}?\nAnswer:"
-        found += [TextPair(context, f" {text(3, 8)}") for _ in range(OPTIONS)]
-    return found
+        text_pairs += [TextPair(context, f" {text(3, 8)}") for _ in range(OPTIONS)]
+    return text_pairs

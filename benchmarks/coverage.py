@@ -220,7 +220,7 @@ def _others() -> Iterator[Case]:
     yield Case(
         "metric_correlation", "normal, r = 0.5", dict.fromkeys((5, 8, 12, 30), 2),
         partial(_normal_pairs, r=0.5),
-        lambda xy: intervals.jackknife(lambda kept: pearson(*xy[kept].T), np.arange(len(xy)), CORRELATION),
+        lambda xy: intervals.jackknife(lambda own: pearson(*xy[own].T), np.arange(len(xy)), CORRELATION),
         _is(0.5),
     )  # fmt: skip
     scenarios = {5: 4, 8: 4, 20: 4, 60: 8}

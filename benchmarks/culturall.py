@@ -68,8 +68,8 @@ def _stored(home: Path, n_items: int, n_models: int) -> Result:
     for name in (*models, "judge"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     _write_items(home / "items.csv", n_items)
-    asked = {"file": str(home / "items.csv"), "conditions": ["native"], "judges": ["judge"], "batch": 2048}
-    params = CulturallParams.model_validate({"models": models, **asked})
+    profile = {"file": str(home / "items.csv"), "conditions": ["native"], "judges": ["judge"], "batch": 2048}
+    params = CulturallParams.model_validate({"models": models, **profile})
     evaluate(EVALUATION, params)
     with Warehouse.open().write() as connection:
         connection.execute("UPDATE run SET status = 'running', finished_at = NULL")
@@ -141,7 +141,13 @@ def _draft(item: dict[str, Any], i: int) -> dict[str, Any]:
 
 def _label(draft: dict[str, Any]) -> dict[str, Any]:
     """Return the label of a model that agrees with all items."""
-    said = {name: draft[name] for name in ("draft", "region", "topic")} | {"content": "none", "author": "m"}
+    values = {name: draft[name] for name in ("draft", "region", "topic")} | {"content": "none", "author": "m"}
     back = {f"{name}_back": draft[name] for name in ("scenario", "question", "answer")}
-    made = {"prompt_hash": "p", "request_hash": "r", "response_items": [], "run_id": "x", "labelled_at": NOW}
-    return said | back | made
+    columns = {
+        "prompt_hash": "p",
+        "request_hash": "r",
+        "response_items": [],
+        "run_id": "x",
+        "labelled_at": NOW,
+    }
+    return values | back | columns

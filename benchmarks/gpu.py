@@ -78,8 +78,8 @@ def on_gpu(name: str, prefixes: int, limit: int | None, repeats: int) -> Result:
         return {"skipped": "torch sees no CUDA device"}
     free, shape = torch.cuda.mem_get_info()[0], SHAPES[name]
     depths = [shape.layers] if fits(shape, 2, free) else [FEW, 2 * FEW]
-    found = measured(shape, depths, "cuda", torch.bfloat16, prefixes, limit, repeats)
-    return found | {
+    speeds = measured(shape, depths, "cuda", torch.bfloat16, prefixes, limit, repeats)
+    return speeds | {
         "device": torch.cuda.get_device_name(),
         "gpu_peak_bytes": torch.cuda.max_memory_allocated(),
     }

@@ -53,9 +53,9 @@ def history(sizes: Sizes) -> None:
         alarms = measure(false_alarms, home=home)
     seconds = {name: value for name, value in times.items() if name in STATEMENTS or name == "compare"}
     missed = [name for name, value in seconds.items() if value >= BAR_S]
-    said = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
+    described = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
     show(
-        f"{said} {peak(times)} — {built['n_runs']:,} runs of {MODELS} models on {days} days, "
+        f"{described} {peak(times)} — {built['n_runs']:,} runs of {MODELS} models on {days} days, "
         f"{built['database'] / 2**20:.0f} MiB of database, {built['parts'] / 2**20:.0f} MiB of parts; bar "
         f"{BAR_S:.0f} s each: {'missed by ' + ', '.join(missed) if missed else 'met'}",
         f"drift: {times['drift']:.2f} s; false alarms on {alarms['raised']} of {alarms['looks']} days",
@@ -74,7 +74,7 @@ def build(home: str, days: int) -> Result:
     warehouse, rng = Warehouse.open(Path(home)), np.random.default_rng(0)
     items = [f"normad:thick:item-{i:04d}" for i in range(ITEMS)]
     halves = [f"{number:012x}" for number in rng.integers(0, 2**48, HALVES)]
-    kept = half_samples(COUNTRIES, HALVES, 0)
+    kept_halves = half_samples(COUNTRIES, HALVES, 0)
     skill = rng.beta(2, 1, (MODELS, ITEMS))
     effects = rng.normal(0.6, 0.1, (MODELS, COUNTRIES))
     runs, metrics, parts = [], [], []
@@ -83,7 +83,7 @@ def build(home: str, days: int) -> Result:
         for m in range(MODELS):
             hits = (rng.random((len(CURE), ITEMS)) < skill[m]).astype(np.float64)
             noisy = effects[m] + rng.normal(0, 0.1, COUNTRIES)
-            resampled = noisy[kept].mean(axis=1)
+            resampled = noisy[kept_halves].mean(axis=1)
             values = {
                 "cure": dict(zip(CURE, hits, strict=True)),
                 "spectral": {"macro_f1": resampled, "rank_spearman": resampled},

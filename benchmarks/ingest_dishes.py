@@ -94,10 +94,10 @@ def world(n_dishes: int, chance: random.Random) -> str:
     for n in range(n_dishes):
         dish = f"Q{100_000 + n}"
         where = ("P495", countries) if chance.random() < 0.6 else ("P2012", cuisines)
-        said = [("P31", chance.choice(classes)), (where[0], chance.choice(where[1]))]
-        said += [("P527", part) for part in chance.sample(ingredients, chance.randint(2, 5))]
-        said += [("P186", chance.choice(ingredients))]
-        pairs = " ; ".join(f"wdt:{name} wd:{value}" for name, value in said)
+        statements = [("P31", chance.choice(classes)), (where[0], chance.choice(where[1]))]
+        statements += [("P527", part) for part in chance.sample(ingredients, chance.randint(2, 5))]
+        statements += [("P186", chance.choice(ingredients))]
+        pairs = " ; ".join(f"wdt:{name} wd:{value}" for name, value in statements)
         image = f"<http://commons.wikimedia.org/wiki/Special:FilePath/{n}.jpg>"
         lines.append(f"wd:{dish} {pairs} ; wdt:P18 {image} .{_labels(dish, 'dish')}")
     return "\n".join(lines)

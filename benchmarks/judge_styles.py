@@ -45,22 +45,22 @@ def main() -> None:
     parser.add_argument(
         "--show", type=int, default=0, help="number of answers of each style to print as written"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     warehouse = Warehouse.open()
-    judge = load(load_spec(given.judge), warehouse.home / "models", "generate")
+    judge = load(load_spec(options.judge), warehouse.home / "models", "generate")
     print("rubric style text n scored mean accepted seconds")
     for style in STYLES:
-        for rubric, texts in rubrics(warehouse, given.judge, style, given.items):
+        for rubric, texts in rubrics(warehouse, options.judge, style, options.items):
             for source, calls in texts.items():
                 start = time.monotonic()
-                sampling = Sampling(max_tokens=given.max_tokens)
+                sampling = Sampling(max_tokens=options.max_tokens)
                 request = Prompts(
-                    role="judge", engine=given.judge, topic="", label="", batch=32, sampling=sampling,
+                    role="judge", engine=options.judge, topic="", label="", batch=32, sampling=sampling,
                     prompts=[call.prompt for call in calls],
                 )  # fmt: skip
                 done = request.decode(request.compute(judge, request.units, lambda n: None))
-                said = [read_opinions(done.get(c.prompt.id), c.keys, c.rubric)[0] for c in calls]
-                scores = [opinion.score for opinion in said if opinion.score is not None]
+                opinions = [read_opinions(done.get(c.prompt.id), c.keys, c.rubric)[0] for c in calls]
+                scores = [opinion.score for opinion in opinions if opinion.score is not None]
                 mean = f"{fmean(scores):.2f}" if scores else "-"
                 accepted = sum(score >= ACCEPTED_FROM for score in scores)
                 seconds = time.monotonic() - start
@@ -75,7 +75,7 @@ def main() -> None:
                     f"{seconds:.0f}",
                     flush=True,
                 )
-                for call in calls[: given.show]:
+                for call in calls[: options.show]:
                     print("   ", repr(done[call.prompt.id].text), flush=True)
 
 

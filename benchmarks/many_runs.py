@@ -63,21 +63,21 @@ def many_runs(sizes: Sizes) -> None:
         done = 0
         for runs in sizes.finished_runs:
             measure(build, home=home, low=done, high=runs)
-            found, done = measure(ask, home=home, repeats=sizes.repeats), runs
-            seconds = {name: found[name] for name in STATEMENTS}
-            bar_s = SHARED_S if found["is_shared"] else LOCAL_S
+            result, done = measure(ask, home=home, repeats=sizes.repeats), runs
+            seconds = {name: result[name] for name in STATEMENTS}
+            bar_s = SHARED_S if result["is_shared"] else LOCAL_S
             missed = [name for name, value in seconds.items() if value >= BOARD_S]
-            missed += ["file"] * (found["file_mb"] >= FILE_MB) + ["publication"] * (
-                found["publication"] >= bar_s
+            missed += ["file"] * (result["file_mb"] >= FILE_MB) + ["publication"] * (
+                result["publication"] >= bar_s
             )
-            said = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
-            where, rows = "shared" if found["is_shared"] else "local", runs * ROWS
+            times = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
+            where, rows = "shared" if result["is_shared"] else "local", runs * ROWS
             show(
-                f"{where}, {runs:,} runs, {rows:,} rows of metric_value: file {found['file_mb']:.0f} MB, "
-                f"{found['parts']} parts of {found['parts_mb']:.0f} MB; "
-                f"publication {found['publication']:.2f} s; {said}; "
-                f"first query of a process {found['first']:.2f} s, later {found['processor']:.2f} s of "
-                f"processor, {peak(found)}; "
+                f"{where}, {runs:,} runs, {rows:,} rows of metric_value: file {result['file_mb']:.0f} MB, "
+                f"{result['parts']} parts of {result['parts_mb']:.0f} MB; "
+                f"publication {result['publication']:.2f} s; {times}; "
+                f"first query of a process {result['first']:.2f} s, later {result['processor']:.2f} s of "
+                f"processor, {peak(result)}; "
                 f"bars {FILE_MB:.0f} MB, {bar_s:.0f} s, {BOARD_S} s: "
                 f"{'missed by ' + ', '.join(missed) if missed else 'met'}"
             )

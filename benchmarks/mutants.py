@@ -75,7 +75,7 @@ def tests_of(
     Those of test files of its own name come first, then the fastest, up to so many seconds.
     """
     block, stem = block_at(mutant.file, source, mutant), Path(mutant.file).stem.strip("_")
-    found = []
+    tests = []
     for file, line in reach.items():
         hit = {
             k
@@ -83,10 +83,10 @@ def tests_of(
             if (name == block if block else name.startswith(f"{mutant.file}::"))
         }
         far = stem not in Path(file).stem
-        found += [(far, s, test) for test, (s, blocks) in line["tests"].items() if not hit.isdisjoint(blocks)]
+        tests += [(far, s, test) for test, (s, blocks) in line["tests"].items() if not hit.isdisjoint(blocks)]
     chosen: list[tuple[str, float]] = []
     spent = 0.0
-    for _, seconds, test in sorted(found):
+    for _, seconds, test in sorted(tests):
         spent += seconds
         if chosen and spent > budget_s:
             break
@@ -94,25 +94,25 @@ def tests_of(
     return chosen
 
 
-def reached(given: argparse.Namespace, files: Sequence[str]) -> dict[str, dict[str, Any]]:
+def reached(options: argparse.Namespace, files: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Map each test to what it reaches; runs the files whose line is missing or out of date."""
-    with copied(given.base) as tree:
+    with copied(options.base) as tree:
         tests = sorted(
             str(file.relative_to(tree))
-            for path in given.tests
+            for path in options.tests
             for file in ([tree / path] if path.endswith(".py") else (tree / path).rglob("test_*.py"))
         )
-        known = recorded(given.reach)
+        known = recorded(options.reach)
         old = [
-            test for test in tests if known.get(test, {}).get("digest") != digest(tree, test, given.markers)
+            test for test in tests if known.get(test, {}).get("digest") != digest(tree, test, options.markers)
         ]
         if old:
             instrument(tree, files)
         for k in range(0, len(old), FILES_AT_ONCE):
             some = old[k : k + FILES_AT_ONCE]
             show(f"what tests reach: {k} of {len(old)} files")
-            forked(tree, partial(record, tree, some, given.markers, given.reach), limit_s=3600)
-    known = recorded(given.reach)
+            forked(tree, partial(record, tree, some, options.markers, options.reach), limit_s=3600)
+    known = recorded(options.reach)
     return {test: known[test] for test in tests if test in known}
 
 
@@ -136,7 +136,7 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Draw mutants, or take those of a file, run them and print what the tests saw."""
-    kept = ROOT / ".benchmarks"
+    folder = ROOT / ".benchmarks"
     parser = argparse.ArgumentParser(prog="python -m benchmarks mutants", description=__doc__)
     parser.add_argument(
         "--mutants", type=int, default=300, help="number of mutants to draw (default: %(default)s)"
@@ -151,44 +151,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--markers", default=QUICK, help="which tests (default: %(default)r)")
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for one mutant")
     parser.add_argument(
-        "--out", type=Path, default=kept / "mutants.jsonl", help="outcomes (default: %(default)s)"
+        "--out", type=Path, default=folder / "mutants.jsonl", help="outcomes (default: %(default)s)"
     )
     parser.add_argument(
-        "--reach", type=Path, default=kept / "reach.jsonl", help="file with the lines that tests reach"
+        "--reach", type=Path, default=folder / "reach.jsonl", help="file with the lines that tests reach"
     )
     parser.add_argument("--quick", action="store_true", help="six mutants and the tests of metrics")
-    given = parser.parse_args(arguments)
-    if given.quick:
-        given.mutants, given.tests = 6, ["tests/metrics"]
-    for file in (given.out, given.reach):
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.mutants, options.tests = 6, ["tests/metrics"]
+    for file in (options.out, options.reach):
         file.parent.mkdir(parents=True, exist_ok=True)
-    with copied(given.base) as tree:
-        if given.again:
-            rows = [row for row in _lines(given.again) if given.only in (None, row["outcome"])]
+    with copied(options.base) as tree:
+        if options.again:
+            rows = [row for row in _lines(options.again) if options.only in (None, row["outcome"])]
         else:
-            rows = drawn(tree, given.mutants, given.seed)
-        rows = [row for row in rows if row["area"] in given.areas]
-        done = {_mutant(row).name for row in _lines(given.out)}
-        todo = [row for row in rows if _mutant(row).name not in done][: given.first]
+            rows = drawn(tree, options.mutants, options.seed)
+        rows = [row for row in rows if row["area"] in options.areas]
+        done = {_mutant(row).name for row in _lines(options.out)}
+        todo = [row for row in rows if _mutant(row).name not in done][: options.first]
         for name in LIBRARIES:
             with suppress(ImportError):
                 import_module(name)
         sources = {str(f.relative_to(tree)) for area in AREAS.values() for p in area for f in tree.glob(p)}
-        reach = reached(given, sorted(sources))
+        reach = reached(options, sorted(sources))
         for k, row in enumerate(todo):
             mutant = _mutant(row)
             source = (tree / mutant.file).read_bytes() if (tree / mutant.file).exists() else b""
             if now := located(mutant, source):
                 row |= asdict(now)
-                outcome = run(tree, now, tests_of(now, source, reach, given.budget), 1_000_000_000 + k)
+                outcome = run(tree, now, tests_of(now, source, reach, options.budget), 1_000_000_000 + k)
             else:
                 outcome = {"outcome": "gone", "test": "", "seconds": 0.0}
-            with given.out.open("a") as out:
+            with options.out.open("a") as out:
                 out.write(json.dumps(row | outcome) + "\n")
             place = f"{mutant.file}:{mutant.line}"
             show(f"{len(done) + k + 1} of {len(rows)}: {outcome['outcome']} {place} ({outcome['seconds']} s)")
     wanted = {_mutant(row).name for row in rows}
-    show(*summary([row for row in _lines(given.out) if _mutant(row).name in wanted]))
+    show(*summary([row for row in _lines(options.out) if _mutant(row).name in wanted]))
 
 
 def _lines(file: Path) -> list[Outcome]:

@@ -65,7 +65,7 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
-    found = []
+    changes = []
     for function, node, after in _edits(ast.parse(source), ""):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
@@ -73,12 +73,12 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
         whole = lines[node.lineno - 1].rstrip()
         rest = source[end : starts[node.end_lineno or node.lineno]].rstrip()
         line = whole[: node.col_offset] + after.encode() + rest
-        shown = whole.decode().strip(), line.decode().strip()
-        found.append(Mutant(file, function, node.lineno, before, after, 0, start, end, shown))
-    found.sort(key=lambda each: (each.start, each.end, each.after))
+        texts = whole.decode().strip(), line.decode().strip()
+        changes.append(Mutant(file, function, node.lineno, before, after, 0, start, end, texts))
+    changes.sort(key=lambda each: (each.start, each.end, each.after))
     seen: Counter[tuple[object, ...]] = Counter()
     numbered = []
-    for each in found:
+    for each in changes:
         numbered.append(replace(each, nth=seen[each.name]))
         seen[each.name] += 1
     return numbered
@@ -207,7 +207,7 @@ def blocks_of(
 
     A block is a list of statements of which the first runs if and only if it is entered. A docstring is none.
     """
-    found: dict[str, tuple[tuple[int, int], tuple[int, int], list[ast.stmt]]] = {}
+    functions: dict[str, tuple[tuple[int, int], tuple[int, int], list[ast.stmt]]] = {}
     numbers: Counter[str] = Counter()
 
     def walk(node: ast.AST, function: str, inside: bool) -> None:
@@ -220,14 +220,14 @@ def blocks_of(
                 if len(value) > is_text:
                     first, last = value[is_text], value[-1]
                     place = (first.lineno, first.col_offset), (last.end_lineno or 0, last.end_col_offset or 0)
-                    found[f"{file}::{function}::{numbers[function]}"] = (*place, value)
+                    functions[f"{file}::{function}::{numbers[function]}"] = (*place, value)
                     numbers[function] += 1
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
                     walk(child, function, inside)
 
     walk(tree, "", False)
-    return found
+    return functions
 
 
 def block_at(file: str, source: bytes, mutant: Mutant) -> str:

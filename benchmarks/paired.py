@@ -197,13 +197,13 @@ def _spread(share: float, rng: Generator, n: int) -> Difference:
     origin = np.repeat(np.arange(15), n // 15)
     ap = [rng.beta(2, 2 / means[origin] - 2) for means in (_ORIGINS, _narrower(share))]
 
-    def cv(values: FloatArray, kept: Any) -> float:
-        means = np.bincount(origin[kept], values[kept], 15) / np.bincount(origin[kept], minlength=15)
+    def cv(values: FloatArray, members: Any) -> float:
+        means = np.bincount(origin[members], values[members], 15) / np.bincount(origin[members], minlength=15)
         return comparison.coefficient_of_variation(means) or 0.0
 
     everything, groups = np.arange(n // 15 * 15), intervals.jackknife_groups(n // 15 * 15, 0)
     value = cv(ap[0], everything) - cv(ap[1], everything)
-    return comparison.left_out_difference(value, *([cv(side, kept) for kept in groups] for side in ap))
+    return comparison.left_out_difference(value, *([cv(side, members) for members in groups] for side in ap))
 
 
 def _categories(rng: Generator, n: int, cohort: int = 2, order: tuple[int, ...] = of.SAME) -> Difference:

@@ -60,8 +60,8 @@ def distance_interval(error: FloatArray) -> Interval:
 
 def labels(rng: Generator, n: int) -> Labelled:
     gold = rng.choice(["yes", "no", "neutral"], n, p=[0.5, 0.3, 0.2])
-    said = np.where(rng.random(n) < 0.7, gold, rng.choice(["yes", "no", "neutral"], n))
-    return gold.tolist(), said.tolist()
+    labels = np.where(rng.random(n) < 0.7, gold, rng.choice(["yes", "no", "neutral"], n))
+    return gold.tolist(), labels.tolist()
 
 
 def macro_interval(sample: Labelled) -> Interval:
@@ -84,8 +84,8 @@ def origins(rng: Generator, n: int) -> FloatArray:
 def spread_interval(sample: FloatArray, number: Callable[..., float | None], bounds: Any) -> Interval:
     """Return the interval of the spread of a number of origins' means, with dishes left out."""
     size = sample[0].size
-    kept = np.array([np.isin(np.arange(size), each) for each in intervals.jackknife_groups(size, 0)])
-    by_origin = kept.reshape(-1, 15, size // 15)
+    members = np.array([np.isin(np.arange(size), each) for each in intervals.jackknife_groups(size, 0)])
+    by_origin = members.reshape(-1, 15, size // 15)
     rest = (by_origin[:, None] * sample).sum(axis=-1) / by_origin.sum(axis=-1)[:, None]
     left_out = [number(*means) for means in rest]
     return intervals.jackknife_interval(
@@ -227,9 +227,9 @@ SAME, OTHER = tuple(range(9)), (2, 0, 1, 4, 3, 6, 8, 5, 7)
 @cache
 def _domains(seed: int, n: int, halves: int, order: tuple[int, ...]) -> Domains:
     rng = np.random.default_rng(seed)
-    kept = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
+    members = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
     matrices = (similarity(rng, n, plural) for plural in _PLURAL[list(order)])
-    return Domains(n, np.stack([spectral.spectra_of_subsets(matrix, kept) for matrix in matrices]))
+    return Domains(n, np.stack([spectral.spectra_of_subsets(matrix, members) for matrix in matrices]))
 
 
 def domains(rng: Generator, n: int, halves: int = 100, order: tuple[int, ...] = SAME) -> Domains:

@@ -72,8 +72,8 @@ def work(home: str) -> Result:
     """Medians of registering parts, and of a query by a reader after each tenth; then one other write."""
     warehouse = Warehouse.open(Path(home))
     countries = warehouse.query("SELECT country FROM country ORDER BY country")["country"].to_list()
-    asked = "SELECT count(*) FROM part_unit WHERE request_hash = 'q-0'"
-    warehouse.query(asked)
+    count_query = "SELECT count(*) FROM part_unit WHERE request_hash = 'q-0'"
+    warehouse.query(count_query)
     wall, cpu, query = [], [], []
     for number in range(PARTS):
         units = write_part(warehouse.home, KIND, f"p-{number}", _answers(number, countries))
@@ -81,7 +81,7 @@ def work(home: str) -> Result:
         wall.append(took)
         cpu.append(processor)
         if number % 10 == 9:
-            query.append(_timed(lambda: warehouse.query(asked))[1])
+            query.append(_timed(lambda: warehouse.query(count_query))[1])
     write = _timed(lambda: _write(warehouse))[1]
     return {"seconds": median(wall), "cpu": median(cpu), "query": median(query), "write": write}
 

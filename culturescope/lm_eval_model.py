@@ -65,11 +65,11 @@ class CulturescopeModel(LM):  # type: ignore[misc]
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """Score (context, continuation) pairs: (log-probability, is greedy) of each."""
         pairs = [TextPair(*request.args) for request in requests]
-        found: list[tuple[float, bool]] = []
+        scored: list[tuple[float, bool]] = []
         for start in range(0, len(pairs), PAIRS):
             scores = self.engine.score_pairs(pairs[start : start + PAIRS])
-            found += zip(map(float, scores.logprob), map(bool, scores.is_greedy), strict=True)
-        return found
+            scored += zip(map(float, scores.logprob), map(bool, scores.is_greedy), strict=True)
+        return scored
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """Refuse: no engine here scores whole texts in windows."""

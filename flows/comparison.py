@@ -150,13 +150,13 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
 
 def _on(runs: Sequence[Run], name: str, occasion: str | None, config: str | None) -> list[Run]:
     """The runs of a model on an occasion under a configuration, default: any."""
-    asked: list[tuple[str, str | None, Callable[[Run], bool], Callable[[Run], str]]] = [
+    sides: list[tuple[str, str | None, Callable[[Run], bool], Callable[[Run], str]]] = [
         ("model", name, lambda run: run.is_named(name), lambda run: run.model),
         ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
         ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),
     ]
     fitting = list(runs)
-    for what, wanted, fits, named in asked:
+    for what, wanted, fits, named in sides:
         if wanted is None:
             continue
         before, fitting = fitting, [run for run in fitting if fits(run)]

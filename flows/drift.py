@@ -135,8 +135,8 @@ def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float |
         by, unit = list(KINDS[kind].key), KINDS[kind].unit
         columns = ["model", *dict.fromkeys([unit, *by]), column]
         one, two = (
-            read_answers(warehouse, kind, *asked[key], columns).filter(pl.col("model") == run.model)
-            for asked, run in zip((first, second), pair, strict=True)
+            read_answers(warehouse, kind, *label[key], columns).filter(pl.col("model") == run.model)
+            for label, run in zip((first, second), pair, strict=True)
         )
         both = one.join(two, on=by, suffix="_second")
         other = both.filter(pl.col(column).ne_missing(pl.col(f"{column}_second")))

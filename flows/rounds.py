@@ -218,22 +218,22 @@ class Rounds:
     def _work_on(self, lines: Collection[Line]) -> None:
         """Have lines answered and stored, part by part."""
         for line in lines:
-            kept: deque[Future[None]] = deque()
+            pending: deque[Future[None]] = deque()
             with self._changed:
                 label, total = self._bars.begin(line)
-            steps.with_each(partial(self._answer, line, label, total, kept), line.work, line.engine)
-            for one in kept:
+            steps.with_each(partial(self._answer, line, label, total, pending), line.work, line.engine)
+            for one in pending:
                 one.result()
             del self._n_stored[id(line)]
 
-    def _answer(self, line: Line, label: str, total: int, kept: deque[Future[None]], work: Work) -> None:
+    def _answer(self, line: Line, label: str, total: int, pending: deque[Future[None]], work: Work) -> None:
         """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
         session, wanted = self.session, work.wanted
         if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
             return
         with suppress(IndexError):  # threads of replicas share it
-            while kept[0].done():
-                kept.popleft().result()
+            while pending[0].done():
+                pending.popleft().result()
         model = wanted.model or next(iter(session.ids))
         run, meter = (session.ids[model], model), session.meter(wanted.model)
 
@@ -242,9 +242,9 @@ class Rounds:
                 answered = steps.complete(share, run, meter, label, total)
                 self._unsaved.acquire()
                 keep = partial(self._keep, line, share, answered)
-                kept.append(self._keeper.submit(copy_context().run, keep))
+                pending.append(self._keeper.submit(copy_context().run, keep))
                 if steps.is_shared():
-                    kept[-1].result()  # before its lease ends
+                    pending[-1].result()  # before its lease ends
                 if answered.failure:
                     raise answered.failure
             self._bars.done[label] += len(work.units)

@@ -201,25 +201,25 @@ class Session:
         Args:
             models: about which of them, SHARED among them; None: all.
         """
-        asked = {
+        wanted = {
             model: [Wanted(model, request, self.completions(model).engine(request)) for request in requests]
             for model, requests in self._requests(models).items()
         }
-        for each in (each for own in asked.values() for each in own):
+        for each in (each for own in wanted.values() for each in own):
             if each.model not in self.lost and not self.is_barred(each):
                 self._check_ability(each)
-        new = self._ledger.unknown(each for own in asked.values() for each in own)
+        new = self._ledger.unknown(each for own in wanted.values() for each in own)
         missing = steps.unstored(new)
         with self._lock:
             self._ledger.learn(new, missing)
-            again = asked.keys() | (self.asked.keys() if models is None else models)
-            self.asked |= asked
+            again = wanted.keys() | (self.asked.keys() if models is None else models)
+            self.asked |= wanted
             self._ledger.let_go(line for line in self.plan.lines if line.model in again)
             own = [each for each in self.wanted if each.model in again]
             lines, unanswered = self._ledger.planned(own, again)
-            kept = [line for line in self.plan.lines if line.model not in again]
+            open_lines = [line for line in self.plan.lines if line.model not in again]
             later = () if self.answered else self.evaluation.later(self.study)
-            self.plan = ordered([*kept, *lines], later)
+            self.plan = ordered([*open_lines, *lines], later)
             if sum(len(units) for own in self._known.values() for units in own.values()) > MOST_KNOWN:
                 for model in again - unanswered:
                     self.forget(model)
@@ -440,8 +440,8 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     session.plan_round()
     if session.plan.left:
         own = [line.n_units for line in session.plan.lines if line.role == "candidate"]
-        asked, later = sum(own) // max(1, len(own)), session.plan.later
-        times = room.loads(candidates, engines, roles, later, asked, models)
+        turns, later = sum(own) // max(1, len(own)), session.plan.later
+        times = room.loads(candidates, engines, roles, later, turns, models)
         session.plan = replace(session.plan, loads=times)
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
@@ -465,8 +465,8 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
     suffix: two models of one name stand beside each other."""
     taken = runs.namesakes(comparable(study))
     candidates: dict[str, Engine] = {}
-    for given in dict.fromkeys(params.models):
-        engine = steps.engine_of(given, "candidate", params.dtype)
+    for wanted_name in dict.fromkeys(params.models):
+        engine = steps.engine_of(wanted_name, "candidate", params.dtype)
         name = engine.name
         if name in candidates or taken.get(name, {engine.hash}) != {engine.hash}:
             name = f"{name}#{engine.hash[:4]}"
@@ -474,7 +474,7 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
     return candidates
 
 
-def occasion(given: str) -> str:
+def occasion(occasion_name: str) -> str:
     """The occasion, its {date}, {week} and {time} filled in with when the run is due, also if it started late
     or again. Raises ValueError for other braces, and for what is no name (``checked_name``)."""
     context = FlowRunContext.get()
@@ -483,7 +483,9 @@ def occasion(given: str) -> str:
     year, week, _ = when.isocalendar()
     names = {"date": f"{when:%Y-%m-%d}", "week": f"{year}-w{week:02}", "time": f"{when:%Y-%m-%dT%H:%M:%SZ}"}
     # Not str.format, which also reads attributes and pads to any width.
-    name = re.sub(r"\{(date|week|time)\}", lambda match: names[match[1]], checked_name(given, "occasion"))
+    name = re.sub(
+        r"\{(date|week|time)\}", lambda match: names[match[1]], checked_name(occasion_name, "occasion")
+    )
     if "{" in name or "}" in name:
-        raise ValueError(f"occasion {given!r}: it may hold {{date}}, {{week}} and {{time}} alone")
+        raise ValueError(f"occasion {occasion_name!r}: it may hold {{date}}, {{week}} and {{time}} alone")
     return name

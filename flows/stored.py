@@ -68,9 +68,9 @@ def finished_runs(
     wanted = {"evaluation": evaluation, "config": config, "model": model, "occasion": occasion}
     chosen = runs.selected(_RUNS, wanted)
     if not chosen:
-        asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
+        filters = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
         raise WarehouseError(
-            f'there is no finished run{f" of {asked}" if asked else ""}: culturescope sql "SELECT DISTINCT '
+            f'no finished run{f" of {filters}" if filters else ""}: culturescope sql "SELECT DISTINCT '
             'evaluation, config_hash, model, occasion FROM run" shows what there is'
         )
     return chosen
@@ -105,8 +105,8 @@ def samples(
     if evaluation.samples is not None:
         yield from evaluation.samples(study, completions)
         return
-    asked: Sequence[Any] = evaluation.ask(study, completions)
-    for number, request in enumerate(asked):
+    requests: Sequence[Any] = evaluation.ask(study, completions)
+    for number, request in enumerate(requests):
         if isinstance(request, Prompts):
             engine = completions.engine(request)
             yield from plain(request, completions(request), f"{request.label or number}", [engine.name])

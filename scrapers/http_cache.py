@@ -25,8 +25,8 @@ class Stored:
 
     def conditions(self) -> dict[str, str]:
         """Request headers that ask for the page only if it has changed."""
-        asked = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in asked.items() if value}
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in headers.items() if value}
 
 
 def load(folder: Path, url: str) -> Stored | None:

@@ -178,8 +178,8 @@ def _refuse_others(target: Store) -> None:
         return
     with duckdb.connect() as new, reader(target) as connection:
         _make_current(new, target)
-        given, there = _tables(new), _tables(connection)
-    own = {name: n for name, (n, _) in there.items() if n != given[name][0]}
+        new_tables, there = _tables(new), _tables(connection)
+    own = {name: n for name, (n, _) in there.items() if n != new_tables[name][0]}
     if own:
         rows = ", ".join(f"{n} rows of {name}" for name, n in list(own.items())[:3])
         raise WarehouseError(
@@ -191,13 +191,13 @@ def _refuse_others(target: Store) -> None:
 def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, str]]:
     """Table -> how many rows it has, and a hash of them."""
     names = [name for (name,) in connection.execute(_TABLES).fetchall()]
-    found = {}
+    rows = {}
     for name in names:
         row = connection.execute(
             _ROWS.format(table=name, where=_PLACES if name == "state" else "")
         ).fetchone()
-        found[name] = row or (0, "")
-    return found
+        rows[name] = row or (0, "")
+    return rows
 
 
 def _verified(file: Path, target: Store, parts: list[tuple[str, str]]) -> pl.DataFrame:

@@ -44,15 +44,17 @@ def execute(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = No
     Raises what DuckDB raises.
     """
     values = [literal(value) for value in (params.values() if isinstance(params, Mapping) else params or ())]
-    given = [text for text in values if text is not None]
-    if given and len(given) == len(values):
+    present = [text for text in values if text is not None]
+    if present and len(present) == len(values):
         try:
             connection.execute(f"PREPARE bound AS {sql}")
         except duckdb.Error:
             pass  # its words would quote PREPARE: what follows raises them without
         else:
-            names = [f'"{name}" := ' for name in params] if isinstance(params, Mapping) else [""] * len(given)
-            texts = (name + text for name, text in zip(names, given, strict=True))
+            names = (
+                [f'"{name}" := ' for name in params] if isinstance(params, Mapping) else [""] * len(present)
+            )
+            texts = (name + text for name, text in zip(names, present, strict=True))
             connection.execute(f"EXECUTE bound({', '.join(texts)})")
             return
     connection.execute(sql, params)

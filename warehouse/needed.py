@@ -100,8 +100,8 @@ def _narrowed(plan: Any, n_kinds: int) -> tuple[list[str] | None, list[str] | No
 
 
 def _filters(scan: Mapping[str, Any]) -> dict[str, set[str]]:
-    given = scan.get("extra_info", {}).get("Filters", [])
-    matches = [_FILTER.fullmatch(text) for text in ([given] if isinstance(given, str) else given)]
+    filters = scan.get("extra_info", {}).get("Filters", [])
+    matches = [_FILTER.fullmatch(text) for text in ([filters] if isinstance(filters, str) else filters)]
     return {m[1]: set(re.findall(r"[\w.:-]+", m[2] or m[3])) for m in matches if m}
 
 

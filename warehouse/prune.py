@@ -88,9 +88,9 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
         superseded = connection.execute(_SUPERSEDED, {"since": now() - SUPERSEDED_STAY}).pl()
     sizes = {kind: warehouse.store.part_sizes(kind) for kind in {*fate["kind"], *superseded["kind"]}}
     rows: list[tuple[bool, str, str, int]] = []
-    for kind, part, evaluation, occasion, kept in fate.rows():
+    for kind, part, evaluation, occasion, reason in fate.rows():
         of = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
-        rows.append((kept is None, of, kept or "old, and not the newest", sizes[kind].get(part, 0)))
+        rows.append((reason is None, of, reason or "old, and not the newest", sizes[kind].get(part, 0)))
     for kind, part, is_new in superseded.rows():
         why = "less than a day: may still be read" if is_new else "others hold what they answered"
         rows.append((not is_new, "superseded parts", why, sizes[kind].get(part, 0)))

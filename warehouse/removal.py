@@ -74,12 +74,12 @@ def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str,
     Raises:
         WarehouseError: no run, or several, begin so.
     """
-    found: list[tuple[str, str, str, str]] = connection.execute(_FIND, [run]).fetchall()
-    if len(found) != 1:
-        which = ", ".join(sorted(row[0] for row in found)[:5])
-        what = f"{len(found)} runs begin with it: {which}" if found else "`culturescope runs` lists them"
+    parts: list[tuple[str, str, str, str]] = connection.execute(_FIND, [run]).fetchall()
+    if len(parts) != 1:
+        which = ", ".join(sorted(row[0] for row in parts)[:5])
+        what = f"{len(parts)} runs begin with it: {which}" if parts else "`culturescope runs` lists them"
         raise WarehouseError(f"there is no run {run!r}: {what}.")
-    return found[0]
+    return parts[0]
 
 
 def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
@@ -122,12 +122,12 @@ def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool, wor
     values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
     units = connection.execute(_UNITS, values).pl()
     n_metrics = _count(connection, _METRICS, run=run_id)
-    kept = ""
+    reason = ""
     if run_id in working:
-        kept = "a process is at work on it"
+        reason = "a process is at work on it"
     elif others := _count(connection, _OTHERS, run=run_id):
-        kept = f"other runs are compared with it: its cohort has {others} more"
-    return Removal(run_id, evaluation, model, status, n_metrics, units, kept)
+        reason = f"other runs are compared with it: its cohort has {others} more"
+    return Removal(run_id, evaluation, model, status, n_metrics, units, reason)
 
 
 def _count(connection: duckdb.DuckDBPyConnection, sql: str, **values: Any) -> int:

@@ -180,7 +180,7 @@ def read_answers(
 
 
 def read_requests(
-    warehouse: Warehouse, kind: str, asked: Mapping[str, Sequence[str]], columns: Sequence[str]
+    warehouse: Warehouse, kind: str, wanted: Mapping[str, Sequence[str]], columns: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     """These columns of what several requests answered, from their parts of `kind`, by request.
 
@@ -190,9 +190,9 @@ def read_requests(
     """
     declared = part_kind(kind)
     by = ["request_hash", declared.unit]
-    registered = warehouse.query(_PARTS_OF_REQUESTS, {"kind": kind, "requests": list(asked)})
+    registered = warehouse.query(_PARTS_OF_REQUESTS, {"kind": kind, "requests": list(wanted)})
     registered = registered.rename({"unit": declared.unit}).join(
-        pl.DataFrame({by[0]: list(asked), by[1]: [list(units) for units in asked.values()]},
+        pl.DataFrame({by[0]: list(wanted), by[1]: [list(units) for units in wanted.values()]},
                      schema={by[0]: pl.String, by[1]: pl.List(pl.String)}).explode(by[1]),
         on=by, how="semi",
     )  # fmt: skip
@@ -204,4 +204,4 @@ def read_requests(
     answers = pl.concat(frames).join(registered, on=[*by, "part"], how="semi")
     nothing = answers.clear().select(columns)
     of_request = answers.partition_by("request_hash", as_dict=True)
-    return {r: of_request[(r,)].select(columns) if (r,) in of_request else nothing for r in asked}
+    return {r: of_request[(r,)].select(columns) if (r,) in of_request else nothing for r in wanted}

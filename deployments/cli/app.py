@@ -93,8 +93,8 @@ class _Commands(Suggesting):
 def summary(module: str, name: str) -> str:
     """The first paragraph of a command's help, read in its file: the list of all imports none of them."""
     text = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-    found = re.search(_SUMMARY.format(name), text, re.DOTALL | re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(_SUMMARY.format(name), text, re.DOTALL | re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""
 
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode="markdown")

@@ -161,13 +161,13 @@ def _runs(
         has_runs = name in evaluations(warehouse)
         key = shown_configuration(warehouse, name, profile, config) if has_runs else config
         return finished_runs(name, key, model, occasion)
-    found: list[Run] = []
+    runs: list[Run] = []
     for each in evaluations(warehouse):
         with suppress(WarehouseError):  # others have the model, the occasion or the profile
             key = shown_configuration(warehouse, each, profile)
-            found += finished_runs(each, key, model, occasion)
-    if found:
-        return found
+            runs += finished_runs(each, key, model, occasion)
+    if runs:
+        return runs
     if profile:
         raise WarehouseError(f"no finished run has the profile {profile!r}: `culturescope runs` lists them")
     return finished_runs(None, None, model, occasion)

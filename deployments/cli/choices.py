@@ -147,16 +147,16 @@ def completed(name: str, sent: Params) -> Params:
         if getattr(sent, knob) == field.get_default(call_default_factory=True)
     }
     filled = {knob: value for knob, value in chosen.items() if knob in untouched}
-    given = {} if "limit" in untouched else {"limit": sent.limit}
-    checked: Params = options.validated(kind, labelled(sent.model_dump() | filled, given))
+    limit = {} if "limit" in untouched else {"limit": sent.limit}
+    checked: Params = options.validated(kind, labelled(sent.model_dump() | filled, limit))
     return checked
 
 
-def labelled(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def labelled(values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
     """Return a profile's values with a label that says what limit was given beside it."""
-    if given.get("limit") is None or "profile" not in values:
+    if names.get("limit") is None or "profile" not in values:
         return dict(values)
-    return {**values, "profile": f"{values['profile']} limit {given['limit']}"}
+    return {**values, "profile": f"{values['profile']} limit {names['limit']}"}
 
 
 def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:

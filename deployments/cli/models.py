@@ -132,7 +132,7 @@ def facts(home: Path) -> dict[str, Any]:
     versions = {package: _version(package) for package in PACKAGES}
     rows = {
         "system": f"{platform.platform()}, Python {platform.python_version()}",
-        "versions": ", ".join(f"{package} {found}" for package, found in versions.items() if found),
+        "versions": ", ".join(f"{package} {version}" for package, version in versions.items() if version),
         "processor": f"{devices.processor().rpartition(':')[2].strip()}, {devices.cores()} cores",
         "memory": f"{_gib(available.available)} of {_gib(available.total)} free",
     }

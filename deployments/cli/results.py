@@ -221,7 +221,7 @@ def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, prof
     from deployments.show.configurations import shown_configuration
 
     names = {wanted.first, wanted.second or wanted.first}
-    kept: list[Run] = []
+    runs: list[Run] = []
     for evaluation in dict.fromkeys(run.evaluation for run in finished):
         of_evaluation = [run for run in finished if run.evaluation == evaluation]
         of_profile = [run for run in of_evaluation if profile in (None, run.profile)]
@@ -230,11 +230,11 @@ def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, prof
         key = shown_configuration(warehouse, evaluation, profile)
         own = [run for run in of_evaluation if run.config_hash == key]
         is_of_both = {run.model.partition("#")[0] for run in own} >= {n.partition("#")[0] for n in names}
-        kept += own if is_of_both else of_profile
-    if finished and not kept:
+        runs += own if is_of_both else of_profile
+    if finished and not runs:
         known = ", ".join(sorted({run.profile for run in finished}))
         raise WarehouseError(f"no finished run has the profile {profile!r}; there are: {known}")
-    return kept
+    return runs
 
 
 def drift(
@@ -389,16 +389,19 @@ def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
 
     _, config, _ = configuration(warehouse, "explication", None)
     rows = warehouse.query(_META, [config]).to_dicts()
-    found, apart = correlations(rows), differences(rows)
+    correlated, apart = correlations(rows), differences(rows)
     if form is not Format.table:
         hidden = ("config_hash", "model_hashes", "own_values", "other_values", "place")
         visible = [
-            {name: cell for name, cell in line.items() if name not in hidden} for line in [*found, *apart]
+            {name: cell for name, cell in line.items() if name not in hidden}
+            for line in [*correlated, *apart]
         ]
         return show(pl.DataFrame(visible, infer_schema_length=None), form)
     if not rows:
         return say("no model of explication has a number of another evaluation", style="")
-    show(_lines(found, "rho", "spearman"), form, "Explication and knowledge", _META_CAPTION, is_wide=wide)
+    show(
+        _lines(correlated, "rho", "spearman"), form, "Explication and knowledge", _META_CAPTION, is_wide=wide
+    )
     if apart:
         lines = _lines(apart, "rho of macro-F1 less this", "difference")
         show(lines, form, "Structure against facts", _APART_CAPTION, is_wide=wide)

@@ -161,9 +161,9 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     warehouse = _opened(switches)
     kind = evaluation(name).params
     models = options.split(switches.model or doors()[name].models)
-    given = options.values(kind, texts)
-    values = {"models": models} | labelled(profile(name, switches.profile, models), given)
-    session, _ = _planned(name, options.validated(kind, values | given), switches)
+    params = options.values(kind, texts)
+    values = {"models": models} | labelled(profile(name, switches.profile, models), params)
+    session, _ = _planned(name, options.validated(kind, values | params), switches)
     if switches.dry_run:
         from deployments.show import settings
 

@@ -68,12 +68,12 @@ def runs(
     with errors():
         check_evaluation(evaluation or None)
         values = {"evaluation": evaluation, "limit": limit, "nulls": nulls}
-        found = Warehouse.existing().query(_RUNS, values)
+        runs = Warehouse.existing().query(_RUNS, values)
         if form is Format.table:
-            found = found.drop("run_id", "config_hash").with_columns(
+            runs = runs.drop("run_id", "config_hash").with_columns(
                 pl.col("took").map_elements(_words, pl.String)
             )
-        show(found, form, "Runs", "answers: those that the run registered first; stored ones are used again")
+        show(runs, form, "Runs", "answers: those that the run registered first; stored ones are used again")
 
 
 @app.command("show")

@@ -55,18 +55,18 @@ def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
     Raises:
         WarehouseError: none does, or several do.
     """
-    found = warehouse.query(_OF_HASH, [config]).rows()
-    if len(found) != 1:
-        there = ", ".join(f"{key} ({name})" for name, key in found)
+    rows = warehouse.query(_OF_HASH, [config]).rows()
+    if len(rows) != 1:
+        there = ", ".join(f"{key} ({name})" for name, key in rows)
         what = (
-            f"{len(found)} configurations begin with {config!r}: {there}"
-            if found
+            f"{len(rows)} configurations begin with {config!r}: {there}"
+            if rows
             else (
                 f"no finished run has the configuration {config!r}: `culturescope runs -f json` has them all"
             )
         )
         raise WarehouseError(what)
-    name, key = found[0]
+    name, key = rows[0]
     return str(name), str(key)
 
 

@@ -204,9 +204,9 @@ def _add_forms(app: FastAPI, site: Site) -> None:
         saved = store.saved(own.who.annotator)
         counts = site.n_complete(own.who, saved)
         t = texts(own.who.language)
-        said = {name: t[mark] for name, mark in marks.items()}
+        labels = {name: t[mark] for name, mark in marks.items()}
         return HTMLResponse(
-            pages.form_page(site.study, own.who, own.assignment, own.item, saved, counts, said)
+            pages.form_page(site.study, own.who, own.assignment, own.item, saved, counts, labels)
         )
 
     @app.get("/item/{place}")

@@ -100,15 +100,15 @@ def follow_written(warehouse: Warehouse, results: Results, folder: Path) -> list
     """Items that people wrote become drafts; ``culturall build`` measures and ``release`` checks them."""
     rows: list[dict[str, Any]] = []
     left: Counter[str] = Counter()
-    for said in _complete(results):
-        if said.values["decision"] != "written":
+    for answer in _complete(results):
+        if answer.values["decision"] != "written":
             left["nothing came to mind"] += 1
             continue
-        cells = {name: said.values.get(name, "") for name in ("form", *_HARDER, "region")}
-        cells |= {"language": said.item.language, "topic": str(said.item.content["topic"])}
-        cells |= {"author": said.annotator, "inspired_by": said.hidden.code}
+        cells = {name: answer.values.get(name, "") for name in ("form", *_HARDER, "region")}
+        cells |= {"language": answer.item.language, "topic": str(answer.item.content["topic"])}
+        cells |= {"author": answer.annotator, "inspired_by": answer.hidden.code}
         try:
-            rows += written_rows(f"study {results.folder.study.name}, {said.item.item}", [cells])[0]
+            rows += written_rows(f"study {results.folder.study.name}, {answer.item.item}", [cells])[0]
         except ValueError as error:
             left[str(error).partition(": ")[2]] += 1
     return _stored(warehouse, rows, left)
@@ -118,18 +118,18 @@ def follow_elevated(warehouse: Warehouse, results: Results, folder: Path) -> lis
     """Harder versions become drafts, which another person reviews before they take their parents' places."""
     known = {row["draft"]: row for row in warehouse.query(steps.STATES).to_dicts()}
     rows, left = [], Counter[str]()
-    for said in _complete(results):
-        changed = {name: said.values[name] for name in _HARDER if name in said.values}
-        changed = {name: text for name, text in changed.items() if text != said.item.content[name]}
-        if said.values["decision"] != "harder":
+    for answer in _complete(results):
+        changed = {name: answer.values[name] for name in _HARDER if name in answer.values}
+        changed = {name: text for name, text in changed.items() if text != answer.item.content[name]}
+        if answer.values["decision"] != "harder":
             left["left as it is"] += 1
         elif not changed:
             left["no text was changed"] += 1
-        elif said.hidden.code not in known:
+        elif answer.hidden.code not in known:
             left["the draft is gone"] += 1
         else:
-            technique: Any = said.values["technique"]
-            rows.append(harder_row(known[said.hidden.code], said.annotator, technique, changed))
+            technique: Any = answer.values["technique"]
+            rows.append(harder_row(known[answer.hidden.code], answer.annotator, technique, changed))
     return _stored(warehouse, rows, left)
 
 
@@ -139,8 +139,8 @@ def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> lis
     A decision that was read later, from a file or another study, stays.
     """
     by_draft: dict[tuple[str, str], list[Said]] = defaultdict(list)
-    for said in _complete(results):
-        by_draft[said.hidden.condition, said.hidden.code].append(said)
+    for answer in _complete(results):
+        by_draft[answer.hidden.condition, answer.hidden.code].append(answer)
     lines, left = steps.lines(), Counter[str]()
     read = {
         (row["stage"], row["draft"]): row["reviewed_at"]
@@ -148,11 +148,11 @@ def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> lis
     }
     decided = []
     for key, own in by_draft.items():
-        first = min(own, key=lambda said: said.annotator)
+        first = min(own, key=lambda answer: answer.annotator)
         row, problem = _decision(first, lines.get(key))
         if key in read and first.saved.replace(tzinfo=None) <= read[key]:
             left["decided already"] += 1
-        elif len({said.values["decision"] for said in own}) > 1:
+        elif len({answer.values["decision"] for answer in own}) > 1:
             left["the reviewers differ"] += 1
         elif row is None:
             left[problem] += 1
@@ -164,18 +164,18 @@ def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> lis
     return [f"{name}: {counts[name]}" for name in DECISIONS] + _left(left)
 
 
-def _decision(said: Said, line: Mapping[str, str] | None) -> tuple[Decided | None, str]:
+def _decision(answer: Said, line: Mapping[str, str] | None) -> tuple[Decided | None, str]:
     """A review as a line of the queue's file would have it, or why it cannot be taken."""
-    before = {name: str(said.item.content[name]) for name in QUEUE.texts}
+    before = {name: str(answer.item.content[name]) for name in QUEUE.texts}
     if line is None or line["text_hash"] != QUEUE.text_hash(before):
         return None, "the draft has changed since it was drawn"
-    texts = before | {name: said.values[name] for name in QUEUE.texts if name in said.values}
-    values, is_changed = said.values, texts != before
+    texts = before | {name: answer.values[name] for name in QUEUE.texts if name in answer.values}
+    values, is_changed = answer.values, texts != before
     if is_changed != (values["decision"] == "revise") and values["decision"] != "reject":
         return None, "accepted with other texts" if is_changed else "revised without a change"
     cells = {name: line[name] for name in QUEUE.given} | (before if values["decision"] == "reject" else texts)
-    where, decision = f"item {said.item.item}", next(d for d in DECISIONS if d == values["decision"])
-    return Decided(where, cells, decision, said.annotator, values.get("note", "")), ""
+    where, decision = f"item {answer.item.item}", next(d for d in DECISIONS if d == values["decision"])
+    return Decided(where, cells, decision, answer.annotator, values.get("note", "")), ""
 
 
 def _complete(results: Results) -> Iterator[Said]:
@@ -218,8 +218,8 @@ def _stored(warehouse: Warehouse, rows: list[dict[str, Any]], left: Counter[str]
     culturall_build.add(warehouse, "culturall_draft", rows)
     new = warehouse.query("SELECT count(*) FROM culturall_draft").item() - before
     faulty = Counter(fault for row in rows for fault in row["faults"])
-    said = [f"{len(rows)} drafts, {new} of them new"]
-    return said + [f"draft with the fault {name}: {n}" for name, n in sorted(faulty.items())] + _left(left)
+    notes = [f"{len(rows)} drafts, {new} of them new"]
+    return notes + [f"draft with the fault {name}: {n}" for name, n in sorted(faulty.items())] + _left(left)
 
 
 def _left(reasons: Counter[str]) -> list[str]:

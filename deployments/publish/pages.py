@@ -69,8 +69,8 @@ class Pages:
         self._templates.globals |= {"about": about, "links": links, "doors": doors(), "reports": reports}
         self._templates.globals |= {"sql_link": sql_link, "foot": foot(about)}
 
-    def _page(self, file: str, **shown: Any) -> str:
-        return self._templates.get_template(file).render(file=file, **shown)
+    def _page(self, file: str, **context: Any) -> str:
+        return self._templates.get_template(file).render(file=file, **context)
 
     def leaderboards(self, boards: Boards, of: str | None = None) -> str:
         """The leaderboards of one evaluation, or the list of all."""

@@ -22,7 +22,7 @@ def logged() -> Iterator[None]:
     """
     lock = Lock()
     started: dict[str, float] = {}
-    told: dict[str, float] = {}
+    latest: dict[str, float] = {}
     done: dict[str, int] = {}
 
     def listener(label: str, advance: int, total: int) -> None:
@@ -30,10 +30,10 @@ def logged() -> Iterator[None]:
         with lock:
             start = started.setdefault(label, now)
             before, done[label] = done.get(label, 0), done.get(label, 0) + advance
-            is_over, is_due = before < total <= done[label], now - told.get(label, -EVERY_S) >= EVERY_S
+            is_over, is_due = before < total <= done[label], now - latest.get(label, -EVERY_S) >= EVERY_S
             if not (is_over or is_due):
                 return
-            told[label] = now
+            latest[label] = now
             line = f"{clean(label)} {done[label]:,}/{total:,}"
         steps.logger().info("%s", f"{line} in {now - start:.0f} s" if is_over else line)
 

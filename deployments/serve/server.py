@@ -359,9 +359,9 @@ def _report(request: Request) -> Response:
         ask = {"WWW-Authenticate": f'Basic realm="Culturescope on {HOST}"'}
         return PlainTextResponse("the login that culturescope serve shows", 401, ask)
     try:
-        asked, warehouse = request.path_params, Warehouse.open()
-        if not asked:
+        path, warehouse = request.path_params, Warehouse.open()
+        if not path:
             return HTMLResponse(overview(warehouse))
-        return HTMLResponse(page(warehouse, asked["evaluation"], asked["config"]))
+        return HTMLResponse(page(warehouse, path["evaluation"], path["config"]))
     except WarehouseError as error:
         return PlainTextResponse(str(error), 404)

@@ -83,8 +83,8 @@ def configuration(
             raise WarehouseError(f"no finished run has the configuration {config!r}; there are: {keys}")
         newest = warehouse.query(_NEWEST)["evaluation"]
         evaluation = next(name for name in newest if name in fitting)
-    found = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
-    return found.evaluation, found.config_hash, found.profile
+    page_run = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
+    return page_run.evaluation, page_run.config_hash, page_run.profile
 
 
 _HISTORY = """
@@ -354,8 +354,8 @@ def write_report(
     if links is None:
         chosen = configuration(warehouse, evaluation, config_hash)[1]
         top = path.parent.parent.parent if path.parts[-3:-1] == (PAGES, chosen) else path.parent
-        shown = {name: top / usual_path(name, key) for name, key in _newest(warehouse).items()}
-        every = {"overview": top / OVERVIEW, **shown} if (top / OVERVIEW).exists() else shown
+        pages = {name: top / usual_path(name, key) for name, key in _newest(warehouse).items()}
+        every = {"overview": top / OVERVIEW, **pages} if (top / OVERVIEW).exists() else pages
         links = relative_links(every, path.parent)
     text = page(warehouse, evaluation, config_hash, links)
     with written_whole(path, len(text)) as temporary:

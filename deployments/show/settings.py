@@ -35,8 +35,8 @@ def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
     print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True, breaks_words=True)
     others = [row for row in differ if not row.is_model]
     beside = ", and the model" if len(others) < len(differ) else ""
-    said = f"{len(others)} of {len(table)} settings are not the paper's{beside}" if others else ""
-    say(said or f"every setting is the paper's{' but the model' if beside else ''}", style="")
+    note = f"{len(others)} of {len(table)} settings are not the paper's{beside}" if others else ""
+    say(note or f"every setting is the paper's{' but the model' if beside else ''}", style="")
 
 
 def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]:
@@ -45,10 +45,10 @@ def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]
     from warehouse import read_pack
 
     rows = settings(evaluation)
-    found = warehouse.query(_RUN, [evaluation, config]).rows() if rows else []
-    if not found:
+    runs = warehouse.query(_RUN, [evaluation, config]).rows() if rows else []
+    if not runs:
         return []
-    model, values = found[0]
+    model, values = runs[0]
     knobs = _params(evaluation, model, values, {row.field for row in rows if row.field})
     pinned = [name.partition("@") for name in knobs.pack]
     packs = [OwnPack(name, read_pack(warehouse, key) or {}) for name, _, key in pinned]

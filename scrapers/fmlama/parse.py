@@ -79,11 +79,11 @@ def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[st
     for field in OPTIONAL_TEXTS:
         if not isinstance(cells.get(field), str | None):
             raise ScrapeError(f"{where}, field {field}: expected a text or none, got {cells[field]!r}")
-    given = _labels(cells.get("obj_label"), f"{where}, field obj_label")
-    ingredients = [label for label in given if label]
+    labels = _labels(cells.get("obj_label"), f"{where}, field obj_label")
+    ingredients = [label for label in labels if label]
     distinct = list(dict.fromkeys(ingredients))
-    if len(ingredients) < len(given):
-        dropped["empty_ingredient"] += len(given) - len(ingredients)
+    if len(ingredients) < len(labels):
+        dropped["empty_ingredient"] += len(labels) - len(ingredients)
     if len(distinct) < len(ingredients):
         dropped["repeated_ingredient"] += len(ingredients) - len(distinct)
     return {

@@ -177,15 +177,15 @@ def read_result(content: IO[bytes]) -> pl.DataFrame:
     value: dict[str, str] = {}
     path: list[str] = []  # of keys, down to where the reader is; "" within an array
     is_result = False
-    for event, said in ijson.basic_parse(content):
+    for event, content_value in ijson.basic_parse(content):
         depth = len(path)
         if event == "map_key":
-            path[-1] = said
+            path[-1] = content_value
         elif event == "string":
             if depth == DEEPEST:
-                value[path[-1]] = said
+                value[path[-1]] = content_value
             elif path == ["head", "vars", ""]:
-                names.append(said)
+                names.append(content_value)
         elif event in ("start_map", "start_array"):
             path.append("")
             if depth == DEEPEST:

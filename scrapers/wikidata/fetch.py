@@ -104,10 +104,10 @@ def _named_items(
     dishes: pl.DataFrame, countries: pl.DataFrame, statements: pl.DataFrame, cuisines: pl.DataFrame
 ) -> pl.Series:
     """The items whose labels can appear in a row: dishes that may be kept, their origins and their parts."""
-    kept = verdicts(dishes, countries, statements, cuisines).filter(verdict=KEPT)
+    dishes_kept = verdicts(dishes, countries, statements, cuisines).filter(verdict=KEPT)
     parts = statements.filter(pl.col("property").is_in([INGREDIENT, MATERIAL]))
-    own = parts.join(kept, on="dish", how="semi")
-    return pl.concat([kept["dish"], kept["origin"].rename("dish"), own["value"].rename("dish")])
+    own = parts.join(dishes_kept, on="dish", how="semi")
+    return pl.concat([dishes_kept["dish"], dishes_kept["origin"].rename("dish"), own["value"].rename("dish")])
 
 
 def _query(name: str, **values: str) -> str:

@@ -117,7 +117,7 @@ def pair_tokens(tokenizer: Any, pairs: Sequence[TextPair], max_length: int) -> l
     joint = text_tokens(tokenizer, [context + rest for context, rest in texts])
     alone = _tokens(tokenizer, [rest for context, rest in texts if not context], adds_special=False)
     after_nothing = iter(alone)
-    made = []
+    token_pairs = []
     for (context, rest), own, whole in zip(texts, stripped, joint, strict=True):
         if context:
             head = of_context[own]
@@ -131,8 +131,8 @@ def pair_tokens(tokenizer: Any, pairs: Sequence[TextPair], max_length: int) -> l
             what = "no token of its own" if not tail else f"{len(tail)} tokens, more than {max_length}"
             raise EngineError(f"the continuation {rest[:60]!r} has {what}: leave it out")
         tokens = (head + tail)[-(max_length + 1) :]
-        made.append(PairTokens(tokens, len(tail), len(head) + len(tail) - len(tokens)))
-    return made
+        token_pairs.append(PairTokens(tokens, len(tail), len(head) + len(tail) - len(tokens)))
+    return token_pairs
 
 
 def context_tokens(tokenizer: Any, context: Context) -> list[int]:

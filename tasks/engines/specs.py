@@ -185,9 +185,9 @@ class EngineSpec(BaseModel):
         if self.is_served:
             provider = SERVERS[self.kind]
             own = {"options": options, "server": self.served_as or server(self.base_url or provider.url)}
-            told = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
+            features = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
             not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
-            return self.model_dump(include={"kind", "model", "revision"}) | own | told | not_sent
+            return self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent
         fields = {"kind", "model", "revision", "prompt_style"}
         if has_dtype(self):
             if self.dtype == "auto":
@@ -261,7 +261,7 @@ def _file_hash(path: Path, sign: tuple[int, int, int]) -> str:
 
 def allow(remote_code: bool = False, pickle: bool = False) -> None:
     """Allow more than before, in this process and those that it starts."""
-    more = [name for name, given in (("remote-code", remote_code), ("pickle", pickle)) if given]
+    more = [name for name, is_allowed in (("remote-code", remote_code), ("pickle", pickle)) if is_allowed]
     os.environ[TRUST] = ",".join(dict.fromkeys([*_allowed(), *more]))
 
 

@@ -78,58 +78,58 @@ class Source:
     deadline_s: float = 600.0
 
 
-def _currencies(asked: Asked) -> Harvested:
-    pages = [_session(asked).get(wikipedia.CURRENCIES_URL)]
-    return _from_pages(pages, wikipedia_parse.currencies(pages, asked.countries))
+def _currencies(request: Asked) -> Harvested:
+    pages = [_session(request).get(wikipedia.CURRENCIES_URL)]
+    return _from_pages(pages, wikipedia_parse.currencies(pages, request.countries))
 
 
-def _religions(asked: Asked) -> Harvested:
-    pages = [_session(asked).get(wikipedia.RELIGIONS_URL)]
-    return _from_pages(pages, wikipedia_parse.religions(pages, asked.countries))
+def _religions(request: Asked) -> Harvested:
+    pages = [_session(request).get(wikipedia.RELIGIONS_URL)]
+    return _from_pages(pages, wikipedia_parse.religions(pages, request.countries))
 
 
-def _timeanddate(asked: Asked) -> Harvested:
-    pages = fetch_timeanddate(_session(asked), asked.countries)
-    return _from_pages(pages, parse_timeanddate(pages, asked.countries))
+def _timeanddate(request: Asked) -> Harvested:
+    pages = fetch_timeanddate(_session(request), request.countries)
+    return _from_pages(pages, parse_timeanddate(pages, request.countries))
 
 
-def _tasteatlas(asked: Asked) -> Harvested:
-    (source,) = _files(asked, 1, "the export's path, or the address of an endpoint that answers with it")
-    page = _session(asked).get(source) if is_address(source) else read(Path(source))
-    return _from_pages([page], parse_tasteatlas(page.content, asked.countries))
+def _tasteatlas(request: Asked) -> Harvested:
+    (source,) = _files(request, 1, "the export's path, or the address of an endpoint that answers with it")
+    page = _session(request).get(source) if is_address(source) else read(Path(source))
+    return _from_pages([page], parse_tasteatlas(page.content, request.countries))
 
 
-def _worldcuisines(asked: Asked) -> Harvested:
-    pages = [read(Path(path)) for path in _files(asked, 1, "the knowledge base's CSV file")]
-    return _from_pages(pages, parse_worldcuisines(pages[0].content, asked.countries))
+def _worldcuisines(request: Asked) -> Harvested:
+    pages = [read(Path(path)) for path in _files(request, 1, "the knowledge base's CSV file")]
+    return _from_pages(pages, parse_worldcuisines(pages[0].content, request.countries))
 
 
-def _wvs(asked: Asked) -> Harvested:
+def _wvs(request: Asked) -> Harvested:
     what = "the survey's CSV file and a second one with the labels of Q272, or a ready file language,country"
-    pages = [read(Path(path)) for path in _files(asked, 2, what)]
+    pages = [read(Path(path)) for path in _files(request, 2, what)]
     labels = pages[1].content if len(pages) > 1 else None
-    return _from_pages(pages, parse_wvs(pages[0].content, asked.countries, labels))
+    return _from_pages(pages, parse_wvs(pages[0].content, request.countries, labels))
 
 
-def _fmlama(asked: Asked) -> Harvested:
+def _fmlama(request: Asked) -> Harvested:
     what = "the published JSON Lines files, one a language"
-    pages = [read(Path(path)) for path in _files(asked, None, what)]
+    pages = [read(Path(path)) for path in _files(request, None, what)]
     dishes, dropped = parse_fmlama({page.url: page.content for page in pages})
     return _harvested(pages, dropped, dishes=dishes)
 
 
-def _wikidata(asked: Asked) -> Harvested:
-    if asked.endpoint is None:
+def _wikidata(request: Asked) -> Harvested:
+    if request.endpoint is None:
         raise ScrapeError("wikidata is a live source: add --live")
-    endpoint = asked.endpoint()
+    endpoint = request.endpoint()
     seen: dict[str, int] = {}
 
     def report(query: str, done: int, total: int) -> None:
         report_progress(f"wikidata {query}", done - seen.get(query, 0), total)
         seen[query] = done
 
-    harvest = fetch_wikidata(endpoint, asked.languages, progress=report)
-    rows, dropped = join(harvest, asked.languages)
+    harvest = fetch_wikidata(endpoint, request.languages, progress=report)
+    rows, dropped = join(harvest, request.languages)
     dishes = rows.drop("origin").rename({"country": "origin", "country_name": "origin_name"})
     traffic = harvest.traffic
     return Harvested(
@@ -197,18 +197,18 @@ def without_queries(text: str) -> str:
     return ADDRESS_WITH_QUERY.sub(r"\1...", text)
 
 
-def _session(asked: Asked) -> Session:
-    if asked.session is None:
+def _session(request: Asked) -> Session:
+    if request.session is None:
         raise ScrapeError("this is a live source: add --live")
-    return asked.session()
+    return request.session()
 
 
-def _files(asked: Asked, at_most: int | None, what: str) -> Sequence[str]:
-    if not asked.files:
+def _files(request: Asked, at_most: int | None, what: str) -> Sequence[str]:
+    if not request.files:
         raise ScrapeError(f"this source reads files that you have: give {what} with --file")
-    if at_most is not None and len(asked.files) > at_most:
-        raise ScrapeError(f"{len(asked.files)} files are more than this source reads: give {what}")
-    return asked.files
+    if at_most is not None and len(request.files) > at_most:
+        raise ScrapeError(f"{len(request.files)} files are more than this source reads: give {what}")
+    return request.files
 
 
 def _from_pages(pages: Sequence[Page], parsed: Parsed) -> Harvested:

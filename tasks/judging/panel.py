@@ -279,8 +279,8 @@ class Panel(Judges[Call]):
         """
         key = (source, item, text)
         if key not in self._calls:
-            given = {**inputs(), self.judged: text}
-            chosen = {name: given[name] for name in self.rubric.inputs}
+            fields = {**inputs(), self.judged: text}
+            chosen = {name: fields[name] for name in self.rubric.inputs}
             prompt = judge_prompt(self.rubric, chosen, [self.judged])
             sampling = Sampling(max_tokens=self.max_tokens)
             self._calls[key] = Call(source, item, text, self.rubric, (self.judged,), sampling, prompt)

@@ -66,15 +66,15 @@ class Meter:
             EngineError: dollars are limited, and a server's spec names no price.
         """
         if spec is None or not most:
-            yield lambda most, made: None
+            yield lambda most, answered: None
             return
         answers: list[Generation] = []
         with self._lock:
             self._check(spec, most)
             self._under_way.append(at_most := (_tokens(most), self._usd(spec, most)))
         try:
-            yield lambda most, made: answers.extend(
-                m if g.prompt_tokens == 0 else g for m, g in zip(most, made, strict=True)
+            yield lambda most, answered: answers.extend(
+                m if g.prompt_tokens == 0 else g for m, g in zip(most, answered, strict=True)
             )
         finally:
             with self._lock:

@@ -223,11 +223,11 @@ def history(voice: Voice, turns: Sequence[Turn], voices: Sequence[Voice]) -> lis
     """
     messages: list[Message] = [{"role": "system", "content": voice.system}] if voice.system else []
     begun = False
-    for is_own, said in groupby(turns, lambda turn: turn.speaker == voice.name):
+    for is_own, turns_of in groupby(turns, lambda turn: turn.speaker == voice.name):
         if is_own and not begun:
             messages.append({"role": "user", "content": voice.begin})
         begun = True
-        texts = [_as_heard(turn, voice, len(voices) > 2 and not is_own) for turn in said]
+        texts = [_as_heard(turn, voice, len(voices) > 2 and not is_own) for turn in turns_of]
         messages.append({"role": "assistant" if is_own else "user", "content": "\n\n".join(texts)})
     return messages if begun else [*messages, {"role": "user", "content": voice.begin}]
 

@@ -76,7 +76,7 @@ def item_points(names: ArrayLike, values: FloatArray, clusters: ArrayLike | None
 def resampled_points(
     design: Literal["left_out", "half"],
     names: Sequence[str],
-    kept: Sequence[IntArray] | IntArray,
+    subsets: Sequence[IntArray] | IntArray,
     values: Iterable[float | None],
 ) -> Points | None:
     """A headline's values on resamples; None if there are no resamples.
@@ -87,11 +87,11 @@ def resampled_points(
             how often that came before.
         values: of each resample; None or NaN where it has none.
     """
-    if not len(kept):
+    if not len(subsets):
         return None
     drawn: Counter[str] = Counter()
     units = []
-    for positions in kept:
+    for positions in subsets:
         unit = digest(sorted(names[i] for i in positions), 12)
         drawn[unit] += 1  # of few units the same half comes again
         units.append(unit if drawn[unit] == 1 else f"{unit}-{drawn[unit]}")

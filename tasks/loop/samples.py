@@ -107,8 +107,8 @@ def sample(name: str, prompt: Prompt, completion: Completion | None, **more: Any
 
 def graded(prompt: Prompt, completion: Completion | None) -> list[Message]:
     """Return a judge's prompt, and its text."""
-    said: list[Message] = [] if completion is None else [{"role": "assistant", "content": completion.text}]
-    return [*prompt.conversation, *said]
+    reply: list[Message] = [] if completion is None else [{"role": "assistant", "content": completion.text}]
+    return [*prompt.conversation, *reply]
 
 
 def plain(request: Prompts, stored: Completions, name: str, engines: Sequence[str]) -> Iterator[Sample]:

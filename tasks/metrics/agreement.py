@@ -158,9 +158,9 @@ def kendall_w_interval(ranks: ArrayLike) -> Interval:
     table = table[np.lexsort(table.T)] if len(table) else table
     m = len(table)
 
-    def correlation(kept: IntArray) -> float | None:
-        w = kendall_w(table[kept])
-        return None if w is None else (len(kept) * w - 1) / (len(kept) - 1)
+    def correlation(members: IntArray) -> float | None:
+        w = kendall_w(table[members])
+        return None if w is None else (len(members) * w - 1) / (len(members) - 1)
 
     estimate = correlation(np.arange(m)) if m > 1 else None
     if estimate is None:

@@ -74,15 +74,15 @@ class LabelScores(NamedTuple):
     f1_macro: float
 
 
-def label_scores(gold: Sequence[str], given: Sequence[str]) -> LabelScores:
+def label_scores(gold: Sequence[str], predicted: Sequence[str]) -> LabelScores:
     """Exact match and F1 of m labels (CURE, "Thin vs. thick": F1 micro and macro).
 
     gold, given: m labels each; LOST where an answer was lost. HELM, by which Vo and Koyejo (2025) evaluate,
     counts a text that is no label so (Liang et al. 2023). Raises ValueError as `f1_per_class`.
     """
-    macro = macro_f1(gold, given)
-    hits = int((np.asarray(gold) == np.asarray(given)).sum())
-    n_named = sum(label != LOST for label in given)
+    macro = macro_f1(gold, predicted)
+    hits = int((np.asarray(gold) == np.asarray(predicted)).sum())
+    n_named = sum(label != LOST for label in predicted)
     return LabelScores(hits / len(gold), 2 * hits / (len(gold) + n_named), macro)
 
 
@@ -93,17 +93,17 @@ class F1LeftOut(NamedTuple):
     macro: FloatArray
 
 
-def f1_left_out(gold: Sequence[str], given: Sequence[str], clusters: Sequence[str]) -> F1LeftOut:
+def f1_left_out(gold: Sequence[str], predicted: Sequence[str], clusters: Sequence[str]) -> F1LeftOut:
     """`label_scores` without one cluster of items after another, for `intervals.jackknife_interval`.
 
     clusters: m labels.
     """
-    names = sorted({*gold, *given, LOST})
+    names = sorted({*gold, *predicted, LOST})
     place = {name: number for number, name in enumerate(names)}
     cluster = np.unique(np.asarray(clusters), return_inverse=True)[1]
     tables = np.zeros((cluster.max() + 1, len(names), len(names)))
-    true, said = (np.array([place[name] for name in labels]) for labels in (gold, given))
-    np.add.at(tables, (cluster, true, said), 1)
+    true, predicted_places = (np.array([place[name] for name in labels]) for labels in (gold, predicted))
+    np.add.at(tables, (cluster, true, predicted_places), 1)
     rest = tables.sum(axis=0) - tables
     in_gold, named = rest.sum(axis=2), rest.sum(axis=2) + rest.sum(axis=1)
     f1 = 2 * np.diagonal(rest, axis1=1, axis2=2) / np.maximum(named, 1)

@@ -46,12 +46,12 @@ def competence_left_out(similarity: ArrayLike, subsets: Sequence[IntArray]) -> F
     """
     matrix = as_square(similarity)
     loadings = []
-    for kept in subsets:
-        own = competence(matrix[np.ix_(kept, kept)])
+    for members in subsets:
+        own = competence(matrix[np.ix_(members, members)])
         if own is None:
             return None
         # A v = lambda v: so a country's own loading comes back, and any other's from its row of A alike.
-        loadings.append(matrix[:, kept] @ own / (own @ own))
+        loadings.append(matrix[:, members] @ own / (own @ own))
     return np.clip(np.array(loadings).reshape(-1, len(matrix)), -1.0, 1.0)
 
 

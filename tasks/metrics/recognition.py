@@ -89,12 +89,12 @@ def persona_recognition(
     if k < 2:
         return None
     distinct = [sorted(set(answer)) for answer in words]
-    kept = np.flatnonzero(np.isin(cultures, codes)).tolist()
+    members = np.flatnonzero(np.isin(cultures, codes)).tolist()
     # In one order, so that sums are rounded in one way.
-    kept.sort(key=lambda i: (scenarios[i], cultures[i], distinct[i]))
-    culture = np.searchsorted(codes, cultures[kept])
-    scenario = np.unique(scenarios[kept], return_inverse=True)[1]
-    answers = _gathered(_vectors([distinct[i] for i in kept]), culture, scenario)
+    members.sort(key=lambda i: (scenarios[i], cultures[i], distinct[i]))
+    culture = np.searchsorted(codes, cultures[members])
+    scenario = np.unique(scenarios[members], return_inverse=True)[1]
+    answers = _gathered(_vectors([distinct[i] for i in members]), culture, scenario)
     credit, others = _recognised(answers)
     n = np.bincount(culture)
     shares = np.bincount(culture, credit) / n

@@ -138,9 +138,9 @@ def spectra_of_subsets(similarity: FloatArray, subsets: Iterable[IntArray]) -> F
     """
     spectra = (
         _without_rounding_error(
-            np.asarray(np.linalg.eigvalsh(similarity[np.ix_(kept, kept)])[::-1], np.float64)
+            np.asarray(np.linalg.eigvalsh(similarity[np.ix_(members, members)])[::-1], np.float64)
         )
-        for kept in subsets
+        for members in subsets
     )
     numbers = [(effective_rank(values), spectral_gap_ratio(values)) for values in spectra]
     return np.array(numbers, dtype=np.float64).reshape(-1, 2)

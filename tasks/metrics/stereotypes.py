@@ -125,13 +125,13 @@ def _by_first_word(phrases: Sequence[Sequence[str]]) -> dict[str, list[Sequence[
 
 def _unlisted(words: Sequence[str], index: _Phrases) -> tuple[list[str], int]:
     """The words of no phrase, and how many phrases lie in them: from left to right, each word used once."""
-    kept: list[str] = []
+    distinct: list[str] = []
     count = position = 0
     while position < len(words):
         phrases = index.get(words[position], ())
         length = next((n for p in phrases if words[position : position + (n := len(p))] == p), 0)
         if not length:
-            kept.append(words[position])
+            distinct.append(words[position])
         count += length > 0
         position += length or 1
-    return kept, count
+    return distinct, count

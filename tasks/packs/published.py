@@ -125,17 +125,17 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], T], notes: list[str]
     Raises:
         ValueError: there are files, but none can be read; that of the first one.
     """
-    found: dict[Path, T] = {}
+    contents: dict[Path, T] = {}
     faults: list[ValueError] = []
     for path in paths:
         try:
-            found[path] = read(path)
+            contents[path] = read(path)
         except ValueError as error:
             faults.append(error)
             notes.append(passed_over(path, error))
-    if faults and not found:
+    if faults and not contents:
         raise faults[0]
-    return found
+    return contents
 
 
 def passed_over(path: Path, error: ValueError) -> str:

@@ -190,10 +190,10 @@ class Shape:
         for name, own in self.join(rows, left).items():
             columns = over.get(name, ())
             taken = {tuple(str(row.get(c, "")) for c in columns) for row in own} if columns else set()
-            kept = [
+            fields = [
                 row for row in left.get(name, ()) if tuple(str(row.get(c, "")) for c in columns) not in taken
             ]
-            new[name] = [*kept, *own]
+            new[name] = [*fields, *own]
         if own_prompts := rows.get(PROMPTS):
             before = dict(left[PROMPTS][0]) if left.get(PROMPTS) else {}
             new[PROMPTS] = [{**before, **own_prompts[0]}]

@@ -78,10 +78,10 @@ class PythonSource:
         for node in ast.walk(self.tree):
             if not (isinstance(node, ast.Call) and _dotted(node.func).rpartition(".")[2] == name):
                 continue
-            given = dict(zip(order, node.args, strict=False))
-            given |= {each.arg: each.value for each in node.keywords if each.arg}
+            arguments = dict(zip(order, node.args, strict=False))
+            arguments |= {each.arg: each.value for each in node.keywords if each.arg}
             row = {}
-            for field, value in given.items():
+            for field, value in arguments.items():
                 try:
                     row[field] = self._literal(value)
                 except NotRead:

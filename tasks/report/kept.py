@@ -47,10 +47,10 @@ def drawn_once(draw: Callable[..., str], *content: Any) -> str:
         return draw(*content)
     wants_files = keep_figures({})
     name = digest([draw.__module__, draw.__qualname__, wants_files, content])
-    if (found := _read(store.get(name))) is None:
-        found = _drawn_with_files(draw, content) if wants_files else (draw(*content), {})
-        store[name] = _written(*found)
-    text, figures = found
+    if (drawing := _read(store.get(name))) is None:
+        drawing = _drawn_with_files(draw, content) if wants_files else (draw(*content), {})
+        store[name] = _written(*drawing)
+    text, figures = drawing
     keep_figures(figures)
     return text
 
@@ -99,18 +99,18 @@ def _parts(content: Any) -> Iterator[bytes]:
 
 
 def _written(text: str, figures: Mapping[str, Drawn]) -> bytes:
-    kept = {
+    files = {
         name: [each.description, each.svg, base64.b64encode(each.pdf).decode(), each.csv]
         for name, each in figures.items()
     }
-    return json.dumps([text, kept]).encode()
+    return json.dumps([text, files]).encode()
 
 
 def _read(content: bytes | None) -> tuple[str, dict[str, Drawn]] | None:
     """Return what ``_written`` wrote; None for anything else, such as a damaged file."""
     try:
-        text, kept = json.loads(content or b"")
-        figures = {n: Drawn(d, svg, base64.b64decode(pdf), csv) for n, (d, svg, pdf, csv) in kept.items()}
+        text, files = json.loads(content or b"")
+        figures = {n: Drawn(d, svg, base64.b64decode(pdf), csv) for n, (d, svg, pdf, csv) in files.items()}
     except (ValueError, TypeError, AttributeError):
         return None
     return text, figures

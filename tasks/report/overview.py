@@ -154,22 +154,24 @@ def render(
         beside: label -> where that page is, of pages beside those of the evaluations.
         foot: what stands at the end of the page beside what it is made from.
     """
-    shown = [_shown(section) for section in sections]
+    sections_drawn = [_shown(section) for section in sections]
     names = _names(sections)
     columns = [
         _column(each["section"], str(at))
         | {"published": next((c for c in each["charts"] if c.finding), None)}
-        for at, each in enumerate(shown)
+        for at, each in enumerate(sections_drawn)
     ]
     context = {
-        "sections": shown,
+        "sections": sections_drawn,
         "models": names,
         "columns": columns,
-        "verdicts": _counts(shown),
-        "agreements": (pairs := _agreements(agreements, shown)),
+        "verdicts": _counts(sections_drawn),
+        "agreements": (pairs := _agreements(agreements, sections_drawn)),
         "tested": any(pair["row"]["rho"] is not None for pair in pairs),
-        "unseparated": [each["section"] for each in shown if _separates(each) is False],
-        "findings": [(each["section"], chart) for each in shown for chart in each["charts"] if chart.finding],
+        "unseparated": [each["section"] for each in sections_drawn if _separates(each) is False],
+        "findings": [
+            (each["section"], chart) for each in sections_drawn for chart in each["charts"] if chart.finding
+        ],
         "beside": beside or {},
         "foot": foot,
     }
@@ -181,8 +183,8 @@ def _names(sections: Sequence[Section]) -> dict[str, str]:
     known = sorted({pair for section in sections for pair in section.models.items()}, key=_shortest)
     names = dict(reversed(known))
     several = {name for name in names.values() if list(names.values()).count(name) > 1}
-    shown = {key: f"{name} ({key[:4]})" if name in several else name for key, name in names.items()}
-    return dict(sorted(shown.items(), key=lambda pair: (pair[1], pair[0])))
+    labels = {key: f"{name} ({key[:4]})" if name in several else name for key, name in names.items()}
+    return dict(sorted(labels.items(), key=lambda pair: (pair[1], pair[0])))
 
 
 def _shortest(pair: tuple[str, str]) -> tuple[int, str]:
@@ -327,15 +329,15 @@ def _history(past: Sequence[Row], scale: Scale) -> Markup:
     return sparkline(past, scale) + text.format(f"{len(past)} occasions", names[0], names[-1], change)
 
 
-def _separates(shown: Mapping[str, Any]) -> bool | None:
+def _separates(cell: Mapping[str, Any]) -> bool | None:
     """Whether any two models differ on the first number of a section; None where none could be compared."""
-    pairs: Sequence[Pair] = shown["numbers"][0]["pairs"]
+    pairs: Sequence[Pair] = cell["numbers"][0]["pairs"]
     return any(pair.verdict == "better" for pair in pairs) if pairs else None
 
 
-def _agreements(rows: pl.DataFrame | None, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Lines of two numbers, with what may be said of their order of models."""
-    separates = {each["section"].evaluation: _separates(each) for each in shown}
+    separates = {each["section"].evaluation: _separates(each) for each in cells}
     lines = []
     for row in [] if rows is None else rows.iter_rows(named=True):
         noise = [
@@ -353,12 +355,12 @@ def _agreements(rows: pl.DataFrame | None, shown: Sequence[Mapping[str, Any]]) -
     return lines
 
 
-def _counts(shown: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Return how many models are beyond their null, how many are not, and how many pairs differ."""
     badges = [
-        line["badge"] for each in shown for of in each["numbers"] for line in of["lines"] if line["badge"]
+        line["badge"] for each in cells for of in each["numbers"] for line in of["lines"] if line["badge"]
     ]
-    pairs = [pair for each in shown for of in each["numbers"] for pair in of["pairs"]]
+    pairs = [pair for each in cells for of in each["numbers"] for pair in of["pairs"]]
     return {
         "good": sum(kind == "good" for kind, _ in badges),
         "numbers": len(badges),

@@ -26,8 +26,8 @@ def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
         data: what the frame shows: runs, sources, metrics, what is unscored.
         context: what else the templates show. They also have data, params, find (``Frames.find``), ``CELLS``.
     """
-    shown = {"data": data, "params": data.params, "find": data.find, **context}
-    return environment(data.catalogue, package).get_template("page.html").render(shown)
+    fields = {"data": data, "params": data.params, "find": data.find, **context}
+    return environment(data.catalogue, package).get_template("page.html").render(fields)
 
 
 def environment(catalogue: Mapping[str, Row], package: str = "tasks.report") -> Environment:

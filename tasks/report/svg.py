@@ -103,9 +103,9 @@ def kept_figures() -> Iterator[dict[str, Drawn]]:
 
 def keep_figures(figures: Mapping[str, Drawn]) -> bool:
     """Add figures that were drawn before to those of ``kept_figures``; returns whether these are wanted."""
-    if (kept := _KEPT.get()) is None:
+    if (drawings := _KEPT.get()) is None:
         return False
-    kept.update(figures)
+    drawings.update(figures)
     return True
 
 
@@ -136,15 +136,15 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
     assert size is not None  # matplotlib always writes it
     head = f'{size[0]} width="{float(size[1]) * 96 / 72:.0f}" role="img" aria-label="{escape(description)}">'
-    drawn = shown = text[text.index(">") + 1 :]
+    drawn = coloured = text[text.index(">") + 1 :]
     for stand_in, variable in _VARIABLES.items():
         drawn = drawn.replace(stand_in, _LIGHT[variable])
-        shown = shown.replace(stand_in, f"var(--{variable})")
+        coloured = coloured.replace(stand_in, f"var(--{variable})")
     alone = f'<svg xmlns="http://www.w3.org/2000/svg" style="background: {_LIGHT["surface"]}" {head}{drawn}'
     table = as_csv([numbers.columns, *numbers.rows()])
-    if (kept := _KEPT.get()) is not None:
-        kept[name] = Drawn(description, alone, _to_pdf(figure), table)
-    return Markup(f"<svg {head}{shown}") + download_links(name, {"svg": alone, "csv": table})
+    if (drawings := _KEPT.get()) is not None:
+        drawings[name] = Drawn(description, alone, _to_pdf(figure), table)
+    return Markup(f"<svg {head}{coloured}") + download_links(name, {"svg": alone, "csv": table})
 
 
 def _to_pdf(figure: Figure) -> bytes:

@@ -170,8 +170,8 @@ def test_without_the_package_one_line_says_what_to_install(
     ("options", "said"),
     [
         (["nonsense"], "there is no evaluation 'nonsense'"),
-        ([], "there is no finished run"),
-        (["cure", "--model", "x"], "there is no finished run of evaluation 'cure', model 'x'"),
+        ([], "no finished run"),
+        (["cure", "--model", "x"], "no finished run of evaluation 'cure', model 'x'"),
     ],
 )
 def test_what_there_is_not(home: Path, options: list[str], said: str) -> None:

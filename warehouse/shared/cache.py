@@ -212,11 +212,11 @@ def _files(folder: Path, suffix: str) -> list[_File]:
 
 
 def _limit() -> int:
-    given = os.environ.get(CACHE_GB) or _DEFAULT_GB
+    size = os.environ.get(CACHE_GB) or _DEFAULT_GB
     try:
-        limit = float(given)
+        limit = float(size)
     except ValueError:
         limit = math.nan
     if not 0 <= limit < math.inf:
-        raise WarehouseError(f"{CACHE_GB} is {given!r}: set it to a number of gigabytes, such as 20.")
+        raise WarehouseError(f"{CACHE_GB} is {size!r}: set it to a number of gigabytes, such as 20.")
     return int(limit * 1e9)

@@ -119,15 +119,15 @@ class Database:
         """
         self.url, self.parts = url, parts
         try:
-            given = conninfo.conninfo_to_dict(url)
+            fields = conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
             raise WarehouseError(
                 f"CULTURESCOPE_WAREHOUSE is not a valid Postgres URL: {redacted(error, url)}. Write it as "
                 f"postgresql://user@host/database; the password may be in PGPASSWORD."
             ) from None
-        port = f":{given['port']}" if given.get("port") else ""
-        user = f"{given['user']}@" if given.get("user") else ""
-        self.place = f"postgresql://{user}{given.get('host') or ''}{port}/{given.get('dbname') or ''}"
+        port = f":{fields['port']}" if fields.get("port") else ""
+        user = f"{fields['user']}@" if fields.get("user") else ""
+        self.place = f"postgresql://{user}{fields.get('host') or ''}{port}/{fields.get('dbname') or ''}"
         self._sign = home and met(home, self.place)
 
     def newest(self) -> Version | None:

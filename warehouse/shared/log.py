@@ -51,8 +51,8 @@ class PostgresLog:
         """Return the registrations after `position`, and the file that was published then: one statement."""
         rows = self.database.call(lambda c: c.execute(_AFTER, [*position]).fetchall())
         log, number, sha256 = rows[0][:3]
-        found = [row[3:] for row in rows if row[3] is not None]
+        texts = [row[3:] for row in rows if row[3] is not None]
         start = position.id if position.log == log else 0
-        last = Position(log, found[-1][0] if found else start)
+        last = Position(log, texts[-1][0] if texts else start)
         published = None if number is None else Version(number, sha256).name
-        return Tail(each_unit_once(found), last, True, published)
+        return Tail(each_unit_once(texts), last, True, published)

@@ -54,13 +54,13 @@ class Objects:
     def __init__(self, place: str, home: Path | None = None) -> None:
         """home: where it is noted that the server has answered. Raises WarehouseError for no place on S3."""
         self.home = home
-        given = _PLACE.fullmatch(place)
-        if given is None or ".." in place:
+        match = _PLACE.fullmatch(place)
+        if match is None or ".." in place:
             raise WarehouseError(
                 f"CULTURESCOPE_PARTS is {redacted(place)!r}: write it as s3://bucket/prefix, in letters, "
                 f"digits, dots, hyphens and underscores."
             )
-        self.bucket, self.prefix = given[1], given[2].strip("/")
+        self.bucket, self.prefix = match[1], match[2].strip("/")
         self.place = f"s3://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
 
     def put(self, name: str, content: bytes | memoryview) -> None:

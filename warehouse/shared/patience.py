@@ -47,13 +47,13 @@ def patience_s(is_known: bool = True) -> float:
 
     is_known: whether it has answered this machine before.
     """
-    given = os.environ.get(VARIABLE) or (_DEFAULT_S if is_known else _STRANGER_S)
+    patience = os.environ.get(VARIABLE) or (_DEFAULT_S if is_known else _STRANGER_S)
     try:
-        seconds = float(given)
+        seconds = float(patience)
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise WarehouseError(f"{VARIABLE} is {given!r}: set it to a number of seconds, such as 900.")
+        raise WarehouseError(f"{VARIABLE} is {patience!r}: set it to a number of seconds, such as 900.")
     return seconds
 
 

@@ -14,8 +14,8 @@ _SHORTEST = 4
 
 def redacted(text: object, url: str = "") -> str:
     """A message of a library without the password of `url` and the keys of the environment, on one line."""
-    given = password_of(url)
-    secrets = {os.environ.get(name, "") for name in _VARIABLES} | {url, given, unquote(given)}
+    password = password_of(url)
+    secrets = {os.environ.get(name, "") for name in _VARIABLES} | {url, password, unquote(password)}
     line = " ".join(str(text).split())
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST:
@@ -25,5 +25,5 @@ def redacted(text: object, url: str = "") -> str:
 
 def password_of(url: str) -> str:
     """The password in an address as it is written there, before the host or as an option, or nothing."""
-    found = _BEFORE_HOST.match(url) or _OPTION.search(url)
-    return found[1] if found else ""
+    match = _BEFORE_HOST.match(url) or _OPTION.search(url)
+    return match[1] if match else ""

@@ -95,8 +95,10 @@ def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[
     Args:
         choices: the source's options in order; none: a free answer. answer: its letter, or its text.
     """
-    given = [plain(text) for text in options(item.native.question).values()] if item.form == "choice" else []
-    if given != [plain(text) for text in choices]:
+    option_texts = (
+        [plain(text) for text in options(item.native.question).values()] if item.form == "choice" else []
+    )
+    if option_texts != [plain(text) for text in choices]:
         return [Fault("choice_changed", f"options were {list(choices)}")]
     same = (
         item.native.answer == answer

@@ -78,8 +78,8 @@ def from_dataset(
     topics: Sequence[str], language: str, question: str, options: Sequence[str], answer: str, background: str
 ) -> Prompt:
     """Rewrite a question of another benchmark into an item; language: its name in English."""
-    shown = {"topics": list(topics), "question": question, "options": list(options), "answer": answer}
-    return _prompt("dataset", DRAFT, shown | {"background": background}, language=language)
+    fields = {"topics": list(topics), "question": question, "options": list(options), "answer": answer}
+    return _prompt("dataset", DRAFT, fields | {"background": background}, language=language)
 
 
 def from_page(topics: Sequence[str], language: str, excerpt: str) -> Prompt:
@@ -91,9 +91,9 @@ def elevation(
     item: CulturallItem, language: str, technique: Technique, partner: CulturallItem | None
 ) -> Prompt:
     """Make an item harder; partner: what a composition joins it with."""
-    shown = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
+    fields = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
     how = _FILE["elevation"]["techniques"][technique]
-    return _prompt("elevation", DRAFT, shown, language=language, technique=how)
+    return _prompt("elevation", DRAFT, fields, language=language, technique=how)
 
 
 def topic_merges(topics: Mapping[str, str]) -> Prompt:
@@ -103,14 +103,14 @@ def topic_merges(topics: Mapping[str, str]) -> Prompt:
 
 def topic_examples(topic: str, description: str, examples: Sequence[str], n: int) -> Prompt:
     """Propose further examples of a topic."""
-    shown = {"topic": topic, "description": description, "examples": list(examples)}
-    return _prompt("examples", EXAMPLES, shown, n=str(n))
+    fields = {"topic": topic, "description": description, "examples": list(examples)}
+    return _prompt("examples", EXAMPLES, fields, n=str(n))
 
 
 def label(item: CulturallItem, language: str) -> Prompt:
     """Region, topic and content of an item."""
-    shown = {"language": language, "scenario": item.native.scenario, "question": item.native.question}
-    return _prompt("label", LABEL, shown, topics=", ".join(TOPICS))
+    fields = {"language": language, "scenario": item.native.scenario, "question": item.native.question}
+    return _prompt("label", LABEL, fields, topics=", ".join(TOPICS))
 
 
 def translation(texts: Texts, source: str, target: str) -> Prompt:
@@ -128,7 +128,7 @@ def _parts(item: CulturallItem) -> list[str]:
     return [f"{name}: {text}" for name, text in item.native._asdict().items()]
 
 
-def _prompt(name: str, schema: Mapping[str, Any], shown: Mapping[str, object], **plain: str) -> Prompt:
+def _prompt(name: str, schema: Mapping[str, Any], fields: Mapping[str, object], **plain: str) -> Prompt:
     """A prompt of the file.
 
     Args:
@@ -137,7 +137,7 @@ def _prompt(name: str, schema: Mapping[str, Any], shown: Mapping[str, object], *
     texts = _FILE[name]
     rules = Template(_FILE["item"]["rules"]).safe_substitute(plain).strip()
     system = Template(texts["system"].strip()).substitute(plain | {"rules": rules})
-    quoted = {key: as_data(value, MAX_CHARS) for key, value in shown.items()}
+    quoted = {key: as_data(value, MAX_CHARS) for key, value in fields.items()}
     user = Template(texts["user"].strip()).substitute(quoted)
     conversation = [{"role": "system", "content": f"{system}\n\n{_DATA}"}, {"role": "user", "content": user}]
     return Prompt(conversation, schema)

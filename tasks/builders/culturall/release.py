@@ -133,12 +133,12 @@ def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         the
             origin of what was revised.
     """
-    kept = sorted(
+    released = sorted(
         (row for row in rows if row["status"] in ("accepted", "revised")), key=lambda row: row["draft"]
     )
-    by_draft = dict(zip((row["draft"] for row in kept), _levels(kept), strict=True))
+    by_draft = dict(zip((row["draft"] for row in released), _levels(released), strict=True))
     items = []
-    for row in kept:
+    for row in released:
         item = item_of(row)
         texts = dict(zip(TEXTS, (*item.native, *(item.english or ("",) * 4)), strict=True))
         items.append(

@@ -161,9 +161,9 @@ def load_datasets(files: Mapping[str, Sequence[Row]], language: str | None, regi
     dropped: Counter[str] = Counter()
     read: list[Source | str] = []
     for file, rows in files.items():
-        kept, bad = validate(file, rows, QuestionRow)
+        valid, bad = validate(file, rows, QuestionRow)
         dropped += bad
-        read += [_question(f"{file}#{n}", row, language, region) for n, row in enumerate(kept, 1)]
+        read += [_question(f"{file}#{n}", row, language, region) for n, row in enumerate(valid, 1)]
     return _gathered(read, dropped)
 
 
@@ -182,8 +182,8 @@ def load_excerpts(
 
 def excerpt_rows(file: str, rows: Sequence[Row]) -> list[tuple[str, dict[str, str]]]:
     """The excerpts of a file with the column text; raises BenchmarkError if it has none."""
-    kept, _ = validate(file, rows, ExcerptRow)
-    return [(row.source or f"{file}#{n}", row.model_dump()) for n, row in enumerate(kept, 1)]
+    valid, _ = validate(file, rows, ExcerptRow)
+    return [(row.source or f"{file}#{n}", row.model_dump()) for n, row in enumerate(valid, 1)]
 
 
 def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
@@ -215,23 +215,23 @@ def _seen(content: bytes) -> str:
 
 def _question(name: str, row: QuestionRow, language: str | None, region: str | None) -> Source | str:
     """A source, or why the row is none."""
-    question, given = row.question, row.options
+    question, choices = row.question, row.options
     columns = [row.a or row.option_a, row.b or row.option_b, row.c or row.option_c, row.d or row.option_d]
-    given = [str(text).strip() for text in given] or [text for text in columns if text]
-    if not given and (within := options(question)):
-        given, question = list(within.values()), _FIRST_OPTION.split(question)[0]
-    if given and len(given) != len(LETTERS):
+    choices = [str(text).strip() for text in choices] or [text for text in columns if text]
+    if not choices and (within := options(question)):
+        choices, question = list(within.values()), _FIRST_OPTION.split(question)[0]
+    if choices and len(choices) != len(LETTERS):
         return "options_not_four"
-    answer = _letter(row.answer, given) if given else row.answer
+    answer = _letter(row.answer, choices) if choices else row.answer
     if not answer:
         return "answer_no_option"
-    if len(question) + sum(map(len, given)) > SOURCE_CHARS:
+    if len(question) + sum(map(len, choices)) > SOURCE_CHARS:
         return "too_long"
-    code = _language(row.language or language, f"{question} {' '.join(given)}")
+    code = _language(row.language or language, f"{question} {' '.join(choices)}")
     if not code:
         return "no_language"
     known = (row.region or region or "").upper() or None
-    return Source("dataset", name, code, known, question.strip(), tuple(given), answer, row.explanation)
+    return Source("dataset", name, code, known, question.strip(), tuple(choices), answer, row.explanation)
 
 
 def _letter(answer: str, choices: Sequence[str]) -> str:

@@ -62,9 +62,9 @@ def proposed_rows(
             if len(set(parents)) > 1 and merge.get("name")
         ]
     own = next((each for each in topics if each.name == topic), None)
-    given = {example.casefold() for example in (own.examples if own else ())}
+    examples = {example.casefold() for example in (own.examples if own else ())}
     fresh = [text for text in _list(fields.get("examples")) if isinstance(text, str) and text.strip()]
-    texts = dict.fromkeys(text.strip() for text in fresh if text.strip().casefold() not in given)
+    texts = dict.fromkeys(text.strip() for text in fresh if text.strip().casefold() not in examples)
     return [_row("example", topic, text) | same | {"parents": []} for text in texts]
 
 

@@ -85,9 +85,9 @@ def load_seeds(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> S
     dropped: Counter[str] = Counter()
     by_name: dict[str, Seed] = {}
     for source, rows in files.items():
-        kept, bad = validate(source, rows, SeedRow)
+        valid, bad = validate(source, rows, SeedRow)
         dropped += bad
-        for seed in (_seed(row, countries) for row in kept):
+        for seed in (_seed(row, countries) for row in valid):
             reason = "no_cue" if not seed.cues else "duplicate" if seed.seed in by_name else None
             if reason:
                 dropped[reason] += 1

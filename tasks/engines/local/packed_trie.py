@@ -87,9 +87,9 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """See ``PairScorer.score_pairs``; whatever the pairs share is run once (``forest``)."""
         length = pairing.longest(self.model.config, self.tokenizer)
-        made = pairing.pair_tokens(self.tokenizer, pairs, length)
-        trie = build_trie([pair.tokens for pair in made])
-        n_scored = np.array([pair.n_scored for pair in made], dtype=np.int64)
+        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length)
+        trie = build_trie([pair.tokens for pair in token_pairs])
+        n_scored = np.array([pair.n_scored for pair in token_pairs], dtype=np.int64)
         ends = trie.item_start + trie.item_lengths
         starts = np.concatenate([[0], np.cumsum(n_scored)[:-1]])
         place = np.arange(n_scored.sum()) - np.repeat(starts, n_scored)
@@ -102,7 +102,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
             np.add.reduceat(logprob, starts),
             np.logical_and.reduceat(is_best, starts),
             n_scored,
-            np.array([pair.n_cut for pair in made], dtype=np.int64),
+            np.array([pair.n_cut for pair in token_pairs], dtype=np.int64),
         )
 
     def _read_edges(
@@ -176,10 +176,10 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         shared = [tokens[0] for tokens in takewhile(lambda tokens: len(set(tokens)) == 1, columns)]
         if len(prefixes) == 1 or not shared:
             return {}
-        kept: tree_attention.Beginning = {}
-        layout = tree_attention.TreeLayout(len(shared), kept=kept)
+        beginning: tree_attention.Beginning = {}
+        layout = tree_attention.TreeLayout(len(shared), kept=beginning)
         self._hidden(np.array([shared]), np.arange(len(shared))[None], layout)
-        return kept
+        return beginning
 
     @torch.inference_mode()
     def _score_edges(

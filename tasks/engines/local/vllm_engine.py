@@ -143,7 +143,7 @@ class VllmEngine(ContinuationScorer):
             tokens.append(pairing.context_tokens(self.tokenizer, context)[-room:])
         params = [_sampling_params(*wish) for wish in zip(own, forms, numbers, strict=True)]
         outputs = self._call("generate", [{"prompt_token_ids": ids} for ids in tokens], params)
-        return [_generation(*made) for made in zip(outputs, own, numbers, strict=True)]
+        return [_generation(*parts) for parts in zip(outputs, own, numbers, strict=True)]
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """See ``PairScorer.score_pairs``; every pair is run by itself."""
@@ -152,10 +152,13 @@ class VllmEngine(ContinuationScorer):
         params = SamplingParams(
             max_tokens=1, temperature=0.0, prompt_logprobs=1, skip_reading_prefix_cache=True, detokenize=False
         )
-        made = pairing.pair_tokens(self.tokenizer, pairs, self._context - 2)
-        logprob, is_greedy = np.empty(len(made), dtype=np.float32), np.empty(len(made), dtype=np.bool_)
-        for start in range(0, len(made), REQUESTS_PER_CALL):
-            part = made[start : start + REQUESTS_PER_CALL]
+        token_pairs = pairing.pair_tokens(self.tokenizer, pairs, self._context - 2)
+        logprob, is_greedy = (
+            np.empty(len(token_pairs), dtype=np.float32),
+            np.empty(len(token_pairs), dtype=np.bool_),
+        )
+        for start in range(0, len(token_pairs), REQUESTS_PER_CALL):
+            part = token_pairs[start : start + REQUESTS_PER_CALL]
             outputs = self._call("generate", [{"prompt_token_ids": p.tokens} for p in part], params)
             for place, (pair, output) in enumerate(zip(part, outputs, strict=True), start):
                 rest = pair.tokens[-pair.n_scored :]
@@ -168,8 +171,8 @@ class VllmEngine(ContinuationScorer):
         return PairScores(
             logprob,
             is_greedy,
-            np.array([pair.n_scored for pair in made], dtype=np.int64),
-            np.array([pair.n_cut for pair in made], dtype=np.int64),
+            np.array([pair.n_scored for pair in token_pairs], dtype=np.int64),
+            np.array([pair.n_cut for pair in token_pairs], dtype=np.int64),
         )
 
     def _length(self, talk: list[dict[str, str]]) -> int:

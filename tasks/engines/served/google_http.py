@@ -214,9 +214,9 @@ class _Answered(_Reply):
     candidates: list[_Candidate]
 
 
-def _alternatives(given: _Logprobs) -> tuple[TokenAlternatives, ...]:
+def _alternatives(logprobs: _Logprobs) -> tuple[TokenAlternatives, ...]:
     """The tokens written, each with the most probable ones at its position."""
-    pairs = zip_longest(given.chosen_candidates, given.top_candidates, fillvalue=None)
+    pairs = zip_longest(logprobs.chosen_candidates, logprobs.top_candidates, fillvalue=None)
     tokens = []
     for chosen, top in pairs:
         if not isinstance(chosen, _Token):

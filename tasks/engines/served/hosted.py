@@ -325,9 +325,9 @@ def room(failure: Failed, limit: int) -> int | None:
     if failure.status != 400 or not is_said:
         return None
     words = failure.words.replace(",", "")
-    found = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _ROOM)), None)
-    if found:
-        left = int(found["all"]) - int(found["prompt"])
+    room = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _ROOM)), None)
+    if room:
+        left = int(room["all"]) - int(room["prompt"])
         return left if 0 < left < limit else 0
     return None if _LIMIT.search(words) else 0
 

@@ -251,14 +251,14 @@ class Batches:
         """Wait until a job has ended; a server that is away for a while is waited for too."""
         until, wait, done = time.monotonic() + DEADLINE_S, FIRST_POLL_S, 0
         while True:
-            said, is_late = "not to be reached", time.monotonic() + wait > until
+            status, is_late = "not to be reached", time.monotonic() + wait > until
             try:
                 call = self.caller.send("GET", f"/batches/{job.batch}")
                 batch = checked(_Batch, await self._known(job, call))
                 if batch.status in FINAL:
                     return batch
                 counts = batch.request_counts if isinstance(batch.request_counts, dict) else {}
-                now, said = counts.get("completed"), self.caller.clean(batch.status)
+                now, status = counts.get("completed"), self.caller.clean(batch.status)
                 if isinstance(now, int) and done < now <= len(job.ids):
                     self.report(now - done)
                     done = now
@@ -267,7 +267,7 @@ class Batches:
                     raise
             if is_late:
                 raise EngineError(
-                    f"engine {self.name!r}: batch {job.batch} at {self.at} is {said} after "
+                    f"engine {self.name!r}: batch {job.batch} at {self.at} is {status} after "
                     f"{DEADLINE_S / 3600:g} h: run again to wait for it further; nothing is sent twice"
                 )
             await self.caller.pause(wait)
@@ -300,12 +300,12 @@ class Batches:
             f"delete {self.jobs.place(job.name)} to have its {len(job.ids):,} requests sent, and paid, again"
         )
 
-    def _id(self, given: str) -> str:
+    def _id(self, identity: str) -> str:
         """A name that the server gives to a file or batch, which becomes part of addresses and is stored."""
-        hidden = self.caller.secrets.hide_in_answer(given)
-        if hidden != given or not re.fullmatch(r"\w[\w:/-]{0,199}", given, re.ASCII):
+        hidden = self.caller.secrets.hide_in_answer(identity)
+        if hidden != identity or not re.fullmatch(r"\w[\w:/-]{0,199}", identity, re.ASCII):
             raise Unreadable(200, f"id: {self.caller.clean(hidden)[:60]!r} is no name of a file or batch")
-        return given
+        return identity
 
 
 def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -100,8 +100,8 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     text = secrets.hide_in_answer(said or "")
     if text and not written:
         prompt = 0
-    given = (choice.logprobs.content if choice.logprobs else None) or ()
-    tokens = _alternatives(given) if text == said and finish != "refusal" else ()
+    logprobs = (choice.logprobs.content if choice.logprobs else None) or ()
+    tokens = _alternatives(logprobs) if text == said and finish != "refusal" else ()
     return Generation(text, finish, prompt, written, tokens=tokens)
 
 

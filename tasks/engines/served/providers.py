@@ -153,15 +153,15 @@ def is_at_openai(spec: ServedSpec) -> bool:
 def by_responses(spec: ServedSpec) -> bool:
     """Whether requests go to the Responses API: by ``options.api``, else for web search at OpenAI, whose Chat
     Completions search with search models only."""
-    if given := spec.options.get("api"):
-        return bool(given == "responses")
+    if api := spec.options.get("api"):
+        return bool(api == "responses")
     return bool(spec.web) and is_at_openai(spec) and "search" not in spec.model
 
 
 def takes_temperature(spec: ServedSpec) -> bool:
     """Whether temperature and top_p are sent: by ``options.temperature``, else as the documents say."""
-    if isinstance(given := spec.options.get("temperature"), bool):
-        return given
+    if isinstance(temperature := spec.options.get("temperature"), bool):
+        return temperature
     known, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")
     if known is None:
         # Anthropic takes none beside thinking, whatever the model.

@@ -47,9 +47,9 @@ M = TypeVar("M", bound=BaseModel)
 FINISHED = ("stop", "length", "refusal", "content_filter", "tool_calls", "pause_turn", "other")
 
 
-def finish_reason(given: str | None) -> str:
+def finish_reason(reason: str | None) -> str:
     """The finish reason if it is known, else "unknown": what is stored is no text of a server's own."""
-    return given if given in FINISHED else "unknown"
+    return reason if reason in FINISHED else "unknown"
 
 
 class Pace:
@@ -153,11 +153,11 @@ class Caller:
                 failure.tries = tries
                 if not failure.is_transient:
                     raise failure
-                asked = _retry_after(headers)
-                if asked is not None and asked > MAX_WAIT_S:
-                    more = f"; it asks for a pause of {asked:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
+                pause = _retry_after(headers)
+                if pause is not None and pause > MAX_WAIT_S:
+                    more = f"; it asks for a pause of {pause:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
                     raise Failed(status, failure.words + more, failure.body, tries)
-                wait = wait if asked is None else asked
+                wait = wait if pause is None else pause
             except TimeoutError:
                 failure = TimedOut(None, "")
             except (httpx.HTTPError, OSError) as error:

@@ -151,19 +151,19 @@ def _prompts(files: Files, place: str, wanted: list[str]) -> dict[str, tuple[str
     Raises:
         ValueError: one is not there.
     """
-    found = {OWN: (_OURS, _OURS)}
+    wordings = {OWN: (_OURS, _OURS)}
     for path in files.named("*_prompts.csv"):
         if _place(path) == place:
             for record in records(path):
-                found[record.text("id")] = record.text("Translation"), record.text("English")
+                wordings[record.text("id")] = record.text("Translation"), record.text("English")
     for name in wanted:
-        if not all("{q}" in words for words in found.get(name, ("", ""))):
-            there = ", ".join(sorted(found))
+        if not all("{q}" in words for words in wordings.get(name, ("", ""))):
+            there = ", ".join(sorted(wordings))
             raise ValueError(
                 f"--prompts {name}: {place} has no such prompt with {{q}} in both languages; there are: "
                 f"{there}. BLEnD's own are in data/prompts/ of its clone"
             )
-    return found
+    return wordings
 
 
 def _lemmas(language: str) -> str:

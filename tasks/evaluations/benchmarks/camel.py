@@ -98,8 +98,8 @@ def _of_set(files: Files, name: str) -> tuple[list[Record], list[str]]:
     unread: list[str] = []
     for paths in (causal, masked):
         try:
-            if found := [record for path in paths for record in records(path)]:
-                return found, unread
+            if entities := [record for path in paths for record in records(path)]:
+                return entities, unread
         except ValueError:
             if paths is masked or not masked:
                 raise

@@ -43,7 +43,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for path in files.needed("P*_*.jsonl", "P*_*.json"):
         if match := _NAME.fullmatch(path.stem):
             of_file = facts.setdefault((path.parent.name, match[1]), [])
-            region = found[0] if (found := _REGION.search(match[2])) else match[2]
+            region = suffix[0] if (suffix := _REGION.search(match[2])) else match[2]
             of_file += [(region.strip("_").lower(), record) for record in records(path)]
     templates = _templates(files)
     for (language, predicate), of_predicate in sorted(facts.items()):
@@ -81,20 +81,20 @@ def _item(
 
 def _labels(record: Record) -> list[str]:
     """Return the right objects: one, or a list."""
-    given = record.get("obj_label")
-    texts = given if isinstance(given, list) else [given]
+    label = record.get("obj_label")
+    texts = label if isinstance(label, list) else [label]
     return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
 
 
 def _templates(files: Files) -> dict[tuple[str, str], str]:
     """Return (language, predicate) -> the words of mLAMA's files, by the folder that they lie in."""
-    found = {}
+    regions = {}
     for path in files.named("templates*.jsonl"):
         for record in records(path):
             text: str = record.text("template")
             if text.count("[X]") == 1 and text.count("[Y]") == 1:
-                found[_language_of(path), record.text("relation")] = text
-    return found
+                regions[_language_of(path), record.text("relation")] = text
+    return regions
 
 
 def _language_of(path: Path) -> str:

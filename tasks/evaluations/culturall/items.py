@@ -124,19 +124,19 @@ def load_items(rows: Sequence[Row], source: str) -> Loaded:
     Raises:
         BenchmarkError: no row fits. ValueError: rows fit, and none is an item.
     """
-    kept, dropped = validate(source, rows, ItemRow)
-    read = [_item(row) for row in kept]
+    valid, dropped = validate(source, rows, ItemRow)
+    read = [_item(row) for row in valid]
     dropped.update(item for item in read if isinstance(item, str))
-    asked, again = distinct(
+    unique, again = distinct(
         (item for item in read if isinstance(item, CulturallItem)),
         lambda item: (item.language, *item.native[:2]),
         lambda item: item.native.answer,
     )
     reasons = {reason: n for reason, n in sorted((dropped + again).items()) if n}
-    items = {item.item: item for item in asked}
+    items = {item.item: item for item in unique}
     if not items:
         raise ValueError(f"{source}: no row is an item ({reasons})")
-    if len(items) < len(asked):
+    if len(items) < len(unique):
         raise ValueError(f"{source}: items of different texts have the same identifier in column item")
     return Loaded(tuple(items[name] for name in sorted(items)), reasons)
 
@@ -158,9 +158,9 @@ def choose(
     """
     slices = {"language": languages, "region": regions, "topic": topics}
     wanted = of_slices(loaded.items, slices, getattr)
-    kept = wanted if per_language is None else _spread(wanted, per_language)
-    left_out = {"not_chosen": len(loaded.items) - len(kept)} if len(kept) < len(loaded.items) else {}
-    return Loaded(kept, {**loaded.dropped, **left_out})
+    chosen = wanted if per_language is None else _spread(wanted, per_language)
+    left_out = {"not_chosen": len(loaded.items) - len(chosen)} if len(chosen) < len(loaded.items) else {}
+    return Loaded(chosen, {**loaded.dropped, **left_out})
 
 
 def _spread(items: Sequence[CulturallItem], per_language: int) -> tuple[CulturallItem, ...]:

@@ -65,8 +65,8 @@ def chosen_letter(answer: str, question: str, language: str = "en") -> str | Non
     if len(letters) == 1 and letters == set(_LONE.findall(text)):
         letter = str(letters.pop())
         return None if takes_back(answer, options(question).get(letter, ""), "", language) else letter
-    said = plain(answer)
-    same = [k for k, v in options(question).items() if said and said in (plain(v), plain(f"{k} {v}"))]
+    flat = plain(answer)
+    same = [k for k, v in options(question).items() if flat and flat in (plain(v), plain(f"{k} {v}"))]
     return same[0] if len(same) == 1 else None
 
 
@@ -89,8 +89,8 @@ def plain(text: str) -> str:
     """The form in which texts are compared: folded (``quantities.fold``), words apart by one space, without
     punctuation, symbols and English articles."""
     text = _MINUS.sub("minus", fold(text))
-    kept = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
-    return " ".join(_ARTICLES.sub(" ", "".join(kept)).split())
+    characters = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
+    return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
 
 
 def _is_same(answer: str, gold: str, first: Quantity | None, language: str, question: str) -> bool:
@@ -108,12 +108,12 @@ def _is_same(answer: str, gold: str, first: Quantity | None, language: str, ques
         if other is None or date[:2] != other[:2]:
             return False
         return None in (date[2], other[2]) or date[2] == other[2]
-    said = quantity(answer, language)
-    if wanted is None or said is None:
+    value = quantity(answer, language)
+    if wanted is None or value is None:
         return False
     if first and first.words and not wanted.words:
         return False  # such as "90k" without its unit, which is right as it stands and not otherwise
-    return is_same_quantity(said, wanted, question, language)
+    return is_same_quantity(value, wanted, question, language)
 
 
 @lru_cache(maxsize=65_536)

@@ -139,12 +139,12 @@ def quantity(text: str, language: str, is_gold: bool = False) -> Quantity | None
     is_gold: a number whose marks allow two values has the likelier one: 1.000 in Spanish is a thousand.
     """
     folded = with_digits(text, language)
-    found = list(_numbers(folded, language, is_gold))
-    if not found:
+    numbers = list(_numbers(folded, language, is_gold))
+    if not numbers:
         return _in_words(folded, language)
-    if len(found) > 1:
+    if len(numbers) > 1:
         return None
-    values, start, end = found[0]
+    values, start, end = numbers[0]
     if not values:
         return None
     words = _claims(f"{folded[:start]} {folded[end:]}", language)
@@ -175,11 +175,11 @@ def takes_back(answer: str, gold: str, question: str, language: str) -> bool:
 
     A denial in the question excuses nothing.
     """
-    said, right, asked = (_flat(text, language) for text in (answer, gold, question))
-    denials = (phrase for phrase in _phrases("negations", language) if _has(said, phrase))
-    bounds = (phrase for phrase in _phrases("bounds", language) if _has(said, phrase))
+    answer_text, right, question_text = (_flat(text, language) for text in (answer, gold, question))
+    denials = (phrase for phrase in _phrases("negations", language) if _has(answer_text, phrase))
+    bounds = (phrase for phrase in _phrases("bounds", language) if _has(answer_text, phrase))
     return any(not _has(right, phrase) for phrase in denials) or any(
-        not _has(right, phrase) and not _has(asked, phrase) for phrase in bounds
+        not _has(right, phrase) and not _has(question_text, phrase) for phrase in bounds
     )
 
 
@@ -218,11 +218,11 @@ def _scale(folded: str, start: int, language: str) -> tuple[float, int]:
 def _in_words(folded: str, language: str) -> Quantity | None:
     """A quantity whose number is one word, such as "seven days"."""
     words = _split(folded, language)
-    found = [n for n, word in enumerate(words) if word in _number_words(language)]
-    if len(found) != 1:
+    places = [n for n, word in enumerate(words) if word in _number_words(language)]
+    if len(places) != 1:
         return None
-    value = _number_words(language)[words[found[0]]]
-    rest = " ".join(words[: found[0]] + words[found[0] + 1 :])
+    value = _number_words(language)[words[places[0]]]
+    rest = " ".join(words[: places[0]] + words[places[0] + 1 :])
     claims = _claims(rest, language)
     return Quantity(frozenset({float(value)}), claims, not claims)
 
@@ -230,18 +230,18 @@ def _in_words(folded: str, language: str) -> Quantity | None:
 def _claims(folded: str, language: str) -> tuple[str, ...]:
     """The words of a folded text: units as ":day", others as they stand, without fillers; each once."""
     words, units, fillers = _split(folded, language), _forms("units", False), _fillers(language)
-    found: list[str] = []
+    symbols: list[str] = []
     at = 0
     while at < len(words):
         phrases = (" ".join(words[at : at + n]) for n in (3, 2, 1))
         phrase = next((p for p in phrases if p in units or p in fillers), words[at])
         unit = units.get(phrase) or (None if phrase in fillers else _unit(phrase))
         if unit:
-            found.append(f":{unit}")
+            symbols.append(f":{unit}")
         elif phrase not in fillers:
-            found.append(phrase)
+            symbols.append(phrase)
         at += phrase.count(" ") + 1
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(symbols))
 
 
 def _unit(word: str) -> str | None:

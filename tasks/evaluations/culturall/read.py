@@ -105,14 +105,14 @@ def read_answers(
 
 def matches(condition: str, item: CulturallItem, text: str) -> bool:
     """Whether a text is the item's answer, decided without a judge; see ``matching``."""
-    shown = item.texts(condition)
+    texts = item.texts(condition)
     if item.form == "choice":
         language = "en" if condition == "english" else item.language
-        return chosen_letter(text, shown.question, language) == item.native.answer
-    asked = f"{shown.question} {item.native.question}"
-    if condition == "english" and is_match(text, [shown.answer], "en", asked):
+        return chosen_letter(text, texts.question, language) == item.native.answer
+    question = f"{texts.question} {item.native.question}"
+    if condition == "english" and is_match(text, [texts.answer], "en", question):
         return True
-    return is_match(text, item.accepted, item.language, asked)
+    return is_match(text, item.accepted, item.language, question)
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
@@ -169,14 +169,14 @@ def answer_frame(study: CulturallStudy, answers: Mapping[Key, CulturallAnswer]) 
 
 def _row(study: CulturallStudy, key: Key, answer: CulturallAnswer) -> dict[str, Any]:
     condition, item = key[0], study.by_id[key[1]]
-    shown = item.texts(condition)
+    texts = item.texts(condition)
     quoted = [p._asdict() for p in study.passages.get(item.item, ())] if condition == "retrieval" else []
     return {
         "condition": condition,
         **{name: getattr(item, name) for name in _ABOUT},
-        "scenario": shown.scenario,
-        "question": shown.question,
-        "gold": shown.answer,
+        "scenario": texts.scenario,
+        "question": texts.question,
+        "gold": texts.answer,
         "answer": answer.text,
         "matched": answer.matched,
         "judged": answer.judged,
@@ -190,8 +190,8 @@ def _row(study: CulturallStudy, key: Key, answer: CulturallAnswer) -> dict[str, 
 def about(study: CulturallStudy, call: Call, key: str) -> About:
     """An item as the judge saw it, line by line, and its region."""
     item = study.by_id[call.item]
-    shown = item.texts(call.source)
-    lines = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
+    texts = item.texts(call.source)
+    lines = {"Situation": texts.scenario, "Question": texts.question, "Right answer": texts.answer}
     text = "\n".join(f"{name}: {text}" for name, text in lines.items())
     return About(study.panel.rubric_id, item.item, text, item.region, call.source)
 

@@ -75,17 +75,17 @@ def _passages(file: Path, root: Path) -> Iterator[Passage]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    kept = ""
+    passage = ""
     for paragraph in filter(None, (" ".join(part.split()) for part in text.split("\n\n"))):
-        if kept and len(kept) + len(paragraph) >= MOST_CHARACTERS:
-            yield kept
-            kept = ""
-        kept = f"{kept} {paragraph}".strip()
-        while len(kept) > MOST_CHARACTERS:
-            yield kept[:MOST_CHARACTERS]
-            kept = kept[MOST_CHARACTERS:]
-    if kept:
-        yield kept
+        if passage and len(passage) + len(paragraph) >= MOST_CHARACTERS:
+            yield passage
+            passage = ""
+        passage = f"{passage} {paragraph}".strip()
+        while len(passage) > MOST_CHARACTERS:
+            yield passage[:MOST_CHARACTERS]
+            passage = passage[MOST_CHARACTERS:]
+    if passage:
+        yield passage
 
 
 def _words(text: str) -> list[str]:

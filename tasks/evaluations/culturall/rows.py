@@ -111,12 +111,12 @@ def model_rows(
     """
     own, null = answered[model], guessing(study.items)
     slices = [_slice_rows(study, own, null, *each) for each in study.slices(*_SLICES)]
-    asked = [own[f"accuracy{'' if name == 'native' else f'_{name}'}"].lost for name in study.conditions]
+    lost = [own[f"accuracy{'' if name == 'native' else f'_{name}'}"].lost for name in study.conditions]
     return [
         *(row for rows in slices for row in rows),
         *_difficulty_rows(study, own, null, [answered[other] for other in others]),
         *_setting_rows(study, model, answered),
-        *count_rows(np.concatenate(asked)),
+        *count_rows(np.concatenate(lost)),
         *([preference_row(study.judges.values(), candidate)] if study.judges else []),
     ]
 
@@ -136,13 +136,13 @@ def null_rows(study: CulturallStudy) -> dict[str, list[Metric]]:
 def check_rows(study: CulturallStudy, checks: Opinions) -> list[Metric]:
     """Each judge's own check, overall and by language: shares of gold answers accepted, of others refused."""
     rows = []
-    for judge, said in checks.items():
+    for judge, check in checks.items():
         name = study.judges[judge].name
         for (kind, language), chosen in study.slices("language"):
             where = ("judge", name) if kind == OVERALL[0] else ("judge_language", f"{name}:{language}")
             items = study.columns["item"][chosen].tolist()
             for source in CHECKS:
-                opinions = [said[source, item] for item in items if (source, item) in said]
+                opinions = [check[source, item] for item in items if (source, item) in check]
                 rows.append(check_row(source, where, opinions))
     return rows
 

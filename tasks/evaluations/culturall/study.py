@@ -117,13 +117,13 @@ class CulturallStudy(Prompted):
         item = self.by_id[name]
 
         def inputs() -> Mapping[str, object]:
-            shown = item.texts(source)
+            texts = item.texts(source)
             return {
-                "scenario": shown.scenario,
-                "question": shown.question,
-                "gold": shown.answer,
+                "scenario": texts.scenario,
+                "question": texts.question,
+                "gold": texts.answer,
                 "accepted": list(item.accepted),
-                "explanation": shown.explanation or "none is given",
+                "explanation": texts.explanation or "none is given",
             }
 
         return self.panel.call(source, name, text, inputs)
@@ -138,23 +138,23 @@ class CulturallStudy(Prompted):
         """See ``contract.Study``."""
         wording = [_RULES, _RULES_ALONE, _CHOICE, _PASSAGES]
         knobs = self.params.hashed(KNOBS)
-        asked = [self.conditions, self.materials, wording]
+        settings = [self.conditions, self.materials, wording]
         judged = [self.panel.rubric.hash(), sorted(engine.hash for engine in self.judges.values())]
         own = [dict(self.templates)] if self.templates else []
-        return digest(["culturall", SCORES_VERSION, knobs, asked, judged if self.judges else None, *own])
+        return digest(["culturall", SCORES_VERSION, knobs, settings, judged if self.judges else None, *own])
 
     def _conversation(self, condition: str, item: CulturallItem) -> list[Message]:
         """Lin et al. (2026, figure 11): scenario as context, a question, as few words as possible."""
-        shown = item.texts(condition)
+        texts = item.texts(condition)
         if own := self.templates.get("prompt_question" if condition == "question" else "prompt"):
-            text = filled(own, {"scenario": shown.scenario, "question": shown.question})
+            text = filled(own, {"scenario": texts.scenario, "question": texts.question})
             return [{"role": "user", "content": "\n\n".join([*self._quoted(condition, item), text])}]
         rules = _RULES_ALONE if condition == "question" else _RULES
         parts = [f"{rules} {_CHOICE}" if item.form == "choice" else rules]
         parts += self._quoted(condition, item)
         if condition != "question":
-            parts.append(f"Situation: {shown.scenario}")
-        return [{"role": "user", "content": "\n\n".join([*parts, f"Question: {shown.question}"])}]
+            parts.append(f"Situation: {texts.scenario}")
+        return [{"role": "user", "content": "\n\n".join([*parts, f"Question: {texts.question}"])}]
 
     def _quoted(self, condition: str, item: CulturallItem) -> list[str]:
         """The passages that the condition retrieval shows."""

@@ -76,7 +76,7 @@ def _row(
 
 
 def verdict_frames(
-    study: CureStudy, calls: Sequence[JudgeCall], said: Opinions
+    study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions
 ) -> dict[tuple[str, str], pl.DataFrame]:
     """(judge, benchmark) -> a row for each call about one model.
 
@@ -86,7 +86,7 @@ def verdict_frames(
     frames: dict[tuple[str, str], pl.DataFrame] = {}
     for benchmark in dict.fromkeys(call.item.benchmark for call in calls):
         own = [call for call in calls if call.item.benchmark == benchmark]
-        by_judge = study.panel.verdicts(own, said, partial(_about, study.rubric_id(benchmark)))
+        by_judge = study.panel.verdicts(own, opinions, partial(_about, study.rubric_id(benchmark)))
         frames |= {(judge, benchmark): frame for judge, frame in by_judge.items()}
     return frames
 
@@ -94,14 +94,14 @@ def verdict_frames(
 def _about(rubric: str, call: JudgeCall, key: str) -> About:
     """The item as people see it, and the norm that an explanation of it is held against."""
     item, kind = call.item, kind_of(call.item.benchmark)
-    shown = {
+    columns = {
         "Country": item.extra.get("country_name", ""),
         "Person": item.extra.get("persona", ""),
         "Question": item.question,
         _CUES.get(kind, ""): ", ".join(item.cues) if kind in _CUES else "",
         "Norm, to be taken as right": item.gold,
     }
-    text = "\n".join(f"{name}: {text}" for name, text in shown.items() if text)
+    text = "\n".join(f"{name}: {text}" for name, text in columns.items() if text)
     return About(rubric, item.item, text, country_of(item), f"{call.source}:{call.sample}")
 
 

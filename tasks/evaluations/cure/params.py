@@ -60,7 +60,7 @@ def is_at_equal_length(benchmark: str) -> bool:
     return kind_of(benchmark) == LENGTH_NORMALISED
 
 
-Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+Paths = Annotated[list[str], BeforeValidator(lambda paths: [paths] if isinstance(paths, str) else paths)]
 """One path, or a list of them: CASA is published as pairs of files."""
 
 

@@ -225,8 +225,8 @@ def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
     match kind_of(item.benchmark):
         case "casa":
             symbol = list(item.cues) or texts.get("rule", item.gold)
-            asked = {"country": texts.get("country_name", ""), "query": situation(item)}
-            return {JUDGED: text, **asked, "symbol": symbol, "meaning": item.gold}
+            fields = {"country": texts.get("country_name", ""), "query": situation(item)}
+            return {JUDGED: text, **fields, "symbol": symbol, "meaning": item.gold}
         case "culturebank":
             scene = f"{situation(item)} {texts.get('question', '')}".strip()
             further: dict[str, object] = {"persona": texts.get("persona", ""), "situation": scene}

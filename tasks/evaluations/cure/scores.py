@@ -213,7 +213,7 @@ def _reason(study: CureStudy, replies: Sequence[Reply]) -> str:
 def equal_lengths(
     models: Mapping[str, CureScores],
     against: Mapping[str, CureScores],
-    kept: Sequence[Mapping[str, IntArray]] = (),
+    groups: Sequence[Mapping[str, IntArray]] = (),
 ) -> dict[str, CureScores]:
     """Models with coherence as it would be at equal length: at the mean of log(1 + words) over all
     explanations of a benchmark by the models ``against``, by the slope within each of them.
@@ -233,7 +233,7 @@ def equal_lengths(
     lines = {b: line for b in sorted(real) if (line := _line(real[b])) is not None}
     if not lines:
         return dict(models)
-    left = [{b: (places, _line(real[b], places)) for b, places in group.items()} for group in kept]
+    left = [{b: (places, _line(real[b], places)) for b, places in group.items()} for group in groups]
     return {model: _at_length(scored, lines, left) for model, scored in models.items()}
 
 

@@ -414,7 +414,7 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
     kind, texts = kind_of(item.benchmark), item.extra
     words = WORDS[kind]
     where = {"country": texts.get("country_name", item.group), "group": item.group}
-    shown = {
+    fields = {
         "Person": texts.get("persona"),
         "The user writes" if kind == "casa" else "Situation": situation(item),
         "Question": texts.get("question") or words["question"].format(**where),
@@ -422,7 +422,7 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
     asks = [f"Answer with {words['options']}."]
     if mode == "thick":
         asks.append(f"Then explain it in two to four sentences. {words['explain'].format(**where)}")
-    parts = [*(f"{name}: {text}" for name, text in shown.items() if text), " ".join(asks), FORMS[mode]]
+    parts = [*(f"{name}: {text}" for name, text in fields.items() if text), " ".join(asks), FORMS[mode]]
     return [
         {"role": "system", "content": words["role"].format(**where)},
         {"role": "user", "content": "\n\n".join(parts)},

@@ -179,7 +179,7 @@ def measure(
     questions = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
     of_kinds = [texts.kinds(question) for question in questions]
     own = [turn for turn in turns if turn.speaker == USER]
-    told, unasked = _told(task, facts, turns)
+    facts_told, unasked = _told(task, facts, turns)
     elicitable = [fact.fact for fact in facts if fact.elicitable]
     recommendation = recommendation_of(task, turns)
     return Measures(
@@ -192,9 +192,9 @@ def measure(
             else None
         ),
         dish_requests=sum(texts.DISH in kinds for kinds in of_kinds),
-        told=tuple(fact.fact for fact in facts if fact.fact in told),
+        told=tuple(fact.fact for fact in facts if fact.fact in facts_told),
         facts=len(elicitable),
-        elicited=len(told & set(elicitable) - unasked),
+        elicited=len(facts_told & set(elicitable) - unasked),
         unasked=len(unasked),
         contradicted=sum(_is_denied(fact, own) for fact in facts),
         divulged=sum(any(is_in([dish], turn.text) for turn in own) for dish in persona.dishes),
@@ -250,7 +250,7 @@ def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set
     A question is about its kinds; an open one, of no kind, is about everything. A fact may be told in a later
     turn than the question.
     """
-    told: set[str] = set()
+    facts_told: set[str] = set()
     unasked: set[str] = set()
     open_kinds: set[str] = set()
     is_open = False
@@ -262,11 +262,11 @@ def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set
                 is_open |= not kinds
         elif turn.speaker == USER:
             for fact in facts:
-                if fact.fact not in told and is_in(fact.told_by, turn.text):
-                    told.add(fact.fact)
+                if fact.fact not in facts_told and is_in(fact.told_by, turn.text):
+                    facts_told.add(fact.fact)
                     if not is_open and fact.kind not in open_kinds:
                         unasked.add(fact.fact)
-    return told, unasked
+    return facts_told, unasked
 
 
 def _is_denied(fact: Fact, turns: Sequence[Turn]) -> bool:

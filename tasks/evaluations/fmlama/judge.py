@@ -75,10 +75,10 @@ def read_marks(
     rubric: Rubric, prompts: Sequence[JudgePrompt], completions: Mapping[str, Completion]
 ) -> list[Marks]:
     """The verdicts on every dish; what the judge did not answer is unscored with the reason."""
-    said = [read_opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
+    opinions = [read_opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
     return [
         Marks(each.dish, tuple(replace(opinion.verdict, value=opinion.score) for opinion in of_dish))
-        for each, of_dish in zip(prompts, said, strict=True)
+        for each, of_dish in zip(prompts, opinions, strict=True)
     ]
 
 
@@ -88,15 +88,17 @@ def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
     if len(by_judge) == 1:
         return list(by_judge[0])
     return [
-        Marks(each[0].dish, tuple(_mean(said) for said in zip(*(m.verdicts for m in each), strict=True)))
+        Marks(
+            each[0].dish, tuple(_mean(verdicts) for verdicts in zip(*(m.verdicts for m in each), strict=True))
+        )
         for each in zip(*by_judge, strict=True)
     ]
 
 
-def _mean(said: Sequence[Verdict]) -> Verdict:
-    known = [verdict for verdict in said if verdict.value is not None]
+def _mean(verdicts: Sequence[Verdict]) -> Verdict:
+    known = [verdict for verdict in verdicts if verdict.value is not None]
     if not known:
-        return min(said, key=lambda verdict: verdict.unscored_reason == UNANSWERED)
+        return min(verdicts, key=lambda verdict: verdict.unscored_reason == UNANSWERED)
     commonest = Counter(verdict.verdict for verdict in known).most_common(1)[0][0]
     value = fmean(verdict.value for verdict in known if verdict.value is not None)
     return Verdict(known[0].key, commonest, None, value, None)
@@ -126,6 +128,6 @@ def _prompt(rubric: Rubric, dish: JudgedDish) -> JudgePrompt:
             "predictions; MES needs at least one ingredient, and as many predictions as ingredients"
         )
     keys = tuple(shorten(text, rubric.max_chars) for text in dish.predicted[:n])
-    given = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
-    inputs = {name: given[name] for name in rubric.inputs}
+    fields = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
+    inputs = {name: fields[name] for name in rubric.inputs}
     return JudgePrompt(dish, keys, judge_prompt(rubric, inputs, keys, with_probabilities=False))

@@ -82,10 +82,10 @@ class FmlamaParams(GenerationParams):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_judge_is_a_list(cls, given: Any) -> Any:
+    def _one_judge_is_a_list(cls, values: Any) -> Any:
         """Takes ``judge``, as runs and packs of before have it."""
-        if isinstance(given, dict) and "judge" in given:
-            given = dict(given)
-            judge = given.pop("judge")
-            given.setdefault("judges", [judge] if judge else [])
-        return given
+        if isinstance(values, dict) and "judge" in values:
+            values = dict(values)
+            judge = values.pop("judge")
+            values.setdefault("judges", [judge] if judge else [])
+        return values

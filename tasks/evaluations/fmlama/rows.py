@@ -209,8 +209,8 @@ def _spread_row(
     ap = np.array([np.mean(of_dish[url]) if url in of_dish else np.nan for url in urls])
     origins, code = np.unique([origin_of[url] for url in urls], return_inverse=True)
     groups = jackknife_groups(len(urls), study.params.seed)
-    kept = np.array([np.isin(np.arange(len(urls)), group) for group in [np.arange(len(urls)), *groups]])
-    means = origin_means(ap, kept, (code[:, None] == np.arange(len(origins))).astype(np.float64))
+    members = np.array([np.isin(np.arange(len(urls)), group) for group in [np.arange(len(urls)), *groups]])
+    means = origin_means(ap, members, (code[:, None] == np.arange(len(origins))).astype(np.float64))
     values, *rest = [row[~np.isnan(row)] for row in means]
     estimate = comparison.coefficient_of_variation(values) if values.size >= MIN_ORIGINS else None
     if estimate is None:
@@ -330,14 +330,14 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         return
     dishes = np.arange(len(code))
-    kept_dishes = np.array([np.isin(dishes, kept) for kept in [dishes, *jackknife_groups(len(code), seed)]])
+    kept_dishes = np.array([np.isin(dishes, group) for group in [dishes, *jackknife_groups(len(code), seed)]])
     member = (code[:, None] == np.arange(n)).astype(np.float64)
     ap, ws = (origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
     counts = member.sum(axis=0)
     for metric, compute in metrics.items():
-        kept = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
-        estimate, *left_out = [compute(*arrays) for arrays in kept]
-        used = len(kept[0][0])
+        measured = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
+        estimate, *left_out = [compute(*arrays) for arrays in measured]
+        used = len(measured[0][0])
         if estimate is None:
             few = f"{used} origins have a score, {MIN_ORIGINS} are needed" if used < MIN_ORIGINS else None
             reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
@@ -351,11 +351,11 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
             yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
 
 
-def origin_means(values: FloatArray, kept: NDArray[np.bool_], member: FloatArray) -> FloatArray:
+def origin_means(values: FloatArray, members: NDArray[np.bool_], member: FloatArray) -> FloatArray:
     """[1 + g, origins] mean over each origin's dishes that are kept, NaN where none is scored."""
     known = ~np.isnan(values)
-    total = (kept * np.where(known, values, 0.0)) @ member
-    count = (kept * known) @ member
+    total = (members * np.where(known, values, 0.0)) @ member
+    count = (members * known) @ member
     means: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return means
 
@@ -364,8 +364,8 @@ def _present(
     ap: FloatArray, ws: FloatArray, counts: FloatArray, needs_ws: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The origins that have what the metric needs."""
-    kept = ~np.isnan(ap) & (~np.isnan(ws) if needs_ws else True)
-    return ap[kept], ws[kept], counts[kept]
+    measured = ~np.isnan(ap) & (~np.isnan(ws) if needs_ws else True)
+    return ap[measured], ws[measured], counts[measured]
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float | None:

@@ -85,8 +85,8 @@ def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
     for request in judging(study, prompts):
         judge, stored = study.judges[request.engine], completions(request)
         name = "mes" if len(study.judges) == 1 else score_name("mes", judge)
-        for asked, own in zip(prompts, read_marks(study.rubric, prompts, stored), strict=True):
-            said = [Opinion(verdict) for verdict in own.verdicts]
-            verdicts = verdict_scores(judge, said, asked.prompt, stored.get(asked.prompt.id))
+        for prompt, own in zip(prompts, read_marks(study.rubric, prompts, stored), strict=True):
+            opinions = [Opinion(verdict) for verdict in own.verdicts]
+            verdicts = verdict_scores(judge, opinions, prompt.prompt, stored.get(prompt.prompt.id))
             scores.setdefault(own.dish.url, {})[name] = verdicts
     return scores

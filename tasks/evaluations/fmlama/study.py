@@ -424,8 +424,8 @@ def _probe(
     relevant = np.zeros((len(dishes), len(candidates)), dtype=np.bool_)
     for row, dish in enumerate(dishes):
         relevant[row, [column[ingredient] for ingredient in dish.ingredients]] = True
-    asked = (t for t in templates if t.language == condition.main)
-    wanted = tuple(t for t in asked if t.mentions_country == condition.mentions_country)
+    in_main = (t for t in templates if t.language == condition.main)
+    wanted = tuple(t for t in in_main if t.mentions_country == condition.mentions_country)
     names = tuple(subject[dish.url].name for dish in dishes)
     return Probe(condition, wanted, dishes, names, candidates, relevant)
 

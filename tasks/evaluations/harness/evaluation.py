@@ -132,9 +132,9 @@ def _sample(item: HarnessItem, study: HarnessStudy, answer: Any, scores: Mapping
         pairs = zip(names or [target], answer.logprob.tolist(), strict=False)
         output = listed(sorted(pairs, key=lambda pair: -pair[1]), "log-probability")
     context = context_of(item.task.instances[item.doc][0])
-    shown: Sequence[Message] = question(context) if isinstance(context, str) else context
+    messages: Sequence[Message] = question(context) if isinstance(context, str) else context
     return Sample(
-        item.name, shown, output, target=target, choices=choices, finish_reason="stop" if output else "",
+        item.name, messages, output, target=target, choices=choices, finish_reason="stop" if output else "",
         scores=scores, metadata=metadata,
     )  # fmt: skip
 

@@ -115,16 +115,16 @@ class HarnessTask:
         A document on which they fail has the reason as its only value, under "".
         """
         own = instances or self.instances
-        made = {
+        settings = {
             doc: [_with(i, r) for i, r in zip(own[doc], rs, strict=True)] for doc, rs in responses.items()
         }
-        flat = [instance for some in made.values() for instance in some]
+        flat = [instance for some in settings.values() for instance in some]
         if not flat:
             return {}
         with quiet():
             for each in self.library._filters:
                 each.apply(flat)
-            return {doc: self._processed(doc, some) for doc, some in made.items()}
+            return {doc: self._processed(doc, some) for doc, some in settings.items()}
 
     def _processed(self, doc: int, instances: Sequence[Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -169,12 +169,12 @@ class HarnessTask:
     @cached_property
     def identity(self) -> list[Any]:
         """All that is asked and how it is scored, as JSON."""
-        asked = [
+        requests = [
             [doc, [_asked(instance) for instance in some], str(self.golds[doc])]
             for doc, some in self.instances.items()
         ]
         config = {k: _named(v) for k, v in vars(self.library.config).items() if k not in _PLACES}
-        return [self.name, config, digest([_json(d) for d in self.documents.values()]), digest(asked)]
+        return [self.name, config, digest([_json(d) for d in self.documents.values()]), digest(requests)]
 
 
 _PLACES = {"dataset_path", "dataset_name", "dataset_kwargs", "metadata", "task_alias", "tag"}
@@ -311,10 +311,10 @@ class _Asks:
             ) from error
         finally:
             del library.doc_iterator
-        made: dict[int, list[Any]] = {}
+        by_document: dict[int, list[Any]] = {}
         for instance in library.instances:
-            made.setdefault(instance.doc_id, []).append(instance)
-        return {doc: sorted(some, key=lambda instance: instance.idx) for doc, some in made.items()}
+            by_document.setdefault(instance.doc_id, []).append(instance)
+        return {doc: sorted(some, key=lambda instance: instance.idx) for doc, some in by_document.items()}
 
     def _why_not(self) -> str:
         """Why there is no prompt without the question; "" if there is one."""
@@ -331,9 +331,9 @@ class _Asks:
     def _question(self) -> list[str]:
         """Fields that the prompt shows, and that neither options nor answer are made of."""
         config, features = self.library.config, list(self.library.features)
-        shown = _fields(config.doc_to_text, features)
+        fields = _fields(config.doc_to_text, features)
         return sorted(
-            shown - _fields(config.doc_to_choice, features) - _fields(config.doc_to_target, features)
+            fields - _fields(config.doc_to_choice, features) - _fields(config.doc_to_target, features)
         )
 
     def _blanked(self, doc: Mapping[str, Any]) -> dict[str, Any]:
@@ -347,8 +347,8 @@ def _template(messages: Sequence[Message], add_generation_prompt: bool = True) -
 
 def context_of(instance: Any) -> Context:
     """Return the raw text or the conversation that a model is to continue."""
-    given = instance.args[0]
-    return tuple(given.messages) if isinstance(given, _Chat) else str(given)
+    context = instance.args[0]
+    return tuple(context.messages) if isinstance(context, _Chat) else str(context)
 
 
 def metric_name(name: str) -> str:

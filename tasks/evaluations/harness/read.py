@@ -65,15 +65,17 @@ def stored(
     known: dict[str, Any] = {}
     for request in study.requests():
         known |= dict(completions(request))
-    found: dict[str, PairScores | list[Completion]] = {}
+    by_sample: dict[str, PairScores | list[Completion]] = {}
     for item in study.items:
-        asked = study.asked(item, condition)
-        if isinstance(asked, Document):
-            if (scores := known.get(asked.id)) is not None and len(scores.logprob) == len(asked.pairs):
-                found[item.name] = scores
-        elif asked is not None and all(prompt.id in known for prompt in asked):
-            found[item.name] = [known[prompt.id] for prompt in asked]
-    return found
+        sample_request = study.asked(item, condition)
+        if isinstance(sample_request, Document):
+            if (scores := known.get(sample_request.id)) is not None and len(scores.logprob) == len(
+                sample_request.pairs
+            ):
+                by_sample[item.name] = scores
+        elif sample_request is not None and all(prompt.id in known for prompt in sample_request):
+            by_sample[item.name] = [known[prompt.id] for prompt in sample_request]
+    return by_sample
 
 
 def _exchanged(study: HarnessStudy, own: Answers) -> dict[str, PairScores | list[Completion]]:
@@ -141,13 +143,13 @@ def nulls(study: HarnessStudy) -> dict[str, dict[str, Mapping[str, Any]]]:
     Of options: random ones (the mean over all), the place that is right most often, and the longest (the mean
     over equally long ones). Of texts: the commonest right answer of the task, and another document's.
     """
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    by_task: dict[str, dict[str, Mapping[str, Any]]] = {}
     for task in study.tasks.values():
         own = [item for item in study.items if item.task is task]
-        made = _of_options(own) if task.chooses else _of_texts(study, own) if task.writes else {}
-        for name, values in made.items():
-            found.setdefault(name, {}).update(values)
-    return found
+        values_of = _of_options(own) if task.chooses else _of_texts(study, own) if task.writes else {}
+        for name, values in values_of.items():
+            by_task.setdefault(name, {}).update(values)
+    return by_task
 
 
 def _of_options(items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str, Any]]]:

@@ -121,7 +121,7 @@ class HarnessStudy:
     def others(self) -> Mapping[str, str]:
         """Item -> another one of its task: the next of another cluster, in a fixed random ring. An item of
         which there is none is left out."""
-        found: dict[str, str] = {}
+        tasks: dict[str, str] = {}
         for task in self.tasks:
             own = [item for item in self.items if item.task.name == task]
             ring = sorted(own, key=lambda item: digest([item.name]))
@@ -129,8 +129,8 @@ class HarnessStudy:
                 steps = (ring[(place + step) % len(ring)] for step in range(1, len(ring)))
                 other = next((each for each in steps if each.cluster != item.cluster), None)
                 if other is not None:
-                    found[item.name] = other.name
-        return found
+                    tasks[item.name] = other.name
+        return tasks
 
     @cached_property
     def by_name(self) -> Mapping[str, HarnessItem]:
@@ -180,23 +180,23 @@ class HarnessStudy:
 
     def requests(self) -> list[Request[Any]]:
         """All that is sent, in the order in which it is answered."""
-        found: list[Request[Any]] = []
+        requests: list[Request[Any]] = []
         for task in self.tasks.values():
             own = [item for item in self.items if item.task is task]
             for condition in CONDITIONS:
-                found += self._of_task(task, own, condition)
-        return found
+                requests += self._of_task(task, own, condition)
+        return requests
 
     def _of_task(self, task: HarnessTask, items: Sequence[HarnessItem], condition: str) -> list[Request[Any]]:
-        asked = [each for item in items if (each := self.asked(item, condition)) is not None]
-        if not asked:
+        requests = [each for item in items if (each := self.asked(item, condition)) is not None]
+        if not requests:
             return []
         label, batch = f"{task.name} {condition}".strip(), self.params.batch
         if task.writes:
-            prompts = [prompt for some in asked for prompt in cast(list[Prompt], some)]
+            prompts = [prompt for some in requests for prompt in cast(list[Prompt], some)]
             sampling = sampling_of(task, self.params.seed)
             return [Prompts(topic=task.name, label=label, batch=batch, prompts=prompts, sampling=sampling)]
-        documents = cast(list[Document], asked)
+        documents = cast(list[Document], requests)
         return [Pairs(topic=task.name, label=label, batch=batch, documents=documents)]
 
 

@@ -91,10 +91,10 @@ def benchmark(
         PackError: the definition has faults.
     """
     files = {"items": "data", **({"contexts": "data"} if recipe == Preference.recipe else {})}
-    made, faults = parsed(recipe, {**files, **definition}, name)
-    if faults or made is None:
+    definition_read, faults = parsed(recipe, {**files, **definition}, name)
+    if faults or definition_read is None:
         raise PackError(name, faults)
-    own = Loaded(name, made, (), score=score, derive=derive, knobs=frozenset(hashed))
+    own = Loaded(name, definition_read, (), score=score, derive=derive, knobs=frozenset(hashed))
     data = {"data": (Data, Field("", description=_DATA))}
     return evaluation_of(own, lambda params: bring(own, read, params), {**data, **(knobs or {})})
 
@@ -158,14 +158,14 @@ def place_of(
     Args:
         by: what an answer is in the benchmark: options may be letters or numbers themselves. Numbers from 0.
     """
-    given = clean(str(answer)) if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
+    text = clean(str(answer)) if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
     if by == "text":
         texts = [clean(str(option)) for option in options]
-        return texts.index(given) if texts.count(given) == 1 else None
+        return texts.index(text) if texts.count(text) == 1 else None
     if by == "letter":
-        place = LETTERS.find(given.upper()) if len(given) == 1 else -1
+        place = LETTERS.find(text.upper()) if len(text) == 1 else -1
     else:
-        place = int(given) if given.isascii() and given.isdecimal() else -1
+        place = int(text) if text.isascii() and text.isdecimal() else -1
     return place if 0 <= place < len(options) else None
 
 
@@ -203,7 +203,7 @@ def _items(
     own: Loaded, rows: Sequence[Mapping[str, str]], header: Sequence[str]
 ) -> tuple[tuple[Item, ...], Counter[str]]:
     """Return the items that can be asked, by name, and how many cannot, by reason."""
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     out: Counter[str] = Counter()
     for number, row in enumerate(rows, 1):
         cells = {column: row.get(column, "") for column in header}
@@ -211,11 +211,11 @@ def _items(
         fault = next(iter(checks.item_faults(own.definition, item, own.name)), None)
         if fault:
             out[_reason(fault.what)] += 1
-        elif (before := found.setdefault(item.name, item)).fields != cells:
+        elif (before := items.setdefault(item.name, item)).fields != cells:
             raise ValueError(f"--data: the item {item.name} is there twice, and says different things")
         elif before is not item:
             out["there twice"] += 1
-    return tuple(sorted(found.values(), key=lambda item: item.name)), out
+    return tuple(sorted(items.values(), key=lambda item: item.name)), out
 
 
 def _reason(what: str) -> str:

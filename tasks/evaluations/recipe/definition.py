@@ -60,16 +60,16 @@ TAKEN = frozenset(
 """Columns of every leaderboard and metrics of every recipe, which no headline may be called."""
 
 
-def _columns(given: object) -> object:
+def _columns(value: object) -> object:
     """One column or several."""
-    return (given,) if isinstance(given, str) else given
+    return (value,) if isinstance(value, str) else value
 
 
-def _number(given: object) -> object:
+def _number(value: object) -> object:
     """A null as a number or a name: yes and no are neither."""
-    if isinstance(given, bool):
+    if isinstance(value, bool):
         raise ValueError("it is neither a number nor a name")
-    return given
+    return value
 
 
 def _known_steps(steps: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -293,8 +293,8 @@ def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> 
 
 def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
     """Identifies all of a definition that changes a number, with further rows: not its words for people."""
-    shown = {"title", "models", "profiles", "published", "licence", "source", "citation", "items"}
-    fields = definition.model_dump(mode="json", exclude=shown)
+    descriptive = {"title", "models", "profiles", "published", "licence", "source", "citation", "items"}
+    fields = definition.model_dump(mode="json", exclude=descriptive)
     fields["metric"] = _meaning(definition.metric)
     fields["also"] = [_meaning(part) for part in definition.also]
     for later in LATER & fields.keys():

@@ -121,13 +121,13 @@ def _preview(loaded: Loaded) -> list[str]:
     lines = []
     for place, item in enumerate(study.items[:2]):
         if isinstance(loaded.definition, Texts):
-            shown = [message["content"] for message in texts.conversation(study, item.fields)]
+            messages = [message["content"] for message in texts.conversation(study, item.fields)]
         elif isinstance(loaded.definition, Choice):
-            shown = [message["content"] for message in options.conversation_of(study, HEADLINE, item)]
+            messages = [message["content"] for message in options.conversation_of(study, HEADLINE, item)]
         else:
-            shown = [next(text for condition, own, text in groups.contexts(study) if own is item)]
+            messages = [next(text for condition, own, text in groups.contexts(study) if own is item)]
         right = target(study, place)
-        lines += [f"item {item.name}: " + "\n".join(shown), *([f"  right: {right}"] if right else [])]
+        lines += [f"item {item.name}: " + "\n".join(messages), *([f"  right: {right}"] if right else [])]
     null = loaded.definition.metric.null
     own = [f"null:{name.replace('_', '-')}" for name in null_names(loaded.definition)]
     named, of_model = ", ".join(own) or "none", ", ".join(controls(loaded.definition))
@@ -143,7 +143,7 @@ def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
     own: dict[str, Any] = {"Recipe": definition.recipe}
     if loaded.items:
         own |= {"Items": len(loaded.items), "Clusters": len(clusters)}
-    given = {"Source": definition.source, "Licence": definition.licence, "Citation": definition.citation}
+    origin = {"Source": definition.source, "Licence": definition.licence, "Citation": definition.citation}
     return {
         "page_title": definition.title,
         "headline": definition.metric.name,
@@ -155,7 +155,7 @@ def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
         "lost": lost,
         "also": [part.name for part in definition.also],
         "checks": [row["metric"] for row in metrics if str(row["metric"]).startswith("judge_")],
-        "facts": own | {name: text for name, text in given.items() if text},
+        "facts": own | {name: text for name, text in origin.items() if text},
     }
 
 
@@ -179,14 +179,14 @@ def _study(
 
 
 def _ask(study: RecipeStudy, completions: Completions) -> Sequence[Request[Any]]:
-    asked: Sequence[Request[Any]] = _by_recipe(study).ask(study, completions)
-    return asked
+    requests: Sequence[Request[Any]] = _by_recipe(study).ask(study, completions)
+    return requests
 
 
 def _read(study: RecipeStudy, completions: Completions, shared: Any) -> RecipeAnswers:
     if isinstance(study.definition, Texts):
-        written, said = texts.texts(study, completions), texts.opinions(study, completions)
-        return RecipeAnswers(texts.scores(study, written, said), said, written)
+        written, opinions = texts.texts(study, completions), texts.opinions(study, completions)
+        return RecipeAnswers(texts.scores(study, written, opinions), opinions, written)
     return RecipeAnswers(_by_recipe(study).read(study, completions, shared), {}, {})
 
 
@@ -254,12 +254,12 @@ def _size(study: RecipeStudy) -> str:
 
 
 def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
-    found = [Detail("item_answer", _answer_frame(study, answers.scores))]
+    details = [Detail("item_answer", _answer_frame(study, answers.scores))]
     if study.panel and answers.said:
         calls = texts.calls(study, answers.written)
         frames = study.panel.verdicts(calls, answers.said, _about(study, study.panel.rubric_id))
-        found += [Detail("verdict", frame, judge) for judge, frame in frames.items()]
-    return found
+        details += [Detail("verdict", frame, judge) for judge, frame in frames.items()]
+    return details
 
 
 def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], About]:
@@ -268,8 +268,8 @@ def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], About]:
 
     def about(call: Call, _: str) -> About:
         item = by_name[call.item]
-        shown = "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell)
-        return About(rubric, item.name, shown, item.cluster, call.source)
+        fields = "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell)
+        return About(rubric, item.name, fields, item.cluster, call.source)
 
     return about
 
@@ -321,11 +321,11 @@ def samples(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
 
 def _written(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
     name = study.definition.metric.name
-    written, said = texts.texts(study, completions), texts.opinions(study, completions)
-    scores = texts.scores(study, written, said)[HEADLINE]
+    written, opinions = texts.texts(study, completions), texts.opinions(study, completions)
+    scores = texts.scores(study, written, opinions)[HEADLINE]
     stored, prompts = completions(texts.request(study)), study.kept["prompts"]
     verdicts = (
-        study.panel.verdict_scores(texts.calls(study, written), said, completions) if study.panel else {}
+        study.panel.verdict_scores(texts.calls(study, written), opinions, completions) if study.panel else {}
     )
     for place, item in enumerate(study.items):
         value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
@@ -346,7 +346,7 @@ def _chosen(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
         choices = study.loaded.options(item)
         value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
         of = {name: Score.of(value, why, answer=scores.texts[place] or None)}
-        shown = options.conversation_of(study, HEADLINE, item)
+        messages = options.conversation_of(study, HEADLINE, item)
         output, reason = "", ""
         if isinstance(answered, OptionLogprobs):
             ranked = sorted(
@@ -357,7 +357,7 @@ def _chosen(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
         elif isinstance(answered, Completion):
             output, reason = answered.text, answered.finish_reason
         yield Sample(
-            item.name, shown, output, target=f"{LETTERS[right]}. {choices[right]}", choices=choices,
+            item.name, messages, output, target=f"{LETTERS[right]}. {choices[right]}", choices=choices,
             finish_reason=reason, scores=of, metadata=_metadata(study, place),
         )  # fmt: skip
 
@@ -365,12 +365,12 @@ def _chosen(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
 def _preferred(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
     name = study.definition.metric.name
     scores = groups.read(study, completions, None)[HEADLINE]
-    shown = {item.name: text for condition, item, text in groups.contexts(study) if condition == HEADLINE}
+    contexts = {item.name: text for condition, item, text in groups.contexts(study) if condition == HEADLINE}
     for place, item in enumerate(study.items):
         value, why = float(scores.values[place]), scores.reasons[place] or None
         reason = "stop" if scores.texts[place] else ""
         yield Sample(
-            item.name, question(shown[item.name]), scores.texts[place], finish_reason=reason,
+            item.name, question(contexts[item.name]), scores.texts[place], finish_reason=reason,
             scores={name: Score.of(value, why)}, metadata=_metadata(study, place),
         )  # fmt: skip
 

@@ -93,8 +93,8 @@ class Files:
 
     def needed(self, *patterns: str) -> list[Path]:
         """Return the files that ``named`` finds. Raises ValueError if there is none."""
-        if found := self.named(*patterns):
-            return found
+        if paths := self.named(*patterns):
+            return paths
         there = ", ".join(sorted({path.name for path in self.paths})[:6]) or "none that can be read"
         raise ValueError(
             f"--data {self.root}: there is no file {' or '.join(patterns)}; there are: {there}. "
@@ -215,10 +215,10 @@ def listed(value: object) -> list[Any]:
 
         for read in (parse_json, ast.literal_eval):
             try:
-                found = read(value)
+                content = read(value)
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 continue
-            return list(found) if isinstance(found, list | tuple) else []
+            return list(content) if isinstance(content, list | tuple) else []
     return []
 
 

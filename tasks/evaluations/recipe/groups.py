@@ -34,8 +34,8 @@ def requests(study: RecipeStudy) -> Iterator[tuple[list[tuple[str, Item]], Candi
     Sentences of one request share what follows the blank, since an engine takes it once for all.
     """
     groups: dict[tuple[str, str, str], list[tuple[str, Item, str]]] = {}
-    for condition, item, shown in contexts(study):
-        before, _, after = shown.partition(_definition(study).blank)
+    for condition, item, context in contexts(study):
+        before, _, after = context.partition(_definition(study).blank)
         lead = " " if before.endswith(" ") else ""
         groups.setdefault((_kind(study, item), lead, after), []).append((condition, item, before))
     for (kind, lead, after), places in groups.items():
@@ -76,20 +76,20 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
     texts = {name: [""] * len(study.items) for name in values}
     place = {item.name: row for row, item in enumerate(study.items)}
     reasons[EXCHANGED][[item.name not in study.others for item in study.items]] = NO_OTHER
-    for asked, sent in requests(study):
+    for request, sent in requests(study):
         stored = completions(sent)
-        for condition, item in asked:
+        for condition, item in request:
             row = place[item.name]
             if isinstance(stored, str):
                 reasons[condition][row] = stored
                 continue
             sentence = _sentence(study, condition, item)
             scores = _at_length(study, stored)[sent.prompts.index(sentence)]
-            share, shown = preferred(study, members(study, _kind(study, item)), scores)
+            share, context = preferred(study, members(study, _kind(study, item)), scores)
             low, high = study.definition.metric.bounds
             values[condition][row] = np.nan if share is None else low + (high - low) * share
             reasons[condition][row] = NOTHING_SPELT if share is None else ""
-            texts[condition][row] = shown
+            texts[condition][row] = context
     empty = np.full(len(study.items), "", dtype=object)
     return {name: ConditionScores(values[name], reasons[name], empty, texts[name]) for name in values}
 
@@ -128,8 +128,8 @@ def _kind(study: RecipeStudy, item: Item) -> str:
 def _sentence(study: RecipeStudy, condition: str, item: Item) -> str:
     by_name = study.kept["by name"]
     source = item if condition == HEADLINE else by_name[study.others[item.name]]
-    shown = rendered(_definition(study).prompt, source.fields)
-    return str(shown.partition(_definition(study).blank)[0]).rstrip()
+    context = rendered(_definition(study).prompt, source.fields)
+    return str(context.partition(_definition(study).blank)[0]).rstrip()
 
 
 def _at_length(study: RecipeStudy, stored: StoredScores) -> FloatArray:

@@ -96,18 +96,18 @@ class Loaded:
         texts = self.accepted(item)
         if not self.definition.weights:
             return (1.0,) * len(texts)
-        given = [float(weight) for weight in several(item.fields[self.definition.weights])]
-        return tuple(weight / max(given) for weight in given)
+        weights = [float(weight) for weight in several(item.fields[self.definition.weights])]
+        return tuple(weight / max(weights) for weight in weights)
 
 
 def options_of(definition: Choice, fields: Mapping[str, str]) -> tuple[str, ...]:
     """The options of an item, in their order."""
     if len(definition.options) == 1:
         return several(fields[definition.options[0]])
-    given = [fields[column] for column in definition.options]
-    while len(given) > 2 and not given[-1]:
-        given.pop()
-    return tuple(given)
+    choices = [fields[column] for column in definition.options]
+    while len(choices) > 2 and not choices[-1]:
+        choices.pop()
+    return tuple(choices)
 
 
 def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:
@@ -115,14 +115,14 @@ def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:
 
     By text first: options may be letters or numbers themselves.
     """
-    options, given = options_of(definition, fields), fields[definition.answer]
+    options, answer = options_of(definition, fields), fields[definition.answer]
     named = [normal(option) for option in options]
-    if normal(given) in named:
-        return named.index(normal(given))
+    if normal(answer) in named:
+        return named.index(normal(answer))
     letters = list(LETTERS[: len(options)])
-    if given.upper() in letters:
-        return letters.index(given.upper())
-    return int(given) - 1 if given.isdecimal() and 1 <= int(given) <= len(options) else None
+    if answer.upper() in letters:
+        return letters.index(answer.upper())
+    return int(answer) - 1 if answer.isdecimal() and 1 <= int(answer) <= len(options) else None
 
 
 def several(cell: str) -> tuple[str, ...]:

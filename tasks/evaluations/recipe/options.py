@@ -140,9 +140,11 @@ def letter(text: str, options: tuple[str, ...]) -> int | None:
     if len(plain) == 1 and plain.upper() in letters:
         return letters.index(plain.upper())
     for pattern in (_SAID, _ALONE):
-        found = {match[1].upper() for match in re.finditer(pattern, unicodedata.normalize("NFKC", text))}
-        if found := found & set(letters):
-            return letters.index(found.pop()) if len(found) == 1 else None
+        letters_written = {
+            match[1].upper() for match in re.finditer(pattern, unicodedata.normalize("NFKC", text))
+        }
+        if letters_written := letters_written & set(letters):
+            return letters.index(letters_written.pop()) if len(letters_written) == 1 else None
     named = [place for place, option in enumerate(same) if stands_in(option, plain)]
     return named[0] if len(named) == 1 else None
 

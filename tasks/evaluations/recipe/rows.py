@@ -79,11 +79,11 @@ def check_rows(study: RecipeStudy, checked: Opinions) -> list[Metric]:
     """Each judge's own check: shares of right texts that it accepts and of null texts that it refuses."""
     rows: list[Metric] = []
     clusters = dict(zip(study.names.tolist(), study.clusters.tolist(), strict=True))
-    for judge, said in checked.items():
+    for judge, check in checked.items():
         assert study.panel is not None
         where = ("judge", study.panel.judges[judge].name)
         for source in (GOLD, SHUFFLED, GENERIC, EMPTY):
-            of = {item: opinion for (kind, item), opinion in said.items() if kind == source}
+            of = {item: opinion for (kind, item), opinion in check.items() if kind == source}
             if of:
                 rows.append(check_row(source, where, list(of.values()), [clusters[item] for item in of]))
     return rows

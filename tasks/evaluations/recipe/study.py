@@ -123,7 +123,7 @@ class RecipeStudy:
         rings: dict[str, list[Item]] = {}
         for item in sorted(self.items, key=lambda item: digest([self.loaded.name, item.name])):
             rings.setdefault(item.fields[within] if within else "", []).append(item)
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for ring in rings.values():
             clusters = [(item.cluster, item.fields[kind] if kind else None) for item in ring]
             if len({cluster for cluster, _ in clusters}) < 2 or (kind and len({k for _, k in clusters}) < 2):
@@ -132,8 +132,8 @@ class RecipeStudy:
                 steps = ((place + step) % len(ring) for step in range(1, len(ring)))
                 fits = (p for p in steps if clusters[p][0] != cluster and (not kind or clusters[p][1] != own))
                 if (other := next(fits, None)) is not None:
-                    found[item.name] = ring[other].name
-        return found
+                    names[item.name] = ring[other].name
+        return names
 
     @cached_property
     def materials(self) -> dict[str, str]:

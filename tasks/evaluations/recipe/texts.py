@@ -56,10 +56,10 @@ def request(study: RecipeStudy) -> Prompts:
 
 def ask(study: RecipeStudy, completions: Completions) -> list[Prompts]:
     """Every item; then each judge about the texts that are there."""
-    asked = [request(study)]
+    requests = [request(study)]
     if study.panel:
-        asked += study.panel.requests(calls(study, texts(study, completions)))
-    return asked
+        requests += study.panel.requests(calls(study, texts(study, completions)))
+    return requests
 
 
 def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
@@ -69,8 +69,8 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 def texts(study: RecipeStudy, completions: Completions) -> Written:
     """Return the model's text about each item, or the reason why there is nothing to read."""
-    asked = request(study)
-    stored, prompts = completions(asked), study.kept["prompts"]
+    the_request = request(study)
+    stored, prompts = completions(the_request), study.kept["prompts"]
     as_it_stands = isinstance(study.definition, ShortAnswer) and study.definition.cut_off == "scored"
     read = _any_text if as_it_stands else whole_text
     return {item.name: read(stored.get(prompts[item.name].id)) for item in study.items}
@@ -99,7 +99,7 @@ def calls(study: RecipeStudy, written: Written) -> list[Call]:
     ]
 
 
-def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, ConditionScores]:
+def scores(study: RecipeStudy, written: Written, opinions: Opinions) -> dict[str, ConditionScores]:
     """Condition -> scores. A lost answer scores the worst value: nobody may gain by not answering."""
     swapped = _exchanged(study, written)
     definition = study.definition
@@ -107,7 +107,7 @@ def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, Co
     def of(condition: str) -> Callable[[Item, str], tuple[float | None, str]]:
         if isinstance(definition, ShortAnswer):
             return lambda item, text: (credits(study, item, text)[0], "")
-        return lambda item, text: _verdict(study, said, (condition, item.name))
+        return lambda item, text: _verdict(study, opinions, (condition, item.name))
 
     drawn = dict(zip(study.names.tolist(), study.drawn.tolist(), strict=True))
     exchanged: dict[str, tuple[str | None, str]] = {}
@@ -151,14 +151,14 @@ def _within(part: MetricPart, share: float) -> float:
     return low + (high - low) * share
 
 
-def nulls(study: RecipeStudy, said: Opinions) -> dict[str, FloatArray]:
+def nulls(study: RecipeStudy, opinions: Opinions) -> dict[str, FloatArray]:
     """Null model -> what it scores on each item."""
     if isinstance(study.definition, ShortAnswer):
         return _short_nulls(study)
     named = {GENERIC: GENERIC, EMPTY: EMPTY} | ({SHUFFLED: "other_answer"} if _has_gold(study) else {})
     return {
         name: np.array(
-            [np.nan if (v := _verdict(study, said, (source, n))[0]) is None else v for n in study.names]
+            [np.nan if (v := _verdict(study, opinions, (source, n))[0]) is None else v for n in study.names]
         )
         for source, name in named.items()
     }
@@ -232,14 +232,14 @@ def _of(study: RecipeStudy, written: Written) -> Iterator[tuple[Item, str]]:
 
 def _exchanged(study: RecipeStudy, written: Written) -> dict[str, str]:
     """Item -> the model's text about another item, where it has one about both."""
-    found = {}
+    judged = {}
     for item in study.items:
         other = study.others.get(item.name)
         if other is None or written[item.name][0] is None:
             continue
         if (text := written[other][0]) is not None:
-            found[item.name] = text
-    return found
+            judged[item.name] = text
+    return judged
 
 
 def _call(study: RecipeStudy, source: str, item: Item, text: str) -> Call:
@@ -249,11 +249,11 @@ def _call(study: RecipeStudy, source: str, item: Item, text: str) -> Call:
     return panel.call(source, item.name, text, lambda: {name: item.fields[name] for name in own})
 
 
-def _verdict(study: RecipeStudy, said: Opinions, key: tuple[str, str]) -> tuple[float | None, str]:
+def _verdict(study: RecipeStudy, opinions: Opinions, key: tuple[str, str]) -> tuple[float | None, str]:
     """The judges' score within the metric's bounds; or why there is none."""
-    if not said:
+    if not opinions:
         return None, NO_JUDGE
-    score, reason = score_of(said, key)
+    score, reason = score_of(opinions, key)
     low, high = study.definition.metric.bounds
     return (None if score is None else low + (high - low) * score), reason
 
@@ -267,7 +267,7 @@ def worst(study: RecipeStudy, part: MetricPart | None = None) -> float:
 def _scores(
     study: RecipeStudy, written: Written, of: Callable[[Item, str], tuple[float | None, str]], is_own: bool
 ) -> ConditionScores:
-    values, reasons, lost, shown = [], [], [], []
+    values, reasons, lost, excerpts = [], [], [], []
     for item in study.items:
         text, why = written[item.name]
         value, reason = (None, why) if text is None else of(item, text)
@@ -276,13 +276,13 @@ def _scores(
         values.append(np.nan if value is None else value)
         reasons.append(reason if value is None else "")
         lost.append(why)
-        shown.append(text or "")
+        excerpts.append(text or "")
     own, why_not = np.array(values), np.array(reasons, dtype=object)
     why_no_text = np.array(lost, dtype=object)
     if is_own:
         own, why_not = unless_lost_alone(own, why_not, why_no_text)
     also = _also(study, written, np.isnan(own)) if is_own else {}
-    return ConditionScores(own, why_not, why_no_text, shown, also)
+    return ConditionScores(own, why_not, why_no_text, excerpts, also)
 
 
 def _also(study: RecipeStudy, written: Written, unscored: BoolArray) -> dict[str, FloatArray]:

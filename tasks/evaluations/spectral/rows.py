@@ -103,14 +103,14 @@ def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     n_ranked = 0
     for variant in sorted({q.variant for q in study.questions}):
         wanted = [q for q in study.questions if q.variant == variant]
-        asked = [q for q in wanted if q.question in score.questions]
-        values = _rank_agreement(score, asked)
-        reason = f"{len(asked)} domains were scored: fewer than 3 distinct ranks"
-        counts = (len(asked), len(wanted) - len(asked))
+        questions = [q for q in wanted if q.question in score.questions]
+        values = _rank_agreement(score, questions)
+        reason = f"{len(questions)} domains were scored: fewer than 3 distinct ranks"
+        counts = (len(questions), len(wanted) - len(questions))
         yield from _rank_metrics(study, ("variant", str(variant)), values, reason, counts)
         if values is not None:
             ranked.append(values)
-            n_ranked += len(asked)
+            n_ranked += len(questions)
     mean: FloatArray | None = np.mean(ranked, axis=0) if ranked else None
     counts = (n_ranked, len(study.questions) - n_ranked)
     yield from _rank_metrics(study, OVERALL, mean, "no phrasing has 3 domains of distinct ranks", counts)
@@ -126,11 +126,11 @@ def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     named = {name for name, items in study.lists.items() if any(c & codes for c in items.countries)}
     overall = [q for q in study.questions if q.item_list in named] or list(study.questions)
     groups: dict[Slice, list[Question]] = {OVERALL: overall}
-    groups |= {("domain", domain): asked for domain, asked in _by_domain(study).items()}
-    for where, asked in groups.items():
-        n = len(asked) * len(study.countries)
-        of_question = [score.questions[q.question] for q in asked if q.question in score.questions]
-        if not any(q.item_list in named for q in asked):
+    groups |= {("domain", domain): questions for domain, questions in _by_domain(study).items()}
+    for where, questions in groups.items():
+        n = len(questions) * len(study.countries)
+        of_question = [score.questions[q.question] for q in questions if q.question in score.questions]
+        if not any(q.item_list in named for q in questions):
             yield unscored("reference_mass", where, "the list has no item of any chosen country", n)
         elif not of_question:
             yield unscored("reference_mass", where, "no question was scored", n)
@@ -149,20 +149,22 @@ def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Each country's competence per domain (Cultural Consensus Theory); points are phrasings."""
     matrices = domain_similarity(score)
     _, groups = country_subsets(study)
-    for domain, asked in _by_domain(study).items():
+    for domain, questions in _by_domain(study).items():
         loadings = consensus.competence(matrices[domain]) if domain in matrices else None
         left_out = None if loadings is None else consensus.competence_left_out(matrices[domain], groups)
-        n = sum(q.question in score.questions for q in asked)
+        n = sum(q.question in score.questions for q in questions)
         reason = "no single pattern leads: the two largest eigenvalues coincide"
         reason = reason if n else "no question was scored"
         for i, code in enumerate(study.countries):
             where = ("domain_country", f"{domain}/{code}")
             if loadings is None:
-                yield unscored("competence", where, reason, len(asked), UNIFORM_COMPETENCE)
+                yield unscored("competence", where, reason, len(questions), UNIFORM_COMPETENCE)
             else:
                 rest = () if left_out is None else left_out[:, i]
                 ci = jackknife_interval(loadings[i], rest, CORRELATION, MIN_COUNTRIES)
-                yield scored("competence", where, loadings[i], (n, len(asked) - n), ci, UNIFORM_COMPETENCE)
+                yield scored(
+                    "competence", where, loadings[i], (n, len(questions) - n), ci, UNIFORM_COMPETENCE
+                )
 
 
 def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
@@ -174,18 +176,20 @@ def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]
     values: list[float] = []
     left_out: list[list[float | None]] = []
     domains = _by_domain(study)
-    for domain, asked in domains.items():
+    for domain, questions in domains.items():
         where = ("domain", domain)
-        matrices = [score.questions[q.question].similarity for q in asked if q.question in score.questions]
+        matrices = [
+            score.questions[q.question].similarity for q in questions if q.question in score.questions
+        ]
         value = consensus.paraphrase_agreement(matrices) if len(matrices) > 1 else None
         if value is None:
             reason = "needs two phrasings and three countries, and phrasings that tell countries apart"
-            yield unscored("paraphrase_agreement", where, reason, len(asked), 0.0)
+            yield unscored("paraphrase_agreement", where, reason, len(questions), 0.0)
         else:
             values.append(value)
             rest = [consensus.paraphrase_agreement([a[np.ix_(g, g)] for a in matrices]) for g in groups]
             left_out.append(rest)
-            counts = (len(matrices), len(asked) - len(matrices))
+            counts = (len(matrices), len(questions) - len(matrices))
             ci = jackknife_interval(value, rest, CORRELATION, MIN_COUNTRIES)
             yield scored("paraphrase_agreement", where, value, counts, ci, 0.0)
     if values:
@@ -205,12 +209,12 @@ def _by_domain(study: SpectralStudy) -> dict[str, list[Question]]:
     return domains
 
 
-def _rank_agreement(score: ModelScore, asked: Sequence[Question]) -> FloatArray | None:
+def _rank_agreement(score: ModelScore, questions: Sequence[Question]) -> FloatArray | None:
     """[1 + r, 2] rho and tau-b, also of half-samples, where one may be NaN; None without both."""
-    if not asked:
+    if not questions:
         return None
-    human = [q.human_score for q in asked]
-    ratios = np.array([sr_columns(score.questions[q.question]) for q in asked])
+    human = [q.human_score for q in questions]
+    ratios = np.array([sr_columns(score.questions[q.question]) for q in questions])
     pairs = [agreement.rank_agreement(column, human) for column in ratios.T]
     return np.array([p or (np.nan, np.nan) for p in pairs]) if pairs[0] else None
 
@@ -275,17 +279,17 @@ def splits(
 
 def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
     """Macro-F1 and F1 of each class against people's categories; beside them what guessing has on average."""
-    asked = [q for q in study.questions if q.question in split]
-    lost = len(study.questions) - len(asked)
-    if not asked:
+    questions = [q for q in study.questions if q.question in split]
+    lost = len(study.questions) - len(questions)
+    if not questions:
         reason = NO_MEDIAN if score.questions else "no question was scored"
         for metric in METRICS:
             yield unscored(metric, OVERALL, reason, lost)
         return
-    human = _human(asked)
-    columns = zip(*(_categories(split[q.question]) for q in asked), strict=True)  # 1 + half-samples
+    human = _human(questions)
+    columns = zip(*(_categories(split[q.question]) for q in questions), strict=True)  # 1 + half-samples
     f1 = _with_macro([classification.f1_per_class(human, column, sorted(set(human))) for column in columns])
-    guessing = _guessing(asked, study.params.seed)
+    guessing = _guessing(questions, study.params.seed)
     for metric in METRICS:
         if metric in f1:
             value, *halves = f1[metric].tolist()
@@ -293,7 +297,7 @@ def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
             points = None
             if metric == "macro_f1":
                 points = resampled_points("half", list(study.countries), country_subsets(study)[0], halves)
-            yield scored(metric, OVERALL, value, (len(asked), lost), ci, guessing[metric].mean(), points)
+            yield scored(metric, OVERALL, value, (len(questions), lost), ci, guessing[metric].mean(), points)
         else:
             yield _absent(metric, len(study.questions))
 
@@ -328,7 +332,7 @@ def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:
 def _guessing(questions: Sequence[Question], seed: int) -> dict[str, FloatArray]:
     """Metric -> [draws] what one category per domain, drawn uniformly at random, scores."""
     domains = [list(g) for _, g in groupby(sorted(questions, key=_domain), key=_domain)]
-    truth, weight = [_human(asked)[0] for asked in domains], [len(asked) for asked in domains]
+    truth, weight = [_human(questions)[0] for questions in domains], [len(questions) for questions in domains]
     f1 = nulls.uniform_category_f1(truth, weight, UNIFORM_DRAWS, seed)
     return {"macro_f1": np.mean(list(f1.values()), axis=0)} | {f"f1_{c}": f1[c] for c in f1}
 

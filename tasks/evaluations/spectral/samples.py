@@ -30,9 +30,9 @@ def samples(
     Args:
         load: a question to its stored answers, or why there are none.
     """
-    for asked in study.questions:
-        items = study.lists[asked.item_list]
-        member, answers = membership(study, items), load(study, completions, asked)
+    for list_question in study.questions:
+        items = study.lists[list_question.item_list]
+        member, answers = membership(study, items), load(study, completions, list_question)
         missing = answers if isinstance(answers, str) else ""
         h = mass = None
         if not isinstance(answers, str) and np.isfinite(answers.logprobs.max(axis=1)).all():
@@ -45,8 +45,8 @@ def samples(
             reference = [items.items[i] for i in np.flatnonzero(member[row])]
             value = None if mass is None else float(mass[row])
             yield Sample(
-                f"{asked.question}:{code}",
-                question(asked.prompt(name)),
+                f"{list_question.question}:{code}",
+                question(list_question.prompt(name)),
                 listed(top, "probability among the items of the list"),
                 target=reference,
                 finish_reason="stop" if top else "",
@@ -56,8 +56,8 @@ def samples(
                     )
                 },
                 metadata={
-                    "domain": asked.domain,
-                    "question": asked.question,
+                    "domain": list_question.domain,
+                    "question": list_question.question,
                     "country": code,
                     "item_list": items.name,
                     "n_items": len(items.items),

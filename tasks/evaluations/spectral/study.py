@@ -113,14 +113,14 @@ def build_study(
     domains = _choose_domains(params.domains, sorted({str(q["domain"]) for q in questions}))
     fields = Question.__dataclass_fields__
     expected = _expected(params.human, human, domains) if params.human else {}
-    asked = [
+    in_domains = [
         Question(**{name: q[name] for name in fields} | expected.get(q["domain"], {}))
         for q in sorted(questions, key=lambda q: (q["domain"], q["variant"]))
         if q["domain"] in domains and q["variant"] in params.variants
     ]
-    if not asked:
+    if not in_domains:
         raise ValueError("no question is chosen: name at least one of the phrasings 1, 2 and 3 in `variants`")
-    list_names = sorted({q.item_list for q in asked})
+    list_names = sorted({q.item_list for q in in_domains})
     at_most = share(params.limit, len(list_names), params.max_items, least=2)
     lists = {
         name: _item_list(name, [r for r in items if r["item_list"] == name], at_most) for name in list_names
@@ -129,7 +129,7 @@ def build_study(
         snapshot = f"{human[0]['study']}:{human[0]['snapshot']}"
         params = params.model_copy(update={"human": snapshot})
     return SpectralStudy(
-        params, {c: names[c] for c in chosen}, tuple(asked), lists, digest(sorted(names.items()))
+        params, {c: names[c] for c in chosen}, tuple(in_domains), lists, digest(sorted(names.items()))
     )
 
 
@@ -143,8 +143,8 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
         raise ValueError(
             f"the item list {name!r} has no items: load its reference data into the warehouse first"
         )
-    kept = sorted(by_item, key=lambda item: digest(item))[:max_items]
-    items = tuple(sorted(kept))
+    drawn = sorted(by_item, key=lambda item: digest(item))[:max_items]
+    items = tuple(sorted(drawn))
     return ItemList(name, items, tuple(by_item[item] for item in items))
 
 

@@ -227,8 +227,8 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
     dimensions = _dimensions(rows["exemplar"])
     targets = choose_targets(params.targets, rows["culture_profile"])
     scenarios = _scenarios(params, rows["scenario"], targets.framework)
-    asked = {s.dimension for s in scenarios}
-    lacking = sorted(asked - {d.dimension for d in dimensions if d.framework == targets.framework})
+    dimensions_of = {s.dimension for s in scenarios}
+    lacking = sorted(dimensions_of - {d.dimension for d in dimensions if d.framework == targets.framework})
     if lacking:
         raise ValueError(
             f"there are no exemplars of {targets.framework} for {', '.join(lacking)}: add them to the "
@@ -239,7 +239,7 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
         scenarios,
         dimensions,
         _values(rows["guiding_value"]),
-        choose_cultures(params, targets, asked, rows),
+        choose_cultures(params, targets, dimensions_of, rows),
         tuple(sorted({str(r["phrase"]) for r in rows["stereotype"]})),
         tuple(sorted(country_aliases().keys() | {str(r["name"]) for r in named})),
     )

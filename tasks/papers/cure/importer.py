@@ -31,7 +31,7 @@ def read(files: Files, pack: Pack) -> None:
     """Add the items of each benchmark, in place of its shipped sample."""
     codes = CountryCodes(pack.countries)
     rows: list[dict[str, Any]] = []
-    found = []
+    data_files = []
     for name, load in LOADERS.items():
         published = _rows(files.get(name, ()), pack)
         if not published:
@@ -52,12 +52,14 @@ def read(files: Files, pack: Pack) -> None:
         pack.left_out += [f"{name}: {n} items {why}" for why, n in lost.items() if n]
         if fitting:
             rows += fitting
-            found.append(name)
-    pack.rows(NAME, _ITEM, rows, f"{', '.join(found)}")
-    if len(found) == len(LOADERS):
+            data_files.append(name)
+    pack.rows(NAME, _ITEM, rows, f"{', '.join(data_files)}")
+    if len(data_files) == len(LOADERS):
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped samples")
-    elif found:
-        pack.left_out.append(f"shipped samples stay of {', '.join(n for n in LOADERS if n not in found)}")
+    elif data_files:
+        pack.left_out.append(
+            f"shipped samples stay of {', '.join(n for n in LOADERS if n not in data_files)}"
+        )
     pack.left_out.append(
         "prompts and rubrics: no file holds them; culturescope pack new cure --as-published writes a second "
         "pack to copy appendices A and B into, if this one has another --name"

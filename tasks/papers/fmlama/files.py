@@ -250,7 +250,7 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
 
 def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
     """Origin -> dishes with predictions; what does not fit is noted."""
-    found: dict[str, tuple[PredictedDish, ...]] = {}
+    dishes: dict[str, tuple[PredictedDish, ...]] = {}
     for path in paths:
         try:
             by_origin = parse_json(text_of(path))
@@ -265,8 +265,8 @@ def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[Pre
                 continue
             valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
             notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
-            found[str(origin)] = tuple(valid)
-    return found
+            dishes[str(origin)] = tuple(valid)
+    return dishes
 
 
 ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]

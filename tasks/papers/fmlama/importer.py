@@ -45,15 +45,19 @@ def read(files: Files, pack: Pack) -> None:
     sets = _sets(files, pack)
     main = next((sets[name] for name in (FULL, ALIGNED) if sets.get(name)), [])
     known = {row["language"] for row in templates} or {"en"}
-    asked = [row for row in main if row["language"] in known]
-    pack.rows(NAME, _FILES[DishRow], asked, f"set {FULL if main is sets.get(FULL) else ALIGNED}")
+    known_templates = [row for row in main if row["language"] in known]
+    pack.rows(NAME, _FILES[DishRow], known_templates, f"set {FULL if main is sets.get(FULL) else ALIGNED}")
     named = [{"dish_set": name, **row} for name, rows in sets.items() for row in rows]
     pack.rows(NAME, _FILES[DishSetRow], named, ", ".join(name for name, rows in sets.items() if rows))
     groups = _groups(files.get("groups", ()), pack)
     pack.rows(NAME, _FILES[GroupRow], groups, "country_lang")
     if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
         pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
-    alone = {"template": len({r["language"] for r in templates}) >= 6, "dish": asked, "origin_group": groups}
+    alone = {
+        "template": len({r["language"] for r in templates}) >= 6,
+        "dish": known_templates,
+        "origin_group": groups,
+    }
     replaced = [name for name, there in alone.items() if there]
     pack.table(
         NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what goes in place of the shipped"
@@ -98,20 +102,20 @@ def _is_blank_first(text: str) -> bool:
 
 def _sets(files: Files, pack: Pack) -> dict[str, list[dict[str, Any]]]:
     """Dish set -> its rows, each dish once in a language."""
-    found: dict[str, list[dict[str, Any]]] = {FULL: [], ALIGNED: [], ALL: []}
+    sets: dict[str, list[dict[str, Any]]] = {FULL: [], ALIGNED: [], ALL: []}
     for path in files.get("dishes", ()):
         records = dishes_of_lines(_lines(path, pack))
-        found[ALIGNED if is_filtered(path) else FULL] += records
+        sets[ALIGNED if is_filtered(path) else FULL] += records
     for path in files.get("table", ())[:1]:
         try:
-            found[ALL] += dishes_of_csv(path)
+            sets[ALL] += dishes_of_csv(path)
         except BenchmarkError as error:
             pack.left_out.append(str(error))
-    return {name: _fitting(name, rows, pack) for name, rows in found.items()}
+    return {name: _fitting(name, rows, pack) for name, rows in sets.items()}
 
 
 def _fitting(name: str, rows: Sequence[Mapping[str, Any]], pack: Pack) -> list[dict[str, Any]]:
-    kept: dict[tuple[str, str], dict[str, Any]] = {}
+    by_key: dict[tuple[str, str], dict[str, Any]] = {}
     lost: Counter[str] = Counter()
     several = Counter((row["url"], row["language"]) for row in rows)
     for row in rows:
@@ -120,14 +124,14 @@ def _fitting(name: str, rows: Sequence[Mapping[str, Any]], pack: Pack) -> list[d
         faults = checked_row(DishRow, cells, name, None)[1]
         if faults:
             lost[f"{faults[0].column or 'row'}: {faults[0].what}"] += 1
-        elif several[key] > 1 and kept.get(key, cells)["origin"] != cells["origin"]:
+        elif several[key] > 1 and by_key.get(key, cells)["origin"] != cells["origin"]:
             lost["several origins"] += 1
-        elif key in kept:
+        elif key in by_key:
             lost["there twice"] += 1
         else:
-            kept[key] = cells
+            by_key[key] = cells
     pack.left_out += [f"{name}: {n} dishes: {why}" for why, n in sorted(lost.items())[:5]]
-    return list(kept.values())
+    return list(by_key.values())
 
 
 def _groups(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:

@@ -162,10 +162,10 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         for model in dict.fromkeys(model for model, _ in spectra):
             own = {q: er_sr_category(e > er, s > sr) for (m, q), (e, s) in spectra.items() if m == model}
             human = [self._human(question) for question in own]
-            given = list(own.values())
+            values = list(own.values())
             guesses = [macro_f1(human, [category] * len(human)) for category in CATEGORIES]
-            numbers = {"macro-F1": macro_f1(human, given)}
-            numbers |= {f"F1 {name}": f1 for name, f1 in f1_per_class(human, given).items() if name in human}
+            numbers = {"macro-F1": macro_f1(human, values)}
+            numbers |= {f"F1 {name}": f1 for name, f1 in f1_per_class(human, values).items() if name in human}
             for metric, value in numbers.items():
                 null = float(np.mean(guesses)) if metric == "macro-F1" else None
                 about = Printed("Figure 2", model, {}, metric)

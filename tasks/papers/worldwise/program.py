@@ -141,8 +141,8 @@ class Program:
 
     def _composed(self, name: str, function: str, variable: str, fields: dict[str, str]) -> str:
         source = self._read.get(name)
-        made = source and self._try(lambda: template(composed(source, function, variable), fields))
-        return str(made or "")
+        text = source and self._try(lambda: template(composed(source, function, variable), fields))
+        return str(text or "")
 
 
 def _special(source: PythonSource | None, function: str) -> str:

@@ -159,12 +159,12 @@ def main() -> None:
     """Write item_list/holidays.csv."""
     observed = collect()
     dropped = {name: reason_to_drop(name, entry) for name, entry in observed.items()}
-    kept = {name: entry for name, entry in observed.items() if not dropped[name]}
+    entries = {name: entry for name, entry in observed.items() if not dropped[name]}
     for reason, count in sorted(Counter(dropped.values()).items()):
         print(f"{count:5} names {'dropped: ' + reason if reason else 'kept'}")
-    merged = merge(kept)
+    merged = merge(entries)
     rows = [entry for entry in merged if entry["countries"]]
-    print(f"{len(kept) - len(merged):5} spellings merged")
+    print(f"{len(entries) - len(merged):5} spellings merged")
     print(f"{len(merged) - len(rows):5} holidays dropped: observed in none of the 170 since {SINCE}")
     missing = set(country_codes()) - {code for r in rows for code in r["countries"].split("|")}
     print("countries without a holiday:", join(missing) or "none")

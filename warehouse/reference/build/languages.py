@@ -43,12 +43,12 @@ def facts() -> Facts:
     territories = get_global("territory_languages")
     gathered: Facts = {}
     for country in country_codes():
-        for tag, said in territories[country].items():
+        for tag, data in territories[country].items():
             code = tag.split("_")[0]
             key = country, MERGED.get(code, code)
             status, percent = gathered.get(key, ("", 0.0))
-            ranked = sorted({status, said["official_status"] or ""} - {""}, key=_rank)
-            gathered[key] = (ranked[0] if ranked else ""), max(percent, said["population_percent"])
+            ranked = sorted({status, data["official_status"] or ""} - {""}, key=_rank)
+            gathered[key] = (ranked[0] if ranked else ""), max(percent, data["population_percent"])
     for line in read_table(BUILD / "language_corrections.csv"):
         key = line["country"], line["language"]
         before = gathered.pop(key, None)

@@ -40,11 +40,11 @@ class Group(NamedTuple):
 def answer_of(text: str, prompt: str) -> str:
     """Return the part of a text that is compared, in lower case: without the prompt, a label of it at the
     beginning, such as "Answer:", and dots at the end."""
-    shown = text.replace(prompt, "").translate(_FULL_WIDTH).lower()
-    label = match[1] if (match := _LABEL.match(shown)) else ""
+    answer = text.replace(prompt, "").translate(_FULL_WIDTH).lower()
+    label = match[1] if (match := _LABEL.match(answer)) else ""
     if label and label.replace(":", "") in prompt.translate(_FULL_WIDTH).lower():
-        shown = shown.replace(label, "")
-    return shown.strip().strip(".").lower()
+        answer = answer.replace(label, "")
+    return answer.strip().strip(".").lower()
 
 
 def scores(
@@ -76,8 +76,8 @@ def is_in(accepted: str, answer: str, lemmas: Lemmas) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _folded(text: str, lemmas: Lemmas) -> frozenset[str]:
     """Return the lemmas of a text but for punctuation, in lower case and without acute accents."""
-    kept = (each for each in lemmas(text) if each not in punctuation)
-    return frozenset(unicodedata.normalize("NFD", each).translate(_ACUTE).lower() for each in kept)
+    words = (each for each in lemmas(text) if each not in punctuation)
+    return frozenset(unicodedata.normalize("NFD", each).translate(_ACUTE).lower() for each in words)
 
 
 def words(text: str) -> list[str]:

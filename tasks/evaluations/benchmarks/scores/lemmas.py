@@ -55,8 +55,8 @@ def described(language: str) -> str:
 @cache
 def lemmas_of(language: str) -> Lemmas:
     """Return the function from a text to its lemmas, as the published evaluation makes them."""
-    made: Lemmas = globals()[PACKAGES[language].make]()
-    return made
+    lemmas: Lemmas = globals()[PACKAGES[language].make]()
+    return lemmas
 
 
 def _version(name: str) -> str:

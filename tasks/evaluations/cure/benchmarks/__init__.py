@@ -79,18 +79,18 @@ def load_items(
     items: list[BenchmarkItem] = []
     dropped: Counter[str] = Counter()
     for source, rows in files.items():
-        kept, bad = validate(source, rows, model)
-        reasons = [unusable(row) for row in kept]
+        valid, bad = validate(source, rows, model)
+        reasons = [unusable(row) for row in valid]
         dropped += bad + Counter(filter(None, reasons))
-        items += [item(row) for row, reason in zip(kept, reasons, strict=True) if not reason]
+        items += [item(row) for row, reason in zip(valid, reasons, strict=True) if not reason]
     return distinct(items, dropped)
 
 
 def distinct(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Loaded:
     """One item of each id, and none of those whose labels differ; see ``choosing.distinct``."""
-    kept, again = choosing.distinct(items, lambda item: item.item, lambda item: item.label)
+    unique, again = choosing.distinct(items, lambda item: item.item, lambda item: item.label)
     counts = Counter(dropped) + again
-    return Loaded(tuple(kept), {name: n for name, n in sorted(counts.items()) if n})
+    return Loaded(tuple(unique), {name: n for name, n in sorted(counts.items()) if n})
 
 
 def item_id(country: str, *texts: str) -> str:
@@ -305,12 +305,12 @@ def load_casa(files: Files, countries: CountryCodes) -> Loaded:
             dropped["different_query" if index in known else f"unmatched_{name}"] += 1
     items: list[BenchmarkItem] = []
     for key in (key for key in violate if key in adhere):
-        (source, broken), (_, kept) = violate[key], adhere[key]
-        if kept.refined_user_query == broken.user_query:
+        (source, broken), (_, upheld) = violate[key], adhere[key]
+        if upheld.refined_user_query == broken.user_query:
             dropped["unchanged_query"] += 2
         else:
             subset = PurePath(source).stem.removeprefix("casa_s1_").removeprefix("violate_")
-            items += _pair(subset, kept, broken, countries)
+            items += _pair(subset, upheld, broken, countries)
     return distinct(items, dropped)
 
 

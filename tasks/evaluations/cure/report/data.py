@@ -70,15 +70,15 @@ class Data(Frames):
     @cached_property
     def benchmarks(self) -> list[str]:
         """Those that were asked."""
-        asked = set(self.leaderboard["benchmark"])
-        return [*(b for b in BENCHMARKS if b in asked), *sorted(asked - set(BENCHMARKS))]
+        benchmarks = set(self.leaderboard["benchmark"])
+        return [*(b for b in BENCHMARKS if b in benchmarks), *sorted(benchmarks - set(BENCHMARKS))]
 
     @cached_property
     def modes(self) -> list[str]:
         """Those that were asked."""
         own = self.values.filter(slice_kind="benchmark_mode")["slice"].str.split(":").list.last()
-        asked = set(own)
-        return [mode for mode in MODES if mode in asked]
+        benchmarks = set(own)
+        return [mode for mode in MODES if mode in benchmarks]
 
     @cached_property
     def is_judged(self) -> bool:

@@ -60,8 +60,8 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
         )
         for kind in about["slices"]
     }
-    shown = data.answers["item"].unique(maintain_order=True).head(HARDEST).to_list()
-    by_item = [data.answers.filter(pl.col("item") == item).to_dicts() for item in shown]
+    hardest = data.answers["item"].unique(maintain_order=True).head(HARDEST).to_list()
+    by_item = [data.answers.filter(pl.col("item") == item).to_dicts() for item in hardest]
     return {
         **about,
         "picture": _picture(data, about["headline"], own),

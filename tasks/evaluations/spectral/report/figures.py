@@ -83,15 +83,15 @@ def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
 
 def _columns(by_question: pl.DataFrame) -> _Columns:
     names = ("domain", "label", "human_category", "question", "variant")
-    asked = by_question.select(names).unique(maintain_order=True)
+    questions = by_question.select(names).unique(maintain_order=True)
     x: dict[str, float] = {}
     domains: list[tuple[str, str, float, float]] = []
-    for (_,), rows in asked.group_by("domain", maintain_order=True):
+    for (_,), rows in questions.group_by("domain", maintain_order=True):
         rows = rows.sort("variant")
         first = len(x) + _GAP * len(domains)
         x |= {q: first + i for i, q in enumerate(rows["question"])}
         domains.append((rows["label"][0], rows["human_category"][0], first, first + rows.height - 1))
-    return _Columns(x, domains, dict(asked.select("question", "variant").rows()))
+    return _Columns(x, domains, dict(questions.select("question", "variant").rows()))
 
 
 def _norm(values: pl.Series, measure: Measure) -> Normalize:

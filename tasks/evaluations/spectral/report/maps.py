@@ -105,8 +105,8 @@ def similarity_heatmap(
         tree_axes.set_ylim(n - 0.5, -0.5)
         tree_axes.set_xlim((1.0 - lowest) * 1.03, 0)
         codes = [matrix.codes[i] for i in tree.order]
-        shown = sorted(set(groups.values()))
-        colours = {group: GROUP_COLOURS[i % len(GROUP_COLOURS)] for i, group in enumerate(shown)}
+        groups_shown = sorted(set(groups.values()))
+        colours = {group: GROUP_COLOURS[i % len(GROUP_COLOURS)] for i, group in enumerate(groups_shown)}
         strip = [[to_rgb(colours.get(groups.get(code, ""), _NO_GROUP))] for code in codes]
         strip_axes.imshow(strip, interpolation="none", aspect="auto")
         for bare in (tree_axes, strip_axes):

@@ -69,8 +69,8 @@ class Data(Frames):
         """Those that figures show, with their names."""
         half = MOST_CULTURES // 2
         cut = len(self.cultures) > MOST_CULTURES
-        shown = self.cultures[:half] + self.cultures[-half:] if cut else self.cultures
-        return {code: self.names["culture"].get(code, code) for code in shown}
+        cultures = self.cultures[:half] + self.cultures[-half:] if cut else self.cultures
+        return {code: self.names["culture"].get(code, code) for code in cultures}
 
     @cached_property
     def names(self) -> dict[str, dict[str, str]]:
