@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
 
-_OF_THE_SHELL = frozenset({"dry_run", "again", "probe", "no_server", "replicas", "ray", "verbose"})
+_OF_THE_SHELL = frozenset({"again", "probe", "no_server", "replicas", "ray", "verbose"})
 """Options of ``culturescope run`` that are no knobs of an evaluation."""
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -83,12 +83,18 @@ def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None)
 
 
 def run(
-    evaluation: str, models: Sequence[str] | None = None, profile: str = "demo", **options: Any
+    evaluation: str,
+    models: Sequence[str] | None = None,
+    profile: str = "demo",
+    dry_run: bool = False,
+    **options: Any,
 ) -> pl.DataFrame:
     """Run an evaluation in this process; only what is missing is done. Returns its leaderboard.
 
     Args:
         models: names of the catalogue, Hugging Face ids or folders; default: those of the evaluation.
+        dry_run: run nothing, and return the plan: a row per model and engine with the work left, its time and
+            its cost.
         options: as on the command line, with underscores: ``max_items=60``.
 
     Raises:
@@ -111,7 +117,13 @@ def run(
 
     chosen = list(models or doors()[evaluation].models)
     knobs = {"models": chosen} | labelled(values(evaluation, profile, chosen), options) | options
-    return leaderboard(evaluation, evaluate(of(evaluation), validated(params(evaluation), knobs)))
+    checked = validated(params(evaluation), knobs)
+    if dry_run:
+        from deployments.show.plan import Estimate
+        from flows.session import prepare
+
+        return Estimate.of_session(prepare(of(evaluation), checked)).frame()
+    return leaderboard(evaluation, evaluate(of(evaluation), checked))
 
 
 def leaderboard(

@@ -256,9 +256,7 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
         for spec in filter(None, specs.values()):
             if open_question := doubt(spec):
                 say(open_question, "note:", "yellow")
-    estimate = plan.Estimate.of(
-        session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
-    )
+    estimate = plan.Estimate.of_session(session)
     title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
     if session.params.occasion:
         title += f", occasion {session.params.occasion}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 from deployments.cli.bars import duration
 from deployments.show.display import print_table, say, working
@@ -13,6 +16,9 @@ from tasks.engines.specs import EngineSpec, cost, has_dtype
 from tasks.loop.plan import Line, Plan
 from tasks.loop.requests import Engine
 from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from flows.session import Session
 
 SPEED = """
 WITH part AS (
@@ -46,6 +52,11 @@ UNITS = {
 """Part kind -> what is counted."""
 
 COLUMNS = ("who", "engine", "left", "time", "cost")
+FRAME = {
+    "who": pl.String, "role": pl.String, "engine": pl.String, "left": pl.Int64, "n": pl.Int64,
+    "unit": pl.String, "seconds": pl.Float64, "tokens": pl.Int64, "usd": pl.Float64,
+}  # fmt: skip
+"""Columns of a plan as a frame, and their types."""
 
 Cost = tuple[int, float | None] | None
 """Tokens and dollars (None: without a price); None: nobody is paid."""
@@ -66,6 +77,12 @@ class Estimate:
     speeds: Speeds
     candidates: Mapping[str, Engine] = field(default_factory=dict)
     engines: Mapping[str, Engine] = field(default_factory=dict)
+
+    @classmethod
+    def of_session(cls, session: Session) -> Estimate:
+        """Return the estimate of what a session has to do."""
+        alive = {name: session.candidates[name] for name in session.alive()}
+        return cls.of(session.plan, alive, session.engines)
 
     @classmethod
     def of(
@@ -92,6 +109,24 @@ class Estimate:
         names = [*requests, line.engine.hash]
         rates = (self.speeds.get((line.kind, name)) for name in names)
         return next((rate for rate in rates if rate), None)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the plan as a frame: a row per model and engine of this round, then of later ones.
+
+        Columns: ``who``, ``role`` and ``engine`` (its kind); ``left`` of ``n`` ``unit``; ``seconds`` (NULL:
+        never measured here), ``tokens`` and ``usd`` at most (NULL: free, or without a price). In a row
+        of later rounds, ``left`` is the most that they ask for, and ``n`` is NULL.
+        """
+        rows: list[tuple[object, ...]] = []
+        for line in self.plan.lines:
+            rate, price = self.rate(line), _cost(line) or (None, None)
+            unit, seconds = UNITS.get(line.kind, line.kind), line.left / rate if rate else None
+            who = _who(line), line.role, line.engine.kind
+            rows.append((*who, line.left, line.n_units, unit, seconds, *price))
+        for name, role, engine, n, most in self.later():
+            kind = engine.kind if engine else None
+            rows.append((name, role, kind, n, None, "completions", None, *(most or (None, None))))
+        return pl.DataFrame(rows, schema=FRAME, orient="row")
 
 
 def show(title: str, estimate: Estimate) -> None:

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -56,8 +58,22 @@ def test_connect_makes_none_unless_told_to(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_options_of_the_shell_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="dry_run is an option of the command line alone"):
-        cs.run("spectral", dry_run=True)
+    with pytest.raises(ValueError, match="replicas is an option of the command line alone"):
+        cs.run("spectral", replicas=2)
+
+
+def test_a_dry_run_from_python_returns_the_plan_and_runs_nothing(warehouse: Warehouse) -> None:
+    options: dict[str, Any] = {"models": ["fake-a"], "judges": ["fake-b"], "profile": "smoke"}
+    plan = cs.run("cure", **options, dry_run=True)
+    mine = plan.row(0, named=True)
+    assert [mine[name] for name in ("who", "role", "unit")] == ["fake-a", "candidate", "completions"]
+    assert mine["left"] == mine["n"] > 0
+    later = plan.filter(pl.col("n").is_null())
+    assert later["role"].to_list() == ["judge"]
+    assert later["left"].item() > 0
+    assert warehouse.query("FROM run").is_empty()
+    cs.run("cure", **options)
+    assert cs.run("cure", **options, dry_run=True)["left"].sum() == 0
 
 
 def test_a_smaller_run_hides_nothing_and_a_beginning_names_a_configuration(warehouse: Warehouse) -> None:
