@@ -10,7 +10,6 @@ httpx and psutil when they are needed.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import base64
 import ctypes
@@ -332,6 +331,8 @@ def _keep_answering() -> None:
     Over SQLite, Prefect 3.7.7 loads it in a second loop, and the loop of the server waits for that one. If a
     task of the server holds the lock on automations then, both wait for ever: the server answers no more.
     """
+    import asyncio
+
     from prefect.server.events.models import automations
 
     loading: set[asyncio.Task[None]] = set()  # the loop itself keeps weak references only
