@@ -27,10 +27,10 @@ COMMENT ON COLUMN leaderboard_{evaluation}.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_{evaluation}.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_{evaluation}.ci_low IS 'Lower end of the 95 % interval of {headline}, over clusters; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_{evaluation}.ci_high IS 'Upper end of the 95 % interval of {headline}; NULL if there is none.';
-COMMENT ON COLUMN leaderboard_{evaluation}.null_value IS 'What a null model scores as {headline}.';
+COMMENT ON COLUMN leaderboard_{evaluation}.null_value IS 'Value of a null model as {headline}.';
 COMMENT ON COLUMN leaderboard_{evaluation}.n_scored IS 'Items that {headline} rests on.';
 COMMENT ON COLUMN leaderboard_{evaluation}.n_unscored IS 'Items that could not be scored.';
 COMMENT ON COLUMN leaderboard_{evaluation}.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt speaks against it; NULL of null models, and without an interval or a null.';
-COMMENT ON COLUMN leaderboard_{evaluation}.doubt IS 'What speaks against it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN leaderboard_{evaluation}.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_{evaluation}.place IS 'Order of the leaderboard within its configuration, from 1.';
 {comments}

@@ -258,7 +258,7 @@ def _read_kind(file: Path) -> PartKind:
 def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, Column]:
     usual = {
         "part": f"Part that holds the row: parts/{kind}/<part>.parquet.",
-        "request_hash": "What was asked: run_request.request_hash.",
+        "request_hash": "Request that this answers: run_request.request_hash.",
         "run_id": "Run: run.run_id.",
         "model": "Model.",
     }

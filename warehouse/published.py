@@ -45,8 +45,8 @@ _PARTS_WAITING = "SELECT DISTINCT kind, part FROM memory.main.waiting"
 # reader sees as many as there were when it came (schema/012_registrations.sql).
 _MAKE_WAITING = """
 CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0;
-COMMENT ON TABLE memory.main.waiting IS 'What was registered since the file was written. Query part_unit.';
-""" + "".join(f"COMMENT ON COLUMN memory.main.waiting.{name} IS 'As in part_unit.';" for name in COLUMNS)
+COMMENT ON TABLE memory.main.waiting IS 'Registrations since the file was written. Query part_unit.';
+""" + "".join(f"COMMENT ON COLUMN memory.main.waiting.{name} IS 'Column of part_unit.';" for name in COLUMNS)
 _LAY_OVER = """
 INSERT INTO memory.main.waiting BY NAME
 FROM incoming

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from warehouse import Warehouse
+
 
 @pytest.fixture
 def words() -> Any:
@@ -55,3 +57,18 @@ def test_american_forms_are_found_in_prose_alone(words: Any, tmp_path: Path) -> 
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("`--color` is fine.\n```\ncolor\n```\nIts behavior is not.\n")
     assert list(words.faults(tmp_path)) == ["docs/a.md:5: write 'behavior' in British spelling"]
+
+
+def test_comments_of_the_database_and_of_metrics_begin_with_what_they_name(
+    words: Any, warehouse: Warehouse
+) -> None:
+    """Migrations keep the comments that they made: those of a new database count."""
+    comments = """
+        SELECT table_name AS place, comment FROM duckdb_tables()
+        UNION ALL SELECT view_name, comment FROM duckdb_views()
+        UNION ALL SELECT table_name || '.' || column_name, comment FROM duckdb_columns()
+        UNION ALL SELECT metric, unnest([description, null_baseline, unscored_when]) FROM metric
+    """
+    rows = warehouse.query(comments).drop_nulls().rows()
+    assert len(rows) > 1000
+    assert [row for row in rows if words.FRAGMENT.match(row[1])] == []
