@@ -51,10 +51,10 @@ class DriftParams(BaseModel):
 
     evaluations: list[str] | None = Field(None, description="those looked at; empty: all")
     days: int | None = Field(
-        None, ge=1, description="only models whose last occasion ended within so many days; empty: all"
+        None, ge=1, description="only models whose last occasion ended within this many days; empty: all"
     )
     profile: str | None = Field(None, description="only runs of this profile; empty: all")
-    config: str | None = Field(None, description="only runs whose config_hash begins so; empty: all")
+    config: str | None = Field(None, description="only runs whose config_hash begins with this; empty: all")
 
 
 @flow(name="drift", flow_run_name="drift", validate_parameters=True)

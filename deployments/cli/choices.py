@@ -71,7 +71,9 @@ class AllParams(BaseModel):
         "profile of the chosen name if there is one; the others run as they are",
     )
     occasion: str = Field("", description=_KNOBS["occasion"].description)
-    judges: list[str] = Field([], description="who judges, where somebody does; empty: as the profile says")
+    judges: list[str] = Field(
+        [], description="models that judge, in evaluations with judges; empty: the profile's"
+    )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
         None, description=_KNOBS["dtype"].description
     )

@@ -33,7 +33,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="show what would be done
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
 NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
 As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
-Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
+Wide = Annotated[bool, typer.Option("--wide", help="show all columns, also those wider than the terminal")]
 Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
 
 

@@ -41,7 +41,7 @@ TITLES = {
 }
 
 Evaluation = Annotated[
-    str | None, typer.Option(help="whose answers (default: the newest that a judge has scored)")
+    str | None, typer.Option(help="model that answered (default: the one that a judge scored last)")
 ]
 
 
@@ -95,13 +95,14 @@ def audit(
 @app.command("validate")
 def validate(
     ratings: Annotated[
-        list[Path], typer.Argument(help="CSV of `judge audit`, filled in; several: one an annotator")
+        list[Path], typer.Argument(help="CSV of `judge audit`, filled in; several files: one per annotator")
     ],
     form: As = Format.table,
     evaluation: Evaluation = None,
     config: Config = None,
     table: Annotated[
-        Table | None, typer.Option(help="only this one (default: all but groups; as csv or json: agreement)")
+        Table | None,
+        typer.Option(help="show this table only (default: all but groups; as csv or json: agreement)"),
     ] = None,
     wide: Wide = False,
 ) -> None:

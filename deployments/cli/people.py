@@ -241,12 +241,17 @@ def plan(
     study: Annotated[str, typer.Option(help="spectral-ranking, or any kind with ratings")],
     width: Annotated[float, typer.Option(min=0, help=_WIDTH)],
     metric: Annotated[
-        str | None, typer.Option(help="which number; default: alpha, of rankings mean_rank")
+        str | None, typer.Option(help="number to simulate; default: alpha, or mean_rank for rankings")
     ] = None,
     noise: Annotated[
-        float, typer.Option(min=0, help="spread of people around the truth, whose own is 1")
+        float,
+        typer.Option(
+            min=0, help="spread of people around the truth, as a multiple of the spread of the truth"
+        ),
     ] = 1.0,
-    careless: Annotated[float, typer.Option(min=0, max=1, help="share who answer at random")] = 0.05,
+    careless: Annotated[
+        float, typer.Option(min=0, max=1, help="share of people who answer at random")
+    ] = 0.05,
     points: Annotated[int, typer.Option(min=2, max=11, help="points of the scale")] = 5,
     things: Annotated[int, typer.Option(min=3, max=50, help="that are ranked")] = 9,
     form: As = Format.table,

@@ -21,9 +21,10 @@ def publish(
     title: Annotated[str, typer.Option(help="title of the site")] = "Culturescope",
     licence: Annotated[str | None, typer.Option(help=_LICENCE)] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="who publishes it")] = None,
-    url: Annotated[str | None, typer.Option(help="where it will be, for those who cite it")] = None,
+    url: Annotated[str | None, typer.Option(help="address of the published site, for citations")] = None,
     cite: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="sentence to cite (default: made of these)")
+        str | None,
+        typer.Option(metavar="TEXT", help="sentence to cite (default: made from title, authors and address)"),
     ] = None,
     include_answers: Annotated[bool, typer.Option("--include-answers", help=_ANSWERS)] = False,
 ) -> None:

@@ -159,17 +159,19 @@ def report(
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help=f"a model, {NAME}")],
     second: Annotated[
-        str | None, typer.Argument(metavar="B", help="another; default: A on another occasion")
+        str | None, typer.Argument(metavar="B", help="second model; default: the first on another occasion")
     ] = None,
     evaluation: Evaluation = None,
     occasion: Annotated[str | None, typer.Option(help=HELD)] = None,
     against: Annotated[
-        str | None, typer.Option(help="occasion of the second; of one model the one before")
+        str | None, typer.Option(help="occasion of the second model; for one model, its previous one")
     ] = None,
     profile: Profile = None,
     config: Annotated[
         str | None,
-        typer.Option(help="config_hash of both, or its beginning; default: the one shown of those of both"),
+        typer.Option(
+            help="config_hash of both, or its beginning; default: the one shown among those that both have"
+        ),
     ] = None,
     against_config: Annotated[
         str | None,
@@ -240,15 +242,17 @@ def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, prof
 def drift(
     evaluation: Evaluation = None,
     days: Annotated[
-        int | None, typer.Option(min=1, help="only models whose last occasion is so many days old at most")
+        int | None, typer.Option(min=1, help="only models whose last occasion is at most this many days old")
     ] = None,
     alert: Annotated[
         str | None,
-        typer.Option(metavar="BLOCK", help="tell of it by a Prefect notification block: slack-webhook/lab"),
+        typer.Option(
+            metavar="BLOCK", help="send it by a Prefect notification block, such as slack-webhook/lab"
+        ),
     ] = None,
     profile: Annotated[str | None, typer.Option(help="only runs of this profile")] = None,
     config: Annotated[
-        str | None, typer.Option(help="only runs of this config_hash, or of the one that begins so")
+        str | None, typer.Option(help="only runs of this config_hash, or of one that begins with this")
     ] = None,
     form: As = Format.table,
     wide: Wide = False,
@@ -331,9 +335,7 @@ def ranking(
     ] = None,
     explication: Annotated[
         bool,
-        typer.Option(
-            "--explication", help="correlates of explication's numbers, of its newest configuration"
-        ),
+        typer.Option("--explication", help="correlate explication's numbers, of its newest configuration"),
     ] = False,
     form: As = Format.table,
     wide: Wide = False,

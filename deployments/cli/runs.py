@@ -59,7 +59,7 @@ def runs(
     context: typer.Context,
     evaluation: Annotated[str, typer.Option(help="only runs of this evaluation")] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="number of runs, the newest first")] = 20,
-    nulls: Annotated[bool, typer.Option("--nulls", help="also those of null models")] = False,
+    nulls: Annotated[bool, typer.Option("--nulls", help="show null models too")] = False,
     form: As = Format.table,
 ) -> None:
     """List runs, the newest first: when, for how long, how many answers each added, and its state."""
@@ -78,7 +78,7 @@ def runs(
 
 @app.command("show")
 def show_run(
-    run: Annotated[str, typer.Argument(help="its id, or the beginning of it")], form: As = Format.table
+    run: Annotated[str, typer.Argument(help="id of the run, or the beginning of it")], form: As = Format.table
 ) -> None:
     """Show a run: configuration, engine, and what it used by topic, with tokens."""
     from warehouse.removal import find_run
@@ -102,9 +102,9 @@ def show_run(
 
 @app.command("rm")
 def rm(
-    run: Annotated[str, typer.Argument(help="its id, or the beginning of it")],
+    run: Annotated[str, typer.Argument(help="id of the run, or the beginning of it")],
     answers: Annotated[
-        bool, typer.Option("--answers", help="also the answers that no other run names")
+        bool, typer.Option("--answers", help="delete also answers that no other run uses")
     ] = False,
     delete: Annotated[bool, typer.Option("--delete", help="delete what is shown")] = False,
 ) -> None:

@@ -27,7 +27,7 @@ _AGE = "delete the answers of occasions that ended so long ago: 90d, 12w, 6m or 
 
 def check(
     numbers: Annotated[
-        bool, typer.Option("--numbers", help="also make every metric row again from the stored answers")
+        bool, typer.Option("--numbers", help="recompute every metric row from the stored answers")
     ] = False,
 ) -> None:
     """Check the warehouse's integrity and set damaged Parquet parts aside, to be answered again.
@@ -155,7 +155,7 @@ def copy(
 
 def prune(
     older_than: Annotated[str | None, typer.Option(metavar="AGE", help=_AGE)] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="delete what is shown to go")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="delete the listed parts")] = False,
     form: As = Format.table,
 ) -> None:
     """Show what can be deleted and why the rest stays; with `--delete`, delete it.

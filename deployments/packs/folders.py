@@ -24,7 +24,7 @@ title = "{title}"
 version = "1"
 author = ""
 licence = ""  # what others may do with it, such as CC-BY-4.0
-source = ""   # where its content is from
+source = ""   # source of the content
 """
 
 

@@ -33,14 +33,15 @@ class BuildParams(BaseModel):
     max_tokens: int = Field(
         768, ge=64, description="most tokens of a draft, label or translation; a longer one is cut off"
     )
-    batch: int = Field(
-        8, ge=1, description="completions asked and stored together, so lost at most by a kill"
-    )
+    batch: int = Field(8, ge=1, description="completions stored together; a kill loses this many at most")
     max_total_tokens: int | None = Field(
-        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
+        None, ge=1, description="stop sending once the run has used this many tokens; empty: no limit"
     )
     max_usd: float | None = Field(
-        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
+        None,
+        gt=0,
+        description="stop sending once the run has cost this much (US dollars); needs prices; "
+        "empty: no limit",
     )
     profile: str = Field("custom", description="a label for the table run; changes nothing")
 

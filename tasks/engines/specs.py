@@ -85,7 +85,7 @@ class EngineSpec(BaseModel):
     served_as: str | None = Field(
         default=None,
         min_length=1,
-        description="servers: names it in the engine hash in place of base_url, so that it may move",
+        description="servers: name in the engine hash in place of base_url, so that the address may change",
     )
     api_key_env: str | None = Field(
         default=None,
@@ -115,7 +115,7 @@ class EngineSpec(BaseModel):
     )
     web: bool | None = Field(default=None, description="servers: whether the model searches the web")
     usd_per_million_input_tokens: float | None = Field(
-        default=None, ge=0, description="price of what is sent; both prices or neither"
+        default=None, ge=0, description="price of the tokens that are sent; give both prices or neither"
     )
     usd_per_million_output_tokens: float | None = Field(default=None, ge=0, description="price of answers")
     options: dict[str, Any] = Field(default_factory=dict, description="passed to the engine as they are")

@@ -114,12 +114,13 @@ class GenerationParams(Params):
         32, ge=1, description="prompts completed and stored together; a kill loses two such parts at most"
     )
     max_total_tokens: int | None = Field(
-        None, ge=1, description="ask no more once a model's run has used this many tokens; empty: no limit"
+        None, ge=1, description="stop sending once a model's run has used this many tokens; empty: no limit"
     )
     max_usd: float | None = Field(
         None,
         gt=0,
-        description="ask no more once a model's run has cost this much; needs prices; empty: no limit",
+        description="stop sending once a model's run has cost this much (US dollars); needs "
+        "prices; empty: no limit",
     )
 
 

@@ -116,7 +116,7 @@ class Rubric(_Part):
     """One rubric file."""
 
     name: Text
-    version: int = Field(ge=1, description="raised whenever the meaning of a verdict changes")
+    version: int = Field(ge=1, description="number that goes up whenever the meaning of a verdict changes")
     system: Text = Field(description="the rules, the menu of verdicts and the form of an answer")
     inputs: tuple[Text, ...] = Field(min_length=1, description="names of what the template is filled with")
     user: Text = Field(description="Jinja template; every input appears as delimited data")

@@ -34,7 +34,7 @@ class About(PackRow):
     version: str = Field("", description="version, by your own counting")
     author: str = Field("", description="who made it")
     licence: str = Field("", description="licence, such as CC-BY-4.0")
-    source: str = Field("", description="where its content is from")
+    source: str = Field("", description="source of the content")
 
 
 def parts(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:

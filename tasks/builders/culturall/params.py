@@ -18,7 +18,7 @@ PAPER_ITEMS = 2610
 
 _ENGINES: dict[str, JsonValue] = {"panel": "Engines"}
 """Where the command line's help has a field."""
-_WRITER = "who writes: a catalogue name, Hugging Face id or local folder"
+_WRITER = "model that writes: a catalogue name, Hugging Face id or local folder"
 
 
 class Measured(BuildParams):
@@ -27,7 +27,7 @@ class Measured(BuildParams):
     solvers: list[str] = Field(
         [],
         json_schema_extra=_ENGINES,
-        description="models that answer, to see how hard a draft is; three or more; empty: not measured",
+        description="three or more models that measure how hard a draft is; empty: not measured",
     )
     judges: list[str] = Field([], description="models that judge the answers; empty: they are matched only")
     answer_max_tokens: int = Field(
@@ -39,7 +39,7 @@ class CreateParams(Measured):
     """Stages 1 and 2, and the measure of stage 3: which sources are drafted, by whom, and who tries them."""
 
     model: str | None = Field(
-        None, description="who writes: a catalogue name, Hugging Face id or local folder"
+        None, description="model that writes: a catalogue name, Hugging Face id or local folder"
     )
     topics: str | None = Field(
         None,
@@ -57,11 +57,11 @@ class CreateParams(Measured):
     )
     written: list[str] = Field([], description="files of items that people wrote, with the column author")
     language: str | None = Field(
-        None, description="ISO 639-1 code of sources that do not name theirs; empty: it is identified"
+        None, description="ISO 639-1 language of sources without one; empty: it is identified"
     )
-    region: str | None = Field(None, description="ISO 3166-1 code of sources that do not name theirs")
+    region: str | None = Field(None, description="ISO 3166-1 country of sources without one")
     n: int | None = Field(
-        None, ge=1, description="sources to draft; those of a smaller number are among them"
+        None, ge=1, description="number of sources to draft; a larger number includes those of a smaller one"
     )
 
 
@@ -85,11 +85,11 @@ class ReleaseParams(BuildParams):
     model: str | None = Field(
         None,
         json_schema_extra=_ENGINES,
-        description="who labels and translates; empty: nothing new is, stored labels are used",
+        description="model that labels and translates; empty: only stored labels are used",
     )
     embedder: str = Field(
         "embedded:all-minilm-l6-v2",
-        description="finds what means the same, in English; empty: near-duplicates by wording alone",
+        description="embedder that finds duplicates by meaning, in English; empty: by wording alone",
     )
     same_wording: float = Field(
         85.0,
@@ -106,7 +106,9 @@ class ReleaseParams(BuildParams):
         "easy: two of three or more solve them; or nothing",
     )
     settings: int = Field(
-        15, ge=1, description="a draft is left out only if at least so many settings (solvers) answered it"
+        15,
+        ge=1,
+        description="number of settings (solvers) that must have answered a draft before it can be left out",
     )
     queue: str = Field("review.csv", description="CSV file for the reviewers; it must not be there yet")
     out: str | None = Field(

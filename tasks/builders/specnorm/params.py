@@ -13,13 +13,13 @@ TARGET_ITEMS, TARGET_COUNTRIES, TARGET_YES_SHARE = 3766, 145, 0.65
 class SpecnormParams(BuildParams):
     """Which seeds are drafted, by which model, and where the drafts wait for a review."""
 
-    model: str = Field(description="who writes: a catalogue name, Hugging Face id or local folder")
+    model: str = Field(description="model that writes: a catalogue name, Hugging Face id or local folder")
     seeds: list[str] = Field(
         [],
         description="files (CSV, JSON, JSONL, Parquet) of statements, countries and demographics; empty: "
         "the table specnorm_seed",
     )
-    n: int = Field(40, ge=1, description="seeds to choose; those of a smaller number are among them")
+    n: int = Field(40, ge=1, description="number of seeds; a larger number includes those of a smaller one")
     yes_share: float = Field(
         TARGET_YES_SHARE, ge=0, le=1, description="share of drafts that are asked for the answer yes"
     )

@@ -52,7 +52,7 @@ class GoogleOptions(HostedOptions):
     logprobs: bool = Field(
         default=False, description="whether the model gives log-probabilities: many refuse the request"
     )
-    api_version: str = Field(default="v1beta", description="version of the API, as in addresses")
+    api_version: str = Field(default="v1beta", description="version of the API in its address")
 
 
 class GoogleGenerator(HostedGenerator):

@@ -79,7 +79,7 @@ class HostedOptions(BaseModel):
     max_concurrency: int = Field(
         default=8,
         ge=1,
-        description="requests under way at once; parts hold as many prompts, so raise it freely",
+        description="requests under way at once; a part holds that many prompts",
     )
     requests_per_minute: float | None = Field(
         default=None, gt=0, description="requests begun a minute, evenly; retries come on top; None: no limit"

@@ -83,7 +83,7 @@ class HttpOptions(HostedOptions):
         description="chat completions, or OpenAI's Responses API; None: the latter for web search at OpenAI",
     )
     dialect: Dialect = Field(
-        default="openai", description="whose fields say how much to reason and whether to search the web"
+        default="openai", description="provider whose fields set the reasoning and the web search"
     )
 
     @model_validator(mode="after")

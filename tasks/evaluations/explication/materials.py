@@ -130,7 +130,7 @@ class Checks(_Part):
     max_minutes: int | None = Field(
         default=None, ge=1, description="that a meal may take, all steps together"
     )
-    lacks: tuple[Phrase, ...] = Field(default=(), description="equipment that is not there, such as oven")
+    lacks: tuple[Phrase, ...] = Field(default=(), description="missing equipment, such as oven")
 
 
 class Persona(_Part):

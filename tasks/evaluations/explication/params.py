@@ -34,7 +34,7 @@ class ExplicationParams(GenerationParams):
         min_length=1,
         description="control, and treatment: reminded that preferences are individual",
     )
-    personas: list[str] | None = Field(None, description="who talks with the models; empty: all")
+    personas: list[str] | None = Field(None, description="personas who talk with the models; empty: all")
     max_personas: int | None = Field(
         None, ge=1, description="number of personas, a fixed choice spread over cuisines; empty: all"
     )

@@ -70,7 +70,7 @@ class GroupRow(PackRow):
     """The group that an origin is of."""
 
     origin: Text = Field(description="country of origin, as dishes name it")
-    origin_group: Text = Field(description="the group that results are broken down by, such as U.S.")
+    origin_group: Text = Field(description="group of origins for results, such as U.S.")
 
 
 _DISH = {

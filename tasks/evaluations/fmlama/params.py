@@ -78,7 +78,9 @@ class FmlamaParams(GenerationParams):
         "then give a score from 0 to 1",
     )
     judged_dishes_per_origin: int = Field(5, ge=1, description="dishes of each origin that judges see")
-    dishes_per_part: int = Field(64, ge=1, description="dishes stored together, so lost at most by a kill")
+    dishes_per_part: int = Field(
+        64, ge=1, description="dishes stored together; a kill loses this many at most"
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -49,13 +49,13 @@ class HarnessParams(GenerationParams):
 
     tasks: list[str] = Field([], description="names of tasks, groups or tags of the harness, or YAML files")
     data: dict[str, str] = Field(
-        {}, description="file or folder with a task's data, in place of where it says; *: of every task"
+        {}, description="file or folder in place of a task's own data; *: for every task"
     )
     revision: dict[str, str] = Field(
         {}, description="commit of a data set of the hub, as 40 hex digits; without one it is not read"
     )
     fewshot: int | None = Field(
-        None, ge=0, description="examples before each document; empty: as the task says"
+        None, ge=0, description="examples before each document; empty: the task's number"
     )
     fewshot_seed: int = Field(
         1234, ge=0, description="seed of the choice of few-shot examples, where it is random"
@@ -63,8 +63,12 @@ class HarnessParams(GenerationParams):
     chat: bool = Field(False, description="whether prompts stand in the model's chat template")
     multiturn: bool = Field(False, description="in the template: whether examples are turns of their own")
     system: str = Field("", description="in the template, or before the prompt: an instruction")
-    cluster: str = Field("", description="field of the documents that varies: intervals are taken over it")
-    slice: list[str] = Field([], description="fields of the documents: numbers for each of their values too")
+    cluster: str = Field(
+        "", description="field of the documents whose values are clusters: intervals are taken over them"
+    )
+    slice: list[str] = Field(
+        [], description="fields of the documents; each of their values gets its own numbers"
+    )
     metric: str = Field("", description="metric that is the headline; empty: the first one of each task")
     limit: int | None = Field(None, ge=1, description="documents of each task, spread over clusters")
     batch: int = Field(128, ge=1, description="documents that are answered and stored together")

@@ -38,7 +38,7 @@ class DomainRow(PackRow):
     )
     prefix: Text = Field(description="instruction before every question of the domain")
     human_category: Literal["LH", "HL", "HH", "LL"] = Field(
-        description="what you expect. First letter: are there many patterns of answers, nearly one for"
+        description="your expectation. First letter: are there many patterns of answers, nearly one for"
         " each country (effective rank H), or few that countries share (L)? Second letter: does one pattern"
         " lead, common to all countries (spectral gap ratio H), or do they fall into groups or go their own"
         " ways (L)?"
@@ -68,7 +68,9 @@ class ItemRow(PackRow):
     item_list: Name = Field(description="name of the list; shipped lists cannot be added to")
     item: Text = Field(description="the text that is scored")
     countries: Several = Field(
-        (), description="codes of the countries that have it, separated by |, such as DE|FR; empty: not known"
+        (),
+        description="codes of the countries that have the item, separated by |, such as DE|FR; "
+        "empty: not known",
     )
 
 

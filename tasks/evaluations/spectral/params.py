@@ -38,5 +38,5 @@ class SpectralParams(Params):
         description="half-samples of the countries, for intervals of categories and ranks",
     )
     countries_per_part: int = Field(
-        34, ge=1, description="countries stored together, so lost at most by a kill"
+        34, ge=1, description="countries stored together; a kill loses this many at most"
     )

@@ -30,7 +30,7 @@ class ScenarioRow(PackRow):
     scenario: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
         description="identifier: lower-case letters, digits, - and _"
     )
-    framework: Name = Field("hofstede", description="whose dimensions they are; empty: hofstede")
+    framework: Name = Field("hofstede", description="framework of the dimensions; empty: hofstede")
     dimension: Name = Field(description="dimension that the options pull apart on, such as power_distance")
     category: Text = Field(description="subject: family, work, money and so on")
     region: str = Field("", description="where it takes place")
@@ -47,7 +47,7 @@ class ScenarioRow(PackRow):
 class ExemplarRow(PackRow):
     """A statement of somebody at one end of a dimension."""
 
-    framework: Name = Field("hofstede", description="whose dimension it is; empty: hofstede")
+    framework: Name = Field("hofstede", description="framework of the dimension; empty: hofstede")
     dimension: Name = Field(description="a new dimension: those that are there keep their statements")
     pole: Pole = Field(description="which end: high or low; a dimension needs both")
     number: Annotated[str, StringConstraints(pattern="^[1-9][0-9]?$")] = Field(description="from 1")
@@ -59,9 +59,9 @@ class ProfileRow(PackRow):
 
     profile: Name = Field(description="name of the profile, for --targets")
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
-    framework: Name = Field("hofstede", description="whose dimension it is; empty: hofstede")
+    framework: Name = Field("hofstede", description="framework of the dimension; empty: hofstede")
     dimension: Name = Field(description="the dimension")
-    score: FiniteFloat = Field(description="from 0 to 100, or from -2 to 2: the same for the whole profile")
+    score: FiniteFloat = Field(description="from 0 to 100, or from -2 to 2; one scale for the whole profile")
 
 
 class ValueRow(PackRow):
@@ -84,7 +84,7 @@ class CultureRow(PackRow):
     """Words for a culture that the persona in ``prompts.toml`` uses beside the name of its country."""
 
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
-    place: str = Field("", description="where somebody of it lives: {{ place }}")
+    place: str = Field("", description="place where a member lives: {{ place }}")
     people: str = Field("", description="name of its people: {{ people }}")
 
 

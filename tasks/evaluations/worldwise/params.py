@@ -21,7 +21,9 @@ class WorldwiseParams(GenerationParams):
     content; the rest is not."""
 
     cultures: list[str] | None = Field(
-        None, description="ISO codes or names; empty: all that have every target. No persona is always asked"
+        None,
+        description="ISO codes or names; empty: all with every target. The prompt without a "
+        "persona is always included",
     )
     targets: str = Field(
         "hofstede_published",
@@ -60,7 +62,8 @@ class WorldwiseParams(GenerationParams):
     )
     order: Literal["values-explanation-decision", "explanation-values-decision"] = Field(
         "values-explanation-decision",
-        description="order of what is embedded; the end of a text that is too long is not read",
+        description="order of the parts that are embedded; the embedder does not read the end of a "
+        "text that is too long",
     )
     decision: Literal["option", "letter"] = Field(
         "option",
@@ -73,7 +76,8 @@ class WorldwiseParams(GenerationParams):
         200,
         ge=20,
         le=10_000,
-        description="half-samples of the scenarios, for shifts of values; as many exchanges of personas",
+        description="half-samples of the scenarios, for shifts of values; also the number of "
+        "exchanges of personas",
     )
     stereotype_rule: Literal["off", "words", "substring", "program"] = Field(
         "off",

@@ -85,7 +85,7 @@ class FmlamaReproduced(Options):
         "code-point order, or fitted: for each cell, whichever gives its printed digits",
     )
     own_dish: Literal["counted", "left-out"] = Field(
-        "counted", description="whether a dish counts in how common its own ingredients are"
+        "counted", description="whether a dish counts towards the frequency of its own ingredients"
     )
     denominator: list[Literal["ranked", "listed"]] = tried(
         ["ranked", "listed"],

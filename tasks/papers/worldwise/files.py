@@ -102,7 +102,10 @@ class WorldwiseOptions(Options):
         "of the embedded text; program: as evaluator.py composes it",
     )
     values_times: list[Annotated[int, Field(ge=0, le=9)]] = Field(
-        [1, 3], min_length=1, json_schema_extra=TRIED, description="number of times the values stand in it"
+        [1, 3],
+        min_length=1,
+        json_schema_extra=TRIED,
+        description="number of times the values are repeated in it",
     )
     joined: Literal["spaces", "commas"] = Field("spaces", description="separator of the values in it")
     decision: Literal["stored", "option"] = Field(
@@ -128,7 +131,8 @@ class WorldwiseOptions(Options):
         description="where stereotype phrases are counted: in the whole response, or in the explanation",
     )
     stereotype_rule: Literal["substring", "words"] = Field(
-        "substring", description="rule by which they count: anywhere, each once, or as whole words, each use"
+        "substring",
+        description="rule for counting phrases: anywhere in the text, each once; or as whole words, each use",
     )
     unparsed: Literal["left-out", "zero"] = Field(
         "left-out", description="alignment of an answer whose parsing failed"
