@@ -144,8 +144,8 @@ def _read_earlier(session: Session, run: Run, shared: Any) -> Any:
         ]
         if any(frame.height for frame in steps.unanswered(wanted).values()):
             raise EngineError(
-                f"nothing is scored: answers of {run.model}, which the cohort needs, are missing: run it "
-                "again, and then this"
+                f"nothing is scored: the cohort needs answers of {run.model} that are missing: run that "
+                "model again, then this one"
             )
         return evaluation.read(study, completions, shared)
     except CorruptPart as error:

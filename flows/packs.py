@@ -62,7 +62,7 @@ def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> Conte
             raise
     if (stored := read_pack(Warehouse.open(), pinned)) is None:
         raise WarehouseError(
-            f"--pack: the pack {name!r} is not as {pinned} any more, and no run has stored that content: "
+            f"--pack: the pack {name!r} has changed since {pinned}, and no run has stored that content: "
             "name the pack without its hash to use what it has now"
         )
     return Content(name, evaluation, stored)

@@ -89,9 +89,11 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Com
         params = evaluation.params.stored({**run.params, "models": [run.model], "occasion": run.occasion})
         study, engines, _ = build(evaluation, params)
     except ValueError as error:
-        raise WarehouseError(f"{about}: it cannot be asked any more ({error}): {again}") from error
+        raise WarehouseError(f"{about}: its requests cannot be made any more ({error}): {again}") from error
     if (now := comparable(study)) != run.config_hash:
-        raise WarehouseError(f"{about}: what it asked has changed since, to configuration {now}: {again}")
+        raise WarehouseError(
+            f"{about}: its requests have changed since; they now belong to configuration {now}: {again}"
+        )
     return study, Completions(run.candidate, engines, steps.stored)
 
 

@@ -73,8 +73,8 @@ def user_agent(contact: str | None) -> str:
     fits = text.isascii() and text.isprintable() and not set(text) & set("()<>\\")
     if not (fits and _CONTACT.fullmatch(text)):
         raise ScrapeError(
-            f"live sources need a contact, and {contact!r} is none: set CULTURESCOPE_CONTACT to your e-mail "
-            "address or a page about you. The operators of the sources see it"
+            f"live sources need a contact, and {contact!r} is not one: set CULTURESCOPE_CONTACT to your "
+            "e-mail address or a page about you. The operators of the sources see it"
         )
     return f"{PRODUCT}/{version('culturescope')} (+{text})"
 

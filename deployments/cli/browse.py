@@ -214,4 +214,4 @@ def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
             return
         time.sleep(0.1)
-    raise WarehouseError("the viewer (inspect view) does not start; what it says stands above")
+    raise WarehouseError("the viewer (inspect view) does not start; its output is above")

@@ -103,8 +103,7 @@ def refresh(
     online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
     if online and not live:
         raise ValueError(
-            f"{', '.join(online)} would be asked over the network: add --live, and your --contact for the "
-            "operators"
+            f"{', '.join(online)} need the network: add --live, and your --contact for the operators"
         )
     for name in params.sources:
         if notice := SOURCES[name].notice:

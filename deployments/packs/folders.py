@@ -144,7 +144,7 @@ def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
         if name not in known:
             raise ValueError(f"--for: there is no {name!r} that takes packs; there are: {', '.join(known)}")
         if (folder / name).exists():
-            raise ValueError(f"{folder / name} is there already: edit it, or choose another name")
+            raise ValueError(f"{folder / name} already exists: edit it, or choose another name")
     written = _begun(folder, "content")
     for name in evaluations:
         files = {file.path: explained(file) for file in known[name].files}  # TOML files explain themselves
@@ -207,7 +207,7 @@ def write_imported(folder: Path, imported: Pack, replace: bool = False) -> list[
         ValueError: the pack is there already.
     """
     if folder.exists() and not replace:
-        raise ValueError(f"{folder} is there already: choose another --name, or give --replace")
+        raise ValueError(f"{folder} already exists: choose another --name, or give --replace")
     beside = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(beside, ignore_errors=True)
     for name, text in imported.files.items():
@@ -233,7 +233,7 @@ def write_skeleton(folder: Path, name: str) -> list[Path]:
         known = ", ".join(each for each in shapes() if wordings(each))
         raise ValueError(f"{name!r} has no texts that a pack replaces; these have: {known}")
     if (folder / name).exists():
-        raise ValueError(f"{folder / name} is there already: edit it, or choose another --name")
+        raise ValueError(f"{folder / name} already exists: edit it, or choose another --name")
     written = _begun(folder, "copy of the paper's texts")
     path = folder / name / "prompts.toml"
     path.parent.mkdir(parents=True)

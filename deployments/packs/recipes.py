@@ -163,7 +163,7 @@ def check_name(pack: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"{pack!r}: an evaluation's name begins with a letter")
     if name in shipped() | benchmarks() | TAKEN:
-        raise ValueError(f"{pack!r} is the name of something that is there already: choose another")
+        raise ValueError(f"{pack!r} already names something else: choose another")
 
 
 def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:

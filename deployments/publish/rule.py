@@ -112,7 +112,7 @@ def refuse_secrets(text: str, where: str) -> None:
         if value in text:
             raise WarehouseError(
                 f"the value of the variable {name} stands in {where}: nothing was published. Find the run "
-                'with: culturescope sql "SELECT run_id, engine, params FROM run"; unset it if it is none'
+                'with: culturescope sql "SELECT run_id, engine, params FROM run"; unset it if it is no secret'
             )
 
 

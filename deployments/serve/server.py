@@ -101,7 +101,8 @@ def connect(home: Path, otherwise: str = "") -> str:
     exit_stack = ExitStack()
     atexit.register(exit_stack.close)
     try:
-        if configured and not is_healthy(configured, 10, range(1000)):  # a remote API may ask for a key first
+        # A busy server takes its time, and a remote one may ask for a key first.
+        if configured and not is_healthy(configured, 60, range(1000)):
             raise ServerError(f"nobody answers at {configured} (the environment variable PREFECT_API_URL).")
         if not configured and (served := _served(home)):
             exit_stack.enter_context(_environment(_told_of(served, home)))
@@ -201,11 +202,12 @@ def free_port() -> int:
 
 
 def is_healthy(url: str, patience: float = 2.0, ok: range = range(200, 201)) -> bool:
-    """Whether a Prefect API answers there within so many seconds, with such a status."""
+    """Whether a Prefect API answers there with such a status, within so many seconds: at most 10 to connect."""
     import httpx
 
+    timeout = httpx.Timeout(patience, connect=min(patience, 10))
     try:
-        return httpx.get(f"{url}/health", timeout=patience).status_code in ok
+        return httpx.get(f"{url}/health", timeout=timeout).status_code in ok
     except (httpx.HTTPError, httpx.InvalidURL):
         return False
 

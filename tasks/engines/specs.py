@@ -132,7 +132,7 @@ class EngineSpec(BaseModel):
     def _is_served(self) -> Self:
         if not self.is_served and (self.reasoning is not None or self.web is not None):
             raise ValueError(
-                f"reasoning and web are told to a server: they need one of the kinds {', '.join(SERVERS)}"
+                f"reasoning and web are settings of a server: they need one of the kinds {', '.join(SERVERS)}"
             )
         if self.kind != "vllm" and self.tensor_parallel > 1:
             raise ValueError('tensor_parallel splits a model among GPUs: it needs kind = "vllm"')

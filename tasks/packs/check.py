@@ -177,7 +177,7 @@ def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[F
         key, here = _values(row, file.key), f"{name}, line {line}" if line else name
         before = first.setdefault(key, here)
         if before != here:
-            what = f"{_quoted(key)} is there already: {before}"
+            what = f"{_quoted(key)} already exists: {before}"
             faults.append(Fault(name, line, ", ".join(file.key), what, "rename or remove one"))
         elif file.taken and _values(row, file.taken.columns) in there:
             what = f"{_quoted(_values(row, file.taken.columns))} is there without this pack"

@@ -43,7 +43,7 @@ def ingest(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-s", "wikidata"), "wikidata would be asked over the network: add --live, and your --contact"),
+        (("-s", "wikidata"), "wikidata need the network: add --live, and your --contact"),
         (("-s", "tasteatlas", "--file", "https://foods.example/export"), "tasteatlas would be asked"),
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),

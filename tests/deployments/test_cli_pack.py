@@ -33,7 +33,7 @@ def test_a_new_pack_is_right_and_is_listed(home: Path) -> None:
     assert row["folder"] == str(home / "packs" / "sports")
     again = call("pack", "new", "sports", "--for", "spectral")
     assert again.exit_code == 1
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_what_is_no_pack_is_not_made(home: Path) -> None:
@@ -63,7 +63,7 @@ def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
     said = " ".join(done.stderr.split())
     for fault in (
         "notes.txt: this kind of file",
-        "column item_list, item: ('national_sports', 'football') is there already: spectral/item.csv",
+        "column item_list, item: ('national_sports', 'football') already exists: spectral/item.csv",
         "column countries: 'XX'",
         "column name: '=ugali'",
         "culturall/profiles.toml, field a.models: a pack's profile does not set this",

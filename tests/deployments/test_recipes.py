@@ -91,7 +91,7 @@ def test_a_pack_with_faults_hides_no_other() -> None:
     assert "broken: evaluation.toml, line 2, field by: " in checked
     assert "linked: evaluation.toml: it is a symbolic link" in checked
     assert "it has no folder of an evaluation" not in checked
-    assert "cure: cure: 'cure' is the name of something that is there already" in checked
+    assert "cure: cure: 'cure' already names something else" in checked
     listed = {row["pack"]: row["adds"] for row in json.loads(call("pack", "list", "-f", "json").stdout)}
     assert "it has faults" in listed["broken"]
     assert "that name is taken" in listed["cure"]
@@ -248,8 +248,8 @@ def test_new_says_what_it_needs() -> None:
     assert "there is no 'quiz'" in call("pack", "new", "x", "--recipe", "quiz", code=1).stderr
     assert "has an evaluation already" in call("pack", "new", "whence", "--recipe", "choice", code=1).stderr
     for name, complaint in {
-        "cure": "is there already",
-        "recipe": "is there already",
+        "cure": "already names something else",
+        "recipe": "already names something else",
         "1st": "a letter",
     }.items():
         with pytest.raises(ValueError, match=complaint):

@@ -24,7 +24,7 @@ JUDGED = ("apr", "interaction")
 """Dimensions that judges grade too; people also rate the simulated user ("persona")."""
 MIN_MODELS = 3
 
-NO_PAIR = "nobody rated two conversations that judges graded"
+NO_PAIR = "no person rated two conversations that judges graded"
 NO_ORDER = "in every pair one side sees no difference"
 FEW_MODELS = f"fewer than {MIN_MODELS} models, or they do not differ"
 ONE_RATER = "no conversation was rated by two people, or all ratings are equal"

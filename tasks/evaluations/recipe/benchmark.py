@@ -212,7 +212,7 @@ def _items(
         if fault:
             out[_reason(fault.what)] += 1
         elif (before := items.setdefault(item.name, item)).fields != cells:
-            raise ValueError(f"--data: the item {item.name} is there twice, and says different things")
+            raise ValueError(f"--data: two different items are named {item.name}")
         elif before is not item:
             out["there twice"] += 1
     return tuple(sorted(items.values(), key=lambda item: item.name)), out

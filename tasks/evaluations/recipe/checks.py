@@ -124,7 +124,7 @@ def repeated(items: Sequence[Item], file: str) -> list[Fault]:
     for item in items:
         before = first.setdefault(item.name, item.line)
         if before != item.line:
-            what = f"{item.name!r} is there already: line {before}"
+            what = f"{item.name!r} already exists: line {before}"
             faults.append(Fault(file, item.line, ITEM, what, "rename or remove one"))
     return faults
 

@@ -113,7 +113,7 @@ def _published(definition: Recipe, read: Read) -> tuple[tuple[dict[str, Any], ..
             faults.append(Fault(file, line, "value", what, "write it in the headline's unit"))
         key = tuple(row[name] for name in ("source", "model", "slice_kind", "slice"))
         if first.setdefault(key, line) != line:
-            faults.append(Fault(file, line, "model", f"it is there already: line {first[key]}", "remove one"))
+            faults.append(Fault(file, line, "model", f"it already exists: line {first[key]}", "remove one"))
     return tuple(row for *_, row in placed), faults
 
 

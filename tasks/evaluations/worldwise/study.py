@@ -96,7 +96,9 @@ def choose_cultures(
     if not complete:
         raise ValueError(f"no culture has targets on all of {', '.join(sorted(dimensions))}: add them")
     if params.persona_language == "own" and not rows.get("country_name"):
-        raise ValueError("persona_language 'own' needs countries' names in their languages: there are none")
+        raise ValueError(
+            "persona_language 'own' needs countries' names in their languages, and there are none"
+        )
     cultures = [Culture(BASELINE, "no persona", templates(rows).get("baseline", ""), {})]
     named = {code: names[code] for code in complete}
     if params.cultures is None:  # a pack's persona may need words that only some cultures have

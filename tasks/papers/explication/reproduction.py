@@ -223,7 +223,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         raters, _, marks, grades = zip(*self._pairs(dimension), strict=True)
         order = opposite_order(marks, grades, raters)
         if order is None:
-            raise NoNumber("nobody rated two conversations")
+            raise NoNumber("no person rated two conversations")
         return order
 
     def _ranked(self, dimension: str) -> Recomputed:

@@ -329,7 +329,7 @@ def _side(side: str, files: Files, model: type[R], dropped: Counter[str]) -> Sid
             by_key.setdefault((row.index, row.user_query), (source, row))
     if not by_key:
         raise BenchmarkError(
-            f"none of the files is of the {side} side: CASA needs both sides, one with the column "
+            f"no file is of the {side} side: CASA needs both sides, one with the column "
             "refined_user_query (casa_s1_adhere_…) and one without (casa_s1_violate_…)"
         )
     return by_key
