@@ -202,7 +202,7 @@ def free_port() -> int:
 
 
 def is_healthy(url: str, patience: float = 2.0, ok: range = range(200, 201)) -> bool:
-    """Whether a Prefect API answers there with such a status, within so many seconds: at most 10 to connect."""
+    """Whether a Prefect API answers there with such a status, within this many seconds (10 to connect)."""
     import httpx
 
     timeout = httpx.Timeout(patience, connect=min(patience, 10))
@@ -286,7 +286,7 @@ def _served(home: Path) -> str | None:
         url = str(json.loads(_address_file(home).read_text())["url"])
     except (OSError, ValueError, KeyError):
         return None
-    return url if is_healthy(url) else None
+    return url if is_healthy(url, 30) else None
 
 
 def _address_file(home: Path) -> Path:
