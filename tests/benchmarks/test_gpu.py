@@ -28,7 +28,7 @@ def test_the_shapes_are_of_their_sizes(name: str, billions: float) -> None:
     assert shape.weights(shape.layers) / 1e9 == pytest.approx(billions, rel=0.01)
 
 
-def test_depth_is_told_by_a_line() -> None:
+def test_time_at_a_depth_lies_on_the_line_through_measured_depths() -> None:
     # 1 s beside the layers, 0.5 s a layer: 1 + 80 · 0.5 = 41
     assert gpu.at_depth([4, 8], [3.0, 5.0], 80) == pytest.approx(41)
     assert gpu.at_depth([32], [7.0], 32) == 7

@@ -158,7 +158,7 @@ def test_a_pack_that_nobody_takes_is_refused(sports: Path, chosen: dict[str, Any
         packs_of_all(AllParams(**{"pack": ["sports"], **chosen}))
 
 
-def test_a_faulty_part_is_taken_and_said_not_left_out(sports: Path) -> None:
+def test_a_faulty_file_of_a_pack_is_an_error_and_not_left_out(sports: Path) -> None:
     """A link in place of a file, and profiles that cannot be read."""
     items = sports / "cure" / "item.csv"
     items.rename(sports.parent / "elsewhere.csv")

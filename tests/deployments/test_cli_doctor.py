@@ -62,7 +62,7 @@ def test_a_shared_warehouse_is_named_without_its_password(
     assert said["kept here"].startswith("0 files, ")
 
 
-def test_a_wrong_setting_is_said_and_the_rest_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_wrong_setting_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "lots")
     assert "give the GiB" in rows("--no-measure")["for engines"]

@@ -63,7 +63,7 @@ def test_wrong_options_are_one_clear_error_before_anything_starts(
     assert started == []
 
 
-def test_live_sources_use_prefect_or_do_without_if_told_so(warehouse: Warehouse, started: list[str]) -> None:
+def test_live_sources_use_prefect_unless_no_server_is_given(warehouse: Warehouse, started: list[str]) -> None:
     refused = ingest("--live", "-s", "wikipedia-religions")
     assert refused.exit_code == 1
     assert "no server here. Run again with --no-server" in " ".join(refused.stderr.split())

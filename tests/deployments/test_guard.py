@@ -212,7 +212,7 @@ def test_the_own_page_may_with_the_login(served: tuple[Path, str], tab: Browser)
     assert {outcomes[what] for what in ("upsert", "ask with login", "delete", "form")} == {403}  # no token
 
 
-def test_a_browser_that_was_told_a_false_address_gets_nothing(served: tuple[Path, str], tab: Browser) -> None:
+def test_a_browser_with_a_rebound_host_name_gets_nothing(served: tuple[Path, str], tab: Browser) -> None:
     """The site's name now leads to the server: its pages count as the site's own, and could read all."""
     _, url = served
     rebound = url.replace("127.0.0.1", "evil.example")

@@ -97,7 +97,7 @@ def test_the_plan_begins_with_what_a_judge_adds(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_an_embedded_simulator_of_ones_own_model_is_said_loudly() -> None:
+def test_an_embedded_simulator_of_ones_own_model_is_warned_about() -> None:
     kind: Any = params("explication")
     loud = without_own_judge("explication", kind(models=[OWN], judges=[OWN]))
     assert ["--simulator" in line and SMALL in line for line in loud] == [True]

@@ -56,7 +56,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: Any, width: int = 200) 
     return " ".join(text.replace("│", " ").split())
 
 
-def test_a_line_says_who_asks_what_of_whom(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_of_a_plan_names_engine_work_time_and_cost(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))], n_left=1)
     text = said(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
     assert text.startswith("title 3 countries")

@@ -47,7 +47,9 @@ def test_a_reader_makes_no_warehouse(line: str, tmp_path: Path) -> None:
     assert not home.exists()
 
 
-def test_connect_makes_none_unless_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_creates_a_warehouse_only_with_create(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "usual"))
     with pytest.raises(WarehouseError, match="there is no warehouse at"):
         cs.connect(tmp_path / "nonexistent")

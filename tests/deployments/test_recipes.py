@@ -243,7 +243,7 @@ def test_a_warehouse_from_before_recipes_opens(home: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("ran")
-def test_new_says_what_it_needs() -> None:
+def test_pack_new_names_its_missing_option() -> None:
     assert "--recipe RECIPE" in call("pack", "new", "x", code=1).stderr
     assert "there is no 'quiz'" in call("pack", "new", "x", "--recipe", "quiz", code=1).stderr
     assert "has an evaluation already" in call("pack", "new", "whence", "--recipe", "choice", code=1).stderr

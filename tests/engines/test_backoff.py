@@ -147,7 +147,7 @@ def test_what_an_earlier_try_left_is_not_in_the_answer(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("size", "fits"), [(10, True), (11, False)])
-def test_a_file_has_as_many_bytes_as_it_may(size: int, fits: bool) -> None:
+def test_a_file_over_the_byte_limit_is_refused(size: int, fits: bool) -> None:
     async def fetch() -> bytes:
         mock = httpx.MockTransport(lambda _: httpx.Response(200, content=b"x" * size))
         async with httpx.AsyncClient(transport=mock) as client:

@@ -100,7 +100,7 @@ def test_jobs_are_no_larger_than_a_server_takes(
     assert [len(lines) for lines in server.sent] == [2, 2, 1]
 
 
-def test_equal_requests_are_told_apart(server: BatchServer, ask: Ask) -> None:
+def test_equal_requests_are_distinguished(server: BatchServer, ask: Ask) -> None:
     assert texts(ask(TALKS[:1] * 3)) == ANSWERS[:1] * 3
     assert len(server.sent[0]) == 3
 
@@ -438,7 +438,7 @@ def test_no_secret_and_no_text_is_in_a_job_file(server: BatchServer, ask: Ask, t
     assert said.keys() == {"ids", "file", "batch"}
 
 
-def test_how_far_it_is_comes_from_the_server(server: BatchServer, tmp_path: Path) -> None:
+def test_progress_comes_from_the_server(server: BatchServer, tmp_path: Path) -> None:
     server.polls = 5
     engine, told = OpenAIGenerator(batched(server), FolderJobs(tmp_path / "jobs")), list[int]()
     engine.generate(TALKS, Sampling(), progress=told.append)

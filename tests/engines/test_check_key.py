@@ -97,7 +97,7 @@ def test_a_server_that_is_away_is_left_too(server: _Server) -> None:
     load.check_key(gone)
 
 
-def test_a_key_that_is_not_set_is_said_at_once(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_at_once(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OWN_KEY")
     away = spec(server).model_copy(update={"base_url": "https://models.example.org/v1"})
     with pytest.raises(EngineError, match="OWN_KEY is not set"):

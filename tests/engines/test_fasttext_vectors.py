@@ -172,7 +172,7 @@ def test_progress_and_no_texts(vec: Path) -> None:
     assert VecVectors(vec).embed([]).vectors.shape == (0, 3)
 
 
-def test_bin_that_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_no_fasttext_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "word2vec.bin").write_bytes(b"3 2\nsoy \0\0\0\0\0\0\0\0")
     with pytest.raises(EngineError, match=r"word2vec\.bin is not a fastText \.bin file"):
         BinVectors(tmp_path / "word2vec.bin")

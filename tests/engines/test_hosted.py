@@ -115,7 +115,7 @@ def refused(kind: str, status: int, words: str, **headers: str) -> Reply:
     )
 
 
-def test_anthropic_is_asked_in_its_words(serve: Start) -> None:
+def test_requests_to_anthropic_have_its_fields(serve: Start) -> None:
     server = serve(Reply(said("anthropic")))
     engine = engine_of("anthropic", server, extra_body={"thinking": {"type": "disabled"}})
     assert isinstance(engine, Generator)
@@ -132,7 +132,7 @@ def test_anthropic_is_asked_in_its_words(serve: Start) -> None:
     assert server.headers[0]["anthropic-version"] == "2023-06-01", "the version that takes a temperature"
 
 
-def test_google_is_asked_in_its_words(serve: Start) -> None:
+def test_requests_to_google_have_its_fields(serve: Start) -> None:
     server = serve(Reply(said("google")))
     thinking = {"thinkingConfig": {"thinkingBudget": 0}}
     engine = engine_of("google", server, extra_body={"safetySettings": [], "generationConfig": thinking})
@@ -187,7 +187,7 @@ def test_a_prompt_that_google_blocks_is_an_answer(serve: Start) -> None:
     assert answer == Generation("", "content_filter", 5, 0, 3)
 
 
-def test_google_gives_log_probabilities_where_it_is_said_to(serve: Start) -> None:
+def test_google_gives_log_probabilities_where_the_spec_says_so(serve: Start) -> None:
     answer = said("google", "yes")
     answer["candidates"][0]["logprobsResult"] = {
         "chosenCandidates": [{"token": "yes", "logProbability": -0.5, "tokenId": 1}],
@@ -307,7 +307,7 @@ def test_a_missing_key_is_one_line(kind: str, variable: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_server_is_told_from_another_and_what_is_not_sent_is_said(kind: str) -> None:
+def test_each_server_has_its_own_engine_hash_and_unsent_settings_are_reported(kind: str) -> None:
     spec = EngineSpec(name="a", kind=kind, model="m")
     slower = spec.model_copy(update={"options": {"max_concurrency": 1, "timeout": 5.0}})
     proxied = spec.model_copy(update={"base_url": "https://proxy.example.org"})

@@ -75,7 +75,7 @@ def test_a_shared_beginning_is_followed_where_it_was_written() -> None:
     assert probabilities(tokens, NORMAD, "label") == pytest.approx(expected)
 
 
-def test_an_option_that_begins_another_is_told_apart_by_what_follows() -> None:
+def test_an_option_that_begins_another_is_recognised_by_what_follows() -> None:
     options = ("not", "not sure", "sure")
     tokens = [
         *sure('"a": "'),

@@ -129,7 +129,7 @@ def test_an_engine_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
         engine.score(PREFIXES, ITEMS)
 
 
-def test_copies_end_with_whoever_asked_however_that_ended(tmp_path: Path) -> None:
+def test_copies_end_with_their_parent_however_it_ends(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom pathlib import Path\nfrom tasks.engines.replicas import load_engine\n"
         "from tasks.engines.specs import EngineSpec\n"

@@ -210,7 +210,7 @@ def test_model_and_options_of_a_server_tell_apart(change: dict[str, object]) -> 
         ("http://host:hunter2/v1", "write it like"),
     ],
 )
-def test_an_address_that_is_none_or_holds_a_password_is_refused(
+def test_an_invalid_address_or_one_with_a_password_is_refused(
     tmp_path: Path, base_url: str, said: str
 ) -> None:
     path = write(tmp_path, "mine.toml", f'kind = "openai"\nmodel = "x"\nbase_url = "{base_url}"')

@@ -152,7 +152,7 @@ def test_what_is_no_answer_is_named(
         ask(url, monkeypatch)
 
 
-def test_a_redirect_is_told_not_followed(
+def test_a_redirect_is_reported_and_not_followed(
     serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = serve(lambda h: send(h, b"", 308, Location="https://llm.example/v1/chat"))

@@ -183,7 +183,7 @@ def assert_no_file_holds_it(folder: Path) -> int:
     return len(files)
 
 
-def test_it_would_be_found(tmp_path: Path) -> None:
+def test_a_planted_secret_is_found(tmp_path: Path) -> None:
     """In every spelling, and in every format that a home has."""
     for number in range(len(ORDER)):
         said = f"before {spelled(number)} after"

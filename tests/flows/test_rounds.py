@@ -150,7 +150,7 @@ def test_what_is_said_of_null_models_stands_under_the_first_model_and_counts_for
     assert run.worked >= {SHARED, "a", "b"}
 
 
-def test_a_model_that_fails_is_asked_no_more_and_said_at_the_end(world: World) -> None:
+def test_a_failed_model_gets_no_more_prompts_and_is_reported_at_the_end(world: World) -> None:
     world.fails["a"] = EngineError("no memory")
     run = world.session("a", "b")
     with pytest.raises(EngineError, match=r"^a: no memory$"):

@@ -119,7 +119,7 @@ def test_later_rows_take_the_place_of_earlier_ones_but_for_nulls_about_which_not
     assert warehouse.query(values)["value"].to_list() == [0.5]
 
 
-def test_details_of_one_kind_are_told_apart_by_their_keys(warehouse: Warehouse) -> None:
+def test_details_of_one_kind_are_distinguished_by_their_keys(warehouse: Warehouse) -> None:
     made = started("a")
     tables = Tables({"a": [row(1.0)]}, {"a": [detail(1.0, "one"), detail(2.0, "two")]})
     made.save(tables, Selection(made.ids, made.ids, [], False))

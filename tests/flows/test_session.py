@@ -140,7 +140,7 @@ def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
     assert own == [("a", "a"), ("b", "b"), ("b", "judge")]
 
 
-def test_a_model_that_fails_is_lost_and_said_once() -> None:
+def test_a_failed_model_is_left_out_and_reported_once() -> None:
     run = run_of("a", "b", asked=[prompts()])
     run.plan_round()
     about_a = run.wanted[0]

@@ -37,7 +37,7 @@ def unanswered() -> list[str]:
     return sorted(steps.unanswered([WANTED])[REQUEST.kind]["unit"])
 
 
-def test_a_part_is_stored_under_who_answered_and_who_asked(warehouse: Warehouse) -> None:
+def test_a_part_is_stored_under_its_engine_and_its_request(warehouse: Warehouse) -> None:
     assert unanswered() == sorted(REQUEST.units)
     heard: list[tuple[str, int, int]] = []
     with progress.listen(lambda *report: heard.append(report)):

@@ -129,7 +129,7 @@ def test_a_parameter_that_only_the_source_can_judge(
 
 
 @pytest.mark.slow
-def test_keys_in_addresses_are_neither_kept_nor_said(
+def test_keys_in_addresses_are_neither_stored_nor_shown(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, tmp_path: Path
 ) -> None:
     web.replies["/export?key=k3y-8d41"] = [

@@ -33,7 +33,7 @@ def refresh(source: str, **given: Any) -> str:
     return steps.refresh.fn(source, params, started_at)
 
 
-def test_a_list_is_replaced_and_what_it_was_read_from_is_written_down(
+def test_a_replaced_list_has_its_source_on_record(
     warehouse: Warehouse, web: MisbehavingServer, serve: Serve
 ) -> None:
     serve(currencies="currencies_shared")

@@ -104,7 +104,7 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
 
 @pytest.mark.parametrize("own", [pytest.param("YES", marks=pytest.mark.heavy), "NO"])
 @pytest.mark.parametrize("judge", [keeping, quoting, echoing, obedient])
-def test_no_text_changes_what_its_judge_said(judge: Judge, own: str) -> None:
+def test_no_text_changes_the_verdict_of_its_judge(judge: Judge, own: str) -> None:
     (wanted,) = set(MENU) - {own}
     texts = [shorten(text, RUBRIC.max_chars) for text in payloads(KEY, wanted)]  # what a judge can copy
     value, score = RUBRIC.verdicts[own].value, SURE if own == "YES" else 1 - SURE

@@ -68,7 +68,7 @@ def test_what_cannot_be_read_is_unscored_whatever_it_thinks(text: str) -> None:
     assert opinion.verdict.unscored_reason
 
 
-def test_a_judge_that_has_not_answered_is_told_from_one_that_cannot_be_read() -> None:
+def test_a_missing_verdict_and_an_unreadable_one_have_different_reasons() -> None:
     both = read_opinions(None, ["a", "b"], RUBRIC)
     assert [opinion.verdict.key for opinion in both] == ["a", "b"]
     assert {opinion.verdict.unscored_reason for opinion in both} == {UNANSWERED}

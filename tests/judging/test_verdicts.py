@@ -78,7 +78,7 @@ def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:
         ANSWER.replace('"verdict": "Good"', '"verdict": "Bad", "verdict": "Good"'),
     ],
 )
-def test_a_key_of_which_two_things_are_said_is_unscored(rubric: Rubric, text: str) -> None:
+def test_a_key_with_two_different_verdicts_is_unscored(rubric: Rubric, text: str) -> None:
     assert said(rubric, text) == [NONE[0], *FULL[1:]]
     reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert reason == "the judge gave verdicts that differ"

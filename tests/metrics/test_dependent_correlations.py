@@ -74,7 +74,7 @@ def test_the_other_way_round_it_is_the_opposite_and_order_is_nothing() -> None:
     assert difference(X, np.exp(Y), Z) == one, "ranks alone count"
 
 
-def test_below_the_least_points_there_is_none_and_the_reason() -> None:
+def test_below_the_least_points_there_is_no_interval_but_a_reason() -> None:
     three, five = difference(X[:3], [1, 3, 2], [3, 1, 2]), difference(X[:5], [1, 2, 3, 5, 4], [3, 1, 2, 5, 4])
     assert three is not None
     assert (three.interval, three.p_value) == (None, None)

@@ -36,7 +36,7 @@ def test_known_components_are_recovered() -> None:
     assert np.mean(shares, axis=0) == pytest.approx([4 / 7, 1 / 7, 1 / 7, 1 / 7], abs=0.05)
 
 
-def test_none_where_nothing_can_be_said() -> None:
+def test_there_is_no_variance_without_repetitions_or_values() -> None:
     assert nested_variance(np.ones((3, 2, 1))) is None
     assert nested_variance(np.arange(3.0).reshape(3, 1, 1)) is None
     assert nested_variance(np.full((3, 2, 1), np.nan)) is None

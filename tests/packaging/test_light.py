@@ -139,7 +139,7 @@ def test_hosted_models_run_to_leaderboard_report_and_queries(
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_bad_key_is_said_before_anything_is_asked(run: Run, model: str) -> None:
+def test_a_bad_key_is_reported_before_any_prompt_is_sent(run: Run, model: str) -> None:
     bad = {"CULTURESCOPE_SERVER_KEY": "sk-wrong-0123456789abcdef"}
     said = run("run", "cure", "--profile", "demo", "-m", model, "--no-server", code=1, **bad).stderr
     assert said.count("refused the key (401): check the variable CULTURESCOPE_SERVER_KEY") == 1

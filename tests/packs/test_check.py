@@ -39,7 +39,7 @@ def test_the_hash_is_of_the_content_alone(examined: Examine, folder: Folder) -> 
     assert examine(moved, "spectral", PACK, SHIPPED)[0].hash != first
 
 
-def test_all_faults_are_said_at_once(examined: Examine) -> None:
+def test_all_faults_are_reported_at_once(examined: Examine) -> None:
     _, faults = examined(
         domain="domain,label,item_list,prefix,human_category,human_score\ncurrency,C,,Name it.,LX,many\n",
         question="domain,varant,template\nsport,1,In {country}\n",

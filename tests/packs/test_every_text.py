@@ -284,7 +284,7 @@ def test_every_table_is_replaced_by_a_file_or_stays_for_a_reason(name: str) -> N
             assert left[table] == (), table
 
 
-def test_every_file_of_texts_is_sent_or_said_not_to_be() -> None:
+def test_every_file_of_texts_is_sent_or_listed_as_never_sent() -> None:
     """Long pieces alone: a question of a task may have the words by which a program knows it."""
     never = {TASKS / "evaluations" / path for path in NEVER_SENT}
     assert all(path.is_file() for path in never)

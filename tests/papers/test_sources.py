@@ -57,7 +57,7 @@ def test_what_a_function_composes(tmp_path: Path, body: str, pieces: tuple[str |
     assert composed(read, "make") == pieces
 
 
-def test_a_text_that_is_made_otherwise_is_said(tmp_path: Path) -> None:
+def test_a_text_that_the_reader_cannot_compose_is_refused(tmp_path: Path) -> None:
     read = read_source(source(tmp_path, "def make(r):\n    return exec(r)\n"))
     with pytest.raises(NotRead, match="the text that make makes is not followed"):
         composed(read, "make")

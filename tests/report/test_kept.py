@@ -78,7 +78,7 @@ def test_a_hash_is_of_types_and_borders_too() -> None:
         digest(object())
 
 
-def test_figures_come_with_what_was_kept_for_whoever_collects_them() -> None:
+def test_cached_figures_are_collected_like_new_ones() -> None:
     def draw(name: str) -> str:
         with styled():
             figure = Figure(figsize=(1, 1))

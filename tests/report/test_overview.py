@@ -64,7 +64,7 @@ DIFFERENCES = [
 ]
 
 
-def test_models_are_told_apart_by_their_paired_difference() -> None:
+def test_models_are_separated_by_their_paired_difference() -> None:
     pairs = {(p.first, p.second): p.verdict for p in told_apart(DIFFERENCES, "higher")}
     assert pairs == {("a", "b"): "better", ("a", "c"): "better", ("c", "b"): "none"}
     less = {(p.first, p.second): p.verdict for p in told_apart(DIFFERENCES[:1], "lower")}

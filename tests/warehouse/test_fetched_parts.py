@@ -233,7 +233,7 @@ def test_names_that_are_no_parts_are_not_looked_for(store: InMemory) -> None:
     assert not [name for name in store.objects.read if name.startswith("parts/")]
 
 
-def test_a_part_that_is_written_is_kept_unless_told_otherwise(store: InMemory) -> None:
+def test_a_written_part_stays_in_the_cache_by_default(store: InMemory) -> None:
     for remember in (True, False):
         part = f"part-{remember}"
         store.put_part(KIND, part, memoryview(b"x"), remember=remember)

@@ -122,7 +122,7 @@ def test_a_part_of_another_kind_answers_nothing(warehouse: Warehouse, good: Path
 
 @pytest.mark.parametrize("hostile", NO_FILES)
 @pytest.mark.parametrize("is_hashed", [True, False])
-def test_a_registered_part_that_is_no_file_any_more_is_said_and_set_aside(
+def test_a_registered_part_without_its_file_is_reported_and_set_aside(
     warehouse: Warehouse, good: Path, logprobs: LogprobRows, hostile: str, is_hashed: bool
 ) -> None:
     if not is_hashed:

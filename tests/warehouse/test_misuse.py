@@ -94,7 +94,7 @@ def test_a_copy_is_of_one_moment_whatever_is_written_meanwhile(
     assert full.query(ROWS).height == before.height + 2
 
 
-def test_a_part_that_is_gone_is_said_and_the_next_copy_is_whole(
+def test_a_missing_part_is_reported_and_the_next_copy_is_whole(
     full: Warehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """As where it is deleted after the copy has read which parts there are."""

@@ -169,7 +169,7 @@ def test_a_machine_that_is_cut_off_sends_nothing(
     assert len(server.sent) == 1
 
 
-def test_another_part_of_the_same_request_is_sent_by_whoever_comes(
+def test_another_process_sends_the_next_part_of_the_same_request(
     shared: Warehouse, server: BatchServer, served: EngineSpec
 ) -> None:
     """Notes of one thing asked are together, and apart from those of another occasion."""

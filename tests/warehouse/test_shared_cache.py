@@ -310,7 +310,7 @@ def test_three_processes_on_one_home_fetch_and_delete_at_once(
 
 
 @pytest.mark.parametrize("given", ["lots", "-1", "nan", "inf"])
-def test_a_size_that_is_none_is_one_line(
+def test_an_invalid_size_is_a_one_line_error(
     shared: Warehouse, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.setenv("CULTURESCOPE_CACHE_GB", given)
@@ -318,7 +318,9 @@ def test_a_size_that_is_none_is_one_line(
         Warehouse.open()
 
 
-def test_it_is_twenty_gigabytes_unless_told(shared: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_holds_twenty_gigabytes_by_default(
+    shared: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CULTURESCOPE_CACHE_GB", raising=False)
     kept = Warehouse.open().store.kept()
     assert kept is not None

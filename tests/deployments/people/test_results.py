@@ -292,7 +292,7 @@ def test_the_last_revision_of_each_person_counts(folder: Path) -> None:
     assert len(read.answers) == 3
 
 
-def test_answers_of_who_withdrew_are_gone_from_the_file_too(folder: Path) -> None:
+def test_answers_of_people_who_withdrew_leave_the_file(folder: Path) -> None:
     (folder / results.WITHDRAWN).write_text("p1\n")
     read = results.read(folder)
     assert read.withdrawn == ["p1"]

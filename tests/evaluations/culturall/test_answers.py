@@ -39,7 +39,9 @@ RIGHT = {
         (None, None, "not asked or not answered"),
     ],
 )
-def test_a_text_or_why_there_is_none(given: Completion | None, text: str | None, reason: str) -> None:
+def test_an_answer_is_a_text_or_the_reason_for_its_absence(
+    given: Completion | None, text: str | None, reason: str
+) -> None:
     assert whole_text(given) == (text, reason)
 
 

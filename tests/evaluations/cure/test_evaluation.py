@@ -148,7 +148,7 @@ def test_what_is_announced_is_the_most_that_judges_are_asked(study: CureStudy) -
     assert max(tokens) <= announced[0].tokens < 2 * max(tokens)
 
 
-def test_nulls_of_a_draw_are_announced_asked_and_said(make_study: MakeStudy) -> None:
+def test_nulls_of_a_draw_are_planned_run_and_reported(make_study: MakeStudy) -> None:
     study = make_study(judges=JUDGES, benchmarks=["normad", "specnorm"], nulls=2)
     # NormAd: six explanations and three nulls of two; SpecNorm three votes each on three and two.
     n = (6 + 3 * 2) + 3 * (3 + 3 * 2)

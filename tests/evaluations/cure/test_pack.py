@@ -61,7 +61,7 @@ def test_labels_are_those_of_the_kind(kind: str) -> None:
         assert all(f"a benchmark like {kind} has the labels yes, no; correct it" in fault for fault in said)
 
 
-def test_every_fault_of_a_row_is_said_at_once() -> None:
+def test_every_fault_of_a_row_is_reported_at_once() -> None:
     """Also where the columns are not in the file at all."""
     file = PACK.files[0]
     text = "benchmark,item,country,situation,question,label,gold\nculturebank-mine,a,CH,s,q,neutral,n\n"

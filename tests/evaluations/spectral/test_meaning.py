@@ -59,7 +59,7 @@ def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
     assert float(domain["human_score"]) > 4.7
 
 
-def test_a_pack_is_told_what_the_letters_mean() -> None:
+def test_a_column_of_packs_explains_its_letters() -> None:
     text = (DomainRow.model_fields["human_category"].description or "").lower()
     before, low = text.split("second letter", 1)[1].split("(spectral gap ratio h)", 1)
     assert "groups" in low

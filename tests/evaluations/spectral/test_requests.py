@@ -189,7 +189,7 @@ def test_config_hash_holds_prompts_and_human_answers(make_study: MakeStudy, chan
     assert replace(study, questions=(first, *study.questions[1:])).config_hash() != study.config_hash()
 
 
-def test_config_hash_holds_who_is_listed_with_what(
+def test_config_hash_holds_the_countries_of_each_item(
     make_study: MakeStudy, country_rows: Rows, question_rows: Rows, item_rows: Rows
 ) -> None:
     other = [r | {"countries": ["FR"]} if r["item"] == "sushi" else r for r in item_rows]

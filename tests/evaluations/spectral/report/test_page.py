@@ -72,7 +72,7 @@ def test_badges_are_computed(page: BeautifulSoup) -> None:
 
 
 @pytest.mark.usefixtures("without_figures", "without_maps")
-def test_no_model_told_from_guessing_is_said_at_the_top() -> None:
+def test_the_top_says_that_no_model_beats_guessing() -> None:
     data = example()
     weak = data.leaderboard.with_columns(ci_low=pl.lit(0.1))
     page = parsed(REPORT, replace(data, leaderboard=weak))
@@ -93,7 +93,7 @@ def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None
     assert own_items(replace(data, values=nothing)) is None
 
 
-def test_below_guessing_is_said_as_such() -> None:
+def test_a_score_below_guessing_is_reported_as_below() -> None:
     data = example()
     low = data.leaderboard.with_columns(ci_low=pl.lit(0.01), ci_high=pl.lit(0.02))
     verdict = verdicts(replace(data, leaderboard=low))["model-a"]
