@@ -103,7 +103,7 @@ def refresh(
     online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
     if online and not live:
         raise ValueError(
-            f"{', '.join(online)} need the network: add --live, and your --contact for the operators"
+            f"the network is needed for {', '.join(online)}: add --live, and your --contact for the operators"
         )
     for name in params.sources:
         if notice := SOURCES[name].notice:

@@ -43,8 +43,11 @@ def ingest(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-s", "wikidata"), "wikidata need the network: add --live, and your --contact"),
-        (("-s", "tasteatlas", "--file", "https://foods.example/export"), "tasteatlas would be asked"),
+        (("-s", "wikidata"), "the network is needed for wikidata: add --live, and your --contact"),
+        (
+            ("-s", "tasteatlas", "--file", "https://foods.example/export"),
+            "the network is needed for tasteatlas",
+        ),
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),
         (("-s", "wikipedia", "--live"), "'wikipedia-currencies', 'wikipedia-religions'"),

@@ -248,7 +248,7 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
         (("--benchmarks", "casa", "--files", f"normad={other}"), "files of normad, which is not among the"),
         (
             ("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"),
-            "none of the files is of the violate side",
+            "no file is of the violate side",
         ),
     ):
         failed = invoke(*smoke, *wrong)

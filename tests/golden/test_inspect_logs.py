@@ -168,7 +168,7 @@ def test_what_cannot_be_asked_any_more_is_left_out_with_the_reason(finished: Hom
     said = " ".join(result.stderr.split())
     assert result.exit_code == 1
     assert "spectral, fake-a, configuration" in said
-    assert "what it asked has changed since" in said
+    assert "its requests have changed since" in said
     assert len(result.stdout.split()) == len(net("spectral").models) - 1, "the others are written"
     assert len([*(home / "inspect" / "spectral").iterdir()]) == len(net("spectral").models) - 1
 

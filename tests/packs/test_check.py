@@ -66,7 +66,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "fault"),
     [
-        ("item", ITEMS + "sports,football,\n", "line 4, column item_list, item: ('sports', 'football') is"),
+        ("item", ITEMS + "sports,football,\n", "item_list, item: ('sports', 'football') already exists"),
         ("item", ITEMS + "sports,polo,XX\n", "line 4, column countries: 'XX' does not stand in the shipped"),
         ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is there without this"),
         ("item", ITEMS + '"sports","two\nlines",\nsports,x,YY\n', "item.csv, line 6, column countries: 'YY'"),

@@ -149,7 +149,7 @@ def test_data_that_has_changed_is_another_configuration(ran: Path, monkeypatch: 
     before = file.read_text()
     file.write_text(before.replace("Q1?", "Another?"))
     checked = runner.invoke(app, ["check", "--numbers"]).stderr
-    assert "what it asked has changed since" in " ".join(checked.split())
+    assert "its requests have changed since" in " ".join(checked.split())
     file.write_text(before)
 
 

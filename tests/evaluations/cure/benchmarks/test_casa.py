@@ -143,9 +143,9 @@ def test_files_are_known_by_their_columns_whatever_their_names() -> None:
 
 
 def test_files_that_cannot_be_paired_are_refused() -> None:
-    with pytest.raises(BenchmarkError, match="none of the files is of the violate side"):
+    with pytest.raises(BenchmarkError, match="no file is of the violate side"):
         load_casa({ADHERE: [refined("U.S._1")]}, COUNTRIES)
-    with pytest.raises(BenchmarkError, match="none of the files is of the adhere side"):
+    with pytest.raises(BenchmarkError, match="no file is of the adhere side"):
         load_casa({"pairs.json": [row("U.S._1")]}, COUNTRIES)
     with pytest.raises(BenchmarkError, match=r"index, user_query, violated_norm, found"):
         load_casa(_one_pair() | {VIOLATE: [{"text": "x"}]}, COUNTRIES)
