@@ -36,13 +36,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what asks the servers of a shared store as heavy, but for one file, and draws the order if asked.
+    """Marks as heavy what `make test` has another net for, and draws the order if asked.
 
-    The tests of a file stay together, as its fixtures are costly.
+    That is what asks the servers of a shared store, but for one file; and of a test marked ``nets(n)`` all
+    cases but the first n. The tests of a file stay together, as its fixtures are costly.
     """
+    cases: Counter[tuple[str, str]] = Counter()
     for item in items:
         if SERVERS & set(getattr(item, "fixturenames", ())) and item.path.name != SHARED:
             item.add_marker(pytest.mark.heavy)
+        if nets := item.get_closest_marker("nets"):
+            test = (str(item.path), getattr(item, "originalname", item.name))
+            cases[test] += 1
+            if cases[test] > nets.args[0]:
+                item.add_marker(pytest.mark.heavy)
     if (seed := config.getoption("seed")) is not None:
         dice = random.Random(seed)
         place = {path: dice.random() for path in sorted({str(item.path) for item in items})}

@@ -41,6 +41,7 @@ def python(code: str, home: Path, folder: Path, ours: Path = REPOSITORY) -> subp
     return subprocess.run([sys.executable, "-c", code], env=env, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.heavy
 def test_a_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path: Path) -> None:
     done = python(RUN, home, tmp_path / "mine")
     assert done.returncode == 0, done.stderr

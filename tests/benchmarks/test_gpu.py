@@ -63,6 +63,7 @@ def test_what_a_shape_writes_is_measured_on_a_processor(
     assert ours["prompt_tokens"] > 3 * 10
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_shape_is_measured_on_a_processor(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "model_folder", lambda: str(smollm2_folder))

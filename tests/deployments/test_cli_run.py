@@ -63,6 +63,7 @@ def test_a_dry_run_tries_an_engine_out_if_asked_to(warehouse: Warehouse) -> None
     assert n_parts(warehouse) == 0
 
 
+@pytest.mark.heavy
 def test_a_run_is_planned_once_and_leaves_nothing_to_do(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +149,7 @@ def test_a_model_that_cannot_do_it_is_refused_before_anything_is_asked(
     assert board == ["fake-a"]
 
 
+@pytest.mark.heavy
 def test_the_leaderboard_is_in_the_order_of_its_view(warehouse: Warehouse) -> None:
     run("-m", "fake-a", "-m", "fake-b", *SMALL)
     run("-m", "fake-a", *SMALL, "--countries", "FR,US")

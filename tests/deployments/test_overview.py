@@ -61,6 +61,7 @@ def test_it_shows_the_newest_configuration_and_links_to_the_pages(
     assert "leave the evaluation, --profile and --config out" in wrong.stderr
 
 
+@pytest.mark.heavy
 def test_it_shows_how_evaluations_agree_over_their_models(warehouse: Warehouse) -> None:
     f1, accuracy = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.2, 0.1, 0.3, 0.5, 0.4, 0.6]
     store_headline(warehouse, "spectral", [*f1], "macro_f1", 0.05)

@@ -255,6 +255,7 @@ def test_only_a_site_of_ours_is_replaced_and_only_as_a_whole(
     assert [file.name for file in site.parent.iterdir()] == [site.name]
 
 
+@pytest.mark.heavy
 def test_the_command_says_what_it_wrote_or_what_to_run_first(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_pack_with_faults_hides_no_other() -> None:
     call("leaderboard")
 
 
+@pytest.mark.nets(1)
 @pytest.mark.usefixtures("ran")
 @pytest.mark.parametrize("name", RAN)
 def test_it_is_run_once_and_shown(name: str) -> None:
@@ -213,6 +214,7 @@ def test_a_catalogue_that_is_loaded_anew_keeps_what_recipes_registered(home: Pat
     assert again.equals(before)
 
 
+@pytest.mark.heavy
 def test_numbers_that_others_printed_stand_beside_ours(home: Path) -> None:
     pack = home / "packs" / "whence"
     definition = (pack / "evaluation.toml").read_text()

@@ -23,10 +23,6 @@ def words() -> Any:
     return module
 
 
-def test_nothing_has_to_be_read_twice(words: Any) -> None:
-    assert list(words.faults()) == []
-
-
 def test_a_marked_phrase_and_an_opening_are_found(words: Any, tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()

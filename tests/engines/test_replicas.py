@@ -186,6 +186,7 @@ def test_more_copies_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.M
         load_engine(spec.model_copy(update={"device": "cuda:1"}), tmp_path, "generate")
 
 
+@pytest.mark.heavy
 def test_copies_that_share_the_memory_count_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, "2")
     kept = load_engine(fake(options={"memory_gib": 0.5}), tmp_path, "score")

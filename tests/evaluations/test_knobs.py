@@ -197,6 +197,7 @@ def test_the_knobs_that_all_have_change_no_number_or_are_hashed() -> None:
     assert {*GenerationParams.model_fields} - OPERATIONAL == {"limit", "seed"}
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_hashed_is_read(
     study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
@@ -207,6 +208,7 @@ def test_what_is_hashed_is_read(
     assert sorted(knobs - read(name)) == []
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_changes_a_number_is_hashed(
     study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
@@ -241,6 +243,7 @@ def test_params_of_before_are_read_and_hashed_as_then(name: str) -> None:
     assert kind.stored({"models": ["m"], "seed": 3}).hashed({"seed"}) == {"seed": 3}
 
 
+@pytest.mark.heavy
 def test_a_run_of_before_is_made_anew(study: Callable[..., Any]) -> None:
     """Its parameters have the old name and its configuration the old hash: ``rebuilt`` knows both."""
     evaluate(evaluation("spectral"), study("spectral").params)

@@ -37,6 +37,7 @@ def studied(name: str, **more: Any) -> Any:
     return build(evaluation(name), params(name)(models=["fake-a"], **more))[0]
 
 
+@pytest.mark.nets(2)
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize(
     ("name", "more", "count"),

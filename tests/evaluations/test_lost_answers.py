@@ -110,6 +110,7 @@ def test_every_headline_says_what_becomes_of_a_lost_answer() -> None:
     assert set(TREATMENT) == headlines
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("name", SMALL)
 def test_a_lost_answer_never_raises_a_headline(warehouse: Warehouse, home: Path, name: str) -> None:
     write_engine(home, "fake-j")

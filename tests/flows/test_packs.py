@@ -81,6 +81,7 @@ def test_the_example_is_right_and_explains_every_column(home: Path, name: str) -
             assert path.read_text().count("#") >= len(file.row.model_fields) // 2
 
 
+@pytest.mark.nets(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_the_example_runs_to_a_leaderboard_of_its_own(home: Path, name: str) -> None:
@@ -120,6 +121,7 @@ def test_numbers_with_a_pack_stand_apart_by_content_alone(home: Path) -> None:
     assert config(pack=["renamed"]) != unused
 
 
+@pytest.mark.heavy
 def test_an_edited_pack_is_another_configuration_and_the_old_one_is_still_there(home: Path) -> None:
     folder = new(home, "mine", "spectral")
     asked = SMALL | {"pack": ["mine"], "domains": ["national_sports", "currency"], "half_samples": 20}

@@ -105,6 +105,7 @@ def test_no_cohort_is_frozen_again_or_where_something_failed(
     assert runs.frozen("config", FIRST) == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("worked", [{"a"}, {"a", SHARED}])
 def test_later_rows_take_the_place_of_earlier_ones_but_for_nulls_about_which_nothing_is_new(
     warehouse: Warehouse, worked: set[str]

@@ -62,6 +62,7 @@ def test_a_replaced_list_has_its_source_on_record(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_items_without_countries_keep_those_that_were_known(warehouse: Warehouse, serve: Serve) -> None:
     before = {row["item"]: row["countries"] for row in items(warehouse, "religions")}
     serve(religions="religions_ranges", currencies="currencies_no_iso_code")
@@ -109,6 +110,7 @@ def test_a_page_that_has_not_changed_comes_from_the_cache(
     assert [row["bytes"] for row in attempts(warehouse)] == [len(body)] * 2
 
 
+@pytest.mark.nets(1)
 @pytest.mark.parametrize(
     ("page", "given", "message"),
     [
@@ -133,6 +135,7 @@ def test_a_harvest_that_looks_wrong_is_refused(
     assert "--m" in row["message"]  # what to do
 
 
+@pytest.mark.heavy
 def test_shrinkage_can_be_accepted_and_a_refusal_is_no_new_measure(
     warehouse: Warehouse, serve: Serve
 ) -> None:
@@ -195,6 +198,7 @@ def test_a_source_of_the_network_takes_no_files(warehouse: Warehouse, web: Misbe
     assert web.requests == []
 
 
+@pytest.mark.nets(1)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1"])
 def test_nothing_private_can_be_reached(
     warehouse: Warehouse, web: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, host: str

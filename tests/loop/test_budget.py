@@ -42,6 +42,7 @@ def test_the_most_that_an_answer_takes() -> None:
     assert at_most(prompts(1)[0].conversation, None, SAMPLING).prompt_tokens + 20 == MOST
 
 
+@pytest.mark.nets(3)
 @pytest.mark.parametrize(
     ("limit", "n_batches"),
     [

@@ -67,6 +67,7 @@ def test_another_occasion_asks_anew_and_replaces_nothing(
     assert verify_parts(warehouse).is_empty()
 
 
+@pytest.mark.heavy
 def test_an_occasion_that_was_cut_short_goes_on_where_it_stopped(
     warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:

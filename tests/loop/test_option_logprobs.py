@@ -129,6 +129,7 @@ def strip(warehouse: Warehouse, kind: str, part: str) -> None:
         connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, part])
 
 
+@pytest.mark.heavy
 def test_parts_without_the_column_are_read_as_before(
     warehouse: Warehouse, spec: EngineSpec, asked: Calls
 ) -> None:

@@ -195,6 +195,7 @@ def test_bonferroni_stays_below_one() -> None:
     assert [t.p_bonferroni for t in pair_tests(groups, reproduce=True)] == [1, 1, 1]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_levels(seed: int) -> None:
     """Equal groups of which one varies more from scenario to scenario: Student and ANOVA are fooled."""

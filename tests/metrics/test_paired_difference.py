@@ -160,6 +160,7 @@ def test_a_jump_that_few_half_samples_have_is_no_finding() -> None:
     assert as_well.p_value == pytest.approx(2 * t.sf(0.1 / (0.03 * np.sqrt(100 / 99)), 39))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("noise", [0.03, 0.1, 0.3])
 def test_a_model_measured_again_moves_in_rank_no_oftener_than_it_should(noise: float) -> None:
     """Ranks of nine domains' means over 40 countries; noise: of a measurement, where countries spread by 1.
@@ -194,6 +195,7 @@ def _rms(values: np.ndarray) -> float:
     return float(np.sqrt((values**2).mean()))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n", [12, 40])
 def test_level_and_coverage(n: int) -> None:
     """Of 600 samples: 5 % within [3, 7] %, give or take what 600 can tell (0.9 %)."""

@@ -234,6 +234,7 @@ def stays(name: str, piece: str) -> bool:
     return any(piece.startswith(each) or _flat(each) in piece for each in listed)
 
 
+@pytest.mark.nets(3)
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", SIX)
 def test_nothing_shipped_is_sent_beside_a_pack_of_every_text(name: str, style: str) -> None:
@@ -260,6 +261,7 @@ def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
             yield from (str(cell) for cell in row.values() if isinstance(cell, str))
 
 
+@pytest.mark.nets(1)
 @pytest.mark.parametrize("name", SIX)
 def test_every_wording_is_sent_and_compared(name: str) -> None:
     """One by one: the text of a pack is in what is sent, and the configuration is another."""
@@ -273,6 +275,7 @@ def test_every_wording_is_sent_and_compared(name: str) -> None:
     assert len(hashes) == len(shape(name).wordings) + 1
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("name", SIX)
 def test_every_table_is_replaced_by_a_file_or_stays_for_a_reason(name: str) -> None:
     tables, own = shipped(name), shape(name)

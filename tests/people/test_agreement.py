@@ -173,6 +173,7 @@ def surveyed(people: People, seed: int = 1, n: int = 80) -> dict[str, dict[str, 
     return rankings(ranked(table, names), "order")
 
 
+@pytest.mark.heavy
 def test_one_half_predicts_the_other_as_well_as_people_agree() -> None:
     everyone = said(CATEGORIES, 80)
     sure = {row.metric: row for row in ceiling(surveyed(People(noise=0.1, careless=0)), everyone)}

@@ -71,6 +71,7 @@ def test_pages_of_evaluations_do_not_mix(warehouse: Warehouse, tmp_path: Path) -
         configuration(warehouse, None, "unknown")
 
 
+@pytest.mark.heavy
 def test_pages_link_to_each_other(warehouse: Warehouse, tmp_path: Path) -> None:
     def links(text: str) -> dict[str, tuple[object, object]]:
         page = BeautifulSoup(text, "lxml")

@@ -49,6 +49,7 @@ def test_headlines_of_the_newest_configuration_and_their_rank_agreement(warehous
     assert (pair["n_apart"], pair["other_n_apart"]) == (0, apart), "map_cv does not separate the models"
 
 
+@pytest.mark.heavy
 def test_few_models_have_no_interval_and_too_few_no_agreement(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [0.1, 0.2, 0.3, 0.4], "macro_f1", 0.05)
     store_headline(warehouse, "worldwise", [4.0, 5.0], "alignment", 0.5)
@@ -63,6 +64,7 @@ def test_few_models_have_no_interval_and_too_few_no_agreement(warehouse: Warehou
     assert none["rho"] is none["least_rho"] is none["ci_low"] is None
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n", [5, 6, 7, 8])
 def test_the_least_agreement_is_that_of_all_orders(warehouse: Warehouse, n: int) -> None:
     orders = np.array(list(permutations(range(n))))

@@ -242,6 +242,7 @@ def test_a_warehouse_of_before_is_migrated_and_equal(of_before: Path, tmp_path: 
     moved_and_equal(Warehouse.open(home), before)
 
 
+@pytest.mark.heavy
 def test_a_kill_in_the_migration_leaves_the_old_file(
     of_before: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def _made(
     return warehouse
 
 
+@pytest.mark.nets(1)
 def test_what_was_made_last_is_the_newest_and_is_not_pruned(made: Warehouse) -> None:
     times = made.query(
         "SELECT started_at, finished_at FROM run WHERE finished_at IS NOT NULL ORDER BY run_id"

@@ -258,6 +258,7 @@ def test_damage_found_later_says_what_to_do(warehouse: Warehouse) -> None:
         connection.execute(f"CREATE TABLE copied AS {everything}")
 
 
+@pytest.mark.heavy
 def test_a_file_that_another_program_began_is_filled(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "culturescope.duckdb")) as outside:
         outside.execute("CREATE TABLE notes (text VARCHAR)")

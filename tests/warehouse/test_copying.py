@@ -96,6 +96,7 @@ def test_there_and_back(full: Warehouse, target: Store, tmp_path: Path) -> None:
         assert [text for text, _ in store.jobs("asked").notes().values()] == [JOB]
 
 
+@pytest.mark.heavy
 def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(n: int, total: int) -> None:
         if n == 5:
@@ -119,6 +120,7 @@ def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch
     assert_equal(full, Warehouse.open(target))
 
 
+@pytest.mark.heavy
 def test_another_warehouse_is_not_replaced(
     full: Warehouse, target: Store, copied_home: Callable[[], Path], blank: Path
 ) -> None:

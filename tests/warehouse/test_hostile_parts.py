@@ -93,6 +93,7 @@ FORGED: dict[str, Callable[[Path], dict[str, bytes]]] = {
 }
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("hostile", [*NO_FILES, *FORGED])
 def test_a_hostile_file_among_the_parts_answers_nothing(
     warehouse: Warehouse, good: Path, hostile: str
@@ -120,6 +121,7 @@ def test_a_part_of_another_kind_answers_nothing(warehouse: Warehouse, good: Path
     assert warehouse.query(f"FROM {OTHER}").is_empty()
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("hostile", NO_FILES)
 @pytest.mark.parametrize("is_hashed", [True, False])
 def test_a_registered_part_without_its_file_is_reported_and_set_aside(
@@ -152,6 +154,7 @@ NAMES = ["../../../evil", "/tmp/evil", "_empty", "a\0b"]
 MORE_NAMES = [pytest.param(name, marks=pytest.mark.heavy) for name in ("a/b", "..", "x" * 5000)]
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize("name", [*NAMES, *MORE_NAMES])
 def test_names_in_a_database_lead_nowhere_else(
     warehouse: Warehouse, good: Path, tmp_path: Path, name: str

@@ -49,6 +49,7 @@ def test_drops_are_written_down(warehouse: Warehouse) -> None:
     assert json.loads(dropped) == {"no_ingredient": 1, "no_name": 3}
 
 
+@pytest.mark.nets(3)
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

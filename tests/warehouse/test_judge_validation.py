@@ -33,6 +33,7 @@ def test_stored_as_given_and_dated(warehouse: Warehouse) -> None:
     assert timedelta() <= age < timedelta(minutes=5)
 
 
+@pytest.mark.heavy
 def test_a_second_validation_replaces_the_first_and_no_other(warehouse: Warehouse) -> None:
     save_validation(warehouse, rows("cohen_kappa", "pearson"))
     others = [{"judge": "k"}, {"judge_hash": "i"}, {"rubric": "coverage 2"}, {"dimension": "beauty"}]
@@ -53,6 +54,7 @@ def test_an_unscored_number_has_a_reason(warehouse: Warehouse) -> None:
     assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "brier", None)]
 
 
+@pytest.mark.nets(2)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -77,6 +77,7 @@ def test_what_is_no_warehouse_is_not_copied_and_none_is_made_there(full: Warehou
     assert not (tmp_path / "to").exists()
 
 
+@pytest.mark.heavy
 def test_a_copy_is_of_one_moment_whatever_is_written_meanwhile(
     full: Warehouse, tmp_path_factory: pytest.TempPathFactory, logprobs: Callable[..., pl.DataFrame]
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_missing_part_is_reported_and_the_next_copy_is_whole(
     assert Warehouse.open(target).query(ROWS).equals(full.query(ROWS))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("room", [pytest.param(2_000, marks=pytest.mark.heavy), 200_000])
 def test_a_full_target_leaves_nothing_published(
     full: Warehouse, tmp_path_factory: pytest.TempPathFactory, room: int
@@ -203,6 +205,7 @@ def test_killed_anywhere_the_same_call_goes_on(
 # --- prune ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_ages_beyond_all_dates_are_ages(full: Warehouse, copied_home: Callable[[], Path]) -> None:
     before = full.query(ROWS)
     for age in (timedelta.max, timedelta(days=99_999 * 365), timedelta(0)):

@@ -186,6 +186,7 @@ def test_parts_from_before_are_read_and_shown_under_the_present_names(warehouse:
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_an_orphan_from_before_is_registered(warehouse: Warehouse) -> None:
     written_before(warehouse, store(warehouse, "old", verdicts()))
     with warehouse.write() as connection:

@@ -68,6 +68,7 @@ def files(warehouse: Warehouse) -> set[str]:
 # --- bit rot -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     """300 single bits, anywhere in the file: without the hash, some 60 of them were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
@@ -196,6 +197,7 @@ def test_parts_of_a_finished_run_become_one(
     assert warehouse.path.stat().st_ino == version  # nothing more to do
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("few")
 def test_old_files_stay_for_a_day(
     warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
@@ -212,6 +214,7 @@ def test_old_files_stay_for_a_day(
     assert warehouse.query(SHOWN).equals(shown)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("few")
 def test_only_what_is_registered_is_taken_along(
     warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
@@ -238,6 +241,7 @@ def test_a_rotten_part_is_set_aside_on_the_way(
     assert warehouse.query(SHOWN).height == 16
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("few")
 def test_killed_before_the_parts_were_moved(
     warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
@@ -260,6 +264,7 @@ def test_killed_before_the_parts_were_moved(
     assert warehouse.query(registered).item() == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("few")
 def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(
     warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
@@ -276,6 +281,7 @@ def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(
     assert warehouse.query(SHOWN).equals(before)
 
 
+@pytest.mark.heavy
 def test_parts_of_older_code_get_a_hash_when_asked_for(
     warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
 ) -> None:
@@ -338,6 +344,7 @@ def rows_of(kind: str) -> pl.DataFrame:
     )
 
 
+@pytest.mark.nets(1)
 @pytest.mark.parametrize(
     ("damage", "is_moved"),
     [("footer", True), ("other columns", True), ("a bit", False),

@@ -133,6 +133,7 @@ def test_scraped_list_stays_current_when_other_files_change(warehouse: Warehouse
     assert "Esperanto" in warehouse.query(CURRENT, ["languages"])["item"]
 
 
+@pytest.mark.heavy
 def test_going_back_to_an_old_list_makes_it_current_again(warehouse: Warehouse) -> None:
     first = replace_item_list(warehouse, "religions", [ReferenceItem("A")], "scraper")
     replace_item_list(warehouse, "religions", [ReferenceItem("B")], "scraper")

@@ -334,6 +334,7 @@ def test_a_log_left_of_a_deleted_one_is_not_taken_for_the_new_ones(
     assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["JP"]
 
 
+@pytest.mark.heavy
 def test_a_file_from_a_backup(warehouse: Warehouse, logprobs: LogprobRows, tmp_path: Path) -> None:
     """Some registrations were forgotten since: the rest shows, and those are made again of the parts."""
     shutil.copy(warehouse.path, tmp_path / "backup")
@@ -347,6 +348,7 @@ def test_a_file_from_a_backup(warehouse: Warehouse, logprobs: LogprobRows, tmp_p
     assert warehouse.query(UNITS).item() == 2
 
 
+@pytest.mark.heavy
 def test_a_new_file_beside_an_old_log(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     register(warehouse, logprobs("FR"))
     warehouse.path.unlink()
@@ -357,6 +359,7 @@ def test_a_new_file_beside_an_old_log(warehouse: Warehouse, logprobs: LogprobRow
     assert (in_file(again), waiting(again)) == (1, 0)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "limit",
     [pytest.param(20_000, id="beginning", marks=pytest.mark.heavy), pytest.param(60_000, id="growing")],

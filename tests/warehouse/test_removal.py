@@ -81,6 +81,7 @@ def test_answers_that_no_other_run_names_go_with_it(two_runs: Warehouse) -> None
     assert two_runs.query("SELECT count(*) AS n FROM part_unit")["n"][0] == 4
 
 
+@pytest.mark.heavy
 def test_a_run_of_a_cohort_with_others_stays(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa", "ab"])
@@ -90,6 +91,7 @@ def test_a_run_of_a_cohort_with_others_stays(two_runs: Warehouse) -> None:
     assert {table: of(two_runs, table) for table in TABLES} == before
 
 
+@pytest.mark.heavy
 def test_a_run_alone_in_its_cohort_takes_it_along(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa"])

@@ -221,6 +221,7 @@ def test_checks_pass_on_fresh_reference(warehouse: Warehouse) -> None:
     assert run_checks(warehouse).filter(pl.col("n_violations") > 0).rows() == []
 
 
+@pytest.mark.heavy
 def test_checks_find_what_is_wrong(
     warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows, logprobs: LogprobRows
 ) -> None:

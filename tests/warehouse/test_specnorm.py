@@ -87,6 +87,7 @@ def test_only_what_the_checks_rejected_is_stored_anew(warehouse: Warehouse) -> N
     }
 
 
+@pytest.mark.heavy
 def test_a_review_publishes_and_a_later_one_withdraws(warehouse: Warehouse) -> None:
     save_drafts(warehouse, [draft("a"), draft("b"), draft("c")])
     save_reviews(warehouse, [decision("a", "accepted"), decision("b", "accepted")], [item("a"), item("b")])

@@ -209,6 +209,7 @@ def test_easy_drafts_are_made_harder_and_measured_again(
     assert measured.item() == easy - 1
 
 
+@pytest.mark.heavy
 def test_what_a_reviewer_may_not_do(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
@@ -235,6 +236,7 @@ def test_what_a_reviewer_may_not_do(
         publish(tmp_path)
 
 
+@pytest.mark.heavy
 def test_datasets_people_and_a_judge(warehouse: Warehouse, models: Models, tmp_path: Path) -> None:
     """A question whose options the model changed is refused; what a person wrote is drafted by nobody
     else."""

@@ -213,6 +213,7 @@ def test_how_many_nulls_are_refused_is_what_the_verdicts_say(finished: Finished)
     assert {(r["slice"], r["metric"]): r["value"] for r in stored.to_dicts()} == pytest.approx(by_hand)
 
 
+@pytest.mark.heavy
 def test_nothing_is_done_twice(finished: Finished, asked: Asked) -> None:
     warehouse = Warehouse.open()
     numbers, before = warehouse.query(NUMBERS), parts(warehouse.home)
@@ -246,6 +247,7 @@ def test_on_another_occasion_all_is_asked_again_and_what_was_there_stays(asked: 
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_a_second_model_shares_the_constant_nulls_and_moves_nothing(finished: Finished, asked: Asked) -> None:
     """Generic and empty explanations are judged once for all models. Coherence is compared at the length of
     the cohort, which is the first run's: the second model is adjusted to it."""

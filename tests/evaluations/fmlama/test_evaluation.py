@@ -152,6 +152,7 @@ def test_no_more_is_sent_later_than_planned(finished: Finished) -> None:
     assert not list(later(study_of(chosen.model_copy(update={"judges": []}))))
 
 
+@pytest.mark.heavy
 def test_word_vectors_of_each_language(
     finished: Finished, own_copy: Callable[[Warehouse], Warehouse]
 ) -> None:

@@ -123,6 +123,7 @@ def test_unread_verdicts_are_null_with_a_reason(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_word_vectors_that_fail_cost_similarity_alone(
     warehouse: Warehouse, expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def answered(engine: Any, peer: Any) -> Any:
     return completions
 
 
+@pytest.mark.nets(6)
 @pytest.mark.parametrize("name", TASKS)
 def test_equals_the_harness(name: str, engine: Any, peer: Any, tmp_path: Path) -> None:
     import lm_eval

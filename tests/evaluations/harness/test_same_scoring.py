@@ -49,6 +49,7 @@ def peer() -> Any:
     return Peer()
 
 
+@pytest.mark.nets(5)
 @pytest.mark.parametrize("name", TASKS)
 def test_numbers_are_the_harnesss(name: str, tmp_path: Path) -> None:
     import lm_eval

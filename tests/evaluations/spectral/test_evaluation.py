@@ -78,6 +78,7 @@ def test_answers_come_back_as_they_were_given(warehouse: Warehouse) -> None:
     assert np.array_equal(stored.logprobs, own.astype(np.float64))
 
 
+@pytest.mark.heavy
 def test_rows_once_stored_do_not_change_because_another_model_is_run(warehouse: Warehouse) -> None:
     """Categories are relative to the medians of the first run's models."""
     evaluate(EVALUATION, params("a", "b"))

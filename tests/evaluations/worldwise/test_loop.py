@@ -153,6 +153,7 @@ def test_the_leaderboard_says_what_the_single_answers_say(finished: Finished) ->
     assert shown == pytest.approx(by_hand)
 
 
+@pytest.mark.heavy
 def test_nothing_is_done_twice(finished: Finished, counted: Counted) -> None:
     warehouse = Warehouse.open()
     numbers, before = warehouse.query(NUMBERS), parts(warehouse.home)
@@ -192,6 +193,7 @@ def test_another_occasion_asks_anew_and_what_was_there_stays(finished: Finished,
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_a_later_model_is_compared_with_the_first_and_changes_no_row(
     finished: Finished, counted: Counted
 ) -> None:
@@ -216,6 +218,7 @@ def test_a_later_model_is_compared_with_the_first_and_changes_no_row(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_a_crash_before_the_numbers_costs_neither_answers_nor_vectors(
     finished: Finished, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +268,7 @@ def test_a_wrong_embedder_is_refused_before_anything_is_asked(counted: Counted) 
     assert not counted.asked
 
 
+@pytest.mark.heavy
 def test_a_budget_that_ends_leaves_whole_repetitions_and_raising_it_asks_the_rest(
     finished: Finished, counted: Counted
 ) -> None:

@@ -104,6 +104,7 @@ def test_verdict_names_what_metrics_tell_and_who_was_validated(page: BeautifulSo
     assert "6 of 16" in labels
 
 
+@pytest.mark.heavy
 def test_verdict_where_no_metric_tells_anything(many: BeautifulSoup) -> None:
     telling, judging, _ = leads(many)
     assert "No metric tells" in telling
@@ -349,5 +350,6 @@ def test_page_stands_alone_and_everything_has_a_label(
     assert HOSTILE in shown(figure(page, "profile"))
 
 
+@pytest.mark.heavy
 def test_same_frames_give_the_same_bytes(data: Data, page: BeautifulSoup) -> None:
     assert str(parsed(data)) == str(page)

@@ -125,6 +125,7 @@ def test_infinite_ratio_is_shown_as_such(page: BeautifulSoup) -> None:
     assert "∞" in [cell.get_text() for cell in page.select("td")]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("models", "countries", "variants", "domains"), [(1, 2, 1, 1), (1, 8, 3, 9), (2, 70, 1, 1)]
 )
@@ -153,6 +154,7 @@ def test_map_of_countries_all_alike_warns() -> None:
     assert page.count("(least cosine 0.9999990)") == 4
 
 
+@pytest.mark.nets(1)
 @pytest.mark.parametrize(
     ("n_people", "said"), [([11, 11], "11 participants"), ([None, None], ""), ([80, None], "80 ")]
 )

@@ -239,6 +239,7 @@ def test_one_model_and_one_culture(page_of_one: BeautifulSoup) -> None:
     assert "12 of" not in text_of(page_of_one.select_one("h2#reading ~ p"))
 
 
+@pytest.mark.heavy
 def test_many_cultures_show_both_ends_and_tables_have_all(warehouse: Warehouse) -> None:
     data = read_data(warehouse, "worldwise", "many")
     page = parsed(data)
@@ -316,6 +317,7 @@ def test_page_stands_alone_and_everything_has_a_label(
     assert HOSTILE in shown(figure(page, "cultures"))
 
 
+@pytest.mark.heavy
 def test_same_frames_give_the_same_bytes(alone: Data, page_of_one: BeautifulSoup) -> None:
     assert str(parsed(alone)) == str(page_of_one)
 
