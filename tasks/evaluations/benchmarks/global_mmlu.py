@@ -16,7 +16,7 @@ from tasks.evaluations.recipe.files import Files, listed, records, spelt
 
 SENSITIVE = "CS"
 LABELS = {SENSITIVE, "CA", "-", ""}
-"""What the data has: culturally sensitive, agnostic, and not annotated."""
+"""Labels of the data: culturally sensitive, agnostic, and not annotated."""
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
