@@ -96,7 +96,9 @@ TASKS: dict[str, dict[str, Any]] = {
     "written_several": _WRITTEN | {
         "doc_to_target": "{{[dish, place]}}", "repeats": 3,
         "filter_list": [{"name": "none", "filter": [
-            {"function": "lowercase"}, {"function": "majority_vote"}, {"function": "take_first"},
+            {"function": "lowercase"},
+            {"function": "map", "mapping_dict": {"": ""}, "default_value": _DISHES[0]},
+            {"function": "majority_vote"}, {"function": "take_first"},
         ]}],
     },
     "chat_written": _WRITTEN,
