@@ -15,7 +15,7 @@ from tests.golden.nets.harness import FILES
 runner = CliRunner()
 
 
-def test_a_run_is_shown_compared_and_browsed(
+def test_a_run_is_on_its_leaderboard_and_page(
     copied_home: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = copied_home()
@@ -26,19 +26,13 @@ def test_a_run_is_shown_compared_and_browsed(
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    models = ("fake-a", "fake-b")
-    for model in models:
-        write_engine(home, model)
+    write_engine(home, "fake-a")
     files = [part for name in ("choice", "written") for part in ("--tasks", str(FILES / f"{name}.yaml"))]
-    named = ("run", "harness", *files, "--cluster", "place", "--slice", "region", "--no-server", "--no-probe")
-    done(*named, "-m", "fake-a", "-m", "fake-b")
-    done(*named, "-m", "fake-a", "--occasion", "later")
+    named = ("harness", *files, "--cluster", "place", "--slice", "region", "-m", "fake-a")
+    done("run", *named, "--no-server", "--no-probe")
     board = done("leaderboard", "harness")
-    assert all(name in board for name in (*models, "null:longest", "null:commonest"))
-    assert "fake-a (later" in done("compare", "fake-a", "fake-b", "--evaluation", "harness")
-    done("drift")
+    assert all(name in board for name in ("fake-a", "null:longest", "null:commonest"))
     done("report", "harness")
     page = next(home.glob("reports/*/report-harness.html")).read_text()
     assert all(f"By {kind}" in page for kind in ("task", "region"))
     assert "Items of one cluster are alike" in page
-    assert page.count("first_days_written") > len(models)
