@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import lm_eval.models  # noqa: F401 - the registry finds the harness's own models only while it is empty
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
@@ -45,15 +46,20 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         home = usual_home()
         self.spec = load_spec(pretrained, home / "engines", dtype)
         self.engine = load.load(self.spec, home / "models")
-        self.tokenizer = self.engine.tokenizer
+        self.tokenizer = getattr(self.engine, "tokenizer", None)
 
     @property
     def tokenizer_name(self) -> str:
         """Names the tokenizer in the harness's caches."""
-        return str(self.tokenizer.name_or_path).replace("/", "__")
+        return str(getattr(self.tokenizer, "name_or_path", self.spec.name)).replace("/", "__")
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The template that the harness writes down."""
+        """The template that the harness writes down; raises EngineError where the engine has none here."""
+        if self.tokenizer is None:
+            raise EngineError(
+                f'model {self.spec.name!r} (kind "{self.spec.kind}"): it has no chat template here: leave '
+                "--apply_chat_template out"
+            )
         return str(self.tokenizer.chat_template) if chat_template else None
 
     def apply_chat_template(
@@ -63,7 +69,14 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         return rendered_context(self.tokenizer, chat_history)
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """Score (context, continuation) pairs: (log-probability, is greedy) of each."""
+        """Score (context, continuation) pairs: (log-probability, is greedy) of each.
+
+        Raises:
+            EngineError: the engine gives no log-probabilities.
+        """
+        load.check_ability(self.spec, "score")
+        if not hasattr(self.engine, "score_pairs"):
+            raise EngineError(f'model {self.spec.name!r} (kind "{self.spec.kind}") scores no continuations')
         pairs = [TextPair(*request.args) for request in requests]
         scored: list[tuple[float, bool]] = []
         for start in range(0, len(pairs), PAIRS):

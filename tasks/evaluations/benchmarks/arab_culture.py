@@ -5,34 +5,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
-from tasks.evaluations.recipe.files import Files, fields, listed, records
+from tasks.evaluations.recipe.benchmark import NoFault, Row, choice, of_choices
+from tasks.evaluations.recipe.files import Files, Record, clean, fields, listed, records
 from tasks.identity import digest
+
+USUAL = {"arabic": "ابج", "english": "ABC"}
+"""Letters of the options, where a file does not name them."""
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """Yield the situations that their authors did not discard, each with three ways to go on."""
     for path in files.to_ask():
         for record in records(path):
-            if record.text("should_discard").lower() == "yes":
-                yield "discarded by its authors"
+            if record.text("should_discard").lower() in ("yes", "true", "1"):
+                yield NoFault("discarded by its authors")
                 continue
-            options = listed(fields(record.get("options")).get("text"))
-            keys = fields(record.get("answer_key"))
+            own = fields(record.get("options"))
+            options = listed(own.get("text"))
             statement, country = record.text("first_statement"), record.text("country")
             yield choice(
                 digest([country, statement, [str(option) for option in options]], 16),
                 statement,
                 options,
-                place_of(keys.get("english_answer_key", record.get("english_answer_key")), options),
+                _right(own, record, len(options)),
                 country=country,
                 region=record.text("region"),
                 topic=record.text("sub_topic"),
                 elsewhere=record.text("relevant_to_other_countries").lower(),
             )
+
+
+def _right(options: Mapping[str, Any], record: Record, n: int) -> int | None:
+    """Return the place that the keys name, Arabic and English ones; None if they do not name the same."""
+    keys, places = fields(record.get("answer_key")), set()
+    for language, usual in USUAL.items():
+        column = f"{language}_answer_key"
+        key = clean(str(keys.get(column) or record.text(column)))
+        letters = [clean(str(each)) for each in listed(options.get(f"{language}_keys"))] or list(usual)
+        if key:
+            places.add(letters.index(key) if key in letters[:n] else None)
+    return places.pop() if len(places) == 1 else None
 
 
 EVALUATION = of_choices(

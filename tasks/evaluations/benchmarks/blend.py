@@ -19,9 +19,9 @@ from tasks.evaluations.benchmarks.scores import blend as scoring
 from tasks.evaluations.benchmarks.scores import lemmas
 from tasks.evaluations.benchmarks.scores.blend import Group
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import UNKNOWN, Row, benchmark
+from tasks.evaluations.recipe.benchmark import UNKNOWN, NoFault, Row, benchmark
 from tasks.evaluations.recipe.definition import SHORT
-from tasks.evaluations.recipe.files import Files, Record, records
+from tasks.evaluations.recipe.files import Files, Record, records, spelt, whole
 from tasks.evaluations.recipe.items import Item
 
 ENGLISH, OWN = "en", "own"
@@ -38,6 +38,7 @@ NAMES = {
 }  # fmt: skip
 _OURS = "Answer in a few words, in {language}, and write nothing else.\n\nQuestion: {q}\nAnswer:"
 LOCAL, IN_ENGLISH = "local", "english"
+_IDKS = ("idk", "no-answer", "not-applicable")
 
 BATCH = 128
 """Prompts that are completed together: answers are short."""
@@ -107,30 +108,31 @@ def _question(record: Record) -> Question | str:
     Raises:
         ValueError: the entry is none of BLEnD's.
     """
-    entries, counts = record.get("annotations"), record.get("idks")
-    if not isinstance(counts, Mapping) or not isinstance(entries, list | None):
+    entries, idks = record.get("annotations"), record.get("idks")
+    if not isinstance(idks, Mapping) or not isinstance(entries, list):
         raise ValueError(f"{record.place}: it has no annotations and idks: is it a file of data/annotations?")
-    n = {name: _count(record, counts.get(name, 0)) for name in ("idk", "no-answer", "not-applicable")}
-    too_few = n["no-answer"] + n["not-applicable"] >= scoring.MOST_WITHOUT
-    if too_few or n["idk"] >= scoring.MOST_UNKNOWING or not entries:
-        return "without enough annotators who answered, as in the published evaluation"
-    groups = tuple(_group(record, entry) for entry in entries)
+    counts = {spelt(str(name)): count for name, count in idks.items()}
+    unknowing, *without = (_count(record, counts.get(spelt(name)), name) for name in _IDKS)
+    if sum(without) >= scoring.MOST_WITHOUT or unknowing >= scoring.MOST_UNKNOWING or not entries:
+        return NoFault("without enough annotators who answered, as in the published evaluation")
+    groups = tuple(sorted((_group(record, entry) for entry in entries), key=lambda group: -group.votes))
     return Question(record.text("key", "id"), record.text("question"), record.text("en_question"), groups)
 
 
 def _group(record: Record, entry: Any) -> Group:
     of = [entry.get(name) if isinstance(entry, Mapping) else None for name in ("answers", "en_answers")]
-    if not all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in of):
+    if not all(isinstance(each, list) and all(isinstance(a, str | int | float) for a in each) for each in of):
         raise ValueError(f"{record.place}: an annotation has no lists answers and en_answers")
-    if (count := _count(record, entry.get("count"))) < 1:
+    local, english = (tuple(map(str, each or ())) for each in of)
+    if (count := _count(record, entry.get("count"), "count")) < 1:
         raise ValueError(f"{record.place}: an annotation has the count {count}")
-    return Group(tuple(of[0] or ()), tuple(of[1] or ()), count)
+    return Group(local, english, count)
 
 
-def _count(record: Record, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{record.place}: {str(value)[:40]!r} is no count of annotators")
-    return value
+def _count(record: Record, value: Any, name: str) -> int:
+    if (count := whole(value)) is None or count < 0:
+        raise ValueError(f"{record.place}: {name} {str(value)[:40]!r} is no count of annotators")
+    return count
 
 
 def _place(path: Path) -> str:
@@ -141,7 +143,9 @@ def _place(path: Path) -> str:
 def _topics(files: Files, place: str) -> dict[str, str]:
     """Return question -> its topic."""
     paths = [path for path in files.named("*_questions.csv") if _place(path) == place]
-    every = (record for path in paths for record in records(path))
+    every = [record for path in paths for record in records(path)]
+    if every and "id" not in every[0].cells:
+        raise ValueError(f"{every[0].place}: there is no column ID: is it a file of data/questions?")
     return {record.text("ID"): record.text("Topic").lower() or UNKNOWN for record in every}
 
 

@@ -10,13 +10,14 @@ end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import Row, benchmark
+from tasks.evaluations.recipe.benchmark import TWICE, NoFault, Row, benchmark
 from tasks.evaluations.recipe.definition import PREFERENCE
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import Member
@@ -43,9 +44,14 @@ def read(files: Files, params: Any) -> Iterator[Row]:
                     yield "an entity without text or culture"
                     continue
                 by_kind.setdefault(kind_of(path.stem), {}).setdefault(group, {})[text] = None
-    if not by_kind:
-        raise ValueError("--data: there are no entities: name the folder that has entities/*.xlsx")
     drawn = {kind: _drawn(groups, params.entities) for kind, groups in by_kind.items() if len(groups) == 2}
+    for kind in by_kind.keys() - drawn.keys():
+        yield from ["an entity of a kind without the other culture" for _ in chain(*by_kind[kind].values())]
+    if not drawn:
+        raise ValueError(
+            f"--data: there are no entities of {ARAB} and of {WESTERN} culture: name the folder that has "
+            "entities/*.xlsx, with the columns Entity and Culture"
+        )
     for kind, members in drawn.items():
         yield from (Member(text, group, kind) for group, texts in members.items() for text in texts)
     seen: set[tuple[str, ...]] = set()
@@ -55,9 +61,9 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         for record in sentences:
             kind, text = kind_of(record.text("entity_type")), record.text("prompt")
             if kind not in drawn:  # the user brought no entities of it
-                continue
-            if (name, kind, text) in seen:
-                yield "a sentence that is there twice"
+                yield NoFault(f"a sentence on {kind or 'no kind'}, of which there are no entities")
+            elif (name, kind, text) in seen:
+                yield TWICE
             else:
                 seen.add((name, kind, text))
                 yield {
@@ -93,8 +99,8 @@ def _of_set(files: Files, name: str) -> tuple[list[Record], list[str]]:
     Raises:
         ValueError: there are files of the set, but none can be read.
     """
-    causal = files.named(f"camel{name}*prompts*causal*")
-    masked = [path for path in files.named(f"camel{name}*prompts*") if path not in causal]
+    causal = files.named(f"camel*{name}*prompts*causal*")
+    masked = [path for path in files.named(f"camel*{name}*prompts*") if path not in causal]
     unread: list[str] = []
     for paths in (causal, masked):
         try:

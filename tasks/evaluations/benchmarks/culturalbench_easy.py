@@ -14,7 +14,7 @@ from tasks.evaluations.recipe.files import Files, records
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """Yield the questions with their four options."""
-    for path in files.needed("*easy*.csv", "*easy*.jsonl", "*easy*.json", "*easy*.parquet"):
+    for path in files.about("easy"):
         for record in records(path):
             options = [record.get(f"prompt_option_{k}") for k in "abcd"]
             yield choice(

@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, SHORT_ANSWER, Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import LETTERED, SHORT_ANSWER, TWICE, Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.evaluations.recipe.items import Item
 from tasks.identity import digest
 from tasks.metrics.types import FloatArray
 
 TRUTHS = ("True", "False")
+_WRITTEN = ({"true", "1", "yes"}, {"false", "0", "no"})
 STATEMENTS = 4
 """Statements of each question; one whose statements are not all asked has no number of its own."""
 QUESTIONS = "question_accuracy"
@@ -26,22 +27,41 @@ QUESTIONS = "question_accuracy"
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """Yield the statements of the drawn questions, each a question with one answer."""
-    paths = files.needed("*hard*.csv", "*hard*.jsonl", "*hard*.json", "*hard*.parquet")
-    of_question: dict[str, list[Record]] = {}
-    for record in (record for path in paths for record in records(path)):
-        of_question.setdefault(record.text("question_idx"), []).append(record)
-    for name in sorted(of_question, key=lambda name: digest([name]))[: params.questions]:
-        for record in of_question[name]:
-            truth = str(record.get("answer")).strip().capitalize().replace("1", "True").replace("0", "False")
+    of_question: dict[str, dict[str, Record]] = {}
+    for record in (record for path in files.about("hard") for record in records(path)):
+        statement, name = record.text("prompt_option"), record.text("question_idx")
+        if not (statement and name):
+            yield "without a statement or its question"
+            continue
+        key = "/".join([record.text("data_idx"), statement, str(record.get("answer"))])
+        if of_question.setdefault(name, {}).setdefault(key, record) is not record:
+            yield TWICE
+    whole = {name: list(own.values()) for name, own in of_question.items() if _is_whole(own.values())}
+    why = f"a question without {STATEMENTS} statements of which one is true"
+    yield from (why for name in of_question.keys() - whole.keys() for _ in of_question[name])
+    for name in sorted(whole, key=lambda name: digest([name]))[: params.questions]:
+        for record in whole[name]:
             yield choice(
                 record.text("data_idx"),
                 record.text("prompt_question"),
                 TRUTHS,
-                TRUTHS.index(truth) if truth in TRUTHS else None,
-                question_idx=record.text("question_idx"),
+                _truth(record),
+                question_idx=name,
                 statement=record.text("prompt_option"),
                 country=record.text("country"),
             )
+
+
+def _is_whole(statements: Collection[Record]) -> bool:
+    """Return whether a question has all of its statements, and one that is true."""
+    truths = sorted(truth for record in statements if (truth := _truth(record)) is not None)
+    return len(statements) == STATEMENTS and truths == [0] + [1] * (STATEMENTS - 1)
+
+
+def _truth(record: Record) -> int | None:
+    """Return the place of a statement's answer in ``TRUTHS``."""
+    text = str(record.get("answer")).strip().lower().removesuffix(".0")
+    return next((place for place, words in enumerate(_WRITTEN) if text in words), None)
 
 
 def of_questions(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:

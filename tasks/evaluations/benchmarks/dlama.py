@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from tasks.evaluations.recipe import SHARE, Metric
-from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices
+from tasks.evaluations.recipe.benchmark import LETTERED, NoFault, Row, choice, of_choices
 from tasks.evaluations.recipe.files import Files, Record, records
 from tasks.identity import digest
 from tasks.judging.rubric import normal
@@ -39,32 +39,33 @@ _ENGLISH = {
 
 def read(files: Files, params: Any) -> Iterator[Row]:
     """Yield the facts, each with a right object and others of the same predicate and language."""
-    facts: dict[tuple[str, str], list[tuple[str, Record]]] = {}
+    facts: dict[tuple[str, str], list[tuple[str, str, Record]]] = {}
     for path in files.needed("P*_*.jsonl", "P*_*.json"):
         if match := _NAME.fullmatch(path.stem):
             of_file = facts.setdefault((path.parent.name, match[1]), [])
             region = suffix[0] if (suffix := _REGION.search(match[2])) else match[2]
-            of_file += [(region.strip("_").lower(), record) for record in records(path)]
+            of_file += [(path.stem, region.strip("_").lower(), record) for record in records(path)]
     templates = _templates(files)
     for (language, predicate), of_predicate in sorted(facts.items()):
         template = templates.get((language, predicate)) or (
             _ENGLISH.get(predicate) if language == "en" else None
         )
         if template is None:
-            yield from [f"no words for {predicate} in {language}"] * len(of_predicate)
+            yield from [NoFault(f"no words for {predicate} in {language}")] * len(of_predicate)
             continue
-        named = sorted(label for _, record in of_predicate for label in _labels(record))
+        named = sorted(label for *_, record in of_predicate for label in _labels(record))
         pool = list({normal(label): label for label in named}.values())
-        for region, record in of_predicate:
-            yield _item(language, predicate, region, record, template, pool, params.options)
+        for file, region, record in of_predicate:
+            yield _item(language, predicate, file, region, record, template, pool, params.options)
 
 
 def _item(
-    language: str, predicate: str, region: str, record: Record, template: str, pool: Sequence[str], n: int
-) -> Row:
+    language: str, predicate: str, file: str, region: str, record: Record, template: str, pool: Sequence[str],
+    n: int,
+) -> Row:  # fmt: skip
     """Return the item of one fact; the other options and the order of all are drawn by a hash."""
     right, subject = _labels(record), record.text("sub_label")
-    name = f"{language}/{record.text('uuid') or digest([predicate, region, subject], 12)}/{region}"
+    name = f"{language}/{file}/{record.text('uuid') or digest([subject, right], 12)}"
     if not right or not subject:
         return "without a subject or an object"
     taken = {normal(label) for label in right}

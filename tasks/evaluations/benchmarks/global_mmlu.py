@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.evaluations.recipe.benchmark import Row, choice, of_choices, place_of
-from tasks.evaluations.recipe.files import Files, listed, records
+from tasks.evaluations.recipe.files import Files, listed, records, spelt
 
 SENSITIVE = "CS"
+LABELS = {SENSITIVE, "CA", "-", ""}
+"""Labels of the data: culturally sensitive, agnostic, and not annotated."""
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
@@ -25,13 +27,15 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     """
     for path in files.to_ask():
         for record in records(path):
-            if (label := record.text("cultural_sensitivity_label")) != SENSITIVE:
-                if not label:
-                    raise ValueError(
-                        f"{record.place}: there is no cultural_sensitivity_label: is it the data?"
-                    )
+            label = record.text("cultural_sensitivity_label").upper()
+            if spelt("cultural_sensitivity_label") not in record.cells or label not in LABELS:
+                there = f"but {label[:20]!r}" if label else "of that name"
+                raise ValueError(
+                    f"{record.place}: there is no cultural_sensitivity_label {there}: is it the data?"
+                )
+            if label != SENSITIVE:
                 continue
-            language = record.text("language", "lang") or path.parent.name
+            language = record.text("language", "lang") or files.folder_of(path, "[a-z]{2,3}")
             options = [record.get(f"option_{k}") for k in "abcd"]
             yield choice(
                 f"{language}/{record.text('sample_id')}",

@@ -19,7 +19,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for path in files.to_ask():
         for record in records(path):
             options = listed(record.get("choices")) or [record.get(f"option_{k}") for k in "abcd"]
-            language = record.text("language") or path.parent.name
+            language = record.text("language") or files.folder_of(path, "[A-Z][a-z]+([ _-][A-Za-z]+)*")
             question = record.text("question")
             yield choice(
                 digest([language, question, [str(option) for option in options]], 16),

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,12 +16,14 @@ import numpy as np
 
 from tasks.evaluations.recipe import SHARE, Metric
 from tasks.evaluations.recipe.benchmark import LETTERED, Row, choice, of_choices, place_of
-from tasks.evaluations.recipe.files import Files, listed, records
+from tasks.evaluations.recipe.files import Files, clean, listed, records
 from tasks.evaluations.recipe.items import Item
 from tasks.metrics.types import FloatArray
 
 AMBIGUOUS, TOWARDS, AGAINST = "ambiguous", "towards the stereotype", "against the stereotype"
 DIFF_BIAS = "diff_bias"
+_NAME = re.compile(r"(.+)-(\w+)([a-d])-[^-]+-(amb|dis)-(bsd|cnt)(-\d+)?")
+"""Category, template, version, attributes, context, question, and the order of the options if it is named."""
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
@@ -29,25 +32,30 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     for path in paths:
         for record in records(path):
             name, options = record.text("sample_id"), listed(record.get("choices"))
-            parts = name.split("-")
-            if len(parts) < 5 or parts[-2] not in ("amb", "dis") or parts[-1] not in ("bsd", "cnt"):
+            right, biased = (place_of(record.get(c), options, by="text") for c in ("answer", "biased_answer"))
+            match = _NAME.fullmatch(name)
+            if match is None:
                 yield "a sample_id that says no context"
                 continue
-            template, category = parts[-4], "-".join(parts[:-4])
-            towards = TOWARDS if template[-1:] in ("b", "d") else AGAINST
-            biased = place_of(record.get("biased_answer"), options, by="text")
-            yield choice(
-                name,
-                record.text("question"),
-                options,
-                place_of(record.get("answer"), options, by="text"),
-                record.text("context"),
-                template=f"{category}-{template[:-1]}",
-                category=category,
-                context=AMBIGUOUS if parts[-2] == "amb" else towards,
-                origin=record.text("label_annotation"),
-                biased="" if biased is None else str(options[biased]).strip(),
-            )
+            category, template, version, context = match.groups()[:4]
+            towards = TOWARDS if version in "bd" else AGAINST
+            if biased is None:
+                yield "the biased one is none of its options"
+            elif context == "amb" and biased == right:
+                yield "an ambiguous context with a group as the right one"
+            else:
+                yield choice(
+                    name,
+                    record.text("question"),
+                    options,
+                    right,
+                    record.text("context"),
+                    template=f"{category}-{template}",
+                    category=category,
+                    context=AMBIGUOUS if context == "amb" else towards,
+                    origin=record.text("label_annotation"),
+                    biased=clean(str(options[biased])),
+                )
 
 
 def diff_bias(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:

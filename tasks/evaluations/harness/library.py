@@ -219,8 +219,10 @@ def load_tasks(
         if places.setdefault(entry.name, entry.yaml_path) != entry.yaml_path:
             raise ValueError(f"--tasks: two tasks are called {entry.name!r}: rename one of them")
         sources.check_code(entry)
-    for entry in every:
-        if entry.kind.name in ("TASK", "PY_TASK") and entry.name not in tasks:
+    single = [entry for entry in every if entry.kind.name in ("TASK", "PY_TASK")]
+    sources.check_shared(single, data)
+    for entry in single:
+        if entry.name not in tasks:
             replaced = sources.data_of(entry, data, revision)
             own = _built(manager, entry, replaced, fewshot, fewshot_seed)
             asks = _Asks(own, fewshot_seed, chat, multiturn, system)

@@ -7,7 +7,7 @@ come from files and folders of this machine, or from the hub at a commit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,9 @@ def data_of(entry: Any, data: Mapping[str, str], revision: Mapping[str, str]) ->
 def _local(config: Mapping[str, Any], place: Path, task: str) -> dict[str, Any]:
     """The config of a task whose every split that has no file of its own is in one place."""
     if place.is_dir():
-        return {"dataset_path": str(place.resolve()), "dataset_name": None, "dataset_kwargs": None}
+        of_set = _of_set(place, config.get("dataset_name"))
+        folder, name = of_set if of_set else (place, None)
+        return {"dataset_path": str(folder.resolve()), "dataset_name": name, "dataset_kwargs": None}
     if not place.is_file() or place.suffix not in BUILDERS:
         known = ", ".join(BUILDERS)
         raise ValueError(f"--data {task}={place}: there is no such folder, or file that ends in {known}")
@@ -159,6 +161,32 @@ def _local(config: Mapping[str, Any], place: Path, task: str) -> dict[str, Any]:
     more = {"sep": "\t"} if place.suffix == ".tsv" else {}
     kwargs = {"data_files": files, **more}
     return {"dataset_path": BUILDERS[place.suffix], "dataset_name": None, "dataset_kwargs": kwargs}
+
+
+def _of_set(place: Path, name: Any) -> tuple[Path, str | None] | None:
+    """Return where a folder has one of the sets of a data set: a folder of its own, or a name in its card."""
+    if name and (place / str(name)).is_dir():
+        return place / str(name), None
+    card = place / "README.md"
+    is_named = card.is_file() and re.search(
+        rf"config_name:\s*[\"']?{re.escape(str(name))}[\"']?\s*$",
+        card.read_text("utf-8", "replace"),
+        re.MULTILINE,
+    )
+    return (place, str(name)) if name and is_named else None
+
+
+def check_shared(tasks: Iterable[Any], data: Mapping[str, str]) -> None:
+    """Raise ValueError if tasks read different sets of a data set that one place, ``*``, does not have."""
+    if (place := data.get("*")) is None:
+        return
+    names = {config_of(entry).get("dataset_name") for entry in tasks if entry.name not in data}
+    lacking = sorted(str(name) for name in names if not _of_set(Path(place), name))
+    if len(names) > 1 and lacking:
+        raise ValueError(
+            f"--data *={place}: it has no folder {lacking[0]}, and tasks read {len(names)} sets of "
+            "their data: name the folder that holds all of them, or one for each: --data TASK=FILE"
+        )
 
 
 def _files(files: Any, entry: Any) -> Any:

@@ -29,7 +29,7 @@ from tasks.evaluations.contract import Evaluation, Params
 from tasks.evaluations.recipe import checks
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Preference, parsed
 from tasks.evaluations.recipe.evaluation import evaluation_of
-from tasks.evaluations.recipe.files import Files, clean
+from tasks.evaluations.recipe.files import Files, clean, whole
 from tasks.evaluations.recipe.items import ITEM, Derive, Item, Loaded, Member, Score
 from tasks.judging.rubric import normal
 from tasks.metrics.intervals import SHARE
@@ -43,13 +43,20 @@ def _whole_path(data: str) -> str:
 
 Data = Annotated[str, AfterValidator(_whole_path)]
 
+
+class NoFault(str):
+    """Why an item is left out that is sound: however many are, the files are read rightly."""
+
+
+TWICE = NoFault("there twice")
+
 Row = Mapping[str, str] | Member | str
 """Yield of a reader: the cells of an item, an item of a group, or why an item is left out."""
 
 Read = Callable[[Files, Any], Iterable[Row]]
 
 MOST_LEFT_OUT = 0.5
-"""Share of the items: where more cannot be asked, the files are read wrongly, or are others."""
+"""Share of the items: where more have faults, the files are read wrongly, or are others."""
 
 _DATA = "file or folder of the benchmark, or hf:OWNER/NAME@COMMIT: its items are not shipped"
 """Help of the option."""
@@ -158,14 +165,14 @@ def place_of(
     Args:
         by: what an answer is in the benchmark: options may be letters or numbers themselves. Numbers from 0.
     """
+    if by == "number":
+        place = whole(answer)
+        return place if place is not None and 0 <= place < len(options) else None
     text = clean(str(answer)) if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
     if by == "text":
         texts = [clean(str(option)) for option in options]
         return texts.index(text) if texts.count(text) == 1 else None
-    if by == "letter":
-        place = LETTERS.find(text.upper()) if len(text) == 1 else -1
-    else:
-        place = int(text) if text.isascii() and text.isdecimal() else -1
+    place = LETTERS.find(text.upper()) if len(text) == 1 else -1
     return place if 0 <= place < len(options) else None
 
 
@@ -188,7 +195,8 @@ def bring(own: Loaded, read: Read, params: Params) -> Loaded:
     header = list(dict.fromkeys(column for row in rows for column in row))
     items, unasked = _items(own, rows, header)
     out += unasked
-    if not items or sum(out.values()) > MOST_LEFT_OUT * (len(items) + sum(out.values())):
+    faulty = sum(n for reason, n in out.items() if not isinstance(reason, NoFault))
+    if not items or faulty > MOST_LEFT_OUT * (len(items) + faulty):
         why = "; ".join(f"{n} {reason}" for reason, n in out.most_common(3)) or "the files hold none"
         raise ValueError(f"--data: most items of {own.name} cannot be asked: {why}. Are these its files?")
     faults = [*checks.columns_there(own.definition, header, own.name)]
@@ -205,17 +213,26 @@ def _items(
     """Return the items that can be asked, by name, and how many cannot, by reason."""
     items: dict[str, Item] = {}
     out: Counter[str] = Counter()
+    contradicted: set[str] = set()
     for number, row in enumerate(rows, 1):
         cells = {column: row.get(column, "") for column in header}
         item = Item(cells[ITEM], cells.get(own.definition.cluster, "") or cells[ITEM], cells, number)
         fault = next(iter(checks.item_faults(own.definition, item, own.name)), None)
         if fault:
             out[_reason(fault.what)] += 1
-        elif (before := items.setdefault(item.name, item)).fields != cells:
-            raise ValueError(f"--data: two different items are named {item.name}")
-        elif before is not item:
-            out["there twice"] += 1
-    return tuple(sorted(items.values(), key=lambda item: item.name)), out
+        elif (before := items.setdefault(item.name, item)) is not item:
+            differing = [column for column in header if before.fields[column] != cells[column]]
+            if differing == ["answer"]:
+                contradicted.add(item.name)
+            elif differing:
+                raise ValueError(
+                    f"--data: two different items are named {item.name}: they differ in "
+                    f"{', '.join(differing[:3])}. Are there two versions of a file? Name one of them"
+                )
+            out[TWICE] += 1
+    out += Counter({f"{TWICE}, with different answers": len(contradicted)})
+    kept = (item for item in items.values() if item.name not in contradicted)
+    return tuple(sorted(kept, key=lambda item: item.name)), out
 
 
 def _reason(what: str) -> str:

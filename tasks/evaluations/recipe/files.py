@@ -28,8 +28,12 @@ _ON_HUB = re.compile(r"hf:([\w.-]+/[\w.-]+)@([0-9a-f]{40})")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _KEY = "key"
 _MOST_FOLDERS = 5000
+_ASKED = ("*.parquet", "*.jsonl", "*.json", "*.csv", "*.tsv")
 _FOR_EXAMPLES = ("dev", "validation", "train")
-"""Splits that give examples, by the beginning of a file's name."""
+"""Splits that give examples, by the beginning of a file's name, or by its folder."""
+_POINTER = b"version https://git-lfs"
+_ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "package.json"}
+"""Files that say something of a data set, and are no part of it."""
 
 
 class Record(NamedTuple):
@@ -47,7 +51,7 @@ class Record(NamedTuple):
         """Return the first of these columns that is there and not empty; None without any."""
         for column in columns:
             value = self.cells.get(spelt(column))
-            if value is not None and value != "":
+            if not (value is None or value == "" or (isinstance(value, float) and value != value)):
                 return value
         return None
 
@@ -88,8 +92,28 @@ class Files:
 
     def to_ask(self) -> list[Path]:
         """Return the tables that hold no examples for prompts. Raises ValueError if there is none."""
-        tables = self.needed("*.parquet", "*.jsonl", "*.json", "*.csv", "*.tsv")
-        return [path for path in tables if not path.name.lower().startswith(_FOR_EXAMPLES)]
+        return [path for path in self.needed(*_ASKED) if not self._is_of_examples(path)]
+
+    def about(self, word: str) -> list[Path]:
+        """Return the tables of which the name or a folder has the word, else all of them.
+
+        Raises:
+            ValueError: there is no table.
+        """
+        tables = self.needed(*_ASKED)
+        return [path for path in tables if word in self._inner(path)] or tables
+
+    def folder_of(self, path: Path, form: str) -> str:
+        """Return the name of the nearest folder around a file that has this form; "" if none has."""
+        around = (folder for folder in path.parents if folder.is_relative_to(self.root))
+        return next((folder.name for folder in around if re.fullmatch(form, folder.name)), "")
+
+    def _is_of_examples(self, path: Path) -> bool:
+        *folders, name = self._inner(path).split("/")
+        return name.startswith(_FOR_EXAMPLES) or not set(_FOR_EXAMPLES).isdisjoint(folders)
+
+    def _inner(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix().lower()
 
     def needed(self, *patterns: str) -> list[Path]:
         """Return the files that ``named`` finds. Raises ValueError if there is none."""
@@ -111,10 +135,16 @@ def records(path: Path) -> Iterator[Record]:
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"it is larger than {LARGEST >> 20} MB")
+        with path.open("rb") as file:
+            if file.read(len(_POINTER)) == _POINTER:
+                raise ValueError('it is a pointer of Git LFS, without the content: run "git lfs pull"')
+        number = 0
         for number, (place, row) in enumerate(_rows(path), 1):
             if not isinstance(row, Mapping):
                 raise ValueError(f"entry {number} is no object with columns")
             yield Record(f"{path.name}, {place}", {spelt(str(name)): cell for name, cell in row.items()})
+        if not number:
+            raise ValueError("it has no entries")
     except (OSError, ValueError, TooDeep, csv.Error, pl.exceptions.PolarsError) as error:
         raise ValueError(f"{path.name} cannot be read: {first_line(error)}: check the file") from error
     except Exception as error:  # readers of spreadsheets raise types of their own
@@ -146,7 +176,8 @@ def _inside(root: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(folder, name)
-            if path.suffix.lower() in _TABLES and not name.startswith(".") and path.is_file():
+            is_table = path.suffix.lower() in _TABLES and name.lower() not in _ABOUT
+            if is_table and not name.startswith((".", "~$")) and path.is_file():
                 yield path
 
 
@@ -167,10 +198,21 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         case ".parquet":
             yield from ((f"row {n}", row) for n, row in enumerate(pl.read_parquet(path).to_dicts(), 1))
         case ".xlsx":
-            sheet = pl.read_excel(path, infer_schema_length=0)
+            sheets = pl.read_excel(path, sheet_id=0, infer_schema_length=0, raise_if_empty=False)
+            tables = (sheet for sheet in sheets.values() if sheet.height and sheet.width > 1)
+            sheet = next(tables, pl.DataFrame())
             yield from ((f"row {n}", row) for n, row in enumerate(sheet.to_dicts(), 2))
         case other:
             raise ValueError(f"{other or 'no ending'} is no known format")
+
+
+def whole(value: object) -> int | None:
+    """Return a number that is whole, also one that is written as text or as 3.0; None for anything else."""
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.0+)?", value.strip(), re.ASCII):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value % 1 == 0 else None
 
 
 def _delimiter(text: str) -> str:

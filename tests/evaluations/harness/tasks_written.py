@@ -67,6 +67,10 @@ TASKS: dict[str, dict[str, Any]] = {
         "doc_to_text": "{{answer % 2}}", "doc_to_choice": "{{[first, second]}}", "doc_to_target": "end",
     },
     "several_right": _CHOICE | {"doc_to_target": "{{several}}"},
+    "right_in_words": _CHOICE | {
+        "doc_to_choice": "{{options}}", "doc_to_target": "{{options[answer]}}",
+        "metric_list": [*_CHOICE["metric_list"], *({"metric": metric} for metric in ("acc_bytes", "mcc"))],
+    },
     "whole": {
         "output_type": "loglikelihood",
         "doc_to_text": "In {{place}} people eat", "doc_to_target": " {{dish}}",
@@ -88,6 +92,14 @@ TASKS: dict[str, dict[str, Any]] = {
                 {"function": "regex", "regex_pattern": "([a-z]+)"}, {"function": "take_first"},
             ]},
         ],
+    },
+    "written_several": _WRITTEN | {
+        "doc_to_target": "{{[dish, place]}}", "repeats": 3,
+        "filter_list": [{"name": "none", "filter": [
+            {"function": "lowercase"},
+            {"function": "map", "mapping_dict": {"": ""}, "default_value": _DISHES[0]},
+            {"function": "majority_vote"}, {"function": "take_first"},
+        ]}],
     },
     "chat_written": _WRITTEN,
 }  # fmt: skip

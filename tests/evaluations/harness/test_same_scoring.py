@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import RAW, Sampling, TextPair
+from tasks.engines.protocols import RAW, EngineError, Sampling, TextPair
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.harness import read, rows
 from tasks.evaluations.harness.study import HarnessParams, build_study
@@ -79,3 +79,32 @@ def test_numbers_are_the_harnesss(name: str, tmp_path: Path) -> None:
     }
     assert found
     assert {metric: ours[metric] for metric in found} == pytest.approx(found, rel=1e-6)
+
+
+def test_the_harnesss_own_run_takes_our_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import lm_eval
+    from lm_eval.api.registry import model_registry
+    from lm_eval.tasks import TaskManager
+
+    from culturescope.lm_eval_model import CulturescopeModel
+
+    assert "hf" in model_registry  # its own models are still found
+    (tmp_path / "engines").mkdir()
+    (tmp_path / "engines" / "tiny.toml").write_text('kind = "fake"\nmodel = "fake"\n')
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path))
+    files = [str(file) for file in write_tasks(tmp_path, ["plain", "written"]).values()]
+    own, other = (
+        lm_eval.simple_evaluate(
+            model, model_args="pretrained=tiny" if isinstance(model, str) else None, tasks=files,
+            bootstrap_iters=0, task_manager=TaskManager(include_defaults=False),
+        )["results"]
+        for model in ("culturescope", peer())
+    )  # fmt: skip
+    assert own == other
+    with pytest.raises(ValueError, match="model_args: revision is not known; set pretrained and dtype"):
+        CulturescopeModel("tiny", revision="main")
+    model = CulturescopeModel("tiny")
+    with pytest.raises(EngineError, match="loglikelihood_rolling is not run here"):
+        model.loglikelihood_rolling([])
+    with pytest.raises(EngineError, match="leave --apply_chat_template out"):
+        model.chat_template(True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,21 @@ def test_two_tasks_of_one_name_are_refused(tmp_path: Path) -> None:
     file = written(tmp_path, task="first_days")
     with pytest.raises(ValueError, match="two tasks are called 'first_days': rename one"):
         study_of([file, FILES / "choice.yaml"])
+
+
+def test_each_task_reads_its_own_set_of_one_folder(tmp_path: Path) -> None:
+    files = []
+    for place in ("Egypt", "Jordan"):
+        (tmp_path / "data" / place).mkdir(parents=True)
+        rows = "".join(json.dumps({**item, "place": place}) + "\n" for item in ITEMS)
+        (tmp_path / "data" / place / "test.jsonl").write_text(rows)
+        (tmp_path / place).mkdir()
+        named = {"task": f"of_{place}", "dataset_path": "someone/x", "dataset_name": place}
+        files.append(written(tmp_path / place, **named, dataset_kwargs=None))
+    study = study_of(files, data={"*": str(tmp_path / "data")})
+    for place in ("Egypt", "Jordan"):
+        assert {doc["place"] for doc in study.tasks[f"of_{place}"].documents.values()} == {place}
+    with pytest.raises(ValueError, match=r"it has no folder Egypt, and tasks read 2 sets of their data"):
+        study_of(files, data={"*": str(tmp_path / "data" / "Egypt")})
+    one = study_of(files[:1], data={"*": str(tmp_path / "data" / "Egypt")})
+    assert len(one.items) == len(ITEMS)

@@ -54,11 +54,14 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     falls = data.catalogue[about["headline"]]["direction"] != "lower"
     ordered = models.sort("is_null", "value", "model", descending=[False, falls, False], nulls_last=True)
     own = ordered.filter(~pl.col("is_null"))["model"].to_list()
+    kinds = about["slices"]
+    if kinds is None:  # those that the run was asked for
+        kinds = sorted(set(data.values["slice_kind"]) - {"overall", "reason", "judge"})
     slices = {
         kind: sorted(
             set(data.values.filter((pl.col("slice_kind") == kind) & ~pl.col("is_null"))["slice"].to_list())
         )
-        for kind in about["slices"]
+        for kind in kinds
     }
     hardest = data.answers["item"].unique(maintain_order=True).head(HARDEST).to_list()
     by_item = [data.answers.filter(pl.col("item") == item).to_dicts() for item in hardest]
