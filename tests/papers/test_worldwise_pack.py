@@ -49,6 +49,29 @@ def test_everything_of_a_clone(tmp_path: Path) -> None:
     assert alone == ["scenario", "exemplar", "guiding_value", "stereotype"]
 
 
+VARIATIONS = tomllib.loads((Path(__file__).parent / "variations.toml").read_text())
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    return pack_from(IMPORTER, clone(tmp_path_factory.mktemp("usual") / "clone"), COUNTRIES)
+
+
+@pytest.mark.parametrize("variation", VARIATIONS)
+def test_however_the_program_is_written(tmp_path: Path, usual: Pack, variation: str) -> None:
+    """Every way gives the same pack, and what cannot be read of it is said."""
+    folder = clone(tmp_path / "clone")
+    (folder / "texts").mkdir()
+    for each in VARIATIONS[variation]:
+        file, old, new = folder / each["file"], each["old"], each["new"]
+        before = file.read_bytes().decode() if old else ""
+        assert old in before
+        file.write_bytes((before.replace(old, new) if old else new).encode())
+    pack = pack_from(IMPORTER, folder, COUNTRIES)
+    assert {name: pack.files.get(name) for name in usual.files} == usual.files
+    assert bool(pack.left_out) == (variation == "settings of the machine")
+
+
 def test_other_encodings_and_another_way_to_compose(tmp_path: Path) -> None:
     program(tmp_path, THRICE, "latin-1")
     pack = pack_from(IMPORTER, tmp_path, COUNTRIES)

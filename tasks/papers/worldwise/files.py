@@ -17,7 +17,7 @@ from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENA
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, passed_over, read_all
 from tasks.packs.published import read_rows as read_published
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, renamed, tried
-from tasks.papers.sources import Pieces
+from tasks.papers.values import Pieces
 from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, Program
 from tasks.parsing import parse_json
 

@@ -9,7 +9,8 @@ from scrapers.countries import CountryCodes
 from tasks.evaluations.worldwise.pack import PACK
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files
-from tasks.papers.sources import Pieces, Slot, template
+from tasks.papers.sources import template
+from tasks.papers.values import Pieces, Slot
 from tasks.papers.worldwise.program import PROGRAM, Program
 
 NAME, FRAMEWORK = "worldwise", "hofstede"
@@ -50,7 +51,7 @@ def read(files: Files, pack: Pack) -> None:
         if f"{NAME}/{file}.csv" in pack.files
     ]
     pack.table(NAME, "replaces.toml", {"files": alone} if alone else {}, "what goes in place of the shipped")
-    pack.left_out += [*program.faults, *(f"{name}: not found" for name, text in texts.items() if not text)]
+    pack.left_out += [*program.faults, *(program.missing(name) for name, text in texts.items() if not text)]
 
 
 def embedded_template(pieces: Pieces) -> str:
