@@ -72,6 +72,27 @@ def test_however_the_program_is_written(tmp_path: Path, usual: Pack, variation: 
     assert bool(pack.left_out) == (variation == "settings of the machine")
 
 
+def test_a_persona_of_other_words(tmp_path: Path) -> None:
+    """Whatever it is made of becomes columns of culture.csv; of four things it is said that it cannot."""
+    folder = clone(tmp_path / "clone")
+    (folder / "config.py").write_text(
+        "CULTURAL_CONTEXTS = {'US': {'name': 'United States', 'prized': ['grit', 'thrift'], 'a': 1, 'b': 2}}"
+    )
+    persona = 'f\'You, of {culture}, prize {", ".join(about["prized"])}.\''
+    prompts = f"def system_prompt(culture):\n    about = CULTURAL_CONTEXTS[culture]\n    return {persona}\n"
+    (folder / "prompt_constructor.py").write_text(prompts)
+    pack = pack_from(IMPORTER, folder, COUNTRIES)
+    texts = tomllib.loads(pack.files["worldwise/prompts.toml"])
+    assert texts["persona"] == "You, of {{ called }}, prize {{ place }}."
+    assert lines(pack, "culture") == ["country,place,called", 'US,"grit, thrift",US']
+    more = prompts.replace(", prize ", ', prize {about["a"]} {about["b"]} ')
+    (folder / "prompt_constructor.py").write_text(more)
+    said = pack_from(IMPORTER, folder, COUNTRIES).left_out
+    assert any(
+        "made of culture, a, b, prized: more than place, people, called can hold" in line for line in said
+    )
+
+
 def test_other_encodings_and_another_way_to_compose(tmp_path: Path) -> None:
     program(tmp_path, THRICE, "latin-1")
     pack = pack_from(IMPORTER, tmp_path, COUNTRIES)

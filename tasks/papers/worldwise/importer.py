@@ -32,12 +32,11 @@ def read(files: Files, pack: Pack) -> None:
     add("exemplar", [{"framework": FRAMEWORK, **row} for row in program.exemplars()], "evaluator.py")
     add("guiding_value", [{"value": _identifier(v), "label": v} for v in program.values()], "config.py")
     add("stereotype", [{"phrase": phrase} for phrase in program.phrases()], "config.py")
-    words = []
-    for name, about in program.cultures().items():
-        if code := codes.code(str(about.get("name", name))) or codes.code(name):
-            words.append(
-                {"country": code, "place": about.get("location"), "people": about.get("description")}
-            )
+    words = [
+        {**row, "country": code}
+        for row in program.words()
+        if (code := codes.code(row["country"]) or codes.code(row["label"]))
+    ]
     targets = [{**row, "country": codes.code(row["country"])} for row in program.targets()]
     add("culture_profile", [row for row in targets if row["country"]], "config.py")
     add("culture", words, "config.py")

@@ -35,8 +35,10 @@ PROGRAM = by_name(CONFIG, SCENARIOS, PROMPTS, EVALUATOR)
 
 _ID, _DIMENSION = ("id", "scenario_id"), ("primary_decision_dimension", "primary_dimension", "dimension")
 _TEXTS = ("context", "description", "text", "prompt", "scenario", "question")
-_CULTURE = {"location": "place", "description": "people", "demonym": "people", "name": "country",
-            "culture": "country", "country": "country"}  # fmt: skip
+COLUMNS = ("place", "people", "called")
+"""Columns of culture.csv for what a persona is made of."""
+_USUAL = {"location": "place", "description": "people", "demonym": "people", "name": "called",
+          "culture": "called", "country": "called"}  # fmt: skip
 _ANSWER = {"explanation", "decision", "top_values"}
 PERSONAS = ("build_system_prompt", "system", "persona", "cultur")
 QUESTIONS = ("build_user_prompt", "user", "scenario", "question", "prompt", "instruction")
@@ -128,15 +130,52 @@ class Program:
 
     def persona(self) -> tuple[str, str]:
         """Templates of the system prompt of a culture, and without one; "": not found."""
-        own, fixed = "", ""
+        pieces, fixed = self._personas()
+        if fields := self._columns(pieces):
+            return self._template(pieces, fields), self._template(fixed, {})
+        return "", self._template(fixed, {})
+
+    def words(self) -> list[dict[str, str]]:
+        """The words of each culture that the persona is made of: country (as it is called), and columns."""
+        pieces, _ = self._personas()
+        slots = {piece.name: piece for piece in pieces if isinstance(piece, Slot)}
+        rows = []
+        for name, about in self.cultures().items():
+            row = {"country": str(about.get("name", name)), "label": name}
+            for slot, column in self._columns(pieces).items():
+                value = about.get(slot, name if slot == "culture" else "")
+                parts = value if isinstance(value, list | tuple) else [value]
+                row[column] = (slots[slot].between or ", ").join(map(str, parts))
+            rows.append(row)
+        return rows
+
+    def _personas(self) -> tuple[Pieces, Pieces]:
+        """The pieces of the system prompt of a culture, and without one; (): not found."""
+        own: Pieces = ()
+        fixed: Pieces = ()
         for function, texts in self._made("prompts", PERSONAS):
-            slots = [pieces for pieces in texts if _slots(pieces) and _slots(pieces) <= _CULTURE.keys()]
-            if slots and not own:
-                own = self._template(max(slots, key=lambda pieces: len(_slots(pieces))), _CULTURE)
-                fixed = next((self._template(pieces, {}) for pieces in texts if not _slots(pieces)), "")
+            plain = next((pieces for pieces in texts if not _slots(pieces)), ())
+            most = max(texts, key=lambda pieces: len(_slots(pieces)))
+            if _slots(most) and not own:
+                own, fixed = most, plain
             if not fixed and any(word in function for word in ("baseline", "default", "neutral")):
-                fixed = next((self._template(pieces, {}) for pieces in texts if not _slots(pieces)), "")
+                fixed = plain
         return own, fixed
+
+    def _columns(self, pieces: Pieces) -> dict[str, str]:
+        """Slot of a persona -> column of culture.csv; {}: it is made of more than these hold."""
+        slots = list(dict.fromkeys(piece.name for piece in pieces if isinstance(piece, Slot)))
+        columns: dict[str, str] = {}
+        for slot in sorted(slots, key=lambda slot: slot not in _USUAL):
+            free = [column for column in COLUMNS if column not in columns.values()]
+            usual = _USUAL.get(slot)
+            if not free:
+                self._fault(
+                    f"persona: it is made of {', '.join(slots)}: more than {', '.join(COLUMNS)} can hold"
+                )
+                return {}
+            columns[slot] = usual if usual in free else free[0]
+        return columns
 
     def question(self) -> str:
         """The template of the question; "": not found."""
