@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,10 @@ def read_source(path: Path, seen: dict[Path, PythonSource] | None = None) -> Pyt
     reader = Reader(path.name, tree)
     source = seen[path] = PythonSource(path.name, tree, reader)
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and len(seen) < _MOST_FILES:
-            _import(node, path, reader, seen)
+        modules = [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        for module in modules if len(seen) < _MOST_FILES else ():
+            _import(module.split("."), path, reader, seen)
     body = [node for node in tree.body if not isinstance(node, ast.Raise)]
     try:
         end, _ = next(reader.ways(body, reader.globals))
@@ -129,9 +131,8 @@ def read_source(path: Path, seen: dict[Path, PythonSource] | None = None) -> Pyt
     return source
 
 
-def _import(node: ast.ImportFrom, path: Path, reader: Reader, seen: dict[Path, PythonSource]) -> None:
+def _import(module: Sequence[str], path: Path, reader: Reader, seen: dict[Path, PythonSource]) -> None:
     """Take the constants of a neighbour; one that cannot be read is passed over."""
-    module = str(node.module).split(".")
     for other in (path.parent.joinpath(*module).with_suffix(".py"), path.parent / f"{module[-1]}.py"):
         if other.is_file() and other != path:
             try:

@@ -128,8 +128,9 @@ def test_an_entry_that_is_not_read_costs_itself_alone(tmp_path: Path) -> None:
 
 def test_neighbours_are_read_too(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
+    source(tmp_path, "MARK = '!'\n", "b.py")
     source(tmp_path / "texts", "from a import *\nHELLO = 'hi'\n", "words.py")
-    read = read_source(source(tmp_path, "from texts.words import HELLO as H\nimport b\nA = H + '!'\n"))
+    read = read_source(source(tmp_path, "from texts.words import HELLO as H\nimport b\nA = H + b.MARK\n"))
     assert read.constant("A") == "hi!"
 
 
