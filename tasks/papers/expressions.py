@@ -37,7 +37,6 @@ from tasks.papers.values import (
 _MOST_STEPS = 200_000
 _MOST_WAYS = 64
 _MOST_CALLS = 8
-
 Names = dict[str, Any]
 NOTHING = object()
 """Returned by a way through a function that ends without ``return``."""
@@ -384,9 +383,7 @@ class Reader:
                 names["import"] = (*names.get("import", ()), *(m.asname or m.name for m in modules))
             case ast.ImportFrom(names=imported):
                 names.update({m.asname: names[m.name] for m in imported if m.asname and m.name in names})
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                return
-            case _:
+            case ast.stmt() if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 self._lose(node, names)
 
     def _assign(self, target: ast.expr, value: Any, names: Names) -> None:
