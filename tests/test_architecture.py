@@ -83,7 +83,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
                     "scrapers.countries", *shared)  # fmt: skip
         case ["papers", name, *_]:  # published files are read by the parser of their source
             own = (f"tasks.papers.{name.removesuffix('.py')}", f"scrapers.{name}", "scrapers.model")
-            common = tuple(f"tasks.papers.{each}" for each in ("reproduction", "importing", "sources"))
+            parts = ("reproduction", "importing", "sources", "expressions", "values")
+            common = tuple(f"tasks.papers.{each}" for each in parts)
             return (*own, *common, "tasks.evaluations", "scrapers.countries", *shared)
     return BELOW
 

@@ -221,10 +221,11 @@ def write_imported(folder: Path, imported: Pack, replace: bool = False) -> list[
 
 
 def write_skeleton(folder: Path, name: str) -> list[Path]:
-    """Write the skeleton of a pack with a paper's own texts, to be filled in; returns the new files.
+    """Write the skeleton of a pack with a paper's own texts, to be filled in; returns the new files. A pack
+    that is there already, as ``pack from`` makes one, gets the file beside its own.
 
     Raises:
-        ValueError: no text of the evaluation can be replaced, or the pack is there already.
+        ValueError: no text of the evaluation can be replaced, or the file is there already.
     """
     from tasks.packs.wording import skeleton
 
@@ -232,11 +233,11 @@ def write_skeleton(folder: Path, name: str) -> list[Path]:
     if not own:
         known = ", ".join(each for each in shapes() if wordings(each))
         raise ValueError(f"{name!r} has no texts that a pack replaces; these have: {known}")
-    if (folder / name).exists():
-        raise ValueError(f"{folder / name} already exists: edit it, or choose another --name")
-    written = _begun(folder, "copy of the paper's texts")
     path = folder / name / "prompts.toml"
-    path.parent.mkdir(parents=True)
+    if path.exists():
+        raise ValueError(f"{path} already exists: edit it, or move it away")
+    written = _begun(folder, "copy of the paper's texts")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(skeleton(own), encoding="utf-8")
     return [*written, path]
 

@@ -30,7 +30,7 @@ def test_a_clone_becomes_a_pack_with_which_a_run_has_the_papers_setting(home: Pa
     assert call("pack", "from", "worldwise", "--data", data, "--replace").exit_code == 0
     checked = call("pack", "check", "worldwise-published")
     assert checked.exit_code == 0, checked.output
-    assert "persona (unused: country), with an example:" in checked.stderr
+    assert "persona (unused: country, called), with an example:" in checked.stderr
     assert "| You keep a shop in a town by the sea and always have." in checked.stderr
     run = ("run", "worldwise", "-m", "smollm2-135m-vllm", "--profile", "paper", "--dry-run")
     done = call(*run, "--pack", "worldwise-published")
@@ -82,4 +82,7 @@ def test_a_skeleton_is_filled_in(home: Path) -> None:
     assert "quality: as shipped" in checked.stderr
     again = call("pack", "new", "explication", "--as-published")
     assert (again.exit_code, "already exists" in again.stderr) == (1, True)
+    file.unlink()  # a pack of the authors' files has none, and gets one beside them
+    assert call("pack", "new", "explication", "--as-published").exit_code == 0
+    assert file.exists()
     assert "has no texts that a pack replaces" in call("pack", "new", "spectral", "--as-published").stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tasks.packs.prompts import rendered
-from tasks.papers.sources import NotRead, Slot, composed, literal, read_source, template
+from tasks.papers.sources import literal, read_source, template
+from tasks.papers.values import NotRead, Slot
 
 HEAD = """\
 import os
@@ -15,6 +16,11 @@ raise SystemExit('it was run')
 WORDS = ['one', 'two']
 MORE = WORDS + ['three']
 NAME = os.getenv('X')
+BY = {'x': ['a', 'b'], 'y': ['c']}
+C = {'a': {'x': 'b', 'y': 'c'}}
+TEMPLATE = 'Of {x}, {y}.'
+def listed(words):
+    return '\\n'.join(f'- {w}' for w in words)
 """
 
 
@@ -30,42 +36,102 @@ def test_constants_and_calls(tmp_path: Path) -> None:
     read = read_source(source(tmp_path, text))
     assert read.constant("MORE") == ["one", "two", "three"]
     assert read.calls("Row") == [{"id": "a", "words": ["one", "two", "three"]}, {"id": "b"}]
-    with pytest.raises(NotRead, match="no constant NAME"):
+    with pytest.raises(NotRead, match=r"os.getenv"):
         read.constant("NAME")
     with pytest.raises(NotRead, match="no function absent"):
-        read.function("absent")
+        read.texts("absent")
+
+
+VALUES = Slot("values", ", ")
+COMPOSED: list[tuple[str, list[tuple[str | Slot, ...]]]] = [
+    ("return f'{a.x} and {b[\"y\"]}!'", [(Slot("x"), " and ", Slot("y"), "!")]),
+    ("t = 'a' + 'b'\n    t += c.z\n    return t", [("ab", Slot("z"))]),
+    ("return ' '.join(r.values)", [(Slot("values", " "),)]),
+    ("w = ', '.join(r.values)\n    return (w + '.') * 2", [(VALUES, ".", VALUES, ".")]),
+    ("return '/'.join(r.values * 2) + '.'", [(Slot("values", "/"), "/", Slot("values", "/"), ".")]),
+    ("return ' '.join([r.x] + r.values + ['z'])", [(Slot("x"), " ", Slot("values", " "), " z")]),
+    ("return ' '.join(filter(None, [r.x, *r.values[:3]]))", [(Slot("x"), " ", Slot("values", " "))]),
+    ("return ', '.join(v for v in r.values) or 'none'", [(VALUES,)]),
+    ("return '\\n'.join([f'- {w}' for w in WORDS])", [("- one\n- two",)]),
+    ("return ' '.join(f'{i}. {w}' for i, w in enumerate(WORDS, 1))", [("1. one 2. two",)]),
+    ("return ' '.join(w for v in BY.values() for w in v if w != 'b')", [("a c",)]),
+    ("if x == 1:\n        return 'special'\n    return 'usual'", [("special",), ("usual",)]),
+    ("if x:\n        t = 'a'\n    else:\n        t = r.y\n    return f'{t}.'", [("a.",), (Slot("y"), ".")]),
+    ("t = 'a' if x else r.y\n    return t + '.'", [("a.",), (Slot("y"), ".")]),
+    ("if MORE:\n        return 'known'\n    return 'never'", [("known",)]),
+    ("return ' '.join([r.x or '', str(r.y)]).strip()", [(Slot("x"), " ", Slot("y"))]),
+    ("return 'In {0} with {place} {p.q}'.format(r.x, place=r.y, p=r)",
+     [("In ", Slot("x"), " with ", Slot("y"), " ", Slot("q"))]),
+    ("return TEMPLATE.format(**C['a'])", [("Of b, c.",)]),
+    ("return TEMPLATE.replace('{x}', r.x).replace('{y}', 'c')", [("Of ", Slot("x"), ", c.")]),
+    ("return '%s of %s' % (r.x, 7)", [(Slot("x"), " of 7")]),
+    ("t = f\"\"\"\n      a {r.x}\n        b\n      \"\"\"\n    return textwrap.dedent(t).strip()",
+     [("a ", Slot("x"), "\n  b")]),
+    ("p = []\n    p.append(f'{r.x}')\n    p += ['b']\n    for w in WORDS:\n        p.append(w)\n"
+     "    return ' '.join(p)", [(Slot("x"), " b one two")]),
+    ("return f'{listed(WORDS)}; {r.x}'", [("- one\n- two; ", Slot("x"))]),
+    ("t = 'a'\n    try:\n        with lock:\n            t += C[r.k]['x']\n    except KeyError:\n"
+     "        pass\n    return t", [("a", Slot("x"))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "pieces"), COMPOSED)
+def test_texts_that_a_function_returns(
+    tmp_path: Path, body: str, pieces: list[tuple[str | Slot, ...]]
+) -> None:
+    read = read_source(source(tmp_path, f"{HEAD}def make(r):\n    {body}\n"))
+    assert read.texts("make") == pieces
 
 
 @pytest.mark.parametrize(
-    ("body", "pieces"),
-    [
-        ("return f'{a.x} and {b[\"y\"]}!'", (Slot("x"), " and ", Slot("y"), "!")),
-        ("t = 'a' + 'b'\n    t += c.z\n    return t", ("a", "b", Slot("z"))),
-        ("return ' '.join(r.values)", (Slot("values", " "),)),
-        (
-            "w = ', '.join(r.values)\n    return (w + '.') * 2",
-            (Slot("values", ", "), ".") * 2,
-        ),
-        ("return '\\n'.join([f'- {w}' for w in WORDS])", ("- ", "one", "\n", "- ", "two")),
-        ("if x == 1:\n        return 'special'\n    return 'usual'", ("usual",)),
-        ("t = 'a'\n    if r.more:\n        t += 'b'\n    return t", ("a", "b")),
-        ("return ' '.join([r.x or '', str(r.y)]).strip()", (Slot("x"), " ", Slot("y"))),
-    ],
+    "body", ["exec(r)", "r.x.lower()", "random.choice(WORDS)", "f'{r.x:>9}'", "os.getenv('X')"]
 )
-def test_what_a_function_composes(tmp_path: Path, body: str, pieces: tuple[str | Slot, ...]) -> None:
-    read = read_source(source(tmp_path, f"{HEAD}def make(r):\n    {body}\n"))
-    assert composed(read, "make") == pieces
+def test_a_text_that_cannot_be_followed_is_refused_with_its_line(tmp_path: Path, body: str) -> None:
+    with pytest.raises(NotRead, match=r"a\.py, line \d+: "):
+        read_source(source(tmp_path, f"{HEAD}def make(r):\n    t = {body}\n    return t + '.'\n")).texts(
+            "make"
+        )
 
 
-def test_a_text_that_the_reader_cannot_compose_is_refused(tmp_path: Path) -> None:
-    read = read_source(source(tmp_path, "def make(r):\n    return exec(r)\n"))
-    with pytest.raises(NotRead, match="the text that make makes is not followed"):
-        composed(read, "make")
-    long = read_source(
-        source(tmp_path, "def make(r):\n    t = 'x'\n" + "    t += t\n" * 40 + "    return t\n")
-    )
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t = 'x'\n" + "t += t\n" * 60,
+        "t = [1, 2]\n" + "t = [t, t]\n" * 60,
+        "t = 'x' * 10 ** 9",
+        "t = 9\n" + "t *= t\n" * 60,
+        "t = [[a, b, c] for a in R for b in R for c in R]",
+        "t = 'x'.replace('x', 'y' * 10 ** 7)",
+        "t = '{:999999999}'.format(1)",
+        "t = " + "-" * 5000 + "1",
+        "def f(x):\n    return f(x)\nt = f(1)",
+        "def f(x):\n" + "    if x:\n        x = g\n" * 40 + "    return x\nt = f(1)",
+        "class C: pass\nt = C().t",
+        "t = (1).__class__",
+    ],
+)  # fmt: skip
+def test_programs_that_would_grow_are_given_up(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotRead):
-        composed(long, "make")
+        read_source(source(tmp_path, f"R = [1] * 999\n{text}\n")).constant("t")
+
+
+def test_an_entry_that_is_not_read_costs_itself_alone(tmp_path: Path) -> None:
+    read = read_source(
+        source(tmp_path, "import os\nD = {'a': {'x': os.getenv('X'), 'y': 1}, 'b': [f(), 2]}\n")
+    )
+    lost: list[str] = []
+    assert read.constant("D", lost) == {"a": {"y": 1}}
+    assert [line.split(": ")[1] for line in lost] == ["D, a, x", "D, b"]
+    with pytest.raises(NotRead):
+        read.constant("D")
+
+
+def test_neighbours_are_read_too(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    source(tmp_path, "MARK = '!'\n", "b.py")
+    source(tmp_path / "texts", "from a import *\nHELLO = 'hi'\n", "words.py")
+    read = read_source(source(tmp_path, "from texts.words import HELLO as H\nimport b\nA = H + b.MARK\n"))
+    assert read.constant("A") == "hi!"
 
 
 @pytest.mark.parametrize(

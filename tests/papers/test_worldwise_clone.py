@@ -144,7 +144,7 @@ def test_cells_that_the_files_cannot_give_are_named_and_nothing_is_tried(tmp_pat
     rows, n_tried = work_off(REPRODUCTION, content, options, Tools(TABLES, embed), cells)
     assert n_tried == 1
     assert [row.agreement for row in rows] == ["differs"] * 4 + ["not recomputed"]
-    assert all(row.number.reason for row in rows)
+    assert len({row.number.reason for row in rows}) == 5  # each has its own
     assert rows[-1].number.reason == UNPUBLISHED
 
 
@@ -172,6 +172,15 @@ def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
     assert content.answers is not None
     assert len(content.answers) == 6
     assert "2 files of answers: results_20251201_000000.json is read" in notes[-1]
+    for file in (path / "results").glob("*.json"):
+        file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00")
+    content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    assert content.answers is not None
+    assert len(content.answers) == len(FEW)  # of the CSV file that lies beside
+    (path / "results" / "stereotype_phrases.txt").write_text("so they are")
+    content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    assert content.phrases == ["so they are"]
+    assert any(note.startswith("stereotype_phrases.txt is read in place of the program's") for note in notes)
     shutil.rmtree(path / "results")
     _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert notes == []

@@ -49,6 +49,50 @@ def test_everything_of_a_clone(tmp_path: Path) -> None:
     assert alone == ["scenario", "exemplar", "guiding_value", "stereotype"]
 
 
+VARIATIONS = tomllib.loads((Path(__file__).parent / "variations.toml").read_text())
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    return pack_from(IMPORTER, clone(tmp_path_factory.mktemp("usual") / "clone"), COUNTRIES)
+
+
+@pytest.mark.parametrize("variation", VARIATIONS)
+def test_however_the_program_is_written(tmp_path: Path, usual: Pack, variation: str) -> None:
+    """Every way gives the same pack, and what cannot be read of it is said."""
+    folder = clone(tmp_path / "clone")
+    (folder / "texts").mkdir()
+    for each in VARIATIONS[variation]:
+        file, old, new = folder / each["file"], each["old"], each["new"]
+        before = file.read_bytes().decode() if old else ""
+        assert old in before
+        file.write_bytes((before.replace(old, new) if old else new).encode())
+    pack = pack_from(IMPORTER, folder, COUNTRIES)
+    assert {name: pack.files.get(name) for name in usual.files} == usual.files
+    assert bool(pack.left_out) == (variation == "settings of the machine")
+
+
+def test_a_persona_of_other_words(tmp_path: Path) -> None:
+    """Whatever it is made of becomes columns of culture.csv; of four things it is said that it cannot."""
+    folder = clone(tmp_path / "clone")
+    (folder / "config.py").write_text(
+        "CULTURAL_CONTEXTS = {'US': {'name': 'United States', 'prized': ['grit', 'thrift'], 'a': 1, 'b': 2}}"
+    )
+    persona = 'f\'You, of {culture}, prize {", ".join(about["prized"])}.\''
+    prompts = f"def system_prompt(culture):\n    about = CULTURAL_CONTEXTS[culture]\n    return {persona}\n"
+    (folder / "prompt_constructor.py").write_text(prompts)
+    pack = pack_from(IMPORTER, folder, COUNTRIES)
+    texts = tomllib.loads(pack.files["worldwise/prompts.toml"])
+    assert texts["persona"] == "You, of {{ called }}, prize {{ place }}."
+    assert lines(pack, "culture") == ["country,place,called", 'US,"grit, thrift",US']
+    more = prompts.replace(", prize ", ', prize {about["a"]} {about["b"]} ')
+    (folder / "prompt_constructor.py").write_text(more)
+    said = pack_from(IMPORTER, folder, COUNTRIES).left_out
+    assert any(
+        "made of culture, a, b, prized: more than place, people, called can hold" in line for line in said
+    )
+
+
 def test_other_encodings_and_another_way_to_compose(tmp_path: Path) -> None:
     program(tmp_path, THRICE, "latin-1")
     pack = pack_from(IMPORTER, tmp_path, COUNTRIES)

@@ -86,13 +86,14 @@ class CultureRow(PackRow):
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
     place: str = Field("", description="place where a member lives: {{ place }}")
     people: str = Field("", description="name of its people: {{ people }}")
+    called: str = Field("", description="name of the culture, if not its country's: {{ called }}")
 
 
 WORDINGS = (
     Wording(
         "persona",
         "the system prompt of a culture",
-        {"country": "Japan", "place": "a town by the sea", "people": "Japanese"},
+        {"country": "Japan", "place": "a town by the sea", "people": "Japanese", "called": "Nippon"},
         section="prompt_constructor.py, build_system_prompt",
     ),
     Wording(

@@ -127,7 +127,7 @@ def _persona(params: WorldwiseParams, code: str, name: str, rows: Mapping[str, S
 def _words(code: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
     """A pack's words for a culture; "" where it has none."""
     words = next((r for r in rows.get("culture", ()) if r["country"] == code), {})
-    return {field: str(words.get(field) or "") for field in ("place", "people")}
+    return {field: str(words.get(field) or "") for field in ("place", "people", "called")}
 
 
 def _lacking(code: str, rows: Mapping[str, Sequence[Row]]) -> list[str]:

@@ -41,8 +41,8 @@ def read(files: Files, pack: Pack) -> None:
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped items")
     pack.left_out.append(
-        "prompts: no file holds them; culturescope pack new culturall --as-published writes a second pack to "
-        "copy figures 11 and 12 into, if this one has another --name"
+        "prompts: no file holds them; culturescope pack new culturall --as-published adds a form to copy "
+        "figures 11 and 12 into"
     )
 
 

@@ -61,8 +61,8 @@ def read(files: Files, pack: Pack) -> None:
             f"shipped samples stay of {', '.join(n for n in LOADERS if n not in data_files)}"
         )
     pack.left_out.append(
-        "prompts and rubrics: no file holds them; culturescope pack new cure --as-published writes a second "
-        "pack to copy appendices A and B into, if this one has another --name"
+        "prompts and rubrics: no file holds them; culturescope pack new cure --as-published adds a form to "
+        "copy appendices A and B into"
     )
 
 

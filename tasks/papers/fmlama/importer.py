@@ -14,7 +14,8 @@ from tasks.packs.published import BenchmarkError, Row
 from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered, json_lines
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files, Source, by_name
-from tasks.papers.sources import NotRead, literal, read_source
+from tasks.papers.sources import literal, read_source
+from tasks.papers.values import NotRead
 
 NAME = "fmlama"
 FULL, ALIGNED, ALL = "fmlama-full", "fmlama-aligned", "fmlama-all"

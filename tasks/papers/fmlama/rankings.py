@@ -121,16 +121,20 @@ def _products(classes: Sequence[Iterator[tuple[str, ...]]]) -> Iterator[tuple[tu
     return product(*(list(islice(each, MOST_ORDERS)) for each in classes))
 
 
-def baseline(table: DishTable, options: FmlamaReproduced) -> tuple[FloatArray, FloatArray]:
-    """[dishes] the baseline's precision by the rule of the options, and that of ten ingredients at random."""
+def baseline(table: DishTable, options: FmlamaReproduced) -> FloatArray:
+    """[dishes] the baseline's precision by the rule of the options."""
     scores = frequency_scores(table.relevant, leave_one_out=options.own_dish == "left-out")
-    own = _precision(scores, table.relevant, options)
+    return _precision(scores, table.relevant, options)
+
+
+def by_chance(table: DishTable, options: FmlamaReproduced) -> FloatArray:
+    """[dishes] the precision of ten ingredients at random by that rule."""
     generator = np.random.Generator(np.random.PCG64(options.seed))
     random = [
         _precision(generator.random(table.relevant.shape), table.relevant, options)
         for _ in range(RANDOM_RANKINGS)
     ]
-    return own, np.mean(random, axis=0)
+    return np.asarray(np.mean(random, axis=0))
 
 
 def _precision(scores: FloatArray, relevant: BoolArray, options: FmlamaReproduced) -> FloatArray:

@@ -15,7 +15,7 @@ from tasks.metrics.comparison import coefficient_of_variation
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama import rankings
 from tasks.papers.fmlama.files import SOURCES, Content, FmlamaReproduced, Ranking, complete, read
-from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, orders, origin_groups
+from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, by_chance, orders, origin_groups
 from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction, agreement
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
@@ -118,8 +118,10 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             )
         if (dishes := self.content.chosen(language, files)) is None:
             raise NoNumber(f"no file {files} of dishes in {language}")
-        key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0], self.first)
-        table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o, self.first))
+        if self.first:  # of hundreds of orders none is kept
+            return DishTable.of(dishes, self.groups, o, self.first)
+        key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0])
+        table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o))
         if not len(table.group):
             raise NoNumber(f"no dish of the 14 groups in {language}")
         return table
@@ -192,17 +194,19 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
 
     def _of_baseline(self, language: str, origin: str) -> tuple[FloatArray, FloatArray, int]:
         """The baseline's mean, in the form of ``_templates``."""
-        table, o = self._dishes(language), self.options
-        key = (
-            "baseline",
+        in_file_order, o = replace(self, first=()), self.options
+        table = in_file_order._dishes(language)
+        of = (
             language,
-            id(table),
+            o.files[0] if o.files else "1",
+            o.england[0],
+            o.dishes[0],
             o.baseline[0],
             o.top,
             o.own_dish,
-            o.seed,
-        )  # memo keeps the table
-        own, chance = self._memo(key, lambda: baseline(table, o))
+        )
+        chance = self._memo(("chance", *of, o.seed), lambda: by_chance(table, o))
+        own = self._memo(("own", *of, o.ties[0], self.first), lambda: baseline(self._dishes(language), o))
         members = table.members(origin)
         if not members.any():
             raise NoNumber(f"no dish of {origin}")

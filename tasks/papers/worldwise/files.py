@@ -17,7 +17,7 @@ from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENA
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, passed_over, read_all
 from tasks.packs.published import read_rows as read_published
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, renamed, tried
-from tasks.papers.sources import Pieces
+from tasks.papers.values import Pieces
 from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, Program
 from tasks.parsing import parse_json
 
@@ -227,13 +227,16 @@ def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tup
 
 
 def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredAnswer], list[str]]:
-    """The last file by name that holds answers, these, and what of it is left out."""
-    by_name = sorted(paths, key=lambda path: (path.name, path))
-    for path in reversed(by_name):
+    """The last file by name that holds answers, these, and what of it is left out; where none does, the CSV
+    files that lie beside them."""
+    newest = sorted(paths, key=lambda path: (path.name, path), reverse=True)
+    beside = [path.with_suffix(".csv") for path in newest]
+    every = [*newest, *(path for path in beside if path.is_file() and path not in newest)]
+    for path in every:
         try:
             return path, *read_all([path], StoredAnswer)
         except BenchmarkError as error:
-            if path is by_name[0]:
+            if path is every[-1]:
                 raise
             notes.append(passed_over(path, error))
     raise BenchmarkError("there is no file of answers")
@@ -248,7 +251,12 @@ def _first(
     if len(paths) > 1:
         notes.append(f"{len(paths)} files of that kind: {paths[-1].name} is read")
     try:
-        return read_one(paths[-1])
+        rows = read_one(paths[-1])
+        if of_program:
+            notes.append(
+                f"{paths[-1].name} is read in place of the program's: move it away if it is no such file"
+            )
+        return rows
     except ValueError as error:
         if not of_program:
             raise

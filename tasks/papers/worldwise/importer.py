@@ -9,7 +9,8 @@ from scrapers.countries import CountryCodes
 from tasks.evaluations.worldwise.pack import PACK
 from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files
-from tasks.papers.sources import Pieces, Slot, template
+from tasks.papers.sources import template
+from tasks.papers.values import Pieces, Slot
 from tasks.papers.worldwise.program import PROGRAM, Program
 
 NAME, FRAMEWORK = "worldwise", "hofstede"
@@ -31,12 +32,11 @@ def read(files: Files, pack: Pack) -> None:
     add("exemplar", [{"framework": FRAMEWORK, **row} for row in program.exemplars()], "evaluator.py")
     add("guiding_value", [{"value": _identifier(v), "label": v} for v in program.values()], "config.py")
     add("stereotype", [{"phrase": phrase} for phrase in program.phrases()], "config.py")
-    words = []
-    for name, about in program.cultures().items():
-        if code := codes.code(str(about.get("name", name))) or codes.code(name):
-            words.append(
-                {"country": code, "place": about.get("location"), "people": about.get("description")}
-            )
+    words = [
+        {**row, "country": code}
+        for row in program.words()
+        if (code := codes.code(row["country"]) or codes.code(row["label"]))
+    ]
     targets = [{**row, "country": codes.code(row["country"])} for row in program.targets()]
     add("culture_profile", [row for row in targets if row["country"]], "config.py")
     add("culture", words, "config.py")
@@ -50,7 +50,7 @@ def read(files: Files, pack: Pack) -> None:
         if f"{NAME}/{file}.csv" in pack.files
     ]
     pack.table(NAME, "replaces.toml", {"files": alone} if alone else {}, "what goes in place of the shipped")
-    pack.left_out += [*program.faults, *(f"{name}: not found" for name, text in texts.items() if not text)]
+    pack.left_out += [*program.faults, *(program.missing(name) for name, text in texts.items() if not text)]
 
 
 def embedded_template(pieces: Pieces) -> str:

@@ -5,13 +5,13 @@ Its files are read by their syntax trees, and never run.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tasks.papers.reproduction import Files, Source, by_name
-from tasks.papers.sources import NotRead, Pieces, PythonSource, Slot, composed, literal, read_source, template
+from tasks.papers.sources import PythonSource, read_source, template
+from tasks.papers.values import Composed, NotRead, Pieces, Slot, text_of
 
 CONFIG, SCENARIOS, PROMPTS, EVALUATOR = (
     Source("config", ("config.py",), "Python: CULTURAL_CONTEXTS, VALUE_OPTIONS, STEREOTYPE_INDICATORS"),
@@ -25,7 +25,24 @@ CONFIG, SCENARIOS, PROMPTS, EVALUATOR = (
 )
 PROFILE = "seed_bucketed"
 """The profile of section 7.4."""
+DIMENSIONS = {
+    "idv": "individualism", "pdi": "power_distance", "mas": "masculinity",
+    "uai": "uncertainty_avoidance", "lto": "long_term_orientation", "ivr": "indulgence",
+}  # fmt: skip
+"""Hofstede's own abbreviations."""
 PROGRAM = by_name(CONFIG, SCENARIOS, PROMPTS, EVALUATOR)
+
+
+_ID, _DIMENSION = ("id", "scenario_id"), ("primary_decision_dimension", "primary_dimension", "dimension")
+_TEXTS = ("context", "description", "text", "prompt", "scenario", "question")
+COLUMNS = ("place", "people", "called")
+"""Columns of culture.csv for what a persona is made of."""
+_USUAL = {"location": "place", "description": "people", "demonym": "people", "name": "called",
+          "culture": "called", "country": "called"}  # fmt: skip
+_ANSWER = {"explanation", "decision", "top_values"}
+PERSONAS = ("build_system_prompt", "system", "persona", "cultur")
+QUESTIONS = ("build_user_prompt", "user", "scenario", "question", "prompt", "instruction")
+EMBEDDED = ("_infer_cultural_profile", "profile", "embed", "text", "align")
 
 
 class Program:
@@ -38,53 +55,62 @@ class Program:
     def __init__(self, files: Files) -> None:
         self.faults: list[str] = []
         self._read: dict[str, PythonSource] = {}
+        seen: dict[Path, PythonSource] = {}
         for name in PROGRAM:
-            for path in sorted(files.get(name, ()), key=lambda path: (len(path.parts), path))[:1]:
-                others = [self._read["config"]] if "config" in self._read else []
-                self._try(lambda path=path, name=name, others=others: self._keep(name, path, others))  # type: ignore[misc]
+            for path in sorted(files.get(name, ()), key=lambda path: (len(path.parts), path)):
+                source = self._try(lambda path=path: read_source(path, seen))  # type: ignore[misc]
+                if source is not None:
+                    self._read[name] = source
+                    break
 
     def scenarios(self) -> list[dict[str, Any]]:
-        """The scenarios: scenario, dimension, category, text."""
-        source = self._read.get("scenario list")
-        rows = []
-        for call in source.calls("Scenario") if source else []:
-            name, dimension = call.get("id"), call.get("primary_decision_dimension")
+        """The scenarios, each once: scenario, dimension, category, text."""
+        rows: dict[str, dict[str, Any]] = {}
+        for call in self._calls():
+            name, dimension = _first(call, _ID), _first(call, _DIMENSION)
             if dimension is None and call.get("cultural_dimensions"):
                 dimension = call["cultural_dimensions"][0]
-            text = "\n\n".join(str(call[part]) for part in ("context", "description") if call.get(part))
-            if name and dimension and text:
-                rows.append(
-                    {
-                        "scenario": str(name),
-                        "dimension": str(dimension),
-                        "category": str(call.get("category") or "none"),
-                        "text": text,
-                    }
-                )
-        return rows
+            if name and dimension and (text := self._text(call)):
+                category = str(call.get("category") or "none")
+                row = {
+                    "scenario": str(name),
+                    "dimension": _plain(dimension),
+                    "category": category,
+                    "text": text,
+                }
+                rows.setdefault(str(name), row)
+            elif name:
+                what = "no dimension" if not dimension else "no text"
+                self._fault(f"scenarios.py: {name}: {what} that is followed: write it into scenario.csv")
+        return list(rows.values())
 
     def exemplars(self) -> list[dict[str, Any]]:
         """The exemplars: dimension, pole, number, text."""
-        value = self._literal("evaluator", lambda source: source.attribute("dimension_exemplars"))
+        source = self._read.get("evaluator")
+        value: Any = None
+        if source is not None:
+            value = self._found(lambda: source.attribute("dimension_exemplars"))
+            if not _poles(value):
+                value = next((each for each in source.dictionaries() if _poles(each)), value)
+            if not _poles(value):
+                self._fault("evaluator.py: dimension_exemplars is not followed: write exemplar.csv by hand")
         return [
-            {"dimension": str(dimension), "pole": str(pole), "number": str(number), "text": str(text)}
-            for dimension, poles in _items(value)
-            for pole, texts in _items(poles)
-            if pole in ("high", "low")
+            {"dimension": _plain(dimension), "pole": pole, "number": str(number), "text": str(text)}
+            for dimension, pole, texts in _poles(value)
             for number, text in enumerate(texts, 1)
         ]
 
     def phrases(self) -> list[str]:
         """The stereotype phrases, each once."""
-        return _texts(self._literal("config", lambda source: source.constant("STEREOTYPE_INDICATORS")))
+        return _texts(self._constant("STEREOTYPE_INDICATORS"))
 
     def values(self) -> list[str]:
         """The values to choose from, each once."""
-        return _texts(self._literal("config", lambda source: source.constant("VALUE_OPTIONS")))
+        return _texts(self._constant("VALUE_OPTIONS"))
 
     def cultures(self) -> dict[str, dict[str, Any]]:
         """Name of a culture -> what the program knows of it: name, location, description, hofstede_scores."""
-        value = self._literal("config", lambda source: source.constant("CULTURAL_CONTEXTS"))
+        value = self._constant("CULTURAL_CONTEXTS")
         return {str(name): dict(about) for name, about in _items(value) if isinstance(about, dict)}
 
     def targets(self) -> list[dict[str, Any]]:
@@ -94,73 +120,222 @@ class Program:
                 "profile": PROFILE,
                 "country": str(about.get("name", name)),
                 "framework": "hofstede",
-                "dimension": str(dimension),
+                "dimension": _plain(dimension),
                 "score": float(score),
             }
             for name, about in self.cultures().items()
-            for dimension, score in _items(about.get("hofstede_scores"))
+            for dimension, score in _items(_first(about, ("hofstede_scores", "hofstede", "scores")))
             if isinstance(score, int | float)
         ]
 
     def persona(self) -> tuple[str, str]:
         """Templates of the system prompt of a culture, and without one; "": not found."""
-        fields = {"location": "place", "description": "people", "name": "country", "culture": "country"}
-        own = self._composed("prompts", "build_system_prompt", "", fields)
-        return own, literal(_special(self._read.get("prompts"), "build_system_prompt"))
+        pieces, fixed = self._personas()
+        if fields := self._columns(pieces):
+            return self._template(pieces, fields), self._template(fixed, {})
+        return "", self._template(fixed, {})
+
+    def words(self) -> list[dict[str, str]]:
+        """The words of each culture that the persona is made of: country (as it is called), and columns."""
+        pieces, _ = self._personas()
+        slots = {piece.name: piece for piece in pieces if isinstance(piece, Slot)}
+        rows = []
+        for name, about in self.cultures().items():
+            row = {"country": str(about.get("name", name)), "label": name}
+            for slot, column in self._columns(pieces).items():
+                value = about.get(slot, name if slot == "culture" else "")
+                parts = value if isinstance(value, list | tuple) else [value]
+                row[column] = (slots[slot].between or ", ").join(map(str, parts))
+            rows.append(row)
+        return rows
+
+    def _personas(self) -> tuple[Pieces, Pieces]:
+        """The pieces of the system prompt of a culture, and without one; (): not found."""
+        own: Pieces = ()
+        fixed: Pieces = ()
+        for function, texts in self._made("prompts", PERSONAS):
+            plain = next((pieces for pieces in texts if not _slots(pieces)), ())
+            most = max(texts, key=lambda pieces: len(_slots(pieces)))
+            if _slots(most) and not own:
+                own, fixed = most, plain
+            if not fixed and any(word in function for word in ("baseline", "default", "neutral")):
+                fixed = plain
+        return own, fixed
+
+    def _columns(self, pieces: Pieces) -> dict[str, str]:
+        """Slot of a persona -> column of culture.csv; {}: it is made of more than these hold."""
+        slots = list(dict.fromkeys(piece.name for piece in pieces if isinstance(piece, Slot)))
+        columns: dict[str, str] = {}
+        for slot in sorted(slots, key=lambda slot: slot not in _USUAL):
+            free = [column for column in COLUMNS if column not in columns.values()]
+            usual = _USUAL.get(slot)
+            if not free:
+                self._fault(
+                    f"persona: it is made of {', '.join(slots)}: more than {', '.join(COLUMNS)} can hold"
+                )
+                return {}
+            columns[slot] = usual if usual in free else free[0]
+        return columns
 
     def question(self) -> str:
         """The template of the question; "": not found."""
-        fields = dict.fromkeys(("get_prompt_text", "scenario_text", "description", "text"), "scenario")
-        return self._composed("prompts", "build_user_prompt", "", fields)
+        pieces = self._question()
+        return self._template(pieces, {"scenario": "scenario"}) if pieces else ""
 
     def embedded(self) -> Pieces:
         """The text of an answer that is embedded, of explanation, decision and top_values; (): not found."""
         source = self._read.get("evaluator")
-        for variable in ("response_text", "text", "combined_text", "full_text") if source else ():
-            try:
-                pieces = composed(source, "_infer_cultural_profile", variable)  # type: ignore[arg-type]
-            except NotRead:
-                continue
-            if {p.name for p in pieces if isinstance(p, Slot)} <= {"explanation", "decision", "top_values"}:
-                return pieces
+        found: list[Pieces] = []
+        for function in _functions(source, EMBEDDED) if source else ():
+            for names in self._found(lambda: source.reader.ends(function)) or ():  # type: ignore[union-attr] # noqa: B023
+                own = [value for name, value in names.items() if name not in source.constants]  # type: ignore[union-attr]
+                passed = names.get("encode()")
+                for value in [*(passed if isinstance(passed, list) else [passed]), *own]:
+                    if isinstance(value, Composed) and "explanation" in _slots(value.pieces) <= _ANSWER:
+                        found.append(value.pieces)
+            if found:
+                return max(found, key=lambda pieces: len(_slots(pieces)))
         return ()
 
-    def _keep(self, name: str, path: Path, others: Sequence[PythonSource]) -> None:
-        self._read[name] = read_source(path, others)
+    def missing(self, name: str) -> str:
+        """The line for people about a text that was not found."""
+        source = self._read.get("evaluator" if name == "embedded" else "prompts")
+        there = f"; functions of {source.name}: {', '.join(source.reader.functions)}" if source else ""
+        return f"{name}: not found: write it into worldwise/prompts.toml{there}"
+
+    def _question(self) -> Pieces:
+        """The pieces of the question; what hangs on the scenario is one slot, its text."""
+        for _, texts in self._made("prompts", QUESTIONS):
+            for pieces in sorted(texts, key=lambda pieces: -len(_slots(pieces))):
+                about = [
+                    i for i, p in enumerate(pieces) if isinstance(p, Slot) and self._is_scenarios(p.name)
+                ]
+                if about and len(about) == sum(isinstance(p, Slot) for p in pieces):
+                    return (*pieces[: about[0]], Slot("scenario"), *pieces[about[-1] + 1 :])
+        return ()
+
+    def _is_scenarios(self, name: str) -> bool:
+        """Whether a slot is a field of a scenario, or a method that makes its text."""
+        source = self._read.get("scenario list")
+        if source is not None and name in source.reader.functions:
+            return True
+        fields, _ = source.reader.fields(source.reader.classes.get("Scenario")) if source else ([], {})
+        return name in (*fields, *_TEXTS, "scenario_text", "prompt_text", "get_prompt_text")
+
+    def _text(self, scenario: Mapping[str, Any]) -> str:
+        """The text of a scenario as the question has it: of its method, or of its fields; else its context
+        and description."""
+        source = self._read.get("scenario list")
+        for _, texts in self._made("prompts", QUESTIONS):
+            for pieces in texts:
+                about = [
+                    i for i, p in enumerate(pieces) if isinstance(p, Slot) and self._is_scenarios(p.name)
+                ]
+                if not about:
+                    continue
+                parts = [self._part(p, scenario, source) for p in pieces[about[0] : about[-1] + 1]]
+                text = text_of([part for part in parts if part is not None])
+                if None not in parts and isinstance(text, str) and text.strip():
+                    return text.strip()
+        return "\n\n".join(str(scenario[part]) for part in _TEXTS[:3] if scenario.get(part))
+
+    def _part(
+        self, piece: str | Slot, scenario: Mapping[str, Any], source: PythonSource | None
+    ) -> str | None:
+        """A piece of the question about this scenario; None: it is not followed."""
+        if isinstance(piece, str):
+            return piece
+        if source is not None and piece.name in source.reader.functions:
+            own = self._found(lambda: source.reader.returned(piece.name, {"self": dict(scenario)}))
+            return next((value for value in own or () if isinstance(value, str)), None)
+        value = scenario.get(piece.name)
+        if isinstance(value, list | tuple) and piece.between is not None:
+            return piece.between.join(map(str, value))
+        return value if isinstance(value, str) else None
+
+    def _calls(self) -> Iterator[dict[str, Any]]:
+        """The scenarios as the program has them: calls that make one, else dictionaries like them."""
+        source = self._read.get("scenario list")
+        if source is not None:
+            rows = [call for call in source.calls("Scenario") if _first(call, _ID)]
+            yield from rows or (row for value in source.constants.values() for row in _records(value))
+
+    def _made(self, name: str, words: Sequence[str]) -> Iterator[tuple[str, list[Pieces]]]:
+        """The functions of a program whose names have one of these words, each with the texts it returns."""
+        source = self._read.get(name)
+        for function in _functions(source, words) if source else ():
+            if words is QUESTIONS and any(word in function for word in PERSONAS):
+                continue
+            if texts := self._found(lambda: source.texts(function)):  # type: ignore[union-attr] # noqa: B023
+                yield function, texts
+
+    def _template(self, pieces: Pieces, fields: Mapping[str, str]) -> str:
+        return str(self._try(lambda: template(pieces, fields)) or "")
 
     def _try(self, do: Callable[[], Any]) -> Any:
         try:
             return do()
         except NotRead as error:
-            self.faults.append(str(error))
+            self._fault(str(error))
             return None
 
-    def _literal(self, name: str, look: Callable[[PythonSource], Any]) -> Any:
-        source = self._read.get(name)
-        return self._try(lambda: look(source)) if source else None
+    def _found(self, do: Callable[[], Any]) -> Any:
+        try:
+            return do()
+        except NotRead:
+            return None
 
-    def _composed(self, name: str, function: str, variable: str, fields: dict[str, str]) -> str:
-        source = self._read.get(name)
-        text = source and self._try(lambda: template(composed(source, function, variable), fields))
-        return str(text or "")
+    def _fault(self, what: str) -> None:
+        if what not in self.faults:
+            self.faults.append(what)
+
+    def _constant(self, name: str) -> Any:
+        source = self._read.get("config")
+        lost: list[str] = []
+        value = self._try(lambda: source.constant(name, lost)) if source else None
+        for what in lost:
+            self._fault(what)
+        return value
 
 
-def _special(source: PythonSource | None, function: str) -> str:
-    """The literal text that a function returns for a special case; "": none."""
-    if source is None:
-        return ""
-    try:
-        body = source.function(function)
-    except NotRead:
-        return ""
-    for node in ast.walk(body):
-        if (
-            isinstance(node, ast.Return)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            return node.value.value
-    return ""
+def _functions(source: PythonSource, words: Sequence[str]) -> list[str]:
+    """The functions whose names have one of these words, those of the first word first."""
+    names = [name for word in words for name in source.reader.functions if word in name]
+    return list(dict.fromkeys(names))
+
+
+def _slots(pieces: Pieces) -> set[str]:
+    return {piece.name for piece in pieces if isinstance(piece, Slot)}
+
+
+def _poles(value: Any) -> list[tuple[str, str, Sequence[Any]]]:
+    """(dimension, high or low, statements) of dimension -> pole -> statements; none of anything else."""
+    rows: list[tuple[str, str, Sequence[Any]]] = []
+    for dimension, poles in _items(value):
+        for pole, texts in _items(poles):
+            side = next((each for each in ("high", "low") if str(pole).casefold().startswith(each)), "")
+            if side and isinstance(texts, list | tuple):
+                rows.append((dimension, side, texts))
+    return rows
+
+
+def _records(value: Any) -> Iterator[dict[str, Any]]:
+    """Dictionaries within lists or dictionaries that have the fields of a scenario."""
+    if isinstance(value, dict) and _first(value, _ID) and _first(value, _TEXTS):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _records(each)
+
+
+def _first(of: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((of[name] for name in names if of.get(name)), None)
+
+
+def _plain(dimension: Any) -> str:
+    """A dimension as this project names it: IDV and Individualism are individualism."""
+    name = "_".join("".join(c if c.isalnum() else " " for c in str(dimension).casefold()).split())
+    return DIMENSIONS.get(name, name)
 
 
 def _items(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -168,4 +343,15 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _texts(value: Any) -> list[str]:
-    return list(dict.fromkeys(str(text) for text in value or () if str(text).strip()))
+    """The texts of a list, or of the lists of a dictionary, each once."""
+    if isinstance(value, dict):
+        return list(dict.fromkeys(text for each in value.values() for text in _texts(each)))
+    texts = (value,) if isinstance(value, str) else value or ()
+    return list(
+        dict.fromkeys(
+            text
+            for each in texts
+            for text in ([each] if isinstance(each, str) else _texts(each))
+            if text.strip()
+        )
+    )

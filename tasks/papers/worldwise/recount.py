@@ -18,17 +18,11 @@ from tasks.metrics.projection import project_dimensions
 from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.reproduction import Rows, Tools, model_names
-from tasks.papers.sources import Pieces, Slot
+from tasks.papers.values import Pieces, Slot
 from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, Stored, StoredAnswer, WorldwiseOptions
-from tasks.papers.worldwise.program import PROFILE
+from tasks.papers.worldwise.program import DIMENSIONS, PROFILE
 
 Labels = NDArray[np.str_]
-
-DIMENSIONS = {
-    "idv": "individualism", "pdi": "power_distance", "mas": "masculinity",
-    "uai": "uncertainty_avoidance", "lto": "long_term_orientation", "ivr": "indulgence",
-}  # fmt: skip
-"""Hofstede's own abbreviations."""
 
 NO_TARGET = "no target of the culture, or no dimension of the scenario"
 _OPTION = re.compile(r"\W*(?:option\W*)?([ab])\b", re.IGNORECASE)
@@ -176,7 +170,7 @@ def embedded_text(
 
 def _part(slot: Slot, answer: StoredAnswer) -> str:
     if slot.name == "top_values":
-        return (slot.between or " ").join(answer.top_values)
+        return (slot.between or " ").join(answer.top_values * slot.times)
     return answer.explanation if slot.name == "explanation" else answer.decision
 
 

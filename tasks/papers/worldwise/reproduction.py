@@ -59,8 +59,10 @@ def unmatched(cell: Printed) -> str:
     """Why the published answers cannot give a cell its printed digits; "": they can."""
     parts = "; ".join(f"{name}={text}" for name, text in cell.parts.items())
     match cell.table[:3], cell.metric:
-        case (("4.1" | "4.2"), "Std Dev"):
+        case "4.1", "Std Dev":
             return _OLDER
+        case "4.2", "Std Dev":
+            return _OTHER
         case "4.4", "Distance" if parts == "culture=Mexico":
             return _COPIED
         case "4.4", "Baseline Frequency" if parts in _MORE:

@@ -1,0 +1,257 @@
+"""Values of a program that is read and not run: Python's own, slots, and texts that are composed of both.
+Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import string
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LARGEST = 4 * 2**20
+"""Letters of a text, and bytes of a source; those of programs are smaller."""
+MOST_PARTS = 2_000
+"""Parts of a text, and rounds of a loop."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A variable: its name, without what holds it; ``between`` joins the parts of a list, ``times`` over."""
+
+    name: str
+    between: str | None = None
+    times: int = 1
+
+
+Pieces = tuple[str | Slot, ...]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A text with slots."""
+
+    pieces: Pieces
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A value that could not be read, and why."""
+
+    why: str
+
+
+class NotRead(ValueError):  # noqa: N818 - "raise NotRead" says it all
+    """A source cannot be read, or has not what is looked for; the message says which, where and what."""
+
+
+def text_of(parts: Iterable[Any]) -> str | Composed:
+    """The text of some parts: a str if there is no slot in it."""
+    pieces: list[str | Slot] = []
+    for part in parts:
+        match part:
+            case str() | int() | float():
+                new: Pieces = (str(part),)
+            case Slot():
+                new = (part,)
+            case Composed(pieces=new):
+                pass
+            case _:
+                raise NotRead("a text is made of what is no text")
+        for piece in new:
+            if piece == "":
+                continue
+            if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+    if all(isinstance(piece, str) for piece in pieces):
+        return str(pieces[0]) if pieces else ""
+    return Composed(tuple(pieces))
+
+
+def joined(between: str, of: Any) -> str | Composed:
+    """``between.join(of)``: of texts that are known, or of a list that is a slot."""
+    parts: list[Any] = []
+    for part in [Slot(of.name, "", of.times)] if isinstance(of, Slot) else of:
+        is_list = isinstance(part, Slot) and part.between is not None
+        for each in [Slot(part.name, between)] * part.times if is_list else [part]:
+            if not isinstance(each, str | Slot | Composed):
+                raise NotRead("what is joined is no text")
+            parts += [between, each] if parts else [each]
+    return text_of(parts)
+
+
+def combined(op: ast.operator, left: Any, right: Any) -> Any:
+    """The value that an operator makes of two."""
+    is_text = [isinstance(side, str | Composed | Slot) for side in (left, right)]
+    match op:
+        case ast.Add() if all(is_text):
+            return text_of([left, right])
+        case ast.Add() if isinstance(left, list) or isinstance(right, list):
+            sides = [[Slot(s.name, "", s.times)] if isinstance(s, Slot) else list(s) for s in (left, right)]
+            return sides[0] + sides[1]
+        case ast.Add():
+            return left + right
+        case ast.Mult() if isinstance(left, Slot) and isinstance(right, int) and 0 < right < 100:
+            return Slot(left.name, left.between, left.times * right)
+        case ast.Mult():
+            value, n = (right, left) if isinstance(left, int) else (left, right)
+            if isinstance(value, Composed):
+                return text_of([value] * min(int(n), 100))
+            if isinstance(value, str | list | tuple) and len(value) * n > LARGEST:
+                raise NotRead("a value is too long to be followed")
+            return value * n
+        case ast.Mod() if isinstance(left, str):
+            return _percent(left, right if isinstance(right, tuple | dict) else (right,))
+        case ast.BitOr() if isinstance(left, dict):
+            return left | right
+        case ast.Sub():
+            return left - right
+        case ast.Div():
+            return left / right
+    raise NotRead("a value is made in a way that is not followed")
+
+
+def compares(op: ast.cmpop, left: Any, right: Any) -> bool:
+    match op:
+        case ast.Eq() | ast.Is():
+            return bool(left == right)
+        case ast.NotEq() | ast.IsNot():
+            return bool(left != right)
+        case ast.In():
+            return left in right
+        case ast.NotIn():
+            return left not in right
+        case ast.Lt():
+            return bool(left < right)
+        case ast.Gt():
+            return bool(left > right)
+        case ast.LtE():
+            return bool(left <= right)
+    return bool(left >= right)
+
+
+def _percent(text: str, parts: Any) -> str | Composed:
+    """``text % parts``."""
+    pieces: list[Any] = []
+    left = iter(parts) if isinstance(parts, tuple) else None
+    for piece in re.split(r"(%(?:\(\w+\))?[sd%])", text):
+        if piece == "%%" or not re.fullmatch(r"%(\(\w+\))?[sd]", piece):
+            pieces.append("%" if piece == "%%" else piece)
+        else:
+            pieces.append(next(left) if left else parts[piece[2:-2]])
+    return text_of(pieces)
+
+
+def formatted(text: str, args: Sequence[Any], more: Mapping[str, Any]) -> str | Composed:
+    """``text.format(*args, **more)``."""
+    pieces: list[Any] = []
+    numbers = iter(range(len(args)))
+    for before, field, spec, _ in string.Formatter().parse(text):
+        pieces.append(before)
+        if field is None:
+            continue
+        if spec:
+            raise NotRead("a number is written in a form that is not followed")
+        name, *path = re.split(r"[.\[]", field.replace("]", ""))
+        value = args[int(name) if name else next(numbers)] if not name or name.isdigit() else more[name]
+        for key in path:
+            value = value[key] if isinstance(value, dict) else Slot(key)
+        pieces.append(there(value))
+    return text_of(pieces)
+
+
+def replaced(base: str | Composed, old: Any, new: Any) -> str | Composed:
+    """``base.replace(old, new)``."""
+    parts: list[Any] = []
+    for piece in (base,) if isinstance(base, str) else base.pieces:
+        if isinstance(piece, Slot):
+            parts.append(piece)
+            continue
+        for number, part in enumerate(piece.split(str(plain(old)))):
+            parts += [new, part] if number else [part]
+        if len(parts) > MOST_PARTS:
+            raise NotRead("a text is too long to be a prompt")
+    return text_of(parts)
+
+
+def stripped(base: Composed | Slot, name: str) -> Composed | Slot:
+    if isinstance(base, Slot):
+        return base
+    pieces = list(base.pieces)
+    if name != "rstrip" and isinstance(pieces[0], str):
+        pieces[0] = pieces[0].lstrip()
+    if name != "lstrip" and isinstance(pieces[-1], str):
+        pieces[-1] = pieces[-1].rstrip()
+    return Composed(tuple(piece for piece in pieces if piece != ""))
+
+
+def indented(text: Any, name: str) -> str | Composed:
+    """``textwrap.dedent`` or ``inspect.cleandoc`` of a text, with slots in it as they are."""
+    pieces = (text,) if isinstance(text, str) else text.pieces
+    slots = [piece for piece in pieces if isinstance(piece, Slot)]
+    marked = "".join("\x00" if isinstance(piece, Slot) else piece for piece in pieces)
+    plain = (textwrap.dedent if name == "dedent" else inspect.cleandoc)(marked).split("\x00")
+    return text_of([plain[0], *(each for pair in zip(slots, plain[1:], strict=True) for each in pair)])
+
+
+def unique(of: Iterable[Any]) -> list[Any]:
+    """Each once, as a list: the order of a set is another every time."""
+    return list(dict.fromkeys(of))
+
+
+def there(value: Any) -> Any:
+    if isinstance(value, Lost):
+        raise NotRead(value.why)
+    return value
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is Python's own, through and through."""
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    return not isinstance(value, Slot | Composed | Lost)
+
+
+def plain(value: Any) -> Any:
+    if not is_plain(value):
+        raise NotRead("it hangs on what is not known")
+    return value
+
+
+def n_slots(value: Any) -> int:
+    return (
+        sum(isinstance(p, Slot) for p in value.pieces)
+        if isinstance(value, Composed)
+        else isinstance(value, Slot)
+    )
+
+
+def weight(value: Any, known: dict[int, tuple[Any, int]]) -> int:
+    """The length of a value when it is written out, about.
+
+    Args:
+        known: address of a list or dictionary -> it and its weight; a list of lists is weighed once.
+    """
+    match value:
+        case str():
+            return len(value)
+        case Composed(pieces=pieces):
+            return sum(len(piece) if isinstance(piece, str) else 1 for piece in pieces)
+        case int():
+            return value.bit_length() * 1000
+        case list() | tuple() | dict():
+            kept, total = known.get(id(value), (None, 0))
+            if kept is not value:
+                parts = value.values() if isinstance(value, dict) else value
+                total = len(value) + sum(weight(part, known) for part in parts)
+                known[id(value)] = value, total
+            return total
+    return 1
