@@ -25,6 +25,9 @@ _MARGIN = 0.06
 _LABEL = 18.0
 """Share of the axis, in percent, that the null's label and one of an end take up side by side."""
 
+_MARK = 8.0
+"""Share of the axis of a small chart, in percent, that a mark takes up."""
+
 
 class Mark(NamedTuple):
     """One line of a chart: a model that was measured here, or a value as a paper prints it.
@@ -78,6 +81,17 @@ class Chart:
     def apart(self) -> list[Mark]:
         """Published values of another definition or setting."""
         return [mark for mark in self.marks if mark.is_apart]
+
+    @property
+    def swarm(self) -> list[tuple[Mark, str, int]]:
+        """Return the published values from the least to the greatest: where each stands, and how far above
+        the axis, so that no mark hides another."""
+        placed: list[tuple[Mark, str, int]] = []
+        for mark in sorted((m for m in self.marks if m.is_published), key=lambda m: float(m.row["value"])):
+            place = self.at(mark.row["value"])
+            near = {level for _, at, level in placed if float(place) - float(at) < _MARK}
+            placed.append((mark, place, min(set(range(len(placed) + 1)) - near)))
+        return placed
 
     @property
     def what_differs(self) -> str:
@@ -167,24 +181,24 @@ def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
 
 
 def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: str) -> str:
-    """Return what published values show beside a null of ours, in a sentence; "" without values."""
+    """Return what published values show beside a null of ours, in sentences; "" without values."""
     values = [mark.row["value"] for mark in marks if mark.is_published]
     if not values:
         return ""
-    low, high = min(values), max(values)
-    span = number(low) if low == high else f"{number(low)} to {number(high)}"
+    n, n_apart = len(values), sum(mark.is_apart for mark in marks)
+    span = " to ".join(dict.fromkeys((number(min(values)), number(max(values)))))
+    said = f"{cited}: {span} as published."
     if null is None:
-        return f"{span} as published ({cited}). No null model stands beside them."
-    beyond = sum(value < null if direction == "lower" else value > null for value in values)
-    n = len(values)
-    here = f"what a null model scores on the items here, {number(null)}"
-    if beyond == 0:
-        return (
-            f"{span} as published ({cited}). No value is better than {here}: on its own that order of models "
-            "is no finding."
-        )
-    whole = "All values are" if beyond == n else f"{beyond} of {n} values are"
-    return f"{span} as published ({cited}). {whole} better than {here}."
+        said += " No null model stands beside that."
+    else:
+        beyond = sum(value < null if direction == "lower" else value > null for value in values)
+        share = f"{beyond} of" if 0 < beyond < n else "All" if beyond else "None of"
+        subject = f"{share} {n} are" if n > 1 else "It is" if beyond else "It is not"
+        said += f" {subject} better than what a null model scores here ({number(null)})."
+    if n_apart:
+        who = f"{n_apart} of them differ" if n_apart < n else "They differ" if n > 1 else "It differs"
+        said += f" {who} from ours in definition or setting."
+    return said
 
 
 def picture(

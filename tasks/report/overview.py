@@ -156,15 +156,12 @@ def render(
     """
     sections_drawn = [_shown(section) for section in sections]
     names = _names(sections)
-    columns = [
-        _column(each["section"], str(at))
-        | {"published": next((c for c in each["charts"] if c.finding), None)}
-        for at, each in enumerate(sections_drawn)
-    ]
+    columns = [_column(each["section"], str(at), each["charts"]) for at, each in enumerate(sections_drawn)]
     context = {
         "sections": sections_drawn,
         "models": names,
         "columns": columns,
+        "beaten": [column["section"] for column in columns if column["is_beaten"]],
         "verdicts": _counts(sections_drawn),
         "agreements": (pairs := _agreements(agreements, sections_drawn)),
         "tested": any(pair["row"]["rho"] is not None for pair in pairs),
@@ -204,8 +201,11 @@ class Tile:
     id: str
 
 
-def _column(section: Section, key: str) -> dict[str, Any]:
-    """The first number of an evaluation: model_hash -> its tile."""
+def _column(section: Section, key: str, charts: Sequence[Chart]) -> dict[str, Any]:
+    """Return the first number of an evaluation: model_hash -> its tile, all on the axis of its chart.
+
+    charts: as of ``_charts``.
+    """
     metric, label = section.labels[0]
     direction, rows = section.direction(metric), [r for r in section.rows(metric, label) if not r["is_null"]]
     widest = max((abs(r["value"] - r["null_value"]) for r in rows if _has_gain(r)), default=0.0)
@@ -224,7 +224,15 @@ def _column(section: Section, key: str) -> dict[str, Any]:
         )
         for at, row in enumerate(rows)
     }
-    return {"section": section, "label": label, "arrow": ARROWS.get(direction, ""), "tiles": tiles}
+    return {
+        "section": section,
+        "label": label,
+        "arrow": ARROWS.get(direction, ""),
+        "tiles": tiles,
+        "chart": charts[0],
+        "published": next((chart for chart in charts if chart.finding), None),
+        "is_beaten": any(tile.state == "beyond" for tile in tiles.values()),
+    }
 
 
 def _has_gain(row: Row) -> bool:
