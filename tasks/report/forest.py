@@ -113,6 +113,11 @@ class Chart:
         return self.null is not None or any(mark.row["null_value"] is not None for mark in self.marks)
 
     @property
+    def has_intervals(self) -> bool:
+        """Whether any measured number has an interval."""
+        return any(mark.row["ci_low"] is not None for mark in self.measured)
+
+    @property
     def scale(self) -> Scale:
         """Return the ends of the axis; the lower is not below 0 for numbers that are not."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
@@ -239,4 +244,19 @@ def picture(
 def setting_of(condition: str | None) -> str:
     """Return what tells values of one model apart, of a condition such as "id=3; open=No; reasoning=high"."""
     left = [part.strip() for part in (condition or "").split(";")]
-    return ", ".join(part for part in left if part and part.partition("=")[0] not in ("id", "open", "subset"))
+    return ", ".join(part for part in left if part and part.partition("=")[0] not in _SAME_FOR_ALL)
+
+
+_SAME_FOR_ALL = ("id", "open", "subset", "origin")
+
+
+def name_of(label: str, kind: str, place: str) -> str:
+    """Return a number's name with its slice: "mAP, en, country not named" for the condition en:en:no."""
+    if place == "all":
+        return label
+    parts = place.split(":")
+    if kind != "condition" or len(parts) != 3:
+        return f"{label}, {place}"
+    main, dish, is_named = parts
+    languages = main if main == dish else f"{main} with dishes in {dish}"
+    return f"{label}, {languages}, country {'' if is_named == 'yes' else 'not '}named"

@@ -19,6 +19,7 @@ from tasks.report.forest import (
     extent,
     finding,
     in_order,
+    name_of,
     setting_of,
     shade,
     state_of,
@@ -247,14 +248,14 @@ def _charts(section: Section) -> list[Chart]:
     is_same = printed is not None and (printed["metric"][0], printed["slice_kind"][0]) == (metric, "overall")
     charts = [_chart(section, metric, label, rows, printed if is_same else None)]
     if printed is not None and not is_same:
-        where = "" if printed["slice"][0] == "all" else f", {printed['slice'][0]}"
+        name = name_of(printed["label"][0], printed["slice_kind"][0], printed["slice"][0])
         known = {row["model"]: row for row in section.rows(printed["metric"][0], printed["label"][0])}
         own = [
             known.get(row["model"] if row["slice"] == "all" else None, {**row, **_beyond(row, section)})
             for row in printed.filter(source="measured").to_dicts()
             if row["model"] in section.models.values()
         ]
-        charts.append(_chart(section, printed["metric"][0], f"{printed['label'][0]}{where}", own, printed))
+        charts.append(_chart(section, printed["metric"][0], name, own, printed))
     return charts
 
 
@@ -356,9 +357,9 @@ def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -
         elif row["least_rho"] is None:
             badge = ("plain", "too few models for any agreement to show")
         elif row["p_holm"] >= 0.05:
-            badge = ("warn", "not told from none")
+            badge = ("warn", "no agreement shown")
         else:
-            badge = ("good", "alike") if row["rho"] > 0 else ("warn", "in reverse")
+            badge = ("good", "same order") if row["rho"] > 0 else ("warn", "reverse order")
         lines.append({"row": row, "badge": badge, "noise": noise})
     return lines
 

@@ -140,10 +140,10 @@ def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
     assert "0.800 , 95 % interval 0.700 to 0.900 null 0.250; n 27 vllm, bfloat16 beyond its null" in tip
     assert "2 occasions, first to w2: +0.05" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
-    assert shown[0] == "F1 ↑"
+    assert shown[0] == "F1 ↑ agreement"  # what it means, without hovering
     assert "beyond its null" in shown[1]
     assert shown[1].endswith("2 occasions, first to w2: +0.05")
-    assert shown[4] == "Error ↓"
+    assert shown[4] == "Error ↓ distance"
     assert "null:x" not in " ".join(shown)
     assert [text_of(c) for c in differ.select("tbody tr")[0].select("td")] == ["a > b ; a > c", "c · b"]
     assert "3 of 3 headline numbers" in text_of(page.select("p.lead")[1])
@@ -159,6 +159,8 @@ def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None
     assert not page.select("figure svg")
     assert len(page.select("table")) == 2
     assert "1 occasion" in page.get_text()
+    alone = BeautifulSoup(render([section(row("a", 0.8))]), "lxml").figure
+    assert "measured here, on too few answers for intervals" in text_of(alone)
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
 
 
@@ -182,7 +184,7 @@ def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_model
     check_page(page, n_scripts=1)
     table = page.select_one("#agreement").find_next("table")  # type: ignore[union-attr]
     said = [text_of(line.select("td")[-1]) for line in table.select("tbody tr")]
-    assert said[0].startswith("alike f ")  # beside the headline that cannot do it
+    assert said[0].startswith("same order f ")  # beside the headline that cannot do it
     assert len(set(said)) == len(said) == 5
     assert text_of(table.select("tbody tr")[0].select("td")[2]) == "0.90 0.50 to 1.00"
 
@@ -228,6 +230,7 @@ def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_s
     assert "another definition or setting: other tokens" in said
     assert "Who 2025: 0.10 to 0.90 as published. 1 of 3 are better than what a null model" in said
     assert "1 of them differ from ours in definition or setting." in said
+    assert "measured here, with 95 % intervals" in said
     assert len(page.select("tbody.papers .dot")) == 3
 
 

@@ -82,8 +82,8 @@ def badge(row: Row) -> Badge:
     if tells is None:
         return "plain", "too few personas to tell"
     if tells:
-        return "good", "judged apart from others’ recommendations"
-    return "warn", "NOT judged apart from others’ recommendations"
+        return "good", "told from another persona’s recommendation"
+    return "warn", "not told from another persona’s recommendation"
 
 
 def figures(data: Data) -> dict[str, Markup]:

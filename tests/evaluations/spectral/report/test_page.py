@@ -87,7 +87,7 @@ def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None
     assert known is not None
     lead, figure = page.select_one("p.lead.verdict"), page.select_one("header figure.forest")
     assert f"{known.model} puts {known.value:.2f} of its probability" in text_of(lead)
-    assert f"exchanged it is {known.exchanged:.2f}" in text_of(lead)
+    assert f"another country’s answer it would be {known.exchanged:.2f}" in text_of(lead)
     assert len(figure.select("li.measured")) == len(figure.select("i.own, i.null")) > 0
     nothing = data.values.filter(pl.col("metric") != "reference_mass")
     assert own_items(replace(data, values=nothing)) is None
