@@ -234,7 +234,7 @@ def picture(
         marks.append(Mark(name, row, state_of({**row, "is_beyond_null": beyond}, direction), detail))
     if not any(mark.row["value"] is not None for mark in marks):
         return None
-    nulls = {mark.row["null_value"] for mark in marks}
+    nulls = {mark.row["null_value"] for mark in marks if mark.row["value"] is not None}
     shared = nulls.pop() if len(nulls) == 1 else None
     if (left := len(marks) - MOST_LINES) > 0:
         note += f" {left} more lines are in the table."
