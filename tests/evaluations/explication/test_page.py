@@ -164,7 +164,8 @@ def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: Dat
     is_best = pl.col("model") == "all"
     board = data.leaderboard.with_columns(
         tells_real_from_shuffled=pl.when(is_best).then(True).when(~pl.col("is_null")).then(False),
-        apr_low=pl.when(is_best).then(pl.col("apr") - 0.1), apr_high=pl.when(is_best).then(pl.col("apr") + 0.1),
+        apr_low=pl.when(is_best).then(pl.col("apr") - 0.1),
+        apr_high=pl.when(is_best).then(pl.col("apr") + 0.1),
         apr_null=pl.when(is_best).then(pl.col("apr") - 1),
     )  # fmt: skip
     shown = REPORT.render(replace(data, leaderboard=board))
