@@ -119,10 +119,14 @@ class Chart:
 
     @property
     def scale(self) -> Scale:
-        """Return the ends of the axis; the lower is not below 0 for numbers that are not."""
+        """Return the ends of the axis: not below 0 or above 1 for numbers that are not."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
         margin = _MARGIN * (high - low)
-        return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
+        is_share = low >= 0 and high <= 1
+        return (
+            max(low - margin, 0.0) if low >= 0 else low - margin,
+            min(high + margin, 1.0) if is_share else high + margin,
+        )
 
     def at(self, value: float) -> str:
         """Return where a value stands, in percent of the width."""
