@@ -22,7 +22,7 @@ from deployments.show import settings
 from deployments.show.configurations import chosen, configurations
 from deployments.show.display import interval, number
 from tasks.report import Frames, Report, Row
-from tasks.report.forest import setting_of
+from tasks.report.forest import name_of, setting_of
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -212,6 +212,8 @@ def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.Data
         rows = beside_published(warehouse, evaluation, config).filter(~pl.col("is_detail"))
     except WarehouseError:
         return None
+    rows = rows.filter(pl.col("model").is_in(_NO_MODELS).not_().fill_null(True))
+    rows = rows.with_columns(pl.col("model").replace(_WHOLE_NAMES))
     headlines = warehouse.query(_HEADLINES, [evaluation])["metric"].to_list()
     by = ["metric", "slice_kind", "slice"]
     printed = rows.filter(pl.col("source") != "measured").group_by(by).len()
@@ -223,6 +225,12 @@ def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.Data
         (pl.col("slice_kind") != "overall").alias("is_slice"),
     ).sort("place", "is_slice", "len", *by, descending=[False, False, True, False, False, False])
     return rows.join(ranked.head(1), on=by, how="semi", maintain_order="left")
+
+
+_NO_MODELS = ("Avg.", "Average", "Dumb Base")
+"""Means and baselines that stand in papers' tables among the models."""
+_WHOLE_NAMES = {"Bb": "BERT base", "Bl": "BERT large", "mB": "mBERT", "mB-u": "mBERT uncased"}
+"""Short names of models in papers' tables."""
 
 
 def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[str, pl.DataFrame] | None:
@@ -238,9 +246,9 @@ def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[
     printed = printed.sort(pl.col("definition") != "equal", "value", descending=[False, not falls])
     nulls = own["null_value"].drop_nulls()
     null: Any = None if nulls.is_empty() else (nulls.min() if falls else nulls.max())
-    where = "" if rows["slice"][0] == "all" else f", {rows['slice'][0]}"
+    name = name_of(rows["label"][0], rows["slice_kind"][0], rows["slice"][0])
     cited = ", ".join(sorted(set(printed["cited"].drop_nulls())))
-    title = f"As published ({cited}), never ranked with the rest: {rows['label'][0]}{where}"
+    title = f"As published ({cited}), never ranked with the rest: {name}"
     title += "" if null is None else f"; a null model scores {number(null)} here"
     lines = [
         {

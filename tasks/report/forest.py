@@ -25,6 +25,9 @@ _MARGIN = 0.06
 _LABEL = 18.0
 """Share of the axis, in percent, that the null's label and one of an end take up side by side."""
 
+_MARK = 8.0
+"""Share of the axis of a small chart, in percent, that a mark takes up."""
+
 
 class Mark(NamedTuple):
     """One line of a chart: a model that was measured here, or a value as a paper prints it.
@@ -80,6 +83,17 @@ class Chart:
         return [mark for mark in self.marks if mark.is_apart]
 
     @property
+    def swarm(self) -> list[tuple[Mark, str, int]]:
+        """Return the published values from the least to the greatest: where each stands, and how far above
+        the axis, so that no mark hides another."""
+        placed: list[tuple[Mark, str, int]] = []
+        for mark in sorted((m for m in self.marks if m.is_published), key=lambda m: float(m.row["value"])):
+            place = self.at(mark.row["value"])
+            near = {level for _, at, level in placed if float(place) - float(at) < _MARK}
+            placed.append((mark, place, min(set(range(len(placed) + 1)) - near)))
+        return placed
+
+    @property
     def what_differs(self) -> str:
         """Return the first difference that is known of the published values that stand apart; "": none is."""
         known = (mark.row.get("difference") or mark.row.get("settings_differ") for mark in self.apart)
@@ -99,11 +113,20 @@ class Chart:
         return self.null is not None or any(mark.row["null_value"] is not None for mark in self.marks)
 
     @property
+    def has_intervals(self) -> bool:
+        """Whether any measured number has an interval."""
+        return any(mark.row["ci_low"] is not None for mark in self.measured)
+
+    @property
     def scale(self) -> Scale:
-        """Return the ends of the axis; the lower is not below 0 for numbers that are not."""
+        """Return the ends of the axis: not below 0 or above 1 for numbers that are not."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
         margin = _MARGIN * (high - low)
-        return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
+        is_share = low >= 0 and high <= 1
+        return (
+            max(low - margin, 0.0) if low >= 0 else low - margin,
+            min(high + margin, 1.0) if is_share else high + margin,
+        )
 
     def at(self, value: float) -> str:
         """Return where a value stands, in percent of the width."""
@@ -167,24 +190,24 @@ def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
 
 
 def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: str) -> str:
-    """Return what published values show beside a null of ours, in a sentence; "" without values."""
+    """Return what published values show beside a null of ours, in sentences; "" without values."""
     values = [mark.row["value"] for mark in marks if mark.is_published]
     if not values:
         return ""
-    low, high = min(values), max(values)
-    span = number(low) if low == high else f"{number(low)} to {number(high)}"
+    n, n_apart = len(values), sum(mark.is_apart for mark in marks)
+    span = " to ".join(dict.fromkeys((number(min(values)), number(max(values)))))
+    said = f"{cited}: {span} as published."
     if null is None:
-        return f"{span} as published ({cited}). No null model stands beside them."
-    beyond = sum(value < null if direction == "lower" else value > null for value in values)
-    n = len(values)
-    here = f"what a null model scores on the items here, {number(null)}"
-    if beyond == 0:
-        return (
-            f"{span} as published ({cited}). No value is better than {here}: on its own that order of models "
-            "is no finding."
-        )
-    whole = "All values are" if beyond == n else f"{beyond} of {n} values are"
-    return f"{span} as published ({cited}). {whole} better than {here}."
+        said += " No null model stands beside that."
+    else:
+        beyond = sum(value < null if direction == "lower" else value > null for value in values)
+        share = f"{beyond} of" if 0 < beyond < n else "All" if beyond else "None of"
+        subject = f"{share} {n} are" if n > 1 else "It is" if beyond else "It is not"
+        said += f" {subject} better than what a null model scores here ({number(null)})."
+    if n_apart:
+        who = f"{n_apart} of them differ" if n_apart < n else "They differ" if n > 1 else "It differs"
+        said += f" {who} from ours in definition or setting."
+    return said
 
 
 def picture(
@@ -215,7 +238,7 @@ def picture(
         marks.append(Mark(name, row, state_of({**row, "is_beyond_null": beyond}, direction), detail))
     if not any(mark.row["value"] is not None for mark in marks):
         return None
-    nulls = {mark.row["null_value"] for mark in marks}
+    nulls = {mark.row["null_value"] for mark in marks if mark.row["value"] is not None}
     shared = nulls.pop() if len(nulls) == 1 else None
     if (left := len(marks) - MOST_LINES) > 0:
         note += f" {left} more lines are in the table."
@@ -225,4 +248,19 @@ def picture(
 def setting_of(condition: str | None) -> str:
     """Return what tells values of one model apart, of a condition such as "id=3; open=No; reasoning=high"."""
     left = [part.strip() for part in (condition or "").split(";")]
-    return ", ".join(part for part in left if part and part.partition("=")[0] not in ("id", "open", "subset"))
+    return ", ".join(part for part in left if part and part.partition("=")[0] not in _SAME_FOR_ALL)
+
+
+_SAME_FOR_ALL = ("id", "open", "subset", "origin")
+
+
+def name_of(label: str, kind: str, place: str) -> str:
+    """Return a number's name with its slice: "mAP, en, country not named" for the condition en:en:no."""
+    if place == "all":
+        return label
+    parts = place.split(":")
+    if kind != "condition" or len(parts) != 3:
+        return f"{label}, {place}"
+    main, dish, is_named = parts
+    languages = main if main == dish else f"{main} with dishes in {dish}"
+    return f"{label}, {languages}, country {'' if is_named == 'yes' else 'not '}named"

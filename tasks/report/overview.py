@@ -19,6 +19,7 @@ from tasks.report.forest import (
     extent,
     finding,
     in_order,
+    name_of,
     setting_of,
     shade,
     state_of,
@@ -156,15 +157,12 @@ def render(
     """
     sections_drawn = [_shown(section) for section in sections]
     names = _names(sections)
-    columns = [
-        _column(each["section"], str(at))
-        | {"published": next((c for c in each["charts"] if c.finding), None)}
-        for at, each in enumerate(sections_drawn)
-    ]
+    columns = [_column(each["section"], str(at), each["charts"]) for at, each in enumerate(sections_drawn)]
     context = {
         "sections": sections_drawn,
         "models": names,
         "columns": columns,
+        "beaten": [column["section"] for column in columns if column["is_beaten"]],
         "verdicts": _counts(sections_drawn),
         "agreements": (pairs := _agreements(agreements, sections_drawn)),
         "tested": any(pair["row"]["rho"] is not None for pair in pairs),
@@ -204,8 +202,11 @@ class Tile:
     id: str
 
 
-def _column(section: Section, key: str) -> dict[str, Any]:
-    """The first number of an evaluation: model_hash -> its tile."""
+def _column(section: Section, key: str, charts: Sequence[Chart]) -> dict[str, Any]:
+    """Return the first number of an evaluation: model_hash -> its tile, all on the axis of its chart.
+
+    charts: as of ``_charts``.
+    """
     metric, label = section.labels[0]
     direction, rows = section.direction(metric), [r for r in section.rows(metric, label) if not r["is_null"]]
     widest = max((abs(r["value"] - r["null_value"]) for r in rows if _has_gain(r)), default=0.0)
@@ -224,7 +225,15 @@ def _column(section: Section, key: str) -> dict[str, Any]:
         )
         for at, row in enumerate(rows)
     }
-    return {"section": section, "label": label, "arrow": ARROWS.get(direction, ""), "tiles": tiles}
+    return {
+        "section": section,
+        "label": label,
+        "arrow": ARROWS.get(direction, ""),
+        "tiles": tiles,
+        "chart": charts[0],
+        "published": next((chart for chart in charts if chart.finding), None),
+        "is_beaten": any(tile.state == "beyond" for tile in tiles.values()),
+    }
 
 
 def _has_gain(row: Row) -> bool:
@@ -239,14 +248,14 @@ def _charts(section: Section) -> list[Chart]:
     is_same = printed is not None and (printed["metric"][0], printed["slice_kind"][0]) == (metric, "overall")
     charts = [_chart(section, metric, label, rows, printed if is_same else None)]
     if printed is not None and not is_same:
-        where = "" if printed["slice"][0] == "all" else f", {printed['slice'][0]}"
+        name = name_of(printed["label"][0], printed["slice_kind"][0], printed["slice"][0])
         known = {row["model"]: row for row in section.rows(printed["metric"][0], printed["label"][0])}
         own = [
             known.get(row["model"] if row["slice"] == "all" else None, {**row, **_beyond(row, section)})
             for row in printed.filter(source="measured").to_dicts()
             if row["model"] in section.models.values()
         ]
-        charts.append(_chart(section, printed["metric"][0], f"{printed['label'][0]}{where}", own, printed))
+        charts.append(_chart(section, printed["metric"][0], name, own, printed))
     return charts
 
 
@@ -348,9 +357,9 @@ def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -
         elif row["least_rho"] is None:
             badge = ("plain", "too few models for any agreement to show")
         elif row["p_holm"] >= 0.05:
-            badge = ("warn", "not told from none")
+            badge = ("warn", "no agreement shown")
         else:
-            badge = ("good", "alike") if row["rho"] > 0 else ("warn", "in reverse")
+            badge = ("good", "same order") if row["rho"] > 0 else ("warn", "reverse order")
         lines.append({"row": row, "badge": badge, "noise": noise})
     return lines
 

@@ -73,7 +73,7 @@ def test_it_shows_how_evaluations_agree_over_their_models(warehouse: Warehouse) 
     cells = [cell.get_text(" ", strip=True) for cell in line.select("td")]
     assert cells[:2] == ["spectral Category macro-F1", "6"]
     assert cells[2].startswith("0.89")
-    assert cells[3:] == ["0.033", "0.89", "alike"]  # 24 of 720 orders
+    assert cells[3:] == ["0.033", "0.89", "same order"]  # 24 of 720 orders
 
 
 def test_nothing_to_show_says_what_to_run(warehouse: Warehouse) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from tasks.report.forest import Mark, extent, finding, in_order, shade, state_of
+from tasks.report.forest import Chart, Mark, extent, finding, in_order, shade, state_of
 from tasks.report.history import history_figure, sparkline
 from tasks.report.overview import Section, beyond_null, render, told_apart
 from tests.report.pages import HOSTILE, check_page, text_of
@@ -101,7 +101,7 @@ def test_what_speaks_against_a_number_stands_beside_its_badge() -> None:
     doubted = A | {"is_beyond_null": False, "doubt": f"{HOSTILE} reaches 0.90"}
     page = BeautifulSoup(render([section(doubted, B)]), "lxml")
     check_page(page, n_scripts=1)
-    assert "1 of 2 headline numbers" in text_of(page.select_one("p.lead"))
+    assert "1 of 2 headline numbers" in text_of(page.select("p.lead")[1])
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
     assert f"not beyond its null {HOSTILE} reaches 0.90" in shown
 
@@ -140,14 +140,14 @@ def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
     assert "0.800 , 95 % interval 0.700 to 0.900 null 0.250; n 27 vllm, bfloat16 beyond its null" in tip
     assert "2 occasions, first to w2: +0.05" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
-    assert shown[0] == "F1 ↑"
+    assert shown[0] == "F1 ↑ agreement"  # what it means, without hovering
     assert "beyond its null" in shown[1]
     assert shown[1].endswith("2 occasions, first to w2: +0.05")
-    assert shown[4] == "Error ↓"
+    assert shown[4] == "Error ↓ distance"
     assert "null:x" not in " ".join(shown)
     assert [text_of(c) for c in differ.select("tbody tr")[0].select("td")] == ["a > b ; a > c", "c · b"]
-    assert "3 of 3 headline numbers" in text_of(page.select_one("p.lead"))
-    assert "2 of 3 comparisons" in text_of(page.select_one("p.lead"))
+    assert "3 of 3 headline numbers" in text_of(page.select("p.lead")[1])
+    assert "2 of 3 comparisons" in text_of(page.select("p.lead")[1])
     assert {link["download"] for link in page.select("a[download]") if "history" in link["download"]} == {
         "culturescope-history-e.svg", "culturescope-history-e.csv",
     }  # fmt: skip
@@ -159,6 +159,8 @@ def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None
     assert not page.select("figure svg")
     assert len(page.select("table")) == 2
     assert "1 occasion" in page.get_text()
+    alone = BeautifulSoup(render([section(row("a", 0.8))]), "lxml").figure
+    assert "measured here, on too few answers for intervals" in text_of(alone)
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
 
 
@@ -182,7 +184,7 @@ def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_model
     check_page(page, n_scripts=1)
     table = page.select_one("#agreement").find_next("table")  # type: ignore[union-attr]
     said = [text_of(line.select("td")[-1]) for line in table.select("tbody tr")]
-    assert said[0].startswith("alike f ")  # beside the headline that cannot do it
+    assert said[0].startswith("same order f ")  # beside the headline that cannot do it
     assert len(set(said)) == len(said) == 5
     assert text_of(table.select("tbody tr")[0].select("td")[2]) == "0.90 0.50 to 1.00"
 
@@ -226,7 +228,9 @@ def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_s
     assert "gpt web=Yes 0.900" in said
     assert "all models together 0.200" in said
     assert "another definition or setting: other tokens" in said
-    assert "0.10 to 0.90 as published (Who 2025). 1 of 3 values are better than what a null model" in said
+    assert "Who 2025: 0.10 to 0.90 as published. 1 of 3 are better than what a null model" in said
+    assert "1 of them differ from ours in definition or setting." in said
+    assert "measured here, with 95 % intervals" in said
     assert len(page.select("tbody.papers .dot")) == 3
 
 
@@ -259,7 +263,7 @@ def test_papers_that_print_another_number_have_a_chart_of_their_own() -> None:
     )
     first, second = page.select("figure.forest")
     assert not first.select("li.published")
-    assert "2.50 as published (Who 2025). No value is better than what a null model scores" in text_of(second)
+    assert "2.50 as published. It is not better than what a null model scores here" in text_of(second)
     assert second.select_one("li.measured")["class"][1] == "below"  # type: ignore[index]
 
 
@@ -297,7 +301,34 @@ def test_marks_go_from_the_best_to_the_worst_and_published_ones_follow() -> None
     ]
     assert [mark.name for mark in in_order(marks, "higher")] == ["a", "b", "none", "p"]
     assert [mark.name for mark in in_order(marks, "lower")] == ["b", "a", "none", "p"]
-    assert (
-        finding(marks, None, "higher", "Who") == "0.90 as published (Who). No null model stands beside them."
-    )
-    assert "All values are better" in finding(marks, 0.5, "higher", "Who")
+    said = [finding(marks, null, "higher", "Who") for null in (None, 0.5)]
+    assert said[0] == "Who: 0.90 as published. No null model stands beside that."
+    assert "It is better" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("beyond", "said"),
+    [
+        ((True, True), "On every evaluation at least one model beats its null model."),
+        ((True, False), "On one at least one model beats its null model; on the others none is shown to."),
+        ((False, False), "No model is shown to beat a null model on the first headline of any evaluation."),
+    ],
+)
+def test_the_page_opens_with_what_is_found(beyond: tuple[bool, bool], said: str) -> None:
+    two = zip(("one", "two"), beyond, strict=True)
+    sections = [section(A | {"is_beyond_null": shown}, evaluation=name) for name, shown in two]
+    assert text_of(BeautifulSoup(render(sections), "lxml").select_one("p.verdict")) == said
+
+
+def test_a_column_has_one_axis_on_which_its_null_stands() -> None:
+    page = BeautifulSoup(render([section(A, B, row("c", 0.1, 0.05, 0.2))]), "lxml")
+    null, *others = [float(str(mark["style"])[5:-1]) for mark in page.select("#tiles tbody .null")]
+    assert set(others) == {null}
+    dots = [float(str(mark["style"])[5:-1]) for mark in page.select("#tiles tbody .dot")]
+    assert dots[0] > dots[1] > null > dots[2]
+
+
+def test_no_published_mark_hides_another() -> None:
+    marks = [Mark("p", row("p", value), "bare", is_published=True) for value in (0.0, 0.5, 0.505, 0.51, 1.0)]
+    placed = Chart("F1", "", "", marks, None).swarm
+    assert [level for _, _, level in placed] == [0, 0, 1, 2, 0]

@@ -104,7 +104,7 @@ def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
     assert "By counting." in section(page, "made")
     assert "language: l0, l1, l2, l3, l4, l5, l6, l7 and 4 more refused 7" in section(page, "unscored")
     provenance = section(page, "provenance")
-    for words in ("CC0-1.0", "Share of right answers.", '"kind": "fake"', "such as items", "aa11"):
+    for words in ("CC0-1.0", "Share of right answers.", '"kind": "fake"', "for example in items", "aa11"):
         assert words in provenance
     assert "leaderboard_invented" in text_of(page.footer)
 

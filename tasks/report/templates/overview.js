@@ -12,7 +12,7 @@ only.oninput = beyond.onchange = filter;
   button.type = "button";
   button.textContent = "⇅";
   button.setAttribute("aria-label", "sort by " + head.firstChild.textContent.trim());
-  head.append(button);
+  (head.firstElementChild ?? head.firstChild).after(button);
   button.onclick = () => {
     const up = at === 0 ? head.getAttribute("aria-sort") !== "ascending" : head.getAttribute("aria-sort") === "descending";
     const key = (row) => at === 0 ? row.cells[0].textContent.trim() : Number(row.cells[at].dataset.order ?? NaN);

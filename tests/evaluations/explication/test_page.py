@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import polars as pl
@@ -12,7 +13,7 @@ import pytest
 from deployments.show.report import page
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.read import conversations, grade_of
-from tasks.evaluations.explication.report import Data, badge, ends, figures, judges, model_pairs
+from tasks.evaluations.explication.report import REPORT, Data, badge, ends, figures, judges, model_pairs
 from tasks.evaluations.explication.rows import null_rows
 from tasks.evaluations.explication.study import ExplicationStudy, Key
 from tasks.loop.dialogue import TURN_LIMIT
@@ -127,7 +128,7 @@ def test_what_was_cut_short_is_on_the_page_beside_the_limit(
     usual = ExplicationParams.model_fields["max_turns"].default
     assert re.search(rf"Turns at most</dt><dd>5\s*<small>\(usually {usual}\)", html)
     leads = re.findall(r'<p class="lead">(.*?)</p>', html, re.S)
-    assert [("cut" in lead, "50" in lead) for lead in leads if "cut short" in lead] == [(True, True)]
+    assert [("cut" in lead, "50" in lead) for lead in leads if "Cut short" in lead] == [(True, True)]
     assert ["0.00", "0.50"] in [
         [cell.split()[0] for cell in row[1:]] for row in cells if row[0] == "Cut short"
     ]
@@ -157,6 +158,19 @@ def test_badges_say_what_grades_may_be_trusted_for() -> None:
         return badge({"is_null": is_null, "tells_real_from_shuffled": tells})[0]
 
     assert (of(True), of(False), of(None), of(None, True)) == ("good", "warn", "plain", "plain")
+
+
+def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: Data) -> None:
+    is_best = pl.col("model") == "all"
+    board = data.leaderboard.with_columns(
+        tells_real_from_shuffled=pl.when(is_best).then(True).when(~pl.col("is_null")).then(False),
+        apr_low=pl.when(is_best).then(pl.col("apr") - 0.1),
+        apr_high=pl.when(is_best).then(pl.col("apr") + 0.1),
+        apr_null=pl.when(is_best).then(pl.col("apr") - 1),
+    )  # fmt: skip
+    shown = REPORT.render(replace(data, leaderboard=board, verdicts=data.verdicts.clear()))
+    assert "The judges fail their check for <bdi" in shown
+    assert "The whole interval lies above that." in shown
 
 
 def test_judges_are_marked_where_people_were_asked(data: Data) -> None:

@@ -27,7 +27,7 @@ from tasks.report.page import render_page
 from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
 from tasks.report.text import short
 
-_JUDGE_NOTE = "A judge that gives another item’s explanation the same mark does not look at the item."
+_JUDGE_NOTE = "A judge that gives another item’s explanation the same score does not look at the item."
 MAJORITY, PRIOR = "null:majority", "null:prior"
 _MODES = {
     "thin": Kind("ringed", "thin: the label alone", PALE),

@@ -82,8 +82,8 @@ def badge(row: Row) -> Badge:
     if tells is None:
         return "plain", "too few personas to tell"
     if tells:
-        return "good", "judged apart from others’ recommendations"
-    return "warn", "NOT judged apart from others’ recommendations"
+        return "good", "told from another persona’s recommendation"
+    return "warn", "not told from another persona’s recommendation"
 
 
 def figures(data: Data) -> dict[str, Markup]:
@@ -149,9 +149,7 @@ def _picture(data: Data, flagged: set[str]) -> Chart | None:
         for condition in data.conditions
         for model in data.models
     ]
-    note = (
-        "Orange is the best of another persona’s recommendation, a silent user, and the same for everybody."
-    )
+    note = "The null is the best of another persona’s recommendation, a silent user, and the same for all."
     grades = picture("APR: how well the recommendation suits the user, 1 to 10", lines, note, doubted=flagged)
     counted = [
         (model, condition, data.under(model, "facts_elicited", condition))
@@ -188,6 +186,7 @@ def _context(data: Data) -> dict[str, Any]:
         "people": data.people.to_dicts(),
         "by_persona": data.personas.to_dicts(),
         "flagged": sorted(flagged),
+        "cut_short": {model: share for model in data.models if (share := data.value(model, "cut_short"))},
         "unchecked": sorted(
             set(
                 data.leaderboard.filter(~pl.col("is_null"), pl.col("tells_real_from_shuffled").is_null())[

@@ -147,6 +147,7 @@ def own_items(data: Data) -> OwnItems | None:
     if not known:
         return None
     model = max(sorted({row["model"] for row in known}), key=lambda name: overall[name])
-    own = [row for row in known if row["model"] == model]
+    of_model = [row for row in known if row["model"] == model]
+    own = [row for row in of_model if row["ci_low"] is not None] or of_model  # one country shows little
     best = max(own, key=lambda row: (row["value"] - row["null_value"], row["slice"]))
     return OwnItems(model, labels.get(best["slice"], best["slice"]), best["value"], best["null_value"])

@@ -244,7 +244,7 @@ def test_the_page_says_where_another_score_of_candidates_turns_the_verdict(page:
     assert found is not None
     lines = [text_of(line) for line in found.select("li")]
     assert len(lines) == 4
-    assert all("turns for knows" in line and HOSTILE not in line for line in lines), lines
+    assert all("changes for knows" in line and HOSTILE not in line for line in lines), lines
     assert all("order of models is the same" in line for line in lines)
 
 

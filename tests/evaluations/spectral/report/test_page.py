@@ -87,10 +87,15 @@ def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None
     assert known is not None
     lead, figure = page.select_one("p.lead.verdict"), page.select_one("header figure.forest")
     assert f"{known.model} puts {known.value:.2f} of its probability" in text_of(lead)
-    assert f"exchanged it is {known.exchanged:.2f}" in text_of(lead)
+    assert f"another country’s answer it would be {known.exchanged:.2f}" in text_of(lead)
     assert len(figure.select("li.measured")) == len(figure.select("i.own, i.null")) > 0
     nothing = data.values.filter(pl.col("metric") != "reference_mass")
     assert own_items(replace(data, values=nothing)) is None
+    is_one = (pl.col("metric") == "reference_mass") & (pl.col("slice") != "currency")
+    ends = {name: pl.when(is_one).then(pl.col("value")) for name in ("ci_low", "ci_high")}
+    supported = own_items(replace(data, values=data.values.with_columns(**ends)))
+    assert supported is not None
+    assert known.label == "Currency" != supported.label  # one with an interval goes first
 
 
 def test_a_score_below_guessing_is_reported_as_below() -> None:

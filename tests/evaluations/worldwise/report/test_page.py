@@ -99,17 +99,26 @@ def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSo
     lead = [text_of(p) for p in page.select("p.lead")]
     assert lead[0].startswith("1 of 4")
     assert "+0.31 points (+0.16 to +0.46)" in lead[0]
-    assert "1 of 4 certainly" in lead[0]
+    assert "1 of 4 is shown to do worse" in lead[0]
     assert "1 could not" in lead[0]
-    assert "6.92, its four models 6.63" in lead[1]
+    assert "6.92 and its four models 6.63" in lead[1]
 
 
 def test_verdict_where_no_model_beats_its_null(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "draw", lambda data: {})
     lead = text_of(parsed(of_models(data, HOSTILE, "worse")).select_one("p.lead"))
-    assert "No model beats" in lead
+    assert "No model is shown to beat" in lead
     assert "not a finding" in lead
     assert f"+0.05 points by {HOSTILE} (−0.10 to +0.20)" in lead
+
+
+def test_verdict_where_no_gain_has_an_interval(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "draw", lambda data: {})
+    some = of_models(data, HOSTILE, "worse")
+    none = pl.lit(None, pl.Float64)
+    bare = replace(some, values=some.values.with_columns(ci_low=none, ci_high=none))
+    lead = text_of(parsed(bare).select_one("p.lead"))
+    assert lead == "Whether a model beats its best null model is not known: no gain has an interval."
 
 
 def test_verdict_where_nothing_was_scored(data: Data) -> None:
