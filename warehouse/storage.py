@@ -1,5 +1,7 @@
 """Basics of all modules: home and error, files complete or absent, rows held to the columns of a table."""
 
+from __future__ import annotations
+
 import errno
 import hashlib
 import os

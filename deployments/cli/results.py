@@ -13,8 +13,9 @@ from deployments.cli.common import As, Occasion, Wide, check_evaluation, errors,
 from deployments.cli.which import Config, Profile, chosen, whole
 from deployments.evaluations import doors
 from deployments.serve.server import configure, connect
-from deployments.show.display import Format, err, interval, number, say, show, working
+from deployments.show.display import Format, err, interval, number, say, show, show_rows, working
 from warehouse import Warehouse, WarehouseError, save_ranking
+from warehouse.querying import Rows
 
 if TYPE_CHECKING:
     from flows.comparison import Wanted
@@ -102,20 +103,21 @@ def leaderboard(
             if form is Format.table:
                 rows = report.published_for_people(rows)
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
-        board = report.leaderboard(warehouse, name, key, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)
         caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
-        if form is Format.table:
-            board = report.for_people(board, doors()[name].columns)
-        show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
+        if form is not Format.table:
+            return show(report.leaderboard(warehouse, name, key, occasion), form)
+        door = doors()[name]
+        board = report.board_for_people(warehouse, name, key, occasion, door.columns)
+        show_rows(Rows.of_dicts(board), title, caption, is_wide=wide, notes=door.notes)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
-        if form is Format.table and printed is not None:
-            show(printed[1] if wide else printed[1].head(SHORT), form, printed[0], is_wide=wide)
-            if not wide and printed[1].height > SHORT:
-                say(
-                    f"{printed[1].height - SHORT} more with --wide, all numbers with --published", style="dim"
-                )
+        if printed is None:
+            return
+        below, n_more = printed[1] if wide else printed[1][:SHORT], len(printed[1]) - SHORT
+        show_rows(Rows.of_dicts(below), printed[0], is_wide=wide)
+        if not wide and n_more > 0:
+            say(f"{n_more} more with --wide, all numbers with --published", style="dim")
 
 
 def report(

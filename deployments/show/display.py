@@ -26,6 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.report.text import CONTROL
+from warehouse.querying import Rows
 
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 """For people: progress, notes and errors. Data alone goes to standard output."""
@@ -78,9 +79,20 @@ def show(
         case Format.json:
             sys.stdout.write(to_json(frame))
         case Format.table:
-            numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
-            cells = [[number(value) for value in row] for row in frame.iter_rows()]
-            print_table(frame.columns, cells, title, caption, numeric, is_wide=is_wide, notes=notes)
+            show_rows(Rows.of_frame(frame), title, caption, is_wide=is_wide, notes=notes)
+
+
+def show_rows(
+    rows: Rows,
+    title: str = "",
+    caption: str = "",
+    *,
+    is_wide: bool | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> None:
+    """Write rows to standard output as ``print_table``."""
+    cells = [[number(value) for value in row] for row in rows.rows]
+    print_table(rows.names, cells, title, caption, rows.numeric, is_wide=is_wide, notes=notes)
 
 
 def print_table(
