@@ -47,6 +47,7 @@ SELECT * EXCLUDE (other_evaluation, other_label, other_n_apart, ranks, other_ran
     RENAME (other_metric AS benchmark)
 FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric
 """
+_OF_RUNS = "SELECT DISTINCT {column} FROM run WHERE status = 'finished' AND NOT is_null ORDER BY ALL"
 _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
 _META_CAPTION = (
@@ -272,7 +273,11 @@ def drift(
     """
     with errors():
         check_evaluation(evaluation)
-        home = Warehouse.existing().home
+        warehouse = Warehouse.existing()
+        home = warehouse.home
+        check_any_run(warehouse, profile, config)
+        if alert is not None and not all(alert.partition("/")):
+            raise ValueError(f"--alert {alert}: name a block by type and name, such as slack-webhook/lab")
         configure(home)
         if alert:
             connect(home)
@@ -285,7 +290,7 @@ def drift(
         names = [evaluation] if evaluation else None
         params = flow.DriftParams(evaluations=names, days=days, profile=profile, config=config)
         with working("comparing"):
-            table, notes = flow.look(Warehouse.existing(), params)
+            table, notes = flow.look(warehouse, params)
         for note in notes:
             say(note, style="")
         if form is not Format.table:
@@ -299,6 +304,17 @@ def drift(
         )
         for row in moved.to_dicts():
             typer.echo(flow.sentence(row))
+
+
+def check_any_run(warehouse: Warehouse, profile: str | None, config: str | None) -> None:
+    """Raise WarehouseError if no finished run has the profile, or a configuration that begins so."""
+    for column, begin in (("profile", profile), ("config_hash", config)):
+        there = [key for (key,) in warehouse.rows(_OF_RUNS.format(column=column)).rows]
+        fits = begin is None or any(
+            key == begin or (column == "config_hash" and key.startswith(begin)) for key in there
+        )
+        if there and not fits:
+            raise WarehouseError(f"no finished run has the {column} {begin!r}; there are: {', '.join(there)}")
 
 
 def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
@@ -361,7 +377,8 @@ def ranking(
             rows = read_ranking(file)
             save_ranking(warehouse, rows)
             for (benchmark,), of_benchmark in rows.group_by("benchmark", maintain_order=True):
-                say(f"{benchmark}: {of_benchmark.height} models", "stored")
+                n = of_benchmark.height
+                say(f"{benchmark}: {n} model{'s' * (n > 1)}", "stored")
         if explication:
             return show_explication(warehouse, form, wide)
         agreement = warehouse.query(_AGREEMENT)

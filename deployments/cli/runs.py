@@ -8,10 +8,12 @@ import polars as pl
 import typer
 
 from deployments.cli.common import As, check_evaluation, errors
+from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 
 app = typer.Typer(
+    cls=Suggesting,
     help="List runs, show one with what it used, remove one."
     "\n\nExamples:\n\n- `culturescope runs -n 5`\n\n- `culturescope runs show 3f9a`"
     "\n\n- `culturescope runs rm 3f9a`: what would go with it; `--delete` deletes it",

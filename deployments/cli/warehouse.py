@@ -106,7 +106,7 @@ def sql(
     - `culturescope sql "FROM item_logprob" --out scores.parquet`
     """
     with errors():
-        text = sys.stdin.read() if query == "-" else query
+        text = read_query() if query == "-" else query
         if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
             raise ValueError('there is no query: write one, such as "FROM leaderboard"')
         warehouse = Warehouse.existing()
@@ -116,6 +116,14 @@ def sql(
             show_rows(warehouse.rows(text), is_wide=wide)
         else:
             show(warehouse.query(text), form)
+
+
+def read_query() -> str:
+    """Return what standard input says; raises ValueError if it is no text."""
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ValueError("standard input is not UTF-8: save the query in UTF-8") from error
 
 
 def copy(

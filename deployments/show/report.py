@@ -133,7 +133,9 @@ def _board(evaluation: str, config: str, occasion: str | None) -> tuple[str, lis
 def _check_occasion(warehouse: Warehouse, config: str, occasion: str | None) -> None:
     """Raise WarehouseError for an occasion without runs; says which there are."""
     if occasion is not None:
-        names = ", ".join(name or '""' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows)
+        names = ", ".join(
+            name or '"" (runs without one)' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows
+        )
         raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
 
 
@@ -233,11 +235,18 @@ def _with_settings(rows: list[dict[str, Any]], table: Sequence[Compared]) -> lis
     return completed
 
 
-def one_published(warehouse: Warehouse, evaluation: str, config: str) -> list[dict[str, Any]]:
-    """Return one number of a configuration with its published values: the first headline that has some.
+def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
+    """Return one number of a configuration with its published values: the first headline that has some."""
+    rows = _one_published(warehouse, evaluation, config)
+    if not rows:
+        return None
+    metric, slice_kind, of_slice = _number_of(rows[0])
+    beside = beside_published(warehouse, evaluation, config).filter(~pl.col("is_detail"))
+    return beside.filter(metric=metric, slice_kind=slice_kind, slice=of_slice)
 
-    Empty where no paper prints a number that is measured here.
-    """
+
+def _one_published(warehouse: Warehouse, evaluation: str, config: str) -> list[dict[str, Any]]:
+    """Return the rows of ``one_published``, by way of no frame; none where no paper prints such a number."""
     there = warehouse.rows(_PUBLISHED, {"evaluation": evaluation, "config": config}).dicts()
     rows = [row for row in there if not row["is_detail"]]
     printed = Counter(_number_of(row) for row in rows if row["source"] != "measured")
@@ -266,7 +275,7 @@ def under_the_line(
 
     None where no paper prints a number that is measured here.
     """
-    rows = one_published(warehouse, evaluation, config)
+    rows = _one_published(warehouse, evaluation, config)
     if not rows:
         return None
     falls = (rows[0]["metric"],) in warehouse.rows(_FALLING, [evaluation]).rows
