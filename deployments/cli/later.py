@@ -21,7 +21,7 @@ class _Later(ModuleType):
             if type(self) is _Later and not loaded["_is_loading"]:
                 loaded["_is_loading"] = True
                 self.__spec__.loader.exec_module(self)  # type: ignore[union-attr]
-                self.__class__ = ModuleType
+                self.__class__ = ModuleType  # type: ignore[assignment]
         try:
             return loaded[name]
         except KeyError:

@@ -34,6 +34,9 @@ err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 FOLDED = 36
 """Characters after which a cell of a table may go on in the next line; 28 on a narrow screen."""
 
+NARROWEST = 16
+"""Characters to which the first column, of names, is folded so that the columns up to n fit."""
+
 _FORMULA = r"^([=+\-@\t\r])"
 
 
@@ -114,7 +117,7 @@ def print_table(
         notes: column -> what it means, which stands under the table if the column is in it.
         numeric: names of columns that are aligned to the right.
         is_wide: print every column, however wide the table gets, or only the first ones that fit on the
-            screen, and say how many do not; None: all, with cells folded at words so that they fit.
+            screen, the first one folded for the sake of a column n, and say how many do not; None: all, with cells folded at words so that they fit.
     """
     screen = Console(stderr=stderr)
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
@@ -126,6 +129,9 @@ def print_table(
             widths[widths.index(max(widths))] -= 1
     elif not is_wide:
         widths = [min(width, FOLDED, max(28, screen.width // 4)) for width in widths]
+        essential = widths[: list(names).index("n") + 1] if "n" in names else widths[:1]
+        over = sum(essential) + 3 * len(essential) + 1 - screen.width
+        widths[0] = max(min(widths[0], NARROWEST), widths[0] - max(over, 0))
         used = [total + 3 * n + 1 for n, total in enumerate(accumulate(widths), start=1)]
         widths = [w for n, w in enumerate(widths) if n == 0 or used[n] <= screen.width]
     table = Table()

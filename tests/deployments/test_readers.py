@@ -47,6 +47,15 @@ def test_a_reader_makes_no_warehouse(line: str, tmp_path: Path) -> None:
     assert not home.exists()
 
 
+@pytest.mark.parametrize("name", ["loop", "~nobody-of-this-name/x"])
+def test_a_home_that_leads_nowhere_is_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    env = {**os.environ, "CULTURESCOPE_HOME": name if name.startswith("~") else str(tmp_path / name)}
+    done = CliRunner().invoke(app, ["leaderboard"], env=env)
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1), done.output
+    assert "error: " in done.stderr
+
+
 def test_connect_creates_a_warehouse_only_with_create(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
