@@ -63,8 +63,8 @@ def home() -> Path:
         private_folder(folder)
     except OSError as error:
         raise WarehouseError(
-            f"cannot create the warehouse folder {folder}: {error.strerror}. Set CULTURESCOPE_HOME to a folder that "
-            f"you may write to."
+            f"cannot create the warehouse folder {folder}: {error.strerror}. Set CULTURESCOPE_HOME to a "
+            f"folder that you may write to."
         ) from error
     return folder
 

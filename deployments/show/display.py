@@ -117,7 +117,8 @@ def print_table(
         notes: column -> what it means, which stands under the table if the column is in it.
         numeric: names of columns that are aligned to the right.
         is_wide: print every column, however wide the table gets, or only the first ones that fit on the
-            screen, the first one folded for the sake of a column n, and say how many do not; None: all, with cells folded at words so that they fit.
+            screen, and say how many do not: the first one folds, so that those up to a column n fit; None:
+            all, with cells folded at words so that they fit.
     """
     screen = Console(stderr=stderr)
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
