@@ -135,7 +135,9 @@ def status(
     with errors():
         folders = [_existing(name)] if name else sorted(p.parent for p in _home().glob("*/study.toml"))
         if not folders and form is Format.table:
-            return say("there is no study yet; begin with: culturescope people new NAME --study KIND", style="")
+            return say(
+                "there is no study yet; begin with: culturescope people new NAME --study KIND", style=""
+            )
         rows = []
         for folder in folders:
             people: list[dict[str, Any]] = []
