@@ -66,5 +66,5 @@ def test_a_wrong_input_is_one_line(line: str, place: tuple[Path, Path]) -> None:
     assert said.count("error: ") == 1, said
     words = said.partition("error: ")[2]
     assert words
-    assert not re.search(rf"[0-9a-f]{{32}}\.(tmp|new)|{LIBRARYS}|: :|\[Errno", words), words
+    assert not re.search(r"[0-9a-f]{32}\.(tmp|new)|Value error|: :|\[Errno", words), words
     assert "\n" not in words or line.startswith(SEVERAL_LINES), words
