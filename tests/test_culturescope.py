@@ -46,7 +46,7 @@ def test_a_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path
     done = python(RUN, home, tmp_path / "mine")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("there is no evaluation 'spectrum'; there are: culturall, cure")
+    assert lines[0] == "there is no evaluation 'spectrum': did you mean spectral?"
     assert "--max-item" in lines[1]
     assert lines[2] == str(REPOSITORY / "tasks" / "__init__.py")
     assert not (home / "prefect" / "server.log").exists()

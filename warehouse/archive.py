@@ -6,6 +6,8 @@ and deleted from the table in one transaction on a copy of the file, so each row
 time, and a kill leaves a file that has them all. The view ``metric_value`` shows both.
 """
 
+from __future__ import annotations
+
 from hashlib import sha256
 
 import duckdb

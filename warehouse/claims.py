@@ -4,6 +4,8 @@ A lease is renewed while its process lives. After a kill it runs out, and others
 leases; in a folder of one machine nobody is kept waiting.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import threading
@@ -26,7 +28,6 @@ Unit = tuple[str, str]
 LEASE_S = 120.0
 """Seconds for which the units of a process that was killed are kept from others."""
 _POLL_S = 2.0
-_SCHEMA = {"request_hash": pl.String, "unit": pl.String}
 
 _log = logging.getLogger("culturescope")
 
@@ -65,8 +66,9 @@ def claimed(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> Iterato
 
 
 def _unanswered(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> set[Unit]:
+    schema = {"request_hash": pl.String, "unit": pl.String}
     with warehouse.read() as connection:
-        missing = missing_units(connection, kind, pl.DataFrame(list(units), _SCHEMA, orient="row"))
+        missing = missing_units(connection, kind, pl.DataFrame(list(units), schema, orient="row"))
     return set(missing.rows())
 
 

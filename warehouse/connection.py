@@ -5,6 +5,8 @@ writer changes a private copy and renames it over the published one; a reader ke
 opened.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,9 +18,9 @@ from warehouse import interruption, needed
 from warehouse.archive import archive
 from warehouse.literals import execute, list_parts
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
-from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
+from warehouse.part_kinds import KINDS, create_empty_parts, empty_part, has_empty_parts
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
-from warehouse.querying import check_query, to_frame
+from warehouse.querying import Rows, check_query, to_frame, to_rows
 from warehouse.registrations import Position, fold
 from warehouse.storage import HOME, WarehouseError, private_folder, sign_of, usual_home, without_bar
 from warehouse.store import Store, store_at
@@ -69,7 +71,7 @@ class Warehouse:
         return path
 
     @classmethod
-    def open(cls, where: Path | Store | None = None) -> "Warehouse":
+    def open(cls, where: Path | Store | None = None) -> Warehouse:
         """The warehouse at `where` (`warehouse.store_at`), its schema, data and views made current.
 
         Writes only if something differs from what the file has: the migrations, a reference CSV file, a view
@@ -85,7 +87,8 @@ class Warehouse:
             )
         if _current.get(folder) != warehouse._signs():
             private_folder(folder)
-            create_empty_parts(folder)
+            if not warehouse._has_empty_parts():
+                create_empty_parts(folder)
             signs = warehouse._signs()  # before looking: what changes meanwhile is looked at the next time
             if warehouse._is_up_to_date():
                 _current[folder] = signs
@@ -98,7 +101,7 @@ class Warehouse:
         return warehouse
 
     @classmethod
-    def existing(cls, where: Path | Store | None = None) -> "Warehouse":
+    def existing(cls, where: Path | Store | None = None) -> Warehouse:
         """Return the warehouse at `where`, as `open` does, if there is one: for who reads, and makes none.
 
         Raises WarehouseError if nothing is published there; no folder is made.
@@ -195,6 +198,28 @@ class Warehouse:
         UNION …) are text. Raises WarehouseError with DuckDB's own words, and what to do if a part cannot be
         read.
         """
+        with self._reading(sql, variables) as connection:
+            if self.store.has_all_parts:
+                return to_frame(connection, sql, params)
+            return needed.execute(connection, self.store, sql, params)
+
+    def rows(
+        self,
+        sql: str,
+        params: Sequence[object] | Mapping[str, object] | None = None,
+        variables: Mapping[str, object] | None = None,
+    ) -> Rows:
+        """Return the result of `query` as values of Python; of plain types it needs no polars."""
+        if not self.store.has_all_parts:
+            return Rows.of_frame(self.query(sql, params, variables))
+        with self._reading(sql, variables) as connection:
+            return to_rows(connection, sql, params)
+
+    @contextmanager
+    def _reading(
+        self, sql: str, variables: Mapping[str, object] | None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for a query that is allowed, and whose parts are as written; raises as `query`."""
         with self.read() as connection:
             try:
                 check_query(connection, sql)
@@ -202,8 +227,7 @@ class Warehouse:
                     execute(connection, f"SET VARIABLE {name} = ?", [value])
                 if self.store.has_all_parts:
                     check_parts_of(connection, self.store.version(), sql)
-                    return to_frame(connection, sql, params)
-                return needed.execute(connection, self.store, sql, params)
+                yield connection
             except duckdb.Error as error:
                 if is_damage(error):
                     raise damaged(self.store.place, error) from error
@@ -242,6 +266,12 @@ class Warehouse:
             return False
         with self.read() as connection:
             return is_up_to_date(connection, self.store.root)
+
+    def _has_empty_parts(self) -> bool:
+        if self.store.version() is None:
+            return False
+        with self.read() as connection:
+            return has_empty_parts(connection, self.store.folder)
 
     def _signs(self) -> tuple[object, object]:
         """Change whenever the published file does, or something that it should be current with."""

@@ -5,6 +5,8 @@ there and sound nothing is published. Every part is read back and held against t
 table against its count and a hash of its rows.
 """
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

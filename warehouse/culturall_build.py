@@ -1,5 +1,7 @@
 """CulturALL under construction: what each stage stores, in one transaction each."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import polars as pl

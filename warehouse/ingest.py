@@ -1,5 +1,7 @@
 """Results of live sources: item lists and dish sets, replaced whole or not at all, and the record of that."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -5,6 +5,8 @@ names it, whatever views are in between. The plan then says what is pushed down 
 all scans are of certain requests or runs only, so are the parts that the query needs.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

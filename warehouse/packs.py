@@ -1,5 +1,7 @@
 """The content of users' packs when runs used them, by hash: old numbers keep their input."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -16,6 +16,8 @@ if it had NULL there, and the new name. The columns part, request_hash, run_id a
 A new kind is a new file.
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -25,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import duckdb
 import polars as pl
 
 from warehouse.storage import WarehouseError, glob_escaped, written_whole
@@ -33,15 +36,16 @@ from warehouse.storage import WarehouseError, glob_escaped, written_whole
 EMPTY_PART = "_empty"
 
 _FOLDER = Path(__file__).resolve().parent / "kinds"
-_TYPES: Mapping[str, pl.DataType] = {
-    "VARCHAR": pl.String(),
-    "BOOLEAN": pl.Boolean(),
-    "SMALLINT": pl.Int16(),
-    "INTEGER": pl.Int32(),
-    "BIGINT": pl.Int64(),
-    "FLOAT": pl.Float32(),
-    "DOUBLE": pl.Float64(),
+_TYPES: Mapping[str, str] = {
+    "VARCHAR": "String",
+    "BOOLEAN": "Boolean",
+    "SMALLINT": "Int16",
+    "INTEGER": "Int32",
+    "BIGINT": "Int64",
+    "FLOAT": "Float32",
+    "DOUBLE": "Float64",
 }
+"""Types that a column, or an element of a list, may have: as they are declared -> as polars names them."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """With its suffixes a name for a file has 255 bytes at most."""
@@ -52,18 +56,29 @@ _VIEW = (_FOLDER / "view.sql").read_text(encoding="utf-8")
 _COUNT = """SELECT '{kind}' AS kind, request_hash, "{unit}" AS unit, part, count(*) AS n_rows
 FROM "{kind}"
 GROUP BY ALL"""
+_SCHEMAS = """
+SELECT file_name, name, num_children, duckdb_type FROM parquet_schema([{files}]) WHERE column_id > 0
+"""
 _COUNTS = (_FOLDER / "unit_rows.sql").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a kind's parts; without `nullable` it is never empty. formerly: its old name."""
+    """One column of a kind's parts; without `nullable` it is never empty.
 
-    type: pl.DataType
+    sql_type: its type as the file has it. formerly: its old name.
+    """
+
+    sql_type: str
     comment: str
     nullable: bool = False
     added: bool = False
     formerly: str | None = None
+
+    @property
+    def type(self) -> pl.DataType:
+        """Its type in a frame."""
+        return as_type(self.sql_type)
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,12 @@ class PartKind:
         return {name: column.type for name, column in self.declared.items()}
 
     @property
+    def written(self) -> list[tuple[str, str]]:
+        """(name, type as declared) of the columns of the part without rows; old names count too."""
+        own = [(name, column.sql_type) for name, column in self.declared.items()]
+        return own + [(old, self.declared[new].sql_type) for old, new in self.renamed.items()]
+
+    @property
     def added(self) -> frozenset[str]:
         """The columns that parts written before lack."""
         return frozenset(name for name, column in self.declared.items() if column.added)
@@ -104,6 +125,12 @@ class PartKind:
     def renamed(self) -> dict[str, str]:
         """Old name -> present name."""
         return {column.formerly: name for name, column in self.declared.items() if column.formerly}
+
+
+def as_type(sql_type: str) -> pl.DataType:
+    """Return a declared type, such as FLOAT[], in a frame."""
+    inner: pl.DataType = getattr(pl, _TYPES[sql_type.removesuffix("[]")])()
+    return pl.List(inner) if sql_type.endswith("[]") else inner
 
 
 def kind_view(kind: PartKind) -> str:
@@ -192,12 +219,29 @@ def create_empty_parts(home: Path) -> None:
     """Write the parts without rows that are missing, damaged or have other columns; old names count too."""
     for kind in KINDS.values():
         target = empty_part(home, kind)
-        old = {name: kind.declared[new].type for name, new in kind.renamed.items()}
-        schema = pl.Schema(kind.columns | old)
+        schema = pl.Schema({name: as_type(sql_type) for name, sql_type in kind.written})
         if _has_schema(target, schema):
             continue
         with written_whole(target, needed=0) as temporary:
             pl.DataFrame(schema=schema).write_parquet(temporary)
+
+
+def has_empty_parts(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
+    """Whether `create_empty_parts` would write nothing; polars is not needed to see it."""
+    files = {str(empty_part(home, kind)): kind for kind in KINDS.values()}
+    listed = ", ".join("'{}'".format(glob_escaped(file).replace("'", "''")) for file in files)
+    try:
+        rows = connection.execute(_SCHEMAS.format(files=listed)).fetchall()
+    except duckdb.Error:  # one is missing or damaged
+        return False
+    found: dict[str, list[tuple[str, str]]] = {}
+    nodes = iter(rows)
+    for file, name, n_children, leaf in nodes:
+        if n_children:  # a list: a group within it, and its elements in there
+            _, (_, _, _, element) = next(nodes), next(nodes)
+            leaf = f"{element}[]"
+        found.setdefault(file, []).append((name, leaf))
+    return all(found.get(file) == kind.written for file, kind in files.items())
 
 
 def _has_schema(part: Path, schema: pl.Schema) -> bool:
@@ -267,18 +311,16 @@ def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, Column]:
         raise ValueError(
             f"[provenance] has {unknown}, and none but {sorted(usual)} is a column of every part"
         )
-    return {name: Column(pl.String(), comment) for name, comment in (usual | dict(comments)).items()}
+    return {name: Column("VARCHAR", comment) for name, comment in (usual | dict(comments)).items()}
 
 
 def _column(name: str, cells: Mapping[str, Any]) -> Column:
     written = cells["type"]
-    inner = written.removesuffix("[]")
-    if inner not in _TYPES:
+    if written.removesuffix("[]") not in _TYPES:
         raise ValueError(
             f"column {name}: no type {written!r}; expected one of {list(_TYPES)}, or a list: FLOAT[]"
         )
-    type_ = _TYPES[inner] if inner == written else pl.List(_TYPES[inner])
-    return Column(**{**cells, "type": type_})
+    return Column(**{"sql_type" if name == "type" else name: value for name, value in cells.items()})
 
 
 def _check(kind: PartKind, own: set[str]) -> None:
@@ -289,7 +331,7 @@ def _check(kind: PartKind, own: set[str]) -> None:
     for name in (kind.unit, *kind.key):
         if name not in own:
             raise ValueError(f"{name!r} is not among its columns {sorted(own)}")
-    if kind.declared[kind.unit].type != pl.String:
+    if kind.declared[kind.unit].sql_type != "VARCHAR":
         raise ValueError(f"its unit {kind.unit} is not a VARCHAR")
     taken = sorted({*kind.computed, *kind.renamed} & set(kind.declared))
     if taken:

@@ -1,5 +1,7 @@
 """Parquet parts: written whole under the hash of their content, registered as answers, checked when read."""
 
+from __future__ import annotations
+
 import errno
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256

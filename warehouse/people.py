@@ -1,5 +1,7 @@
 """Studies with people: what they are asked, their answers, and whose do not count."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import polars as pl

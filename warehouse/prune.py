@@ -10,6 +10,8 @@ of a killed run; files are deleted after that. Killed anywhere, the next call go
 (``at_work``) keeps what it has.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path

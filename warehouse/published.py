@@ -103,7 +103,7 @@ class _Version:
                 return None
             if tail.published not in (None, self.path.name):
                 return None
-            if not tail.rows.is_empty():
+            if tail.registrations:
                 execute_with(connection, tail.rows, _LAY_OVER)
                 self._n_waiting = connection.execute(_N_WAITING).fetchall()[0][0]
             self._position = tail.position

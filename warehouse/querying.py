@@ -5,12 +5,14 @@ write (logs, profiles, checkpoints), read what is no part, or run SQL that is hi
 polars has no room for become text by DuckDB's own cast.
 """
 
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
@@ -50,6 +52,9 @@ _TIMES = frozenset(
     }
 )  # fmt: skip
 """Types of which polars holds most values, but not infinity."""
+_NUMBERS = _HELD - {"boolean", "varchar", "json", "uuid", "enum"}
+_PLAIN = _HELD | _TIMES - {"timestamp with time zone"}
+"""Types of which DuckDB gives the values that polars gives."""
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 """Times that Python can show; DuckDB also has infinity."""
 
@@ -73,6 +78,59 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             f"{refused[0]}() is not allowed in a query. Table functions that are: "
             f"{', '.join(sorted(TABLE_FUNCTIONS))}."
         )
+
+
+class Rows(NamedTuple):
+    """The result of a query as values of Python. numeric: the names of the columns of numbers."""
+
+    names: list[str]
+    numeric: frozenset[str]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return each row as column -> value."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
+
+    @classmethod
+    def of_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> Rows:
+        """Rows with the columns of the first one."""
+        names = list(rows[0]) if rows else []
+        columns = {name: [row[name] for row in rows if row[name] is not None] for name in names}
+        numeric = {name for name, cells in columns.items() if cells and all(map(_is_number, cells))}
+        return cls(names, frozenset(numeric), [tuple(row[name] for name in names) for row in rows])
+
+    @classmethod
+    def of_frame(cls, frame: pl.DataFrame) -> Rows:
+        """The rows of a frame."""
+        numeric = frozenset(name for name, kind in frame.schema.items() if kind.is_numeric())
+        return cls(frame.columns, numeric, frame.rows())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> Rows:
+    """Return the rows of a query, equal to those of `to_frame`. Raises what DuckDB raises.
+
+    Only odd types need polars, which takes as long to import as all else that a small query needs.
+    """
+    execute(connection, sql, params)
+    description = connection.description or []
+    kinds = [of.id for _, of, *_ in description]
+    names = [str(name) for name, *_ in description]
+    is_plain = all(kind in _PLAIN for kind in kinds) and len({name.lower() for name in names}) == len(names)
+    if is_plain:
+        rows = connection.fetchall()
+        times = [place for place, kind in enumerate(kinds) if kind in _TIMES]
+        if not any(_is_odd_time(row[place]) for row in rows for place in times):
+            return Rows(names, frozenset(n for n, k in zip(names, kinds, strict=True) if k in _NUMBERS), rows)
+    return Rows.of_frame(to_frame(connection, sql, params))
+
+
+def _is_odd_time(value: object) -> bool:
+    """Whether a time may be one that Python cannot show: DuckDB gives a text for it, or the first or last."""
+    return isinstance(value, str) or getattr(value, "year", None) in (_FIRST.year, _LAST.year)
 
 
 def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> pl.DataFrame:
@@ -109,7 +167,7 @@ def _bare(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
 @cache
 def _refused() -> tuple[frozenset[str], frozenset[str]]:
     """Names of the table functions, and of functions with effects, that a query may not call."""
-    with duckdb.connect(":memory:") as connection:
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         functions = connection.execute(_FUNCTIONS).fetchall()
     tables = frozenset(name for name, is_table in functions if is_table)
     return tables - TABLE_FUNCTIONS, frozenset(n for n, is_table in functions if not is_table) - _HARMLESS
@@ -117,15 +175,15 @@ def _refused() -> tuple[frozenset[str], frozenset[str]]:
 
 def _called(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
     """Names of functions in a query that a query may not call."""
-    tables, effects = _refused()
     text = literal(sql) or literal(sql.replace("\0", " "))
     row = connection.execute(f"SELECT json_serialize_sql({text})").fetchone()
     tree = json.loads(row[0]) if row else {"error": True}
     if not tree["error"]:
         for is_table, name in _functions(tree["statements"]):
-            if (is_table and name not in TABLE_FUNCTIONS) or name in effects:
+            if name not in TABLE_FUNCTIONS if is_table else name in _refused()[1]:
                 yield name
         return
+    tables, effects = _refused()
     # DuckDB gives no tree of a PIVOT. Then a name followed by a parenthesis is taken for a call, also one
     # within a text.
     for name in tables | effects:

@@ -3,6 +3,8 @@
 Files win: an evaluation that has ``reference/metric/<name>.csv`` or a leaderboard of its own keeps it.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """Is the warehouse sound: checks, parts that a kill or a bad disk left behind, and many parts made few."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path

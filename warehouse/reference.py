@@ -9,6 +9,8 @@ under the hash of its items; one is current.
 Whatever is wrong with a file is a WarehouseError that names file, line and column.
 """
 
+from __future__ import annotations
+
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

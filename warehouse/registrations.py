@@ -9,6 +9,8 @@ SQLite's write-ahead log lets readers and one writer go on side by side and surv
 It needs a disk of this machine: a network file system has no shared memory.
 """
 
+from __future__ import annotations
+
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -50,15 +52,6 @@ COLUMNS = ("kind", "request_hash", "unit", "part", "run_id", "n_rows", "written_
 _APPEND = f"INSERT INTO registration ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _WAITING = "SELECT max(0, (SELECT seq FROM sqlite_sequence) - forgotten) FROM log"
 _AFTER = f"SELECT id, {', '.join(COLUMNS)} FROM registration WHERE id > ? ORDER BY id"
-_TYPES = pl.Schema(
-    {
-        "id": pl.Int64(),
-        **dict.fromkeys(COLUMNS, pl.String()),
-        "n_rows": pl.Int64(),
-        "written_at": pl.Datetime("us"),
-    }
-)
-_NOTHING = pl.DataFrame(schema={name: kind for name, kind in _TYPES.items() if name != "id"})
 _FORGET = (
     "UPDATE log SET forgotten = max(forgotten, :id) WHERE name = :log",
     "DELETE FROM registration WHERE id <= :id AND :log = (SELECT name FROM log)",
@@ -93,15 +86,23 @@ class Position(NamedTuple):
 class Tail(NamedTuple):
     """Registrations of a log after a position.
 
-    rows: the columns of part_unit, in the order of registration, each unit once. position: of the last one.
+    registrations: id and COLUMNS, in the order of registration. position: of the last one.
     is_whole: whether all since the position asked for is there; some of it may be forgotten already.
     published: name of the file that was published when the log was read, where the log knows.
     """
 
-    rows: pl.DataFrame
+    registrations: Sequence[tuple[object, ...]]
     position: Position
     is_whole: bool
     published: str | None = None
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """The columns of part_unit, in the order of registration, each unit once."""
+        types = {"n_rows": pl.Int64(), "written_at": pl.Datetime("us")}
+        schema = {"id": pl.Int64(), **dict.fromkeys(COLUMNS, pl.String()), **types}
+        frame = pl.DataFrame(self.registrations, schema=schema, orient="row").drop("id")
+        return frame.unique(["kind", "request_hash", "unit"], keep="first", maintain_order=True)
 
 
 class Log(Protocol):
@@ -157,7 +158,7 @@ class Registrations:
             return rows, Position(log, rows[-1][0]) if rows else position, forgotten <= start
 
         rows, last, is_whole = self._call(read, reads=True) if self.path.exists() else ([], position, True)
-        return Tail(each_unit_once(rows), last, is_whole)
+        return Tail(rows, last, is_whole)
 
     def forget(self, position: Position) -> None:
         """Delete what the published file has: all up to `position`."""
@@ -242,14 +243,6 @@ class Registrations:
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(f"{_FILE}{suffix}")
-
-
-def each_unit_once(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
-    """The columns of part_unit, of rows of a log (id and COLUMNS) in the order of registration."""
-    if not rows:
-        return _NOTHING
-    frame = pl.DataFrame(rows, schema=_TYPES, orient="row").drop("id")
-    return frame.unique(["kind", "request_hash", "unit"], keep="first", maintain_order=True)
 
 
 def fold(log: Log, connection: duckdb.DuckDBPyConnection) -> Position:

@@ -5,6 +5,8 @@ uses them; what another run names stays in any case. A run stays while it is at 
 numbers are taken over its cohort.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Runs, their numbers, those of judges and users' rankings: what is stored of them, and asked for."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,5 +1,7 @@
 """SpecNorm under construction: drafts, what reviewers decided, and the items that are published."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import polars as pl

@@ -1,5 +1,7 @@
 """Basics of all modules: home and error, files complete or absent, rows held to the columns of a table."""
 
+from __future__ import annotations
+
 import errno
 import hashlib
 import os
@@ -61,8 +63,8 @@ def home() -> Path:
         private_folder(folder)
     except OSError as error:
         raise WarehouseError(
-            f"cannot create the warehouse folder {folder}: {error}. Set CULTURESCOPE_HOME to a folder that "
-            f"you may write to."
+            f"cannot create the warehouse folder {folder}: {error.strerror}. Set CULTURESCOPE_HOME to a "
+            f"folder that you may write to."
         ) from error
     return folder
 
@@ -79,9 +81,16 @@ def private_folder(folder: Path) -> None:
 
 
 def usual_home() -> Path:
-    """Return the path of ``home``; nothing is made."""
+    """Return the path of ``home``; nothing is made.
+
+    Raises WarehouseError for a name that leads nowhere: a link to itself, or ~ of a user that there is not.
+    """
     usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
-    return Path(os.environ.get(HOME) or usual).expanduser().resolve()
+    named = os.environ.get(HOME) or str(usual)
+    try:
+        return Path(named).expanduser().resolve()
+    except (RuntimeError, ValueError) as error:
+        raise WarehouseError(f"{HOME}={named} is no folder: {error}") from error
 
 
 def now() -> datetime:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from deployments.cli.later import imported_later
 from deployments.cli.suggest import Suggesting
 
 PANELS = {
@@ -52,6 +52,8 @@ PANELS = {
 }
 """Heading of the help -> name -> file of this folder, and the function in it, or an app with commands."""
 COMMANDS = {name: where for commands in PANELS.values() for name, where in commands.items()}
+LIGHT = frozenset({"leaderboard", "runs", "sql"})
+"""Commands that mostly print a few rows, for which polars would be half of their time."""
 _SUMMARY = r'(?:^def {0}\(.*?\n    """|^{0} = typer\.Typer\(.*?help=")(.*?)(?:\n\n|")'
 
 
@@ -70,6 +72,8 @@ class _Commands(Suggesting):
         if self.is_listing:
             panel = next(heading for heading, commands in PANELS.items() if cmd_name in commands)
             return TyperCommand(cmd_name, help=summary(module, name), rich_help_panel=panel)
+        if cmd_name in LIGHT:
+            imported_later("polars")
         there = getattr(import_module(f"deployments.cli.{module}"), name)
         command: Any
         if isinstance(there, typer.Typer):
@@ -102,6 +106,8 @@ app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode="markdow
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # with the modules of mail
+
         typer.echo(version("culturescope"))
         raise typer.Exit()
 

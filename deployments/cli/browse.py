@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli.common import Occasion, check_evaluation, errors, of_evaluations
+from deployments.cli.suggest import Suggesting
 from deployments.cli.which import Config, Profile, evaluations, of_hash
 from deployments.evaluations import doors, evaluation
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation
     from tasks.loop.samples import Sample
 
-app = typer.Typer(no_args_is_help=True, help="Write results in the formats of other programs.")
+app = typer.Typer(
+    cls=Suggesting, no_args_is_help=True, help="Write results in the formats of other programs."
+)
 
 PORT = 7575
 FOLDER = "inspect"

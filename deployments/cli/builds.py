@@ -15,6 +15,7 @@ import typer
 from deployments.cli import options
 from deployments.cli.bars import bars
 from deployments.cli.common import As, DryRun, NoServer, Verbose, errors
+from deployments.cli.suggest import Suggesting
 from deployments.serve.server import configure, connect
 from deployments.show import plan
 from deployments.show.display import Format, notes, say, show, working
@@ -26,8 +27,11 @@ from warehouse import Warehouse
 if TYPE_CHECKING:
     from flows.session import Session
 
-specnorm = typer.Typer(no_args_is_help=True, help="Build SpecNorm: norms of subgroups, drafted and reviewed.")
+specnorm = typer.Typer(
+    cls=Suggesting, no_args_is_help=True, help="Build SpecNorm: norms of subgroups, drafted and reviewed."
+)
 culturall = typer.Typer(
+    cls=Suggesting,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Build CulturALL items: drafts from your sources, measured, checked, reviewed by people, published.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli.common import As, Wide, errors
+from deployments.cli.suggest import Suggesting
 from deployments.cli.which import Config
 from deployments.show.display import Format, interval, new_file, say, show
 from warehouse import Warehouse, save_validation
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tasks.judging.audit import JudgedAnswer, Rating
     from tasks.judging.validation import JudgeScore
 
-app = typer.Typer(no_args_is_help=True, help="Compare judges with people.")
+app = typer.Typer(cls=Suggesting, no_args_is_help=True, help="Compare judges with people.")
 
 
 class Table(StrEnum):

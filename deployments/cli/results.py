@@ -13,8 +13,9 @@ from deployments.cli.common import As, Occasion, Wide, check_evaluation, errors,
 from deployments.cli.which import Config, Profile, chosen, whole
 from deployments.evaluations import doors
 from deployments.serve.server import configure, connect
-from deployments.show.display import Format, err, interval, number, say, show, working
+from deployments.show.display import Format, err, interval, number, say, show, show_rows, working
 from warehouse import Warehouse, WarehouseError, save_ranking
+from warehouse.querying import Rows
 
 if TYPE_CHECKING:
     from flows.comparison import Wanted
@@ -46,6 +47,7 @@ SELECT * EXCLUDE (other_evaluation, other_label, other_n_apart, ranks, other_ran
     RENAME (other_metric AS benchmark)
 FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric
 """
+_OF_RUNS = "SELECT DISTINCT {column} FROM run WHERE status = 'finished' AND NOT is_null ORDER BY ALL"
 _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
 _META_CAPTION = (
@@ -102,20 +104,21 @@ def leaderboard(
             if form is Format.table:
                 rows = report.published_for_people(rows)
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide or None)
-        board = report.leaderboard(warehouse, name, key, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
         beyond = report.beyond_null(warehouse, name, key, occasion)
         caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
-        if form is Format.table:
-            board = report.for_people(board, doors()[name].columns)
-        show(board, form, title, caption, is_wide=wide, notes=doors()[name].notes)
+        if form is not Format.table:
+            return show(report.leaderboard(warehouse, name, key, occasion), form)
+        door = doors()[name]
+        board = report.board_for_people(warehouse, name, key, occasion, door.columns)
+        show_rows(Rows.of_dicts(board), title, caption, is_wide=wide, notes=door.notes)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
-        if form is Format.table and printed is not None:
-            show(printed[1] if wide else printed[1].head(SHORT), form, printed[0], is_wide=wide)
-            if not wide and printed[1].height > SHORT:
-                say(
-                    f"{printed[1].height - SHORT} more with --wide, all numbers with --published", style="dim"
-                )
+        if printed is None:
+            return
+        below, n_more = printed[1] if wide else printed[1][:SHORT], len(printed[1]) - SHORT
+        show_rows(Rows.of_dicts(below), printed[0], is_wide=wide)
+        if not wide and n_more > 0:
+            say(f"{n_more} more with --wide, all numbers with --published", style="dim")
 
 
 def report(
@@ -270,7 +273,11 @@ def drift(
     """
     with errors():
         check_evaluation(evaluation)
-        home = Warehouse.existing().home
+        warehouse = Warehouse.existing()
+        home = warehouse.home
+        check_any_run(warehouse, profile, config)
+        if alert is not None and not all(alert.partition("/")):
+            raise ValueError(f"--alert {alert}: name a block by type and name, such as slack-webhook/lab")
         configure(home)
         if alert:
             connect(home)
@@ -283,7 +290,7 @@ def drift(
         names = [evaluation] if evaluation else None
         params = flow.DriftParams(evaluations=names, days=days, profile=profile, config=config)
         with working("comparing"):
-            table, notes = flow.look(Warehouse.existing(), params)
+            table, notes = flow.look(warehouse, params)
         for note in notes:
             say(note, style="")
         if form is not Format.table:
@@ -297,6 +304,17 @@ def drift(
         )
         for row in moved.to_dicts():
             typer.echo(flow.sentence(row))
+
+
+def check_any_run(warehouse: Warehouse, profile: str | None, config: str | None) -> None:
+    """Raise WarehouseError if no finished run has the profile, or a configuration that begins so."""
+    for column, begin in (("profile", profile), ("config_hash", config)):
+        there = [key for (key,) in warehouse.rows(_OF_RUNS.format(column=column)).rows]
+        fits = begin is None or any(
+            key == begin or (column == "config_hash" and key.startswith(begin)) for key in there
+        )
+        if there and not fits:
+            raise WarehouseError(f"no finished run has the {column} {begin!r}; there are: {', '.join(there)}")
 
 
 def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
@@ -359,7 +377,8 @@ def ranking(
             rows = read_ranking(file)
             save_ranking(warehouse, rows)
             for (benchmark,), of_benchmark in rows.group_by("benchmark", maintain_order=True):
-                say(f"{benchmark}: {of_benchmark.height} models", "stored")
+                n = of_benchmark.height
+                say(f"{benchmark}: {n} model{'s' * (n > 1)}", "stored")
         if explication:
             return show_explication(warehouse, form, wide)
         agreement = warehouse.query(_AGREEMENT)

@@ -7,11 +7,13 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from deployments.cli.common import As, check_evaluation, errors
+from deployments.cli.common import As, Wide, check_evaluation, errors
+from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 
 app = typer.Typer(
+    cls=Suggesting,
     help="List runs, show one with what it used, remove one."
     "\n\nExamples:\n\n- `culturescope runs -n 5`\n\n- `culturescope runs show 3f9a`"
     "\n\n- `culturescope runs rm 3f9a`: what would go with it; `--delete` deletes it",
@@ -61,6 +63,7 @@ def runs(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="number of runs, the newest first")] = 20,
     nulls: Annotated[bool, typer.Option("--nulls", help="show null models too")] = False,
     form: As = Format.table,
+    wide: Wide = False,
 ) -> None:
     """List runs, the newest first: when, for how long, how many answers each added, and its state."""
     if context.invoked_subcommand:
@@ -73,7 +76,13 @@ def runs(
             runs = runs.drop("run_id", "config_hash").with_columns(
                 pl.col("took").map_elements(_words, pl.String)
             )
-        show(runs, form, "Runs", "answers: those that the run registered first; stored ones are used again")
+        show(
+            runs,
+            form,
+            "Runs",
+            is_wide=wide,
+            notes={"answers": "those that the run registered first; stored ones are used again"},
+        )
 
 
 @app.command("show")

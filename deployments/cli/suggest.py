@@ -1,15 +1,45 @@
-"""Groups of commands that are imported when they are called, and what was meant where none has a name."""
+"""Groups of commands: what was meant where no command has a name, and errors without words of libraries."""
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import Any
 
+from typer import BadParameter
 from typer.core import TyperGroup
+
+_PLAIN = (
+    (r"^Value error, ", ""),
+    (r"^Input should be a valid integer.*", "expected a whole number"),
+    (r"^Input should be a valid number.*", "expected a number"),
+    (r"^Input should be a valid string.*", "expected a text"),
+    (r"^Input should be greater than or equal to (\S+)", r"expected at least \1"),
+    (r"^Input should be greater than (\S+)", r"expected more than \1"),
+    (r"^Input should be less than or equal to (\S+)", r"expected at most \1"),
+    (r"^Input should be ", "expected "),
+    (r"^List should have at least 1 item.*", "expected at least one"),
+)
+"""Pattern of what pydantic says -> what is said of an option."""
+
+
+def plain(message: str) -> str:
+    """Return what pydantic says of a value in plain words."""
+    for pattern, words in _PLAIN:
+        message = re.sub(pattern, words, message)
+    return message
 
 
 class Suggesting(TyperGroup):
     """A group that names the commands that are like one that it does not have."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error on one of its options is without pydantic's words."""
+        try:
+            return super().invoke(ctx)
+        except BadParameter as error:
+            error.message = plain(error.message)
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called; the error on one that is not there names those it is like."""

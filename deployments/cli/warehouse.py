@@ -12,7 +12,7 @@ import polars as pl
 import typer
 
 from deployments.cli.common import As, Wide, errors
-from deployments.show.display import Format, err, say, show, working, write
+from deployments.show.display import Format, err, say, show, show_rows, working, write
 from warehouse import Warehouse
 from warehouse.store import store_named
 
@@ -106,14 +106,24 @@ def sql(
     - `culturescope sql "FROM item_logprob" --out scores.parquet`
     """
     with errors():
-        text = sys.stdin.read() if query == "-" else query
+        text = read_query() if query == "-" else query
         if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
             raise ValueError('there is no query: write one, such as "FROM leaderboard"')
-        rows = Warehouse.existing().query(text)
+        warehouse = Warehouse.existing()
         if out:
-            write(rows, out)
+            write(warehouse.query(text), out)
+        elif form is Format.table:
+            show_rows(warehouse.rows(text), is_wide=wide)
         else:
-            show(rows, form, is_wide=wide)
+            show(warehouse.query(text), form)
+
+
+def read_query() -> str:
+    """Return what standard input says; raises ValueError if it is no text."""
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ValueError("standard input is not UTF-8: save the query in UTF-8") from error
 
 
 def copy(

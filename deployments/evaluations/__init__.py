@@ -11,6 +11,7 @@ from __future__ import annotations
 import pkgutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -77,8 +78,11 @@ def _door(name: str) -> Door:
 
 
 def unknown(name: str | None) -> str:
-    """The message on an evaluation that there is not."""
-    return f"there is no evaluation {name!r}; there are: {', '.join(doors())}"
+    """The message on an evaluation that there is not, with the names that it is like, or all."""
+    there = list(doors())
+    if near := get_close_matches(name or "", there):
+        return f"there is no evaluation {name!r}: did you mean {' or '.join(near)}?"
+    return f"there is no evaluation {name!r}; there are: {', '.join(there)}"
 
 
 def profiles(name: str) -> dict[str, dict[str, Any]]:

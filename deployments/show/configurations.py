@@ -28,7 +28,7 @@ class Configuration(NamedTuple):
 
 def configurations(warehouse: Warehouse, evaluation: str | None = None) -> list[Configuration]:
     """Return every configuration with models, by evaluation; of each the one that is shown comes first."""
-    rows = [Configuration(*row) for row in warehouse.query(_CONFIGURATIONS).rows()]
+    rows = [Configuration(*row) for row in warehouse.rows(_CONFIGURATIONS).rows]
     return [row for row in rows if evaluation in (None, row.evaluation)]
 
 

@@ -26,12 +26,16 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.report.text import CONTROL
+from warehouse.querying import Rows
 
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 """For people: progress, notes and errors. Data alone goes to standard output."""
 
 FOLDED = 36
 """Characters after which a cell of a table may go on in the next line; 28 on a narrow screen."""
+
+NARROWEST = 16
+"""Characters to which the first column, of names, is folded so that the columns up to n fit."""
 
 _FORMULA = r"^([=+\-@\t\r])"
 
@@ -78,9 +82,20 @@ def show(
         case Format.json:
             sys.stdout.write(to_json(frame))
         case Format.table:
-            numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
-            cells = [[number(value) for value in row] for row in frame.iter_rows()]
-            print_table(frame.columns, cells, title, caption, numeric, is_wide=is_wide, notes=notes)
+            show_rows(Rows.of_frame(frame), title, caption, is_wide=is_wide, notes=notes)
+
+
+def show_rows(
+    rows: Rows,
+    title: str = "",
+    caption: str = "",
+    *,
+    is_wide: bool | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> None:
+    """Write rows to standard output as ``print_table``."""
+    cells = [[number(value) for value in row] for row in rows.rows]
+    print_table(rows.names, cells, title, caption, rows.numeric, is_wide=is_wide, notes=notes)
 
 
 def print_table(
@@ -102,7 +117,8 @@ def print_table(
         notes: column -> what it means, which stands under the table if the column is in it.
         numeric: names of columns that are aligned to the right.
         is_wide: print every column, however wide the table gets, or only the first ones that fit on the
-            screen, and say how many do not; None: all, with cells folded at words so that they fit.
+            screen, and say how many do not: the first one folds, so that those up to a column n fit; None:
+            all, with cells folded at words so that they fit.
     """
     screen = Console(stderr=stderr)
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
@@ -114,6 +130,9 @@ def print_table(
             widths[widths.index(max(widths))] -= 1
     elif not is_wide:
         widths = [min(width, FOLDED, max(28, screen.width // 4)) for width in widths]
+        essential = widths[: list(names).index("n") + 1] if "n" in names else widths[:1]
+        over = sum(essential) + 3 * len(essential) + 1 - screen.width
+        widths[0] = max(min(widths[0], NARROWEST), widths[0] - max(over, 0))
         used = [total + 3 * n + 1 for n, total in enumerate(accumulate(widths), start=1)]
         widths = [w for n, w in enumerate(widths) if n == 0 or used[n] <= screen.width]
     table = Table()

@@ -81,8 +81,8 @@ def configuration(
         if not fitting:
             keys = ", ".join(row.config_hash for row in finished)
             raise WarehouseError(f"no finished run has the configuration {config!r}; there are: {keys}")
-        newest = warehouse.query(_NEWEST)["evaluation"]
-        evaluation = next(name for name in newest if name in fitting)
+        newest = warehouse.rows(_NEWEST).rows
+        evaluation = next(name for (name,) in newest if name in fitting)
     page_run = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
     return page_run.evaluation, page_run.config_hash, page_run.profile
 
@@ -103,14 +103,40 @@ def leaderboard(
     Raises:
         WarehouseError: no run of the configuration is of the occasion; says which there are.
     """
-    sql = _BOARD.format(board=f"leaderboard_{evaluation}")
-    board = warehouse.query(sql, [config], None if occasion is None else {"occasion": occasion})
-    if board.is_empty() and occasion is not None:
-        there = warehouse.query(_OCCASIONS, [config])["occasion"]
-        names = ", ".join(name or '""' for name in there)
-        raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
+    board = warehouse.query(*_board(evaluation, config, occasion))
+    if board.is_empty():
+        _check_occasion(warehouse, config, occasion)
     behind = [name for name in _BEHIND if name in board.columns]
     return board.select("model", pl.exclude("model", *behind), *behind)
+
+
+def board_for_people(
+    warehouse: Warehouse,
+    evaluation: str,
+    config: str,
+    occasion: str | None,
+    columns: Callable[[Row], dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """Return ``for_people`` of ``leaderboard``, by way of no frame; raises as that."""
+    rows = warehouse.rows(*_board(evaluation, config, occasion)).dicts()
+    if not rows:
+        _check_occasion(warehouse, config, occasion)
+    return _for_people(rows, columns)
+
+
+def _board(evaluation: str, config: str, occasion: str | None) -> tuple[str, list[str], dict[str, str]]:
+    """Return the query of a leaderboard, its parameters and its variables."""
+    sql = _BOARD.format(board=f"leaderboard_{evaluation}")
+    return sql, [config], {} if occasion is None else {"occasion": occasion}
+
+
+def _check_occasion(warehouse: Warehouse, config: str, occasion: str | None) -> None:
+    """Raise WarehouseError for an occasion without runs; says which there are."""
+    if occasion is not None:
+        names = ", ".join(
+            name or '"" (runs without one)' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows
+        )
+        raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
 
 
 _BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
@@ -182,49 +208,66 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
     Raises:
         WarehouseError: no paper prints a number that stands beside one of these.
     """
-    rows = warehouse.query(_PUBLISHED, {"evaluation": evaluation, "config": config})
-    if rows.is_empty():
+    of = {"evaluation": evaluation, "config": config}
+    frame = warehouse.query(_PUBLISHED, of)
+    if frame.is_empty():
         raise WarehouseError(
             f"no published number is defined as one of {evaluation}, configuration {config}, is; all "
             'that papers print: culturescope sql "FROM published_result"'
         )
-    return _with_settings(rows, settings.stored(warehouse, evaluation, config))
+    rows = _with_settings(frame.to_dicts(), settings.stored(warehouse, evaluation, config))
+    return pl.DataFrame(rows, schema={**frame.schema, "settings_differ": pl.String})
 
 
-def _with_settings(rows: pl.DataFrame, table: Sequence[Compared]) -> pl.DataFrame:
-    """The rows with the settings that differ, and definitions that take them into account."""
+def _with_settings(rows: list[dict[str, Any]], table: Sequence[Compared]) -> list[dict[str, Any]]:
+    """Return the rows with the settings that differ, and definitions that take them into account."""
     from tasks.evaluations.settings import differing
 
-    differ = {metric: [row.setting for row in differing(table, metric)] for metric in rows["metric"].unique()}
-    missing = pl.col("metric").replace_strict(
-        {metric: ", ".join(names) for metric, names in differ.items()}, default="", return_dtype=pl.String
-    )
-    is_paper = pl.col("definition").is_not_null()
-    return rows.with_columns(
-        definition=pl.when(is_paper & (missing != "")).then(pl.lit("near")).otherwise("definition"),
-        settings_differ=pl.when(is_paper & (missing != "")).then(missing),
-    )
+    differ = {
+        metric: ", ".join(row.setting for row in differing(table, metric))
+        for metric in {row["metric"] for row in rows}
+    }
+    completed = []
+    for row in rows:
+        missing = differ[row["metric"]] if row["definition"] is not None else ""
+        definition = "near" if missing else row["definition"]
+        completed.append({**row, "definition": definition, "settings_differ": missing or None})
+    return completed
 
 
 def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
     """Return one number of a configuration with its published values: the first headline that has some."""
-    try:
-        rows = beside_published(warehouse, evaluation, config).filter(~pl.col("is_detail"))
-    except WarehouseError:
+    rows = _one_published(warehouse, evaluation, config)
+    if not rows:
         return None
-    rows = rows.filter(pl.col("model").is_in(_NO_MODELS).not_().fill_null(True))
-    rows = rows.with_columns(pl.col("model").replace(_WHOLE_NAMES))
-    headlines = warehouse.query(_HEADLINES, [evaluation])["metric"].to_list()
-    by = ["metric", "slice_kind", "slice"]
-    printed = rows.filter(pl.col("source") != "measured").group_by(by).len()
-    if printed.is_empty():
-        return None
+    metric, slice_kind, of_slice = _number_of(rows[0])
+    beside = beside_published(warehouse, evaluation, config).filter(
+        ~pl.col("is_detail"), pl.col("model").is_in(_NO_MODELS).not_().fill_null(True)
+    )
+    beside = beside.filter(metric=metric, slice_kind=slice_kind, slice=of_slice)
+    return beside.with_columns(pl.col("model").replace(_WHOLE_NAMES))
+
+
+def _one_published(warehouse: Warehouse, evaluation: str, config: str) -> list[dict[str, Any]]:
+    """Return the rows of ``one_published``, by way of no frame; none where no paper prints such a number."""
+    there = warehouse.rows(_PUBLISHED, {"evaluation": evaluation, "config": config}).dicts()
+    rows = [
+        row | {"model": _WHOLE_NAMES.get(row["model"], row["model"])}
+        for row in there
+        if not row["is_detail"] and row["model"] not in _NO_MODELS
+    ]
+    printed = Counter(_number_of(row) for row in rows if row["source"] != "measured")
+    if not printed:
+        return []
+    headlines = [metric for (metric,) in warehouse.rows(_HEADLINES, [evaluation]).rows]
     places = {metric: at for at, metric in enumerate(headlines)}
-    ranked = printed.with_columns(
-        pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64).alias("place"),
-        (pl.col("slice_kind") != "overall").alias("is_slice"),
-    ).sort("place", "is_slice", "len", *by, descending=[False, False, True, False, False, False])
-    return rows.join(ranked.head(1), on=by, how="semi", maintain_order="left")
+
+    def rank(of: tuple[str, str, str]) -> tuple[Any, ...]:
+        return places.get(of[0], len(places)), of[1] != "overall", -printed[of], of
+
+    first = min(printed, key=rank)
+    one = [row for row in rows if _number_of(row) == first]
+    return _with_settings(one, settings.stored(warehouse, evaluation, config))
 
 
 _NO_MODELS = ("Avg.", "Average", "Dumb Base")
@@ -233,21 +276,29 @@ _WHOLE_NAMES = {"Bb": "BERT base", "Bl": "BERT large", "mB": "mBERT", "mB-u": "m
 """Short names of models in papers' tables."""
 
 
-def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[str, pl.DataFrame] | None:
+def _number_of(row: Row) -> tuple[str, str, str]:
+    """Return the metric and the slice of a row."""
+    return row["metric"], row["slice_kind"], row["slice"]
+
+
+def under_the_line(
+    warehouse: Warehouse, evaluation: str, config: str
+) -> tuple[str, list[dict[str, Any]]] | None:
     """Return a title and the published values of ``one_published`` for people, those of another setting last.
 
     None where no paper prints a number that is measured here.
     """
-    rows = one_published(warehouse, evaluation, config)
-    if rows is None:
+    rows = _one_published(warehouse, evaluation, config)
+    if not rows:
         return None
-    falls = rows["metric"][0] in warehouse.query(_FALLING, [evaluation])["metric"]
-    own, printed = rows.filter(source="measured"), rows.filter(pl.col("source") != "measured")
-    printed = printed.sort(pl.col("definition") != "equal", "value", descending=[False, not falls])
-    nulls = own["null_value"].drop_nulls()
-    null: Any = None if nulls.is_empty() else (nulls.min() if falls else nulls.max())
-    name = name_of(rows["label"][0], rows["slice_kind"][0], rows["slice"][0])
-    cited = ", ".join(sorted(set(printed["cited"].drop_nulls())))
+    falls = (rows[0]["metric"],) in warehouse.rows(_FALLING, [evaluation]).rows
+    printed = [row for row in rows if row["source"] != "measured"]
+    printed.sort(key=lambda row: (row["definition"] != "equal", row["value"] if falls else -row["value"]))
+    nulls = [row["null_value"] for row in rows if row["source"] == "measured"]
+    nulls = [null for null in nulls if null is not None]
+    null = (min(nulls) if falls else max(nulls)) if nulls else None
+    name = name_of(rows[0]["label"], rows[0]["slice_kind"], rows[0]["slice"])
+    cited = ", ".join(sorted({row["cited"] for row in printed if row["cited"]}))
     title = f"As published ({cited}), never ranked with the rest: {name}"
     title += "" if null is None else f"; a null model scores {number(null)} here"
     lines = [
@@ -258,9 +309,9 @@ def under_the_line(warehouse: Warehouse, evaluation: str, config: str) -> tuple[
             "definition": row["definition"],
             "what differs": _differs(row),
         }
-        for row in printed.to_dicts()
+        for row in printed
     ]
-    return title, pl.DataFrame(lines)
+    return title, lines
 
 
 def _differs(row: Row) -> str:
@@ -300,12 +351,15 @@ def _settings(row: Row) -> str:
 
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
     """The main columns; where several models have one name, their dtype and revision beside it."""
-    rows = board.to_dicts()
+    return pl.DataFrame(_for_people(board.to_dicts(), columns))
+
+
+def _for_people(rows: list[dict[str, Any]], columns: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
     bases = Counter(name.partition("#")[0] for name in {str(row["model"]) for row in rows})
     for row in rows:
         if bases[str(row["model"]).partition("#")[0]] > 1:
             row["model"] = " ".join(filter(None, (row["model"], row["dtype"], row["revision"])))
-    return pl.DataFrame([columns(row) | {n: row[n] or "–" for n in ("dtype", "revision")} for row in rows])
+    return [columns(row) | {n: row[n] or "–" for n in ("dtype", "revision")} for row in rows]
 
 
 _BEYOND = """
@@ -319,10 +373,9 @@ GROUP BY a.label, m.place ORDER BY m.place
 
 def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
     """One line: the models of which each headline is beyond its null; "" where nothing can be said of any."""
-    rows = warehouse.query(
-        _BEYOND, [evaluation, config], None if occasion is None else {"occasion": occasion}
-    )
-    headlines = [f"{label} of {models or 'no model'}" for label, models in rows.rows()]
+    variables = {} if occasion is None else {"occasion": occasion}
+    rows = warehouse.rows(_BEYOND, [evaluation, config], variables).rows
+    headlines = [f"{label} of {models or 'no model'}" for label, models in rows]
     return f"Beyond its null: {'; '.join(headlines)}." if headlines else ""
 
 

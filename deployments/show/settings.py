@@ -45,7 +45,7 @@ def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]
     from warehouse import read_pack
 
     rows = settings(evaluation)
-    runs = warehouse.query(_RUN, [evaluation, config]).rows() if rows else []
+    runs = warehouse.rows(_RUN, [evaluation, config]).rows if rows else []
     if not runs:
         return []
     model, values = runs[0]

@@ -51,8 +51,8 @@ def ingest(*arguments: str) -> Result:
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),
         (("-s", "wikipedia", "--live"), "'wikipedia-currencies', 'wikipedia-religions'"),
-        (("--live", "--minimum", "0"), "--minimum: Input should be greater than or equal to 1"),
-        (("--live", "--max-shrinkage", "1.5"), "--max-shrinkage: Input should be less than or equal to 1"),
+        (("--live", "--minimum", "0"), "--minimum: expected at least 1"),
+        (("--live", "--max-shrinkage", "1.5"), "--max-shrinkage: expected at most 1"),
     ],
 )
 def test_wrong_options_are_one_clear_error_before_anything_starts(

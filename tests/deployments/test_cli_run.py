@@ -118,8 +118,8 @@ def test_options_go_before_the_profile_and_it_before_the_defaults(warehouse: War
     ("arguments", "message"),
     [
         (("--profile", "huge"), "error: --profile: there is no 'huge' of spectral; choose one of smoke,"),
-        (("--max-items", "1"), "error: --max-items: Input should be greater than or equal to 2, not '1'"),
-        (("--dtype", "int8"), "error: --dtype: Input should be 'auto', 'float32', 'bfloat16' or 'float16', "
+        (("--max-items", "1"), "error: --max-items: expected at least 2, not '1'"),
+        (("--dtype", "int8"), "error: --dtype: expected 'auto', 'float32', 'bfloat16' or 'float16', "
          "not 'int8'"),
         (("-m", "no-such-model"), "error: there is no model 'no-such-model'"),
         (("--countries", "Frence"), "France"),

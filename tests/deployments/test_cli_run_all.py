@@ -76,13 +76,13 @@ def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'culturall'"),
+        (("--evaluations", "spectrum"), "error: --evaluations: expected 'culturall'"),
         (
             ("--profile", "huge"),
             "error: --profile: there is no 'huge'; choose one of smoke, demo, full, ",
         ),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
-        (("--max-usd", "0"), "error: --max-usd: Input should be greater than 0"),
+        (("--max-usd", "0"), "error: --max-usd: expected more than 0"),
     ],
 )
 def test_wrong_options_are_one_line(warehouse: Warehouse, arguments: tuple[str, ...], message: str) -> None:

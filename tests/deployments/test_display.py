@@ -38,6 +38,16 @@ def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool | Non
     return capsys.readouterr()
 
 
+def test_long_names_fold_so_that_n_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"model": "a-lab/" + "long-name-" * 4, "asked in": "zh, country", "mAP": "0.123", "gain": "x" * 21}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        show(pl.DataFrame([row | {"n": "300", "more": "y" * 9}]), Format.table, is_wide=False)
+    heads = capsys.readouterr().out.splitlines()[1]
+    assert heads.replace("┃", " ").split() == ["model", "asked", "in", "mAP", "gain", "n"]
+    assert len(heads) <= 80
+
+
 @pytest.mark.parametrize(
     ("width", "columns"),
     [

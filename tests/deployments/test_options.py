@@ -106,16 +106,15 @@ def test_a_path_with_a_comma_is_one_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--at-most 1", "--at-most: Input should be greater than or equal to 2, not '1'"),
-        ("--at-most many", "--at-most: Input should be a valid integer, unable to parse string as an "
-         "integer, not 'many'"),
-        ("--pooling max", "--pooling: Input should be 'sum' or 'mean', not 'max'"),
-        ("--variants 1,4", "--variants: Input should be 1, 2 or 3, not '4'"),
+        ("--at-most 1", "--at-most: expected at least 2, not '1'"),
+        ("--at-most many", "--at-most: expected a whole number, not 'many'"),
+        ("--pooling max", "--pooling: expected 'sum' or 'mean', not 'max'"),
+        ("--variants 1,4", "--variants: expected 1, 2 or 3, not '4'"),
         ("--files casa", "--files casa: write it as [casa|normad]=TEXT"),
-        ("--files cure=a.csv", "--files: Input should be 'casa' or 'normad', not 'cure'"),
+        ("--files cure=a.csv", "--files: expected 'casa' or 'normad', not 'cure'"),
         ("--weights a=1 --weights a=2", "--weights: a is given twice"),
-        ("--share 2 --seed -1", "--seed: Input should be greater than or equal to 0, not '-1'; "
-         "--share: Input should be less than or equal to 1, not '2'"),
+        ("--share 2 --seed -1", "--seed: expected at least 0, not '-1'; "
+         "--share: expected at most 1, not '2'"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_that_names_the_option(line: str, message: str) -> None:

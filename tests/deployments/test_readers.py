@@ -47,6 +47,15 @@ def test_a_reader_makes_no_warehouse(line: str, tmp_path: Path) -> None:
     assert not home.exists()
 
 
+@pytest.mark.parametrize("name", ["loop", "~nobody-of-this-name/x"])
+def test_a_home_that_leads_nowhere_is_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    env = {**os.environ, "CULTURESCOPE_HOME": name if name.startswith("~") else str(tmp_path / name)}
+    done = CliRunner().invoke(app, ["leaderboard"], env=env)
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1), done.output
+    assert "error: " in done.stderr
+
+
 def test_connect_creates_a_warehouse_only_with_create(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,13 +136,14 @@ def test_countries_are_known_by_their_names_in_other_languages() -> None:
 BOARD = """
 import contextlib, io, json, sys
 from deployments.cli.app import app
-from deployments.show import settings
-from warehouse import Warehouse
 printed = io.StringIO()
 with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
     app(["leaderboard"])
+modules = sorted(sys.modules)
+from deployments.show import settings
+from warehouse import Warehouse
 table = settings.stored(Warehouse.existing(), "spectral", sys.argv[1])
-print(json.dumps([printed.getvalue(), table, sorted(sys.modules)]))
+print(json.dumps([printed.getvalue(), table, modules]))
 """
 
 
@@ -149,6 +159,7 @@ def test_a_leaderboard_imports_no_evaluation(warehouse: Warehouse) -> None:
     printed, table, modules = json.loads(said.stdout)
     assert "fake-a" in printed
     needless = {"prefect", "scipy", "statsmodels", "matplotlib", "tasks.evaluations.contract"}
+    needless |= {"polars.dataframe", "pyarrow", "numpy"}
     assert needless.isdisjoint(modules)
     params = SpectralParams.stored({"models": ["fake-a"], **json.loads(stored)})
     assert [tuple(row) for row in compared(settings("spectral"), params, profile="smoke")] == [

@@ -23,6 +23,8 @@ FILES = {
     "empty.csv": "",
     "cols.csv": "a,b\n1,2\n",
 }
+LIBRARYS = r"Value error|Input should|should have at least"
+"""Words of pydantic."""
 SEVERAL_LINES = ("sql ", "leaderboard cure", "report cure", "check ")
 """A query's error shows where in the query; a missing run what to start."""
 
@@ -58,6 +60,7 @@ def test_a_wrong_input_is_one_line(line: str, place: tuple[Path, Path]) -> None:
     assert done.returncode in (1, 2), done.stdout + done.stderr
     if done.returncode == 2:  # the command line itself: a box of one line
         assert len(re.findall(r"│ +\S", done.stderr)) == 1, done.stderr
+        assert not re.search(LIBRARYS, done.stderr), done.stderr
         return
     said = done.stderr.strip()
     assert said.count("error: ") == 1, said

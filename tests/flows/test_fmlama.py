@@ -169,7 +169,7 @@ def test_what_goes_wrong_is_one_clear_error_and_leaves_the_rest(culturescope: Cl
         (("--origins", "Itly"), "near: Italy"),
         (("--languages", "zh"), "no dish of these origins for zh: the shipped set is English only"),
         (("--dish-set", "fmalma"), "there is no dish set 'fmalma'"),
-        (("--mention-country", "maybe"), "--mention-country: Input should be 'no', 'yes' or 'both'"),
+        (("--mention-country", "maybe"), "--mention-country: expected 'no', 'yes' or 'both'"),
     ):
         failed = culturescope(*run(home, "-m", "fake-a", *wrong), check=False)
         assert failed.returncode == 1

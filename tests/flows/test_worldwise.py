@@ -321,7 +321,7 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
         (("--profile", "huge"), "smoke, demo, full"),
         (("--cultures", "Jpan"), "near: Japan"),
         (("--targets", "seed_bucketd"), "seed_bucketed"),
-        (("--persona-language", "ja"), "--persona-language: Input should be 'en' or 'own'"),
+        (("--persona-language", "ja"), "--persona-language: expected 'en' or 'own'"),
         (("--embedder", "MiniLM"), "there is no embedder 'MiniLM'"),
         (("--scenarios-file", str(scenarios)), f"{scenarios}, line 3: 6 cells under 7 columns"),
         (("--profiles-file", str(profiles)), f"{profiles}, line 2, column score: 'high' is not a number"),

@@ -8,8 +8,9 @@ import duckdb
 import polars as pl
 import pytest
 
+from deployments.show.display import number
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
-from warehouse.querying import TABLE_FUNCTIONS, to_frame
+from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
 
 LogprobRows = Callable[..., pl.DataFrame]
 
@@ -187,6 +188,18 @@ def test_all_types_of_duckdb_become_a_frame() -> None:
                 frame = to_frame(connection, f"SELECT {value} AS value FROM test_all_types()", None)
                 assert len(frame.rows()) == 3
                 assert str(frame)
+
+
+def test_rows_are_printed_as_the_frame_is() -> None:
+    with duckdb.connect(":memory:") as connection:
+        names = [row[0] for row in connection.execute("DESCRIBE FROM test_all_types()").fetchall()]
+        queries = [f'SELECT "{name}" FROM test_all_types()' for name in names if "hugeint" not in name]
+        queries += ["SELECT 2::HUGEINT ** 70 AS n", "SELECT sum(range) FROM range(9)"]
+        for query in [*queries, "SELECT 1 AS a, 2 AS A", "SELECT NULL AS n", "SELECT 1 WHERE false"]:
+            rows, frame = to_rows(connection, query, None), Rows.of_frame(to_frame(connection, query, None))
+            assert rows[:2] == frame[:2], query
+            printed, expected = ([list(map(number, row)) for row in each.rows] for each in (rows, frame))
+            assert printed == expected, query
 
 
 @pytest.mark.parametrize(

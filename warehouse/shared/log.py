@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from warehouse.registrations import COLUMNS, Position, Tail, each_unit_once
+from warehouse.registrations import COLUMNS, Position, Tail
 from warehouse.shared.database import Connection, Database, Version
 
 _REGISTER = f"""
@@ -55,4 +55,4 @@ class PostgresLog:
         start = position.id if position.log == log else 0
         last = Position(log, texts[-1][0] if texts else start)
         published = None if number is None else Version(number, sha256).name
-        return Tail(each_unit_once(texts), last, True, published)
+        return Tail(texts, last, True, published)
