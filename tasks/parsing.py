@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 DEEPEST = 20
 """Tables and lists within each other."""
@@ -18,6 +19,26 @@ DEEPEST = 20
 _NAME = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 _DOTTED = re.compile(rf"(?:^[\[ \t]*|[{{,][ \t]*){_NAME}(?:[ \t]*\.[ \t]*{_NAME}){{{DEEPEST}}}", re.MULTILINE)
 """A name of more parts; the time that tomllib takes for one grows with their square."""
+
+_PLAIN = (
+    (r"^Value error, ", ""),
+    (r"^Input should be a valid integer.*", "expected a whole number"),
+    (r"^Input should be a valid number.*", "expected a number"),
+    (r"^Input should be a valid string.*", "expected a text"),
+    (r"^Input should be greater than or equal to (\S+)", r"expected at least \1"),
+    (r"^Input should be greater than (\S+)", r"expected more than \1"),
+    (r"^Input should be less than or equal to (\S+)", r"expected at most \1"),
+    (r"^Input should be ", "expected "),
+    (r"^List should have at least 1 item.*", "expected at least one"),
+)
+"""Pattern of what pydantic says -> what is said of a value."""
+
+
+class Invalid(Protocol):
+    """pydantic's ValidationError, which takes a tenth of a second to import."""
+
+    def errors(self) -> Any:
+        """Return the faults, each with ``loc`` and ``msg``."""
 
 
 class TooDeep(ValueError):  # noqa: N818 - "raise TooDeep" says it all
@@ -45,6 +66,20 @@ def parse_json(text: str | bytes) -> Any:
         return _shallow(json.loads(text))
     except RecursionError:
         raise TooDeep from None
+
+
+def plain(message: str) -> str:
+    """Return what pydantic says of a value in plain words."""
+    for pattern, words in _PLAIN:
+        message = re.sub(pattern, words, message)
+    return message
+
+
+def complaints(error: Invalid, whole: str = "") -> Iterator[str]:
+    """Yield "field: what is wrong" for each fault; whole: the name of all fields together."""
+    for fault in error.errors():
+        where = ".".join(map(str, fault["loc"])) or whole
+        yield f"{where}: {plain(fault['msg'])}" if where else plain(fault["msg"])
 
 
 def _shallow(value: Any) -> Any:

@@ -17,7 +17,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from deployments.cli.suggest import plain
+from tasks.parsing import plain
 
 WHAT, HOW_MUCH, ENGINES, RUN = "What is measured", "How much", "Engines", "Run and output"
 

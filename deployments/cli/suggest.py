@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from typing import Any
 
 from typer import BadParameter
 from typer.core import TyperGroup
 
-_PLAIN = (
-    (r"^Value error, ", ""),
-    (r"^Input should be a valid integer.*", "expected a whole number"),
-    (r"^Input should be a valid number.*", "expected a number"),
-    (r"^Input should be a valid string.*", "expected a text"),
-    (r"^Input should be greater than or equal to (\S+)", r"expected at least \1"),
-    (r"^Input should be greater than (\S+)", r"expected more than \1"),
-    (r"^Input should be less than or equal to (\S+)", r"expected at most \1"),
-    (r"^Input should be ", "expected "),
-    (r"^List should have at least 1 item.*", "expected at least one"),
-)
-"""Pattern of what pydantic says -> what is said of an option."""
-
-
-def plain(message: str) -> str:
-    """Return what pydantic says of a value in plain words."""
-    for pattern, words in _PLAIN:
-        message = re.sub(pattern, words, message)
-    return message
+from tasks.parsing import plain
 
 
 class Suggesting(TyperGroup):

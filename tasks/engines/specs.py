@@ -23,7 +23,7 @@ from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served.by_name import fields_of
 from tasks.engines.served.providers import SERVERS, server, unsent
 from tasks.identity import checked_name
-from tasks.parsing import parse_toml
+from tasks.parsing import complaints, parse_toml, plain
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -169,7 +169,7 @@ class EngineSpec(BaseModel):
         try:
             return kind(**self.options)
         except ValidationError as error:
-            raise EngineError(f"engine {self.name!r}, options: {error}") from error
+            raise EngineError(f"engine {self.name!r}, options: {'; '.join(complaints(error))}") from error
 
     def identity(self) -> dict[str, Any]:
         """All that determines a result: not price, device, batch size or ``OPERATIONAL`` options.
@@ -359,20 +359,14 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     )
 
 
-def _fault(fault: Any) -> str:
-    """One of pydantic's errors: the field, where it is about one, and what is wrong."""
-    where = ".".join(map(str, fault["loc"]))
-    words = str(fault["msg"]).removeprefix("Value error, ")
-    return f"{where}: {words}" if where else words
-
-
 def _made(fields: dict[str, Any]) -> EngineSpec:
     """The spec of a model without a file; raises EngineError for a name or an address that cannot be used."""
     try:
         return EngineSpec(**fields)
     except ValidationError as error:
-        fault = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise EngineError(f"{fault}; or name it in a spec file (docs/add-a-model.md)") from error
+        raise EngineError(
+            f"{plain(error.errors()[0]['msg'])}; or name it in a spec file (docs/add-a-model.md)"
+        ) from error
 
 
 def catalogue(user_folder: Path | None = None) -> dict[str, Path]:
@@ -398,7 +392,6 @@ def read_spec(path: Path) -> EngineSpec:
     except OSError as error:
         raise EngineError(f"there is no readable engine spec at {path}: {error.strerror}") from error
     except ValidationError as error:
-        faults = "; ".join(map(_fault, error.errors()))
-        raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
+        raise EngineError(f"{path}: not a valid engine spec: {'; '.join(complaints(error))}") from error
     except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from tasks.engines.protocols import Message
 from tasks.loop.prompts import Prompt
-from tasks.parsing import parse_toml
+from tasks.parsing import complaints, parse_toml
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -317,8 +317,7 @@ def parse_rubric(text: str, where: str) -> Rubric:
     try:
         return Rubric(**parse_toml(text))
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise RubricError(f"{where}: not a valid rubric: {'; '.join(faults)}") from error
+        raise RubricError(f"{where}: not a valid rubric: {'; '.join(complaints(error))}") from error
     except (ValueError, TypeError) as error:
         raise RubricError(f"{where}: not a TOML file in UTF-8: {error}") from error
 

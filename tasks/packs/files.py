@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import process
 
 from tasks.packs.shape import Fault, PackFile, Text
-from tasks.parsing import TooDeep, parse_toml
+from tasks.parsing import TooDeep, parse_toml, plain
 
 Placed = tuple[str, int | None, dict[str, Any]]
 """File, line and cells of a row."""
@@ -211,7 +211,7 @@ def _fault(error: Any, file: str, line: int | None) -> Fault:
         return Fault(file, line, column, what, "fill it in" if is_csv else "add it")
     if error["type"] == "extra_forbidden":
         return Fault(file, line, column, "there is no such field", "remove it, or correct its name")
-    message = str(error["msg"]).removeprefix("Value error, ")
+    message = plain(str(error["msg"]))
     what = message[:1].lower() + message[1:]
     if error["input"] == "":
         return Fault(file, line, column, f"it is empty, but {what}", "fill it in")

@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from tasks.identity import digest
-from tasks.parsing import parse_json, parse_toml
+from tasks.parsing import complaints, parse_json, parse_toml
 
 Kind = Literal["ranking", "likert", "choice", "marks", "text", "edit", "confidence", "comment", "chat"]
 """ranking: all entries in an order. marks: an option for each entry. edit: a given text, changed. chat:
@@ -403,7 +403,7 @@ def read_study(path: Path) -> Study:
     except OSError as error:
         raise StudyError(f"there is no readable study at {path}: {error.strerror}") from error
     except ValidationError as error:
-        raise StudyError(f"{path}: {_fault(error)}") from error
+        raise StudyError(f"{path}: {next(complaints(error, 'as a whole'))}") from error
     except ValueError as error:
         raise StudyError(f"{path}: not TOML in UTF-8: {error}") from error
 
@@ -418,7 +418,7 @@ def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
             if line:
                 rows.append(kind.model_validate_json(line))
         except ValidationError as error:
-            raise StudyError(f"{path}, line {number}: {_fault(error)}") from error
+            raise StudyError(f"{path}, line {number}: {next(complaints(error, 'as a whole'))}") from error
     return rows
 
 
@@ -448,7 +448,7 @@ def _assignments(path: Path) -> list[Assignment]:
     except StudyError:
         raise
     except (ValidationError, ValueError, KeyError, TypeError, csv.Error) as error:
-        reason = _fault(error) if isinstance(error, ValidationError) else error
+        reason = next(complaints(error, "as a whole")) if isinstance(error, ValidationError) else error
         raise StudyError(f"{path}, line {len(rows) + 2}: {reason}") from error
     return rows
 
@@ -461,12 +461,6 @@ def text_of(path: Path) -> str:
         raise StudyError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise StudyError(f"{path}: not UTF-8: {error.reason}") from error
-
-
-def _fault(error: ValidationError) -> str:
-    """The first thing that is wrong, and where."""
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'as a whole'}: {first['msg']}"
 
 
 def make_private(path: Path) -> None:

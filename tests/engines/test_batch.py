@@ -295,7 +295,7 @@ def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> 
         (lambda n: refused(n, 400, f"bad, {KEY}"), r"2 × 400: bad, \[key\]"),
         (lambda n: refused(n, 429, "quota"), "2 × 429: quota"),
         (lambda n: answered(n) | {"response": None, "error": None}, "2 × no answer: no reason is given"),
-        (lambda n: answered(n) | {"response": {"status_code": 200}}, "2 × 200: : Input should be a valid"),
+        (lambda n: answered(n) | {"response": {"status_code": 200}}, "2 × 200: answer: expected a valid"),
         (lambda n: answered(n) | {"response": {"status_code": "?"}}, "2 × unreadable line"),
         (lambda _: "{broken", "2 × unreadable line"),
         (lambda _: "[" * 100_000, "2 × unreadable line"),

@@ -438,10 +438,10 @@ def shaped(**changes: Any) -> dict[str, Any]:
     ("answer", "said"),
     [
         (completion(None), r"content: null, though it says that the model was done"),
-        (shaped(message={"content": [{"type": "text", "text": "x"}]}), "message.content: Input"),
-        (shaped(message={"content": 5}), "content: Input should be a valid string"),
+        (shaped(message={"content": [{"type": "text", "text": "x"}]}), "message.content: expected"),
+        (shaped(message={"content": 5}), "content: expected a text"),
         (shaped(message=None), r"choices\.0\.message: "),
-        ({"choices": None}, "choices: Input should be a valid list"),
+        ({"choices": None}, "choices: expected a valid list"),
         ({"object": "list", "data": []}, "choices: Field required"),
         (shaped(logprobs={"content": [token("x", 0.0) | {"bytes": [300]}]}), r"bytes\.0: "),
     ],

@@ -82,7 +82,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         ("domain", DOMAIN.replace("sport,S", "../x,S"), "should match pattern"),
         ("question", ASKED + "sport,2,People watch\n", "the text must hold {country} once"),
         ("question", ASKED + "sport,2,{country} {0.__class__}\n", "and no other braces"),
-        ("question", ASKED + "sport,4,In {country}\n", "'4': input should be '1', '2' or '3'"),
+        ("question", ASKED + "sport,4,In {country}\n", "'4': expected '1', '2' or '3'"),
         ("question", None, "domain.csv, line 2, column domain: 'sport' does not stand in question, column"),
         ("itme", "a\n", "spectral/itme.csv: no such file is read; in spectral/ there may be domain.csv, "),
     ],

@@ -21,6 +21,7 @@ from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import CUT_OFF, REFUSED, json_fields, no_text, unreadable
 from tasks.packs.published import Row, validate
+from tasks.parsing import complaints
 
 TEXTS = (*Texts._fields, "scenario_en", "question_en", "answer_en", "explanation_en")
 """Texts of an item: a reviewer may change them, beside region, topic and variants."""
@@ -106,8 +107,7 @@ def draft_row(job: Job, completion: Completion | None) -> dict[str, Any]:
     try:
         written = Written.model_validate(json_fields(completion.text))
     except ValidationError as error:
-        first = error.errors()[0]
-        detail = f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}"
+        detail = next(complaints(error, "answer"))
         fault = Fault("cut_off" if unreadable(completion) == CUT_OFF else "unreadable", detail)
         return _row(job.row, None, [fault])
     item = _item(job, written)

@@ -13,7 +13,7 @@ from tasks.engines.protocols import Message
 from tasks.evaluations.cure.benchmarks.cues import Cue
 from tasks.identity import digest
 from tasks.judging.rubric import CLOSE, OPEN, as_data
-from tasks.parsing import parse_json
+from tasks.parsing import complaints, parse_json
 
 Stance = Literal["yes", "no"]
 STANCES: tuple[Stance, ...] = ("yes", "no")
@@ -149,6 +149,4 @@ def read_written(cells: object) -> Written:
     try:
         return Written.model_validate(cells)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "answer"
-        raise DraftError(f"{where}: {first['msg']}") from error
+        raise DraftError(next(complaints(error, "answer"))) from error

@@ -22,6 +22,7 @@ import httpx
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from tasks.engines.secrets import Secrets
+from tasks.parsing import complaints
 
 MAX_BYTES = 32 * 2**20
 """Most bytes of one answer: many times what 20 alternatives at 4,096 tokens take."""
@@ -264,8 +265,7 @@ def checked(model: type[M], body: Any) -> M:
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        wrong = error.errors()[0]
-        raise Unreadable(200, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+        raise Unreadable(200, next(complaints(error, "answer"))) from None
 
 
 def count(value: Any) -> int:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from tasks.engines.protocols import Message
 from tasks.evaluations.explication.materials import FactKind, Persona, identifier_of
 from tasks.loop.replies import json_fields
+from tasks.parsing import complaints
 
 Turns = Sequence[tuple[str, str]]
 """(speaker, text): speaker is INTERVIEWER or PERSON; the person begins."""
@@ -95,7 +96,7 @@ def persona_of(
     try:
         Persona.model_validate(profile)
     except ValidationError as error:
-        faults += [f"{'.'.join(map(str, e['loc'])) or 'persona'}: {e['msg']}" for e in error.errors()]
+        faults += complaints(error, "persona")
     return profile, faults
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tasks.evaluations.explication import texts
 from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
-from tasks.parsing import parse_json, parse_toml
+from tasks.parsing import complaints, parse_json, parse_toml
 
 FOLDER = Path(__file__).parent
 RECOMMENDER, USER = "recommender", "user"
@@ -229,7 +229,7 @@ def personas_of(rows: Sequence[Mapping[str, Any]], where: str) -> list[Persona]:
             fields = parse_json(row["profile"]) if "profile" in row else dict(row)
             persona = Persona.model_validate(fields)
         except ValidationError as error:
-            raise PersonaError(f"{where}, persona {place}: {_faults(error)}") from error
+            raise PersonaError(f"{where}, persona {place}: {'; '.join(complaints(error))}") from error
         except (ValueError, TypeError, AttributeError) as error:
             raise PersonaError(f"{where}, persona {place}: not a JSON object: {error}") from error
         if persona.persona in personas:
@@ -437,11 +437,6 @@ def load_task(name: str) -> Task:
         known = ", ".join(sorted(file.stem for file in (FOLDER / "tasks").glob("*.toml")))
         raise TaskError(f"tasks: there is no task {name!r}: give {known}, or a TOML file's path") from error
     except ValidationError as error:
-        raise TaskError(f"{path}: not a valid task: {_faults(error, 'task')}") from error
+        raise TaskError(f"{path}: not a valid task: {'; '.join(complaints(error, 'task'))}") from error
     except (ValueError, TypeError) as error:
         raise TaskError(f"{path}: not a TOML file in UTF-8: {error}") from error
-
-
-def _faults(error: ValidationError, whole: str = "") -> str:
-    """Return faults, field by field; whole: the name of all fields together."""
-    return "; ".join(f"{'.'.join(map(str, e['loc'])) or whole}: {e['msg']}" for e in error.errors())

@@ -76,7 +76,7 @@ class Yardsticks:
     """Reference values for every model.
 
     Attributes:
-        cosines, expected: of each condition.
+        cosines, expected: cosines and values expected by chance, by condition.
         nulls: the baselines' own answers, by name.
         best: average precision of each condition's best baseline.
     """

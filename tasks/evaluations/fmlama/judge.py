@@ -1,7 +1,7 @@
-"""Makes the judge's calls about a model's top predictions, and reads its verdicts. Pure.
+"""Makes the judge's prompts about a model's top predictions, and reads its verdicts. Pure.
 
-The Manual Evaluation Score (FmLAMA, equations 9 and 10) with a model in the place of people: one prompt per
-dish, with the l best predictions, l being the size of the reference.
+A model judges in place of people for the Manual Evaluation Score (Zhou et al. 2025, equations 9 and 10). A
+prompt has one dish and its l best predictions, where l is the number of reference ingredients.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from pydantic import (
 from tasks.evaluations.recipe.normal import STEPS
 from tasks.identity import digest
 from tasks.packs.shape import LONGEST, Fault, Name, PackRow, Text
+from tasks.parsing import plain
 
 CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
 
@@ -391,4 +392,4 @@ def _fault(error: Any, file: str) -> Fault:
     if error["type"] == "string_pattern_mismatch":
         what = f"{str(error['input'])[:60]!r} is no name: SQL has to know it"
         return Fault(file, None, place, what, "use small letters, digits and _, and begin with a letter")
-    return Fault(file, None, place, str(error["msg"]).removeprefix("Value error, "), "correct it")
+    return Fault(file, None, place, plain(str(error["msg"])), "correct it")

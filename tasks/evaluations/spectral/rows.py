@@ -303,12 +303,12 @@ def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
 
 
 def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:
-    """Rows of the predictors that see nothing at all: uniform categories, and LH everywhere.
+    """Return the rows of a predictor that sees no answers: uniform categories, or LH everywhere.
 
     The interval of the first is the central 95 % of its draws.
 
     Raises:
-        ValueError: another model than ``null:uniform-by-domain`` and ``null:always-LH``.
+        ValueError: the model is neither ``null:uniform-by-domain`` nor ``null:always-LH``.
     """
     human = _human(study.questions)
     guessing = _guessing(study.questions, study.params.seed)

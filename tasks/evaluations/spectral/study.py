@@ -95,8 +95,8 @@ def build_study(
 
     Args:
         countries: rows of ``country``. questions: rows of ``question`` joined with ``domain``.
-        items: rows of ``current_item``. human: rows of ``human_domain``, one snapshot of the study that
-            ``params.human`` names; the params of the study then name the snapshot.
+        items: rows of ``current_item``. human: rows of ``human_domain``: one snapshot of the study in
+            ``params.human``. The returned params name this snapshot.
 
     Raises:
         UnknownName: a country or domain of the params is not among the rows.
