@@ -224,6 +224,16 @@ class Session:
                 for model in again - unanswered:
                     self.forget(model)
 
+    def plan_anew_what_is_gone(self) -> None:
+        """Plan again where answers were deleted after the plan; once a run is started, nobody deletes them.
+
+        ``prune`` looks at who is at work before it publishes, and a start is published after it.
+        """
+        if gone := steps.unstored(self._ledger.known(self.wanted)):
+            self._ledger.lose(gone)
+            self._known.clear()
+            self.plan_round()
+
     def forget(self, model: str) -> None:
         """Keep nothing of what was decoded for a model; it can be read again."""
         self._known.pop(model, None)
@@ -312,7 +322,7 @@ class Session:
         rows = {(run, *row) for run, frame in frames.items() for row in frame.rows()}
         if self._noted >= rows:
             return
-        self._noted |= set(Warehouse.open().query(_KNOWN, [list(frames)]).rows())
+        self._noted |= set(Warehouse.current().query(_KNOWN, [list(frames)]).rows())
         if not self._noted >= rows:
             with Warehouse.open().write() as connection:
                 for run, frame in frames.items():

@@ -35,6 +35,9 @@ class Leases(Protocol):
     def held(self, request_hash: str, seconds: float) -> set[str]:
         """Return the units of a request whose leases of so many seconds have not run out."""
 
+    def remove_ended(self) -> None:
+        """Delete the leases of processes that were killed a day ago or before."""
+
 
 class Draft(Protocol):
     """A private copy of the published file, made while the write lock is held.
