@@ -225,10 +225,7 @@ class Session:
                     self.forget(model)
 
     def plan_anew_what_is_gone(self) -> None:
-        """Plan again where answers were deleted after the plan; once a run is started, nobody deletes them.
-
-        ``prune`` looks at who is at work before it publishes, and a start is published after it.
-        """
+        """Plan again where answers were deleted after the plan: of a run that is started ``prune`` has none."""
         if gone := steps.unstored(self._ledger.known(self.wanted)):
             self._ledger.lose(gone)
             self._known.clear()
