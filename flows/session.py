@@ -225,7 +225,7 @@ class Session:
                     self.forget(model)
 
     def plan_anew_what_is_gone(self) -> None:
-        """Plan again where answers were deleted after the plan: of a run that is started ``prune`` has none."""
+        """Plan again where answers were deleted after the plan: those of a started run ``prune`` leaves."""
         if gone := steps.unstored(self._ledger.known(self.wanted)):
             self._ledger.lose(gone)
             self._known.clear()
