@@ -73,6 +73,7 @@ def answer_all(session: Session) -> None:
     """Start the runs, and have everything answered that is asked, round by round (``flows.rounds``)."""
     check_keys(session)
     session.start()
+    session.plan_anew_what_is_gone()
     if session.plan.left:
         Rounds(session).work_off()
 

@@ -81,7 +81,7 @@ class Session:
     packs: tuple[Content, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
     """Requests that have no answer and that nobody works on."""
-    asked: dict[str, list[Wanted]] = field(default_factory=dict)
+    wanted_of: dict[str, list[Wanted]] = field(default_factory=dict)
     """Model, or SHARED, -> all that its evaluation asked when it last did."""
     ids: dict[str, str] = field(default_factory=dict)
     """Model -> its run, once the session is started."""
@@ -117,7 +117,7 @@ class Session:
         """All that is asked of engines that have not failed, answered or not."""
         return [
             each
-            for model, own in self.asked.items()
+            for model, own in self.wanted_of.items()
             if model not in self.lost
             for each in own
             if not self.is_barred(each)
@@ -212,8 +212,8 @@ class Session:
         missing = steps.unstored(new)
         with self._lock:
             self._ledger.learn(new, missing)
-            again = wanted.keys() | (self.asked.keys() if models is None else models)
-            self.asked |= wanted
+            again = wanted.keys() | (self.wanted_of.keys() if models is None else models)
+            self.wanted_of |= wanted
             self._ledger.let_go(line for line in self.plan.lines if line.model in again)
             own = [each for each in self.wanted if each.model in again]
             lines, unanswered = self._ledger.planned(own, again)
@@ -223,6 +223,13 @@ class Session:
             if sum(len(units) for own in self._known.values() for units in own.values()) > MOST_KNOWN:
                 for model in again - unanswered:
                     self.forget(model)
+
+    def plan_anew_what_is_gone(self) -> None:
+        """Plan again where answers were deleted after the plan: those of a started run ``prune`` leaves."""
+        if gone := steps.unstored(self._ledger.known(self.wanted)):
+            self._ledger.lose(gone)
+            self._known.clear()
+            self.plan_round()
 
     def forget(self, model: str) -> None:
         """Keep nothing of what was decoded for a model; it can be read again."""
@@ -288,11 +295,12 @@ class Session:
         """Write down what is going to be measured, before anything is: all runs in one transaction."""
         self.ids = self.run_ids()
         frames = {model: self._requests_of(model) for model in self.ids}
-        with Warehouse.open().write() as connection:
+        warehouse = Warehouse.open()
+        with warehouse.write() as connection:
             if (own := self.evaluation.described) is not None:
                 name, items = self.evaluation.name, self.study.materials["item"]
                 metrics = [*own.metrics, *own.more(self.study)]
-                save_recipe(connection, name, metrics, own.doubts, own.published)
+                save_recipe(connection, warehouse.store, name, metrics, own.doubts, own.published)
                 save_items(connection, name, items, own.items(self.study))
             for pack in self.packs:
                 save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
@@ -312,7 +320,7 @@ class Session:
         rows = {(run, *row) for run, frame in frames.items() for row in frame.rows()}
         if self._noted >= rows:
             return
-        self._noted |= set(Warehouse.open().query(_KNOWN, [list(frames)]).rows())
+        self._noted |= set(Warehouse.current().query(_KNOWN, [list(frames)]).rows())
         if not self._noted >= rows:
             with Warehouse.open().write() as connection:
                 for run, frame in frames.items():

@@ -27,6 +27,7 @@ def working(store: Store, runs: Collection[str]) -> Iterator[None]:
         return
     holder = claims.holder()
     units = [(_RUN, f"{run} {holder}") for run in runs]
+    leases.remove_ended()
     leases.take(units, holder, claims.LEASE_S)
     try:
         with claims.renewed(leases):

@@ -101,6 +101,14 @@ class Warehouse:
         return warehouse
 
     @classmethod
+    def current(cls) -> Warehouse:
+        """Return the environment's warehouse as this process has made it current, with `open` where it has
+        not: a run opens it once and looks at it thousands of times.
+        """
+        warehouse = cls()
+        return warehouse if warehouse.store.folder in _current else cls.open()
+
+    @classmethod
     def existing(cls, where: Path | Store | None = None) -> Warehouse:
         """Return the warehouse at `where`, as `open` does, if there is one: for who reads, and makes none.
 

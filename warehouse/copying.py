@@ -146,7 +146,7 @@ def _copy_parts(source: Store, target: Store, parts: list[tuple[str, str]], repo
 
 def _copy_jobs(source: Store, target: Store) -> None:
     """Copy the notes of jobs at servers, so that either store awaits them."""
-    for request_hash in source.asked():
+    for request_hash in source.job_requests():
         with target.jobs(request_hash).locked() as jobs:
             for name, (text, _) in source.jobs(request_hash).notes().items():
                 jobs.write(name, text)

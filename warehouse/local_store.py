@@ -77,7 +77,7 @@ class LocalStore:
     def jobs(self, request_hash: str) -> FolderJobs:
         return FolderJobs(self.home / "batches" / request_hash)
 
-    def asked(self) -> Sequence[str]:
+    def job_requests(self) -> Sequence[str]:
         return sorted({note.parent.name for note in (self.home / "batches").glob("*/*.json")})
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
@@ -108,7 +108,7 @@ class LocalStore:
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def kept(self) -> None:
+    def cache_size(self) -> None:
         """All is here."""
 
     def trim(self) -> None:

@@ -14,7 +14,10 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from warehouse.literals import list_parts
+from warehouse.needed import empty_ones
 from warehouse.storage import WarehouseError, columns_of, execute_with
+from warehouse.store import Store
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -43,6 +46,7 @@ _NAME = "[a-z][a-z0-9_]*"
 
 def save_recipe(
     connection: duckdb.DuckDBPyConnection,
+    store: Store,
     evaluation: str,
     metrics: Rows,
     doubts: Mapping[str, str],
@@ -72,7 +76,10 @@ def save_recipe(
         connection.execute(_FORGET, [evaluation])
         connection.execute(_REGISTER, [evaluation])
     if not list((_FOLDER / "views" / evaluation).glob(f"*_leaderboard_{evaluation}.sql")):
+        # A view is bound to some files when it is made, and those of a shared store may not be here.
+        list_parts(connection, empty_ones(store.folder))
         connection.execute(leaderboard_sql(evaluation, metrics))
+        connection.execute("RESET VARIABLE parts")
 
 
 def restore_metrics(connection: duckdb.DuckDBPyConnection) -> None:

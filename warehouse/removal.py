@@ -58,7 +58,7 @@ class Removal:
         run_id, evaluation, model, status: the run.
         n_metrics: rows of metric_value.
         units: kind, request_hash, unit, part, n_rows of what else is stored in Parquet parts and goes.
-        kept: why it may not go; "" if it may.
+        obstacle: why it may not go; "" if it may.
     """
 
     run_id: str
@@ -67,7 +67,7 @@ class Removal:
     status: str
     n_metrics: int
     units: pl.DataFrame
-    kept: str
+    obstacle: str
 
 
 def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str, str, str]:
@@ -106,8 +106,8 @@ def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
     """
     with warehouse.write() as connection:
         going = _removal(connection, run, answers, at_work(warehouse.store))
-        if going.kept:
-            raise WarehouseError(f"run {going.run_id} stays: {going.kept}.")
+        if going.obstacle:
+            raise WarehouseError(f"run {going.run_id} stays: {going.obstacle}.")
         numbers = connection.execute(_NUMBERS, [going.run_id]).pl()
         forget_metrics(connection, going.run_id)
         if going.units.height:

@@ -186,7 +186,7 @@ def read_requests(
 ) -> dict[str, pl.DataFrame]:
     """These columns of what several requests answered, from their parts of `kind`, by request.
 
-    asked: request -> units. One query for all: opening the warehouse takes longer than a part. Reads the
+    wanted: request -> units. One query for all: opening the warehouse takes longer than a part. Reads the
     registered parts and no others, each once, with no connection held meanwhile. Units that are not answered
     yet are absent (`missing_units` finds them). Raises CorruptPart.
     """

@@ -41,7 +41,7 @@ class WarehouseError(RuntimeError):
     """Something is wrong with the warehouse; the message says what, where and what to do next."""
 
 
-class Kept(NamedTuple):
+class CacheSize(NamedTuple):
     """This machine's copies from a remote store. limit: bytes that it is trimmed to."""
 
     n_files: int

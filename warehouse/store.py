@@ -13,7 +13,7 @@ from typing import Protocol
 from warehouse.jobs import Jobs
 from warehouse.local_store import LocalStore
 from warehouse.registrations import Log, Position
-from warehouse.storage import Kept, WarehouseError
+from warehouse.storage import CacheSize, WarehouseError
 from warehouse.storage import home as default_home
 
 VARIABLE = "CULTURESCOPE_WAREHOUSE"
@@ -34,6 +34,9 @@ class Leases(Protocol):
 
     def held(self, request_hash: str, seconds: float) -> set[str]:
         """Return the units of a request whose leases of so many seconds have not run out."""
+
+    def remove_ended(self) -> None:
+        """Delete the leases of processes that were killed a day ago or before."""
 
 
 class Draft(Protocol):
@@ -90,7 +93,7 @@ class Store(Protocol):
     def jobs(self, request_hash: str) -> Jobs:
         """Return the jobs that a server was sent of this request, which are answered later."""
 
-    def asked(self) -> Sequence[str]:
+    def job_requests(self) -> Sequence[str]:
         """The request_hash of all that there are such jobs of."""
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
@@ -114,7 +117,7 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """Keep what is fetched within the block, and the published file, on this machine until it ends."""
 
-    def kept(self) -> Kept | None:
+    def cache_size(self) -> CacheSize | None:
         """Return this machine's cache, with its size; None for a local store."""
 
     def trim(self) -> None:

@@ -114,7 +114,7 @@ def places(store: Store) -> dict[str, str]:
         "home": f"{_short(str(store.home))} ({_by(HOME)})",
         "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
     }
-    return rows | ({"kept here": str(cache)} if (cache := store.kept()) else {})
+    return rows | ({"kept here": str(cache)} if (cache := store.cache_size()) else {})
 
 
 def _by(variable: str) -> str:

@@ -128,8 +128,8 @@ def rm(
         kinds = going.units.group_by("kind").agg(n=pl.len()).sort("kind")
         parts = [f"{n:,} units of {kind}" for kind, n in kinds.rows()]
         what = ", ".join([f"{going.n_metrics:,} numbers", *parts])
-        if going.kept:
-            say(f"{what}; but {going.kept}", "stays", "yellow")
+        if going.obstacle:
+            say(f"{what}; but {going.obstacle}", "stays", "yellow")
         elif delete:
             say(f"{what}; `culturescope prune --delete` frees the space", "deleted")
         else:

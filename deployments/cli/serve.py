@@ -80,7 +80,7 @@ def serve(
                 "note",
                 "yellow",
             )
-        names = ", ".join(needed())
+        names = ", ".join(needed(home))
         say(f"on each worker, with {names} as here:" if names else "on each worker:", style="")
         typer.echo(line)
 

@@ -200,7 +200,7 @@ def prune(
                 f"nothing is deleted yet: --delete deletes {n:,} files, {size}" if n else "nothing may go",
                 style="",
             )
-        if cache := warehouse.store.kept():
+        if cache := warehouse.store.cache_size():
             say(f"this machine keeps {cache}", style="")
 
 

@@ -12,6 +12,7 @@ import shlex
 import signal
 import socket
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,8 @@ from deployments.serve import automations
 from deployments.serve.served import ServeOptions, deployments, register
 from deployments.serve.server import HOST, ServerError, login, pointed_at, started
 from deployments.show.display import say
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import catalogue, read_spec
 
 AT_WORK = FlowRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}})
 RESUMED = "run again, not signed in yet"
@@ -160,14 +163,26 @@ def _due(run: FlowRun) -> datetime:
     return run.next_scheduled_start_time or run.expected_start_time or datetime.max.replace(tzinfo=UTC)
 
 
-_NEEDED = re.compile(r"PREFECT_API_AUTH_STRING|CULTURESCOPE_\w+|PG\w+|AWS_\w+|HF_TOKEN|\w+_API_KEY")
+_NEEDED = re.compile(
+    r"PREFECT_API_AUTH_STRING|CULTURESCOPE_\w+|PG\w+|AWS_\w+|HF_(?!HOME)\w+|RAY_AUTH_\w+|\w+_API_KEY"
+)
 _OWN = {"CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS"}
 """Variables of each machine or server."""
 
 
-def needed() -> list[str]:
-    """Names of the variables of this process that its flows read too: workers need each with its value."""
-    return sorted(name for name in os.environ if _NEEDED.fullmatch(name) and name not in _OWN)
+def needed(home: Path) -> list[str]:
+    """Names of the variables of this process that its flows read too: workers need each with its value.
+
+    home: with the engine specs, which may name variables of their own for keys.
+    """
+    keys = set[str]()
+    for file in catalogue(home / "engines").values():
+        with suppress(EngineError):  # one that cannot be read is told to whoever uses it
+            spec = read_spec(file)
+            keys |= {spec.key_variable} if spec.is_served else set()
+    return sorted(
+        name for name in os.environ if name in keys or (_NEEDED.fullmatch(name) and name not in _OWN)
+    )
 
 
 def to_pool(url: str, name: str, limit: int | None, wishes: ServeOptions) -> str:

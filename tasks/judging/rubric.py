@@ -61,8 +61,9 @@ _BRACKETS = frozenset("<>[]")
 # Characters that look like angle brackets but are not their compatibility forms (those are found by NFKC).
 _ANGLE_LOOK_ALIKES = frozenset("‹›˂˃ᐸᐳ〈〉⟨⟩〈〉❬❭❮❯❰❱")
 
-# Letters, digits and spaces that are none of these stand as they are; of the rest ``_escaped`` decides.
-_MARK = re.compile(rf"[^\w ]|[{''.join(_ANGLE_LOOK_ALIKES)}]")
+# Letters, digits and what else ASCII can print stand as they are if they are none of these; of the rest
+# ``_escaped`` decides.
+_MARK = re.compile(rf"[^\w -~]|[<>\[\]{''.join(_ANGLE_LOOK_ALIKES)}]")
 
 # The "&" of "&lt;", which whoever reads HTML takes for "<".
 _ENTITY = re.compile(r"&(?=#|\w+;)")
@@ -336,13 +337,22 @@ def judge_prompt(
     Raises:
         ValueError: inputs or keys do not fit. TypeError: an input is no text.
     """
+    fixed = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in inputs.items())
+    return _judge_prompt(rubric, fixed, tuple(keys), with_probabilities)
+
+
+@lru_cache(maxsize=1 << 12)
+def _judge_prompt(
+    rubric: Rubric, inputs: tuple[tuple[str, object], ...], keys: tuple[str, ...], with_probabilities: bool
+) -> Prompt:
+    """The prompt, kept for further rounds, which ask everything again."""
     if not keys:
         raise ValueError(NO_KEYS)
     if rubric.style == "reasoned":
-        return Prompt(rubric.conversation(inputs, keys))
+        return Prompt(rubric.conversation(dict(inputs), keys))
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = FIELD if with_probabilities else ""
-    return Prompt(rubric.conversation(inputs, keys), answer_schema(rubric, tuple(keys)), options, field)
+    return Prompt(rubric.conversation(dict(inputs), keys), answer_schema(rubric, keys), options, field)
 
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 from tasks.engines.protocols import Message, Sampling
@@ -79,6 +80,11 @@ class Turn:
     is_confused: bool = False
     is_repeated: bool = False
 
+    @cached_property
+    def plain(self) -> str:
+        """The words of the text alone, by which repetitions are found."""
+        return _plain(self.text)
+
 
 Rule = Callable[[Sequence[Turn]], str | None]
 """The turns so far -> what ends the conversation; None: nothing yet."""
@@ -132,9 +138,9 @@ class Talk:
         """
         voice, dialogue = self.next_voice, self.dialogue
         text, is_confused = own_words(written, voice, dialogue.voices)
-        heard = {_plain(t.text) for t in self.turns if t.speaker == voice.name}
-        heard |= {_plain(t.text) for t in self.turns[-1:]}
-        is_repeated = bool(_plain(text)) and _plain(text) in heard
+        earlier = [turn for turn in self.turns[:-1] if turn.speaker == voice.name] + self.turns[-1:]
+        plain = _plain(text)
+        is_repeated = bool(plain) and any(turn.plain == plain for turn in earlier)
         self.turns.append(Turn(voice.name, text, written, tokens, is_confused, is_repeated))
         if failure is None and not text and not voice.lines:
             failure = "empty answer"
@@ -238,12 +244,21 @@ def own_words(written: str, voice: Voice, voices: Sequence[Voice]) -> tuple[str,
     Its own name before its words is taken off. The text ends where a line begins with another's name and a
     colon, or with a mark of a chat template.
     """
-    own = (voice.name, *_OWN_NAMES.get(voice.role, ()))
-    text = re.sub(rf"\A\s*{_label(own)}", "", written, flags=re.IGNORECASE).strip()
-    others = [v.name for v in voices if v.name != voice.name]
-    names = [*others, *(name for name in _OTHER_NAMES if name not in own)]
-    forged = re.search(rf"{_MARKS}|^[ \t]*{_label(names)}", text, flags=re.IGNORECASE | re.MULTILINE)
-    return (text[: forged.start()].strip(), True) if forged else (text, False)
+    own, forged = _patterns(voice.name, voice.role, tuple(v.name for v in voices if v.name != voice.name))
+    text = own.sub("", written).strip()
+    end = forged.search(text)
+    return (text[: end.start()].strip(), True) if end else (text, False)
+
+
+@lru_cache(maxsize=1 << 8)
+def _patterns(name: str, role: Role, others: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of a voice's own name before its words, and of where it goes on as somebody else."""
+    own = (name, *_OWN_NAMES.get(role, ()))
+    names = [*others, *(other for other in _OTHER_NAMES if other not in own)]
+    return (
+        re.compile(rf"\A\s*{_label(own)}", re.IGNORECASE),
+        re.compile(rf"{_MARKS}|^[ \t]*{_label(names)}", re.IGNORECASE | re.MULTILINE),
+    )
 
 
 def transcript(turns: Iterable[Turn]) -> list[str]:

@@ -27,15 +27,21 @@ class Ledger:
 
     def unknown(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
         """Part kind -> answers of which it is not known whether they are stored."""
-        new: dict[str, set[Answer]] = {}
-        for each in wanted:
-            new.setdefault(each.request.kind, set()).update(set(_answers_of(each)) - self.stored - self.open)
-        return new
+        return _by_kind(wanted, lambda answers: answers - self.stored - self.open)
+
+    def known(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
+        """Part kind -> answers that were stored when the warehouse was asked."""
+        return _by_kind(wanted, self.stored.intersection)
 
     def learn(self, answers: Mapping[str, Collection[Answer]], missing: Set[Answer]) -> None:
         """Take in what ``unknown`` gave, and what of it is not stored."""
         self.open |= missing
         self.stored |= {answer for own in answers.values() for answer in own} - missing
+
+    def lose(self, gone: Set[Answer]) -> None:
+        """Take in that somebody has deleted these answers."""
+        self.stored -= gone
+        self.open |= gone
 
     def note(self, stored: Set[Answer]) -> None:
         """Take in what was stored."""
@@ -64,6 +70,15 @@ class Ledger:
         for line in lines:
             for answer in line.answers:
                 self._taken.pop(answer, None)
+
+
+def _by_kind(
+    wanted: Iterable[Wanted], chosen: Callable[[set[Answer]], set[Answer]]
+) -> dict[str, set[Answer]]:
+    answers: dict[str, set[Answer]] = {}
+    for each in wanted:
+        answers.setdefault(each.request.kind, set()).update(chosen(set(_answers_of(each))))
+    return answers
 
 
 def _answers_of(wanted: Wanted) -> Iterator[Answer]:

@@ -119,7 +119,7 @@ class Line:
     """One engine's work for one model: a line of the plan.
 
     Attributes:
-        asked, left: log-probabilities, completions or vectors; all, and those without an answer.
+        n_units, left: log-probabilities, completions or vectors; all, and those without an answer.
         work: what is left, in parts.
     """
 

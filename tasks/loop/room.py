@@ -84,7 +84,7 @@ def loads(
     each of them. One that fits beside none is loaded at every turn, and so are they.
 
     Args:
-        later: what further rounds ask. asked: what candidates are asked at once, in all.
+        later: what further rounds ask. n_units: that a candidate is sent at once.
     """
     here = {name: engine for name, engine in engines.items() if not (engine.spec and engine.spec.is_served)}
     writers = [engine for engine in candidates.values() if not (engine.spec and engine.spec.is_served)]

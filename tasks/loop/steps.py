@@ -171,7 +171,7 @@ def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
 
 def has_room(engine: Engine) -> bool:
     """Whether an engine is loaded, or can be without another's leaving."""
-    models = Warehouse.open().store.home / "models"
+    models = Warehouse.current().store.home / "models"
     try:
         if engine.spec is None:
             return load.has_room_for_embedder(engine.name, models)
@@ -201,7 +201,7 @@ def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
 
 def stored(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
     """The stored rows of some units; raises CorruptPart if they cannot be read."""
-    return read_answers(Warehouse.open(), kind, request_hash, units, columns)
+    return read_answers(Warehouse.current(), kind, request_hash, units, columns)
 
 
 def unstored(answers: Mapping[str, Collection[Answer]]) -> set[Answer]:
@@ -209,7 +209,7 @@ def unstored(answers: Mapping[str, Collection[Answer]]) -> set[Answer]:
     frames = {kind: pl.DataFrame(list(own), UNITS, orient="row") for kind, own in answers.items() if own}
     if not frames:
         return set()
-    with Warehouse.open().read() as connection:
+    with Warehouse.current().read() as connection:
         missing = [missing_units(connection, kind, frame) for kind, frame in frames.items()]
     return {answer for frame in missing for answer in frame.select(*UNITS).rows()}
 
@@ -243,13 +243,13 @@ def shares(work: Work) -> Iterator[Work]:
 
     A share is stored before the next one is asked for, where machines share the store.
     """
-    for share in claimed(Warehouse.open(), work.wanted.request.kind, work.answers):
+    for share in claimed(Warehouse.current(), work.wanted.request.kind, work.answers):
         yield work.of_answers(set(share))
 
 
 def is_shared() -> bool:
     """Whether other machines may have part of some work (``shares``)."""
-    return Warehouse.open().store.leases is not None
+    return Warehouse.current().store.leases is not None
 
 
 def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answered:
@@ -267,16 +267,19 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
     wanted, request = work.wanted, work.wanted.request
     spec, failure = wanted.engine.spec, None
     pieces = [(piece.wanted.request, piece.units) for piece in work.pieces]
-    with meter.batch(spec, work.at_most) as count:
+    at_most = work.at_most
+    with meter.batch(spec, at_most) as count:
         engine = load_engine(wanted.engine, request.ability, wanted.request_hash)
         try:
             done = request.compute_together(pieces, engine, lambda n: progress.report(label, n, total))
         except Unfinished as error:
             done, failure = error.done, EngineError(str(error))
+        most_of = dict(zip(work.answers, at_most, strict=False))  # none of scores and vectors
         most, used = list[Generation](), list[Generation]()
-        for (own, _), (units, frame) in zip(pieces, done, strict=True):
-            most += own.at_most(units)
-            used += own.used(frame)
+        for piece, (units, frame) in zip(work.pieces, done, strict=True):
+            own = piece.wanted
+            most += [most_of[own.request_hash, unit] for unit in units if most_of]
+            used += own.request.used(frame)
         count(most, used)
     name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is where it lies
     hashes = [piece.wanted.request_hash for piece in work.pieces]
@@ -298,7 +301,7 @@ def store(answered: Answered) -> set[Answer]:
 
 def store_part(kind: str, part: str, frame: pl.DataFrame) -> set[Answer]:
     """Write a part, then register it; returns what it answers."""
-    warehouse = Warehouse.open()
+    warehouse = Warehouse.current()
     units = write_part(warehouse.store, kind, part, frame)
     warehouse.register(units)
     return set(units.select(*UNITS).rows())
@@ -310,7 +313,7 @@ def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any
     Args:
         request_hash: what it is going to be asked, for engines that write down what they have sent.
     """
-    store = Warehouse.open().store
+    store = Warehouse.current().store
     models = store.home / "models"
     if engine.spec is None or ability == "embed":
         return load.embedder(engine.name, models)

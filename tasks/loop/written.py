@@ -12,6 +12,7 @@ import math
 import re
 import string
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -85,10 +86,10 @@ def option_logprobs(
     if begin is None or place is None:
         return None
     first, start = place
-    return _read(tokens[first:], text[start:begin], options)
+    return _read(tokens[first:], text[start:begin], tuple(options))
 
 
-def _read(tokens: Sequence[TokenAlternatives], lead: str, options: Sequence[str]) -> dict[str, float]:
+def _read(tokens: Sequence[TokenAlternatives], lead: str, options: tuple[str, ...]) -> dict[str, float]:
     """tokens: from the one on in which the value begins; lead: what that one holds before the value."""
     known = dict.fromkeys(options, -math.inf)
     undecided = dict.fromkeys(options, -math.inf)
@@ -173,13 +174,14 @@ def _extended(written: str, alternative: str, lead: str) -> str:
     return written + alternative if written else alternative.removeprefix(lead).lstrip(_OUTER)
 
 
-def _begun(value: str, options: Sequence[str]) -> list[str]:
+@lru_cache(maxsize=1 << 14)
+def _begun(value: str, options: tuple[str, ...]) -> tuple[str, ...]:
     """The options that a value may still become; else the longest one that it is, if other text follows."""
     value = value.casefold()
     if not value:
-        return []
-    begun = [option for option in options if option.casefold().startswith(value)]
+        return ()
+    begun = tuple(option for option in options if option.casefold().startswith(value))
     if begun:
         return begun
     whole = [o for o in options if re.match(re.escape(o.casefold()) + r"\W", value)]
-    return [max(whole, key=len)] if whole else []
+    return (max(whole, key=len),) if whole else ()

@@ -8,7 +8,6 @@ asked by another line, with its exit code; so long the id is the child's, even i
 from __future__ import annotations
 
 import ctypes
-import importlib
 import json
 import logging
 import os
@@ -29,6 +28,7 @@ import typer
 
 import warehouse.storage
 from deployments.cli.common import errors
+from deployments.evaluations import evaluation as definition
 from deployments.serve.server import pointed_at
 from flows.build import build_culturall, build_specnorm
 from flows.evaluation import evaluate
@@ -72,8 +72,7 @@ def run(flow: str, home: Path) -> None:
         chosen = {"model": "writer", "solvers": list(SOLVERS), "pages": [str(pages_of(home))], "batch": 2}
         build_culturall.fn(CreateParams.model_validate(chosen))
     else:
-        module = importlib.import_module(f"tasks.evaluations.{flow}.evaluation")
-        evaluate(module.EVALUATION, params_of(flow, home))
+        evaluate(definition(flow), params_of(flow, home))
 
 
 @dataclass

@@ -40,18 +40,21 @@ def of(api: str, what: str, query: object = None) -> dict[str, Any]:
 
 
 def test_workers_are_told_all_that_they_need_and_nothing_of_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    (tmp_path / "engines").mkdir()
+    for name, lines in (("ours", 'kind = "openai"\nmodel = "m"\napi_key_env = "OUR_LOGIN"'), ("broken", "?")):
+        (tmp_path / "engines" / f"{name}.toml").write_text(lines)
     for name in list(os.environ):
         monkeypatch.delenv(name)
     theirs = {
         "AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CULTURESCOPE_PARTS",
         "CULTURESCOPE_PARTS_ENDPOINT", "CULTURESCOPE_REPLICAS", "CULTURESCOPE_WAREHOUSE", "HF_TOKEN",
-        "OPENAI_API_KEY", "PGPASSWORD", "PREFECT_API_AUTH_STRING",
+        "OPENAI_API_KEY", "OUR_LOGIN", "PGPASSWORD", "PREFECT_API_AUTH_STRING", "RAY_AUTH_TOKEN",
     }  # fmt: skip
-    for name in (*theirs, "CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS", "PATH", "PREFECT_API_URL"):
+    for name in (*theirs, "CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS", "HF_HOME", "PATH", "PREFECT_API_URL"):
         monkeypatch.setenv(name, "x")
-    assert serving.needed() == sorted(theirs)
+    assert serving.needed(tmp_path) == sorted(theirs)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from tasks.engines.protocols import (
     each,
     each_schema,
 )
+from tasks.engines.specs import EngineSpec
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.params import ExplicationParams
 from tests.evaluations.explication.conftest import SIX
@@ -55,6 +57,7 @@ def generate(
 
 
 sent: list[tuple[str, str, int]] = []
+loaded: list[str] = []
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +66,36 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     home = tmp_path_factory.mktemp("explication") / "home"
     (home / "engines").mkdir(parents=True)
     for name in ("adapts", "ignores", "sim", "judge", "gone"):
-        options = "options = { delay = -1 }\n" if name == "gone" else ""
-        (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n{options}')
+        options = "delay = -1" if name == "gone" else "memory_gib = 4"
+        text = f'kind = "fake"\nmodel = "{name}"\noptions = {{ {options} }}\n'
+        (home / "engines" / f"{name}.toml").write_text(text)
+    made = FakeEngine.__init__
+
+    def load(self: FakeEngine, spec: EngineSpec) -> None:
+        loaded.append(spec.name)
+        made(self, spec)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setenv("CULTURESCOPE_ENGINE_MEMORY", "9")  # two of the engines fit
+        patch.setattr(FakeEngine, "__init__", load)
         patch.setattr(FakeEngine, "generate", generate)
         sent.clear()
+        loaded.clear()
         evaluate(EVALUATION, ExplicationParams(**CONFIGURED))
         yield Warehouse.open(home)
 
 
 def config(warehouse: Warehouse) -> str:
     return str(warehouse.query("SELECT min(config_hash) FROM leaderboard_explication").item())
+
+
+def test_engines_that_do_not_fit_together_are_loaded_once_or_twice(warehouse: Warehouse) -> None:
+    """Model by model through all turns, then the judge: not at every turn of eleven."""
+    times = Counter(loaded)
+    assert times.keys() == {"adapts", "ignores", "sim", "judge"}
+    assert max(times.values()) <= 2
+    assert loaded.index("judge") == len(loaded) - 1
 
 
 def test_nothing_is_sent_twice_and_a_second_run_sends_nothing(warehouse: Warehouse) -> None:

@@ -143,6 +143,20 @@ def test_what_is_stored_and_has_rows_is_left_alone(world: World) -> None:
     assert ("score", "a") in world.done
 
 
+def test_what_is_deleted_between_the_plan_and_the_start_is_asked_again(world: World) -> None:
+    world.evaluate(world.session("a"))
+    world.finished.clear()
+    run = world.session("a")
+    run.plan_round()
+    assert not run.plan.left
+    world.stored.clear()
+    world.done.clear()
+    with handed_over(run):
+        loop.evaluate(run.evaluation, run.params)
+    asked = [label for label, *_ in world.done if label in ("a", "judge judges a")]
+    assert asked == ["a", "judge judges a"]
+
+
 def test_what_is_said_of_null_models_stands_under_the_first_model_and_counts_for_all(world: World) -> None:
     run = world.session("a", "b", shared=True)
     world.evaluate(run)

@@ -24,7 +24,7 @@ ASKED = "SELECT run_id, request_hash, topic, label FROM run_request ORDER BY ALL
 
 def started(*models: str, occasion: str = "") -> Session:
     made = session(*models, occasion=occasion)
-    made.asked = {name: [Wanted(name, prompts("Hello?"), own)] for name, own in made.candidates.items()}
+    made.wanted_of = {name: [Wanted(name, prompts("Hello?"), own)] for name, own in made.candidates.items()}
     made.start()
     return made
 
@@ -62,7 +62,7 @@ def test_a_round_that_wants_nothing_new_writes_nothing(warehouse: Warehouse) -> 
     version = warehouse.path.stat().st_ino
     made.add_requests()
     assert warehouse.path.stat().st_ino == version
-    made.asked["b"].append(Wanted("b", prompts("Right?", label="judge"), made.engines["judge"]))
+    made.wanted_of["b"].append(Wanted("b", prompts("Right?", label="judge"), made.engines["judge"]))
     made.add_requests()
     assert warehouse.query(ASKED)["label"].to_list().count("judge") == 1
     assert warehouse.path.stat().st_ino != version
@@ -72,7 +72,7 @@ def test_requests_that_differ_in_units_alone_are_one_with_their_labels_in_order(
     made = session("a")
     labels = [f"{letter}-{k}" for k in range(5) for letter in "zyx"]
     own = made.candidates["a"]
-    made.asked["a"] = [Wanted("a", prompts(label=each, topic="same"), own) for each in [*labels, *labels]]
+    made.wanted_of["a"] = [Wanted("a", prompts(label=each, topic="same"), own) for each in [*labels, *labels]]
     made.start()
     (asked,) = warehouse.query(ASKED).rows()
     assert asked[1:] == (made.wanted[0].request_hash, "same", ", ".join(labels))

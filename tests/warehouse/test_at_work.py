@@ -54,7 +54,7 @@ def test_the_lease_of_a_run_ends_with_its_block_and_some_time_after_a_kill(
 ) -> None:
     pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
     store: Store = shared.store
-    monkeypatch.setattr(claims, "LEASE_S", 60.0)
+    monkeypatch.setattr(claims, "LEASE_S", 36_000.0)  # longer than the server is up
     with working(store, ["aa"]):
         assert at_work(store) == ["aa"]
     assert at_work(store) == []
@@ -63,6 +63,12 @@ def test_the_lease_of_a_run_ends_with_its_block_and_some_time_after_a_kill(
     assert at_work(store) == ["killed"], "a server that has just started knows no lease that has run out"
     monkeypatch.setattr(claims, "LEASE_S", -0.5)
     assert at_work(store) == []
+    store.leases.take([("q", "FR")], "killed two days ago", -172_800)
+    monkeypatch.setattr(claims, "LEASE_S", 60.0)
+    with working(store, ["ab"]):
+        pass
+    left = "SELECT unit FROM culturescope.lease"
+    assert store.leases.database.call(lambda c: c.execute(left).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
 
 
 def test_prune_leaves_a_run_under_way_alone(

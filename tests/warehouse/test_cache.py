@@ -13,7 +13,7 @@ from warehouse import WarehouseError
 from warehouse.part_kinds import EMPTY_PART
 from warehouse.shared import cache as module
 from warehouse.shared.cache import Cache
-from warehouse.storage import CACHE_GB, Kept
+from warehouse.storage import CACHE_GB, CacheSize
 
 BYTES = 100
 LONG_AGO_S = 10_000
@@ -51,7 +51,7 @@ def test_nothing_goes_up_to_the_limit(cache: Cache) -> None:
         put(cache, f"p{n}", 100 - n)
     cache.keep(path_of(cache, "p9"), b"x" * BYTES)
     assert len(names(cache)) == 10
-    assert cache.kept() == Kept(10, 10 * BYTES, 10 * BYTES)
+    assert cache.cache_size() == CacheSize(10, 10 * BYTES, 10 * BYTES)
 
 
 def test_one_too_many_makes_room_for_a_tenth_of_the_limit(cache: Cache) -> None:
@@ -69,7 +69,7 @@ def test_parts_without_rows_and_what_is_no_part_stay(cache: Cache) -> None:
     cache.trim()
     assert names(cache) == sorted([EMPTY_PART, "p1"])
     assert note.exists()
-    assert cache.kept().n_files == 1
+    assert cache.cache_size().n_files == 1
 
 
 def test_what_is_touched_within_a_reading_stays_until_it_ends(cache: Cache) -> None:
@@ -84,8 +84,8 @@ def test_what_is_touched_within_a_reading_stays_until_it_ends(cache: Cache) -> N
         put_more = [put(cache, f"q{n}", -60) for n in range(9)]
         cache.trim()
         assert {path.stem for path in put_more} <= set(names(cache))  # too much, and all of it in use
-        assert cache.kept().bytes > cache.limit
-    assert cache.kept().bytes <= cache.limit  # the reading because of which it was too much has ended
+        assert cache.cache_size().bytes > cache.limit
+    assert cache.cache_size().bytes <= cache.limit  # the reading because of which it was too much has ended
     assert list((cache.folder / ".reading").iterdir()) == []
 
 

@@ -92,7 +92,7 @@ def test_there_and_back(full: Warehouse, target: Store, tmp_path: Path) -> None:
     copy(shared, back)
     assert_equal(full, Warehouse.open(back))
     for store in (target, back):
-        assert store.asked() == ["asked"]
+        assert store.job_requests() == ["asked"]
         assert [text for text, _ in store.jobs("asked").notes().values()] == [JOB]
 
 

@@ -67,7 +67,8 @@ def network(
         copy(Warehouse(LocalStore(blank)), store_at())
         Warehouse.open()
         net = Network(s3=s3, postgres=postgres, pauses=[], after={})
-        monkeypatch.setattr(patience.time, "sleep", net.sleep)
+        clock = SimpleNamespace(sleep=net.sleep, monotonic=lambda: sum(net.pauses))  # tries take no time
+        monkeypatch.setattr(patience, "time", clock)
         yield net
 
 
@@ -223,7 +224,7 @@ def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
     monkeypatch.delenv(patience.VARIABLE, raising=False)
 
     def fails() -> None:
@@ -243,7 +244,7 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
 ) -> None:
     """A mistyped port is said soon; what has answered once is waited for, by other processes as well."""
     pauses: list[float] = []
-    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
     monkeypatch.setattr(patience, "_signed", set())
     monkeypatch.delenv(patience.VARIABLE, raising=False)
     sign = patience.met(tmp_path, "here")
@@ -270,7 +271,7 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
 @pytest.mark.parametrize("server", ["Postgres", "S3"])
 def test_a_wrong_port_is_not_waited_for(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
     monkeypatch.delenv(patience.VARIABLE, raising=False)
     port = free_port()
     monkeypatch.setenv("CULTURESCOPE_PARTS_ENDPOINT", f"http://127.0.0.1:{port}")

@@ -59,7 +59,7 @@ def of(warehouse: Warehouse, table: str) -> set[str]:
 
 def test_numbers_go_and_answers_stay(two_runs: Warehouse) -> None:
     going = removable(two_runs, "aa")
-    assert (going.evaluation, going.model, going.n_metrics, going.units.height, going.kept) == (
+    assert (going.evaluation, going.model, going.n_metrics, going.units.height, going.obstacle) == (
         "spectral",
         "m",
         1,

@@ -176,7 +176,7 @@ def test_another_process_sends_the_next_part_of_the_same_request(
     complete(served)
     complete(served, occasion="2026-w48")
     assert len(server.sent) == 2
-    asked = shared.store.asked()
+    asked = shared.store.job_requests()
     assert len(asked) == 2
     for request_hash in asked:
         assert len(shared.store.jobs(request_hash).notes()) == 1

@@ -124,7 +124,7 @@ def test_the_least_recently_used_goes(reader: Warehouse, room_for: Gigabytes) ->
     assert cached(reader) == ["q0", "q2", "q3"]
     ask(reader.home, "q4", "q5")
     assert cached(reader) == ["q3", "q4", "q5"]
-    kept = Warehouse.open(reader.home).store.kept()
+    kept = Warehouse.open(reader.home).store.cache_size()
     assert kept is not None
     assert (kept.n_files, kept.bytes <= kept.limit) == (4, True)
 
@@ -167,7 +167,7 @@ def test_some_room_is_free_afterwards(
     room_for(8.5)
     ask(reader.home, *(f"q{n}" for n in range(8)))
     assert len(cached(reader)) == 8
-    kept = Warehouse.open(reader.home).store.kept()
+    kept = Warehouse.open(reader.home).store.cache_size()
     assert kept is not None
     size = max(reader.store.part_sizes(KIND).values())
     monkeypatch.setattr(cache, "_ROOM", kept.limit // (3 * size))
@@ -322,7 +322,7 @@ def test_the_cache_holds_twenty_gigabytes_by_default(
     shared: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CULTURESCOPE_CACHE_GB", raising=False)
-    kept = Warehouse.open().store.kept()
+    kept = Warehouse.open().store.cache_size()
     assert kept is not None
     assert kept.limit == 20e9
 

@@ -24,6 +24,7 @@ from warehouse import (
     read_part,
     register_orphans,
     run_checks,
+    save_recipe,
     save_run,
     verify_parts,
     write_part,
@@ -277,3 +278,11 @@ def test_without_the_libraries_it_says_what_to_install(
     env = os.environ | shared_environment | {"CULTURESCOPE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert "pip install 'culturescope[shared]'" in done.stderr.splitlines()[-1]
+
+
+def test_the_leaderboard_of_a_recipe_is_made_without_a_file_of_s3(shared: Warehouse) -> None:
+    words = dict.fromkeys(("unit", "description", "null_baseline", "unscored_when", "source"), "w")
+    metric = {"metric": "accuracy", "label": "Accuracy", "is_headline": True, "direction": "higher", **words}
+    with shared.write() as connection:
+        save_recipe(connection, shared.store, "mine", [metric], {})
+    assert shared.query("FROM leaderboard_mine").is_empty()

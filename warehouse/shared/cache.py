@@ -20,7 +20,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from warehouse.part_kinds import EMPTY_PART
-from warehouse.storage import CACHE_GB, Kept, WarehouseError, remove_abandoned, room_for
+from warehouse.storage import CACHE_GB, CacheSize, WarehouseError, remove_abandoned, room_for
 
 _DEFAULT_GB = 20.0
 """The answers of a hundred models at full size."""
@@ -101,10 +101,10 @@ class Cache:
         if self._book.left < 0:
             self.trim()
 
-    def kept(self) -> Kept:
+    def cache_size(self) -> CacheSize:
         """Return the size of the cache."""
         files = self._all(_published) + self._all(_parts)
-        return Kept(len(files), sum(file.size for file in files), self.limit)
+        return CacheSize(len(files), sum(file.size for file in files), self.limit)
 
     def trim(self) -> None:
         """Delete what nobody reads, the least recently used first, until there is room again."""

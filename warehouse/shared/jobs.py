@@ -59,6 +59,6 @@ class PostgresJobs:
         self.database.change(statement, [self.request_hash, *values], self.held)
 
 
-def asked(database: Database) -> list[str]:
+def requests_with_jobs(database: Database) -> list[str]:
     """The requests that jobs are noted of."""
     return [row[0] for row in database.call(lambda c: c.execute(_ASKED).fetchall())]

@@ -28,6 +28,7 @@ DELETE FROM culturescope.lease WHERE holder = %s AND (request_hash, unit) IN (
     SELECT request_hash, unit FROM unnest(%s::text[], %s::text[]) AS u (request_hash, unit)
 )
 """
+_REMOVE_ENDED = "DELETE FROM culturescope.lease WHERE until < clock_timestamp() - interval '1 day'"
 _HELD = """
 SELECT unit FROM culturescope.lease WHERE request_hash = %s AND (
     until >= clock_timestamp()
@@ -58,6 +59,9 @@ class PostgresLeases:
     def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
         values = [holder, *_columns(units)]
         self.database.call(lambda connection: connection.execute(_RELEASE, values))
+
+    def remove_ended(self) -> None:
+        self.database.call(lambda connection: connection.execute(_REMOVE_ENDED))
 
 
 def _columns(units: Collection[tuple[str, str]]) -> tuple[list[str], list[str]]:

@@ -20,13 +20,13 @@ from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash, is_as_written, is_
 from warehouse.registrations import Position
 from warehouse.shared.cache import Cache, write_anew
 from warehouse.shared.database import Database, Held, Version
-from warehouse.shared.jobs import PostgresJobs, asked
+from warehouse.shared.jobs import PostgresJobs, requests_with_jobs
 from warehouse.shared.leases import PostgresLeases
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
 from warehouse.shared.outbox import Outbox
 from warehouse.shared.secrets import password_of
-from warehouse.storage import Kept, WarehouseError, private_folder, remove_abandoned, room_for
+from warehouse.storage import CacheSize, WarehouseError, private_folder, remove_abandoned, room_for
 
 PARTS_VARIABLE = "CULTURESCOPE_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
@@ -132,8 +132,8 @@ class SharedStore:
     def jobs(self, request_hash: str) -> PostgresJobs:
         return PostgresJobs(self.database, request_hash, self.home / "batches")
 
-    def asked(self) -> Sequence[str]:
-        return asked(self.database)
+    def job_requests(self) -> Sequence[str]:
+        return requests_with_jobs(self.database)
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         path = part_path(self.folder, kind, part)
@@ -176,8 +176,8 @@ class SharedStore:
     def reading(self) -> AbstractContextManager[None]:
         return self.cache.reading()
 
-    def kept(self) -> Kept:
-        return self.cache.kept()
+    def cache_size(self) -> CacheSize:
+        return self.cache.cache_size()
 
     def trim(self) -> None:
         self.cache.trim()
