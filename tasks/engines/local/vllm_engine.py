@@ -48,8 +48,8 @@ REQUESTS_PER_CALL = 512
 
 FEW_CORES = 4
 CPU_BLOCK = 32
-"""Tokens of a block of the prefix cache on a CPU; prompts that share whole blocks run them once. vLLM's own 128
-are more than a chat header and an instruction; it wants multiples of 32."""
+"""Tokens of a block of the prefix cache on a CPU: prompts that share whole blocks run them once. vLLM wants
+multiples of 32, and its own 128 are more than a chat header and an instruction."""
 
 
 class VllmEngine(ContinuationScorer):
