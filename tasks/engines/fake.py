@@ -85,6 +85,16 @@ class FakeEngine:
                 progress(len(continuations))
         return scores
 
+    def score_each(
+        self,
+        prefixes: Sequence[str],
+        continuations: Sequence[Sequence[str]],
+        progress: Progress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """See ``Scorer.score_each``: each by ``score``."""
+        both = zip(prefixes, continuations, strict=True)
+        return [self.score([prefix], own, progress)[0] for prefix, own in both]
+
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:

@@ -67,6 +67,16 @@ class ContinuationScorer(ABC):
         """See ``Scorer.score``."""
         return self._score(prefixes, prefixes[0], continuations, progress).logprob
 
+    def score_each(
+        self,
+        prefixes: Sequence[str],
+        continuations: Sequence[Sequence[str]],
+        progress: Progress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """See ``Scorer.score_each``; one prefix after another."""
+        both = zip(prefixes, continuations, strict=True)
+        return [self.score([prefix], own, progress)[0] for prefix, own in both]
+
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:

@@ -86,6 +86,15 @@ class Scorer(Protocol):
         """
         ...
 
+    def score_each(
+        self,
+        prefixes: Sequence[str],
+        continuations: Sequence[Sequence[str]],
+        progress: Progress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """``score`` of each prefix's own continuations: float32 [n_continuations] of each, in their order."""
+        ...
+
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
         """[n_continuations] tokens that each continuation has after this prefix."""
         ...

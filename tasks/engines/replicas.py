@@ -170,6 +170,18 @@ class Replicas:
             progress(scores.size)
         return scores
 
+    def score_each(
+        self,
+        prefixes: Sequence[str],
+        continuations: Sequence[Sequence[str]],
+        progress: Progress | None = None,
+    ) -> list[NDArray[Any]]:
+        """See ``Scorer.score_each``."""
+        scores: list[NDArray[Any]] = self._call("score_each", prefixes, continuations)
+        if progress:
+            progress(sum(map(len, scores)))
+        return scores
+
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:

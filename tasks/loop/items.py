@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tasks.engines import prompting
 from tasks.engines.protocols import Scorer
 from tasks.identity import digest
-from tasks.loop.requests import Ability, Engine, Request
+from tasks.loop.requests import Ability, Engine, Request, apart
 
 T = TypeVar("T")
 
@@ -143,10 +143,11 @@ Scored = Mapping[str, OptionLogprobs]
 
 @dataclass(frozen=True, kw_only=True)
 class OptionScores(GivenTexts[Scored]):
-    """Questions with options of their own. Each question is run once, with its options after it."""
+    """Questions with options of their own. What questions of a part share is run once."""
 
     kind: ClassVar[str] = "option_score"
     ability: ClassVar[Ability] = "score"
+    joins: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("item", "place", "logprob", "n_tokens")
 
     questions: Sequence[Question]
@@ -170,25 +171,18 @@ class OptionScores(GivenTexts[Scored]):
 
     def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
         """See ``Request.compute``; one row per question and option."""
-        questions = [self.by_id[unit] for unit in units]
-        framed = engine.frame([question.text for question in questions])
-        frames = []
-        for prefix, question in zip(framed.prefixes, questions, strict=True):
-            options = [framed.lead + option for option in question.options]
-            logprobs = engine.score([prefix], options, progress)[0]
-            frames.append(
-                pl.DataFrame(
-                    {
-                        "item": [question.id] * len(options),
-                        "place": np.arange(len(options), dtype=np.int16),
-                        "question": [question.text] * len(options),
-                        "option": list(question.options),
-                        "logprob": logprobs,
-                        "n_tokens": engine.count_tokens(prefix, options),
-                    }
-                )
-            )
-        return pl.concat(frames)
+        return _options_scored([self.by_id[unit] for unit in units], engine, progress)
+
+    @classmethod
+    def compute_together(
+        cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
+    ) -> list[tuple[Sequence[str], pl.DataFrame]]:
+        """See ``Request.compute_together``: one call of the engine, which runs once what questions share."""
+        questions = [request.by_id[unit] for request, units in pieces for unit in units]
+        return apart(pieces, _options_scored(questions, engine, progress))
+
+    def near(self, unit: str) -> str:
+        return self.by_id[unit].text
 
     def decode(self, frame: pl.DataFrame) -> Scored:
         known: dict[str, OptionLogprobs] = {}
@@ -197,3 +191,27 @@ class OptionScores(GivenTexts[Scored]):
                 rows["logprob"].to_numpy().astype(np.float64), rows["n_tokens"].to_numpy().astype(np.int64)
             )
         return known
+
+
+def _options_scored(
+    questions: Sequence[Question], engine: Scorer, progress: Callable[[int], None]
+) -> pl.DataFrame:
+    """Rows of a part, one per question and option, in their order."""
+    framed = engine.frame([question.text for question in questions])
+    options = [[framed.lead + option for option in question.options] for question in questions]
+    scores = engine.score_each(framed.prefixes, options, progress)
+    counts = map(engine.count_tokens, framed.prefixes, options)
+    frames = [
+        pl.DataFrame(
+            {
+                "item": [question.id] * len(logprobs),
+                "place": np.arange(len(logprobs), dtype=np.int16),
+                "question": [question.text] * len(logprobs),
+                "option": list(question.options),
+                "logprob": logprobs,
+                "n_tokens": n_tokens,
+            }
+        )
+        for question, logprobs, n_tokens in zip(questions, scores, counts, strict=True)
+    ]
+    return pl.concat(frames)

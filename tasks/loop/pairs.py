@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from tasks.engines.pairs import PAIR_RULE
 from tasks.engines.protocols import Context, PairScorer, PairScores, TextPair
 from tasks.identity import digest
-from tasks.loop.requests import Ability, Engine, Request
+from tasks.loop.requests import Ability, Engine, Request, apart
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Pairs(Request[ScoredPairs]):
 
     kind: ClassVar[str] = "pair_score"
     ability: ClassVar[Ability] = "score"
+    joins: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("item", "place", "logprob", "n_tokens", "is_greedy", "n_cut")
 
     documents: Sequence[Document]
@@ -67,22 +68,18 @@ class Pairs(Request[ScoredPairs]):
         self, engine: PairScorer, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
         """See ``Request.compute``; one row per pair."""
-        documents = [self.by_id[unit] for unit in units]
-        pairs = [pair for document in documents for pair in document.pairs]
-        scores = engine.score_pairs(pairs, progress)
-        return pl.DataFrame(
-            {
-                "item": [document.id for document in documents for _ in document.pairs],
-                "place": [place for document in documents for place in range(len(document.pairs))],
-                "context": [_shown(pair.context) for pair in pairs],
-                "continuation": [pair.continuation for pair in pairs],
-                "logprob": scores.logprob,
-                "n_tokens": scores.n_tokens,
-                "is_greedy": scores.is_greedy,
-                "n_cut": scores.n_cut,
-            },
-            schema_overrides={"place": pl.Int16, "n_tokens": pl.Int32, "n_cut": pl.Int32},
-        )
+        return _scored([self.by_id[unit] for unit in units], engine, progress)
+
+    @classmethod
+    def compute_together(
+        cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
+    ) -> list[tuple[Sequence[str], pl.DataFrame]]:
+        """See ``Request.compute_together``: one call of the engine, which runs once what documents share."""
+        documents = [request.by_id[unit] for request, units in pieces for unit in units]
+        return apart(pieces, _scored(documents, engine, progress))
+
+    def near(self, unit: str) -> str:
+        return _shown(self.by_id[unit].pairs[0].context)
 
     def decode(self, frame: pl.DataFrame) -> ScoredPairs:
         known: dict[str, PairScores] = {}
@@ -94,6 +91,27 @@ class Pairs(Request[ScoredPairs]):
                 rows["n_cut"].to_numpy().astype(np.int64),
             )
         return known
+
+
+def _scored(
+    documents: Sequence[Document], engine: PairScorer, progress: Callable[[int], None]
+) -> pl.DataFrame:
+    """Rows of a part, one per pair, in their order."""
+    pairs = [pair for document in documents for pair in document.pairs]
+    scores = engine.score_pairs(pairs, progress)
+    return pl.DataFrame(
+        {
+            "item": [document.id for document in documents for _ in document.pairs],
+            "place": [place for document in documents for place in range(len(document.pairs))],
+            "context": [_shown(pair.context) for pair in pairs],
+            "continuation": [pair.continuation for pair in pairs],
+            "logprob": scores.logprob,
+            "n_tokens": scores.n_tokens,
+            "is_greedy": scores.is_greedy,
+            "n_cut": scores.n_cut,
+        },
+        schema_overrides={"place": pl.Int16, "n_tokens": pl.Int32, "n_cut": pl.Int32},
+    )
 
 
 def _plain(context: Context) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import polars as pl
@@ -185,7 +184,7 @@ def lay_out(
     """Cut what is missing into parts, engine by engine.
 
     A unit that several requests want is done for the first of them. Units are taken in the order of their
-    names, so that parts do not depend on the order in which a study lists them.
+    names, near ones together, so that parts do not depend on the order in which a study lists them.
 
     Args:
         missing: what has no answer: by part kind, with request_hash and unit, or as answers.
@@ -230,11 +229,13 @@ def _mates(piece: Piece, place: int) -> Any:
 
 
 def _cut(pieces: Sequence[Piece]) -> Iterator[Work]:
-    """The pieces in works of the size of a batch; what is over is the last one's."""
+    """The pieces in works of the size of a batch, near units together; what is over is the last one's."""
     request, engine = pieces[0].wanted.request, pieces[0].wanted.engine
     size = max(request.batch, in_flight(engine.spec))
     units = [(piece.wanted, unit) for piece in pieces for unit in piece.units]
+    units.sort(key=lambda each: each[0].request.near(each[1]))
     for start in range(0, len(units), size):
-        runs = groupby(units[start : start + size], key=lambda each: id(each[0]))
-        own = [list(run) for _, run in runs]
-        yield Work(tuple(Piece(run[0][0], tuple(unit for _, unit in run)) for run in own))
+        own: dict[int, tuple[Wanted, list[str]]] = {}
+        for wanted, unit in units[start : start + size]:
+            own.setdefault(id(wanted), (wanted, []))[1].append(unit)
+        yield Work(tuple(Piece(wanted, tuple(its)) for wanted, its in own.values()))

@@ -30,7 +30,8 @@ def speed(line: Line, seconds: float = SECONDS) -> float | None:
     """
     if not line.work or width(line.engine.spec) > 1:
         return None
-    request, units = line.work[0].wanted.request, line.work[0].units
+    piece = line.work[0].pieces[0]
+    request, units = piece.wanted.request, piece.units
     rates = [0.0]
     start, n = 0, 1
     try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import polars as pl
@@ -137,6 +138,10 @@ class Request(ABC, Generic[T]):
         """Return the rule by which prompt and answer meet (boundary rule)."""
         return "none"
 
+    def near(self, unit: str) -> str:
+        """Return a text whose order brings together units that have much in common; "" where none have."""
+        return ""
+
     def size(self, units: Sequence[str]) -> int:
         """Return the size of these units' work: log-probabilities, completions or vectors."""
         return len(units)
@@ -166,6 +171,17 @@ class Later:
     n: int
     tokens: int
     is_shared: bool = False
+
+
+def apart(
+    pieces: Sequence[tuple[Request[Any], Sequence[str]]], rows: pl.DataFrame
+) -> list[tuple[Sequence[str], pl.DataFrame]]:
+    """The rows of each piece out of those of all, of which a unit has as many as its ``size``."""
+    sizes = [request.size(units) for request, units in pieces]
+    ends = list(accumulate(sizes))
+    return [
+        (units, rows[end - size : end]) for (_, units), size, end in zip(pieces, sizes, ends, strict=True)
+    ]
 
 
 def part_name(request_hash: str, units: Sequence[str]) -> str:

@@ -24,11 +24,14 @@ def laid_out(trunk: Trunk, above: list[int]) -> Iterator[tuple[list[int], list[i
         yield from laid_out(below, here)
 
 
-def check(trie: TokenTrie) -> int:
+SIZE = 256
+
+
+def check(trie: TokenTrie, size: int = SIZE) -> int:
     """Every node is in a row that holds its ancestors, in order of depth; returns positions that are run."""
     ran = 0
     seen: set[int] = set()
-    for above, own in laid_out(grown(trie), []):
+    for above, own in laid_out(grown(trie, size), []):
         assert [int(trie.depth[node]) for node in above] == list(range(len(above)))
         known = {*above, *own}
         for node in own:
@@ -46,12 +49,11 @@ TOKENS = st.lists(st.integers(0, 3), min_size=2, max_size=12)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TOKENS, min_size=1, max_size=25), st.integers(1, 3), st.integers(2, 8))
 def test_every_node_is_run_with_its_ancestors(sequences: list[list[int]], trunk: int, row: int) -> None:
-    before = forest.TRUNK, forest.ROW, forest.WHOLE
-    forest.TRUNK, forest.ROW, forest.WHOLE = trunk, row, row * 2
+    before, forest.TRUNK = forest.TRUNK, trunk
     try:
-        check(build_trie(sequences))
+        check(build_trie(sequences), row)
     finally:
-        forest.TRUNK, forest.ROW, forest.WHOLE = before
+        forest.TRUNK = before
 
 
 def documents(shared: int, n: int, length: int = 100) -> list[list[int]]:
@@ -67,14 +69,14 @@ def documents(shared: int, n: int, length: int = 100) -> list[list[int]]:
 
 def test_what_all_documents_share_is_run_once() -> None:
     trie = build_trie(documents(shared=800, n=40))
-    (trunk,) = grown(trie).below
+    (trunk,) = grown(trie, SIZE).below
     assert trunk.nodes.tolist() == list(range(800))
     assert check(trie) == trie.n_internal == 800 + 40 * (100 + 4 * 4)
 
 
 def test_documents_that_share_nothing_stand_side_by_side() -> None:
     trie = build_trie(documents(shared=0, n=40))
-    root = grown(trie)
+    root = grown(trie, SIZE)
     assert root.below == []
     assert check(trie) == trie.n_internal
     assert {len(row) for row in root.rows} == {2 * 116}
@@ -82,5 +84,5 @@ def test_documents_that_share_nothing_stand_side_by_side() -> None:
 
 def test_a_short_beginning_goes_along_with_each_row() -> None:
     trie = build_trie(documents(shared=1, n=40))
-    assert grown(trie).below == []
+    assert grown(trie, SIZE).below == []
     assert check(trie) == trie.n_internal + 19  # 20 rows of two documents, each with the first token

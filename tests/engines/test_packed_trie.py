@@ -19,6 +19,7 @@ from transformers import (
 )
 
 from tasks.engines import prompting
+from tasks.engines.local import forest
 from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.local.pretrained import _log_sum_exp
 from tasks.engines.protocols import EngineError
@@ -87,7 +88,7 @@ def brute_force(folder: Path, prefixes: list[str], continuations: list[str]) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_equals_brute_force_on_every_kind_of_attention(
-    name: str, tokenizer_folder: Path, tmp_path: Path
+    name: str, tokenizer_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = save_random(ARCHITECTURES[name], tokenizer_folder, tmp_path)
     scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(folder))
@@ -95,6 +96,18 @@ def test_equals_brute_force_on_every_kind_of_attention(
     continuations = [framed.lead + item for item in ITEMS]
     expected = brute_force(folder, framed.prefixes, continuations)
     np.testing.assert_allclose(scorer.score(framed.prefixes, continuations), expected, atol=1e-3)
+
+    # Options of their own, in one pass; in many, with a trunk for what they share; in another order.
+    own = [slice(0, 5), slice(3, None), slice(2, 3)]
+    monkeypatch.setattr(forest, "TRUNK", 8)
+    for batch_tokens, order in ((4096, [0, 1, 2]), (64, [2, 0, 1])):
+        scorer.spec = scorer.spec.model_copy(update={"batch_tokens": batch_tokens})
+        told: list[int] = []
+        prefixes, options = [framed.prefixes[i] for i in order], [continuations[own[i]] for i in order]
+        scores = scorer.score_each(prefixes, options, told.append)
+        for i, found in zip(order, scores, strict=True):
+            np.testing.assert_allclose(found, expected[i, own[i]], atol=1e-3)
+        assert sum(told) == sum(map(len, options))
 
 
 SHARING = {

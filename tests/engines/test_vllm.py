@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from tasks.loop.written import option_logprobs
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
-from tasks.engines.local.vllm_engine import VllmEngine
+from tasks.engines.local.vllm_engine import FEW_CORES, VllmEngine
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
@@ -72,6 +73,13 @@ def brute_score(model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, pref
 
 def prefixes(engine: VllmEngine) -> list[str]:
     return engine.frame(["Name a food of Peru.", "Name a food that people eat in Ghana."]).prefixes
+
+
+def test_no_process_spins_beside_the_model_where_cores_are_few(engine: VllmEngine) -> None:
+    names = [child.name() for child in psutil.Process().children(recursive=True)]
+    assert any("EngineCore" in name for name in names)
+    has_worker = any("Worker" in name for name in names)
+    assert has_worker == ((os.cpu_count() or 1) >= FEW_CORES and not torch.cuda.is_available())
 
 
 def test_it_is_both_scorer_and_generator(engine: VllmEngine) -> None:
@@ -264,7 +272,7 @@ def test_nothing_outlives_a_process(smollm2_folder: Path, is_killed: bool) -> No
     code = (
         "import sys, weakref\n"
         "weakref.finalize(weakref.WeakSet, print)\n"
-        "from tasks.engines.local.vllm_engine import VllmEngine\n"
+        "from tasks.engines.local.vllm_engine import FEW_CORES, VllmEngine\n"
         "from tasks.engines.specs import EngineSpec\n"
         "if __name__ == '__main__':\n"
         "    options = {'max_model_len': 128, 'kv_cache_memory_bytes': 1 << 26}\n"

@@ -10,11 +10,21 @@ import pytest
 
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished, each_number, each_schema
+from tasks.engines.protocols import (
+    EngineError,
+    Generation,
+    Sampling,
+    TextPair,
+    Unfinished,
+    each_number,
+    each_schema,
+)
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Completions
 from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
+from tasks.loop.items import OptionScores, Question
+from tasks.loop.pairs import Document, Pairs
 from tasks.loop.plan import Plan, Wanted, lay_out, name_of
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.requests import Engine, part_name
@@ -87,6 +97,35 @@ def test_answers_do_not_depend_on_how_they_were_sent(
     assert answers(other, requests) == answers(spec)
     texts = [[c.text for c in own.values()] for own in answers(spec)]
     assert len({text for own in texts for text in own if not text.startswith("{")}) > 1
+
+
+@pytest.mark.parametrize("kind", ["options", "pairs"])
+def test_texts_that_begin_alike_are_scored_at_once_whatever_their_requests(
+    warehouse: Warehouse, spec: EngineSpec, kind: str
+) -> None:
+    def request(option: str) -> OptionScores | Pairs:
+        texts = [f"{k} is?" for k in "dacb"]
+        if kind == "options":
+            return OptionScores(about=["m"], batch=4, questions=[Question(t, (option, "z")) for t in texts])
+        return Pairs(batch=4, documents=[Document((TextPair(text, option),)) for text in texts])
+
+    requests = [request("own"), request("of another")]
+    wanted = [Wanted("m", each, Engine.of(spec)) for each in requests]
+    plan = lay_out(wanted, steps.unanswered(wanted))
+    (line,) = plan.lines
+    near = [
+        [
+            (piece.wanted.request, piece.wanted.request.near(unit))
+            for piece in work.pieces
+            for unit in piece.units
+        ]
+        for work in line.work
+    ]
+    assert near == [[(each, f"{k} is?") for each in requests for k in pair] for pair in ("ab", "cd")]
+    work_off(plan)
+    read = Completions(Engine.of(spec), {}, steps.stored)
+    assert [len(read(each)) for each in requests] == [4, 4]
+    assert lay_out(wanted, steps.unanswered(wanted)).left == 0
 
 
 def test_a_part_of_several_requests_that_was_not_registered_is_taken_over(

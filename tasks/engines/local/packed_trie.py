@@ -31,6 +31,8 @@ from tasks.engines.prompting import ContinuationScorer
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, PairScores, Progress, TextPair
 from tasks.engines.specs import EngineSpec
 
+PASS = {"cpu": 1024, "cuda": 2**30}
+"""Nodes of a pass over a forest, at most: on a CPU so few that what lies between products stays in cache."""
 STATES = 4096
 """Hidden states that the output head reads at once."""
 
@@ -83,30 +85,51 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
                 progress(len(rows) * len(continuations))
         return CandidateScores(logprob, probability, trie.item_lengths)
 
-    @torch.inference_mode()
+    def score_each(
+        self,
+        prefixes: Sequence[str],
+        continuations: Sequence[Sequence[str]],
+        progress: Progress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """See ``Scorer.score_each``; whatever the prefixes share is run once (``forest``)."""
+        sequences, n_scored = list[list[int]](), list[int]()
+        for prefix, own in zip(prefixes, continuations, strict=True):
+            start = prompting.prefix_tokens(self.tokenizer, prefix)
+            rests = prompting.continuation_tokens(self.tokenizer, prefix, own)
+            sequences += [start + rest for rest in rests]
+            n_scored += map(len, rests)
+        logprob, _ = self._score_sequences(sequences, np.array(n_scored), progress)
+        return np.split(logprob, np.cumsum([len(own) for own in continuations])[:-1])
+
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
         """See ``PairScorer.score_pairs``; whatever the pairs share is run once (``forest``)."""
         length = pairing.longest(self.model.config, self.tokenizer)
         token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length)
-        trie = build_trie([pair.tokens for pair in token_pairs])
         n_scored = np.array([pair.n_scored for pair in token_pairs], dtype=np.int64)
+        sequences = [pair.tokens for pair in token_pairs]
+        logprob, is_greedy = self._score_sequences(sequences, n_scored, progress, finds_best=True)
+        n_cut = np.array([pair.n_cut for pair in token_pairs], dtype=np.int64)
+        return PairScores(logprob, is_greedy, n_scored, n_cut)
+
+    @torch.inference_mode()
+    def _score_sequences(
+        self, sequences: Sequence[Sequence[int]], n_scored: IntArray, progress: Progress | None,
+        finds_best: bool = False,
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:  # fmt: skip
+        """[n] log-probability of the last tokens of each sequence, n_scored[i] of them, after those before;
+        and, where ``finds_best``, whether each of them is the most probable one."""
+        trie = build_trie(sequences)
         ends = trie.item_start + trie.item_lengths
         starts = np.concatenate([[0], np.cumsum(n_scored)[:-1]])
         place = np.arange(n_scored.sum()) - np.repeat(starts, n_scored)
         edges = trie.item_edges[np.repeat(ends - n_scored, n_scored) + place]
         wanted, row = np.unique(trie.edge_parent[edges], return_inverse=True)
-        logprob, is_best = self._read_edges(self._grow(trie, wanted), row, trie.edge_token[edges])
-        if progress:
-            progress(len(pairs))
-        return PairScores(
-            np.add.reduceat(logprob, starts),
-            np.logical_and.reduceat(is_best, starts),
-            n_scored,
-            np.array([pair.n_cut for pair in token_pairs], dtype=np.int64),
-        )
+        hidden = self._grow(trie, wanted, len(sequences), progress)
+        logprob, is_best = self._read_edges(hidden, row, trie.edge_token[edges], finds_best)
+        return np.add.reduceat(logprob, starts), np.logical_and.reduceat(is_best, starts)
 
     def _read_edges(
-        self, hidden: torch.Tensor, row: IntArray, token: IntArray
+        self, hidden: torch.Tensor, row: IntArray, token: IntArray, finds_best: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """[n] log-probability of each token in its state, and whether it is the best there; equal ones are
         read once."""
@@ -116,48 +139,57 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         for start in range(0, len(hidden), STATES):
             low, high = np.searchsorted(rows, [start, start + STATES])
             logprob[low:high], is_best[low:high] = self._head.read(
-                hidden[start : start + STATES], rows[low:high] - start, tokens[low:high], finds_best=True
+                hidden[start : start + STATES], rows[low:high] - start, tokens[low:high], finds_best
             )
         return logprob[back], is_best[back]
 
-    def _grow(self, trie: TokenTrie, wanted: IntArray) -> torch.Tensor:
-        """[n, d] final hidden states of the wanted nodes, which are sorted."""
+    def _grow(
+        self, trie: TokenTrie, wanted: IntArray, n_texts: int, progress: Progress | None
+    ) -> torch.Tensor:
+        """[n, d] final hidden states of the wanted nodes, which are sorted.
+
+        progress: told so many of n_texts as the share of nodes that were run.
+        """
         states: list[torch.Tensor] = []
         nodes: list[IntArray] = []
+        tree, told, ran = grown(trie, min(PASS[self.device.type], self.spec.batch_tokens)), 0, 0
+        n_nodes = tree.n_nodes
 
-        def run(rows: list[IntArray], layout: tree_attention.ForestLayout) -> None:
-            ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-            positions = np.zeros_like(ids)
-            for place, own in enumerate(rows):
-                ids[place, : len(own)], positions[place, : len(own)] = trie.token[own], trie.depth[own]
-            hidden = self._hidden(ids, positions, layout)
-            for place, own in enumerate(rows):
-                is_wanted = np.isin(own, wanted)
-                nodes.append(own[is_wanted])
-                states.append(hidden[place, : len(own)][torch.from_numpy(is_wanted).to(self.device)])
+        def tell(n: int) -> None:
+            nonlocal told, ran
+            ran += n
+            done = n_texts * ran // n_nodes - told
+            told += done
+            if progress and done:
+                progress(done)
+
+        def run(own: IntArray, layout: tree_attention.ForestLayout) -> None:
+            hidden = self._hidden(trie.token[own][None], trie.depth[own][None], layout)[0]
+            is_wanted = np.isin(own, wanted)
+            nodes.append(own[is_wanted])
+            states.append(hidden[torch.from_numpy(is_wanted).to(self.device)])
+            tell(len(own))
 
         def follow(trunk: Trunk, beginning: tree_attention.Beginning, n_shared: int) -> None:
             if len(trunk.nodes):
                 kept: tree_attention.Beginning = {}
-                run([trunk.nodes], self._forest(trie, [trunk.nodes], n_shared, beginning, kept))
+                run(trunk.nodes, self._forest(trie, trunk.nodes, n_shared, beginning, kept))
                 beginning, n_shared = kept, int(trie.depth[trunk.nodes[-1]]) + 1
-            lengths = [len(own) for own in trunk.rows]
-            for batch in devices.batches(lengths, self.spec.batch_tokens):
-                rows = [trunk.rows[place] for place in batch]
-                run(rows, self._forest(trie, rows, n_shared, beginning))
+            for row in trunk.rows:
+                run(row, self._forest(trie, row, n_shared, beginning))
             for below in trunk.below:
                 follow(below, beginning, n_shared)
 
-        follow(grown(trie), {}, 0)
+        follow(tree, {}, 0)
         _, first = np.unique(np.concatenate(nodes), return_index=True)
         return torch.cat(states)[torch.from_numpy(first).to(self.device)]
 
     def _forest(
-        self, trie: TokenTrie, rows: list[IntArray], n_shared: int, beginning: tree_attention.Beginning,
+        self, trie: TokenTrie, nodes: IntArray, n_shared: int, beginning: tree_attention.Beginning,
         kept: tree_attention.Beginning | None = None,
     ) -> tree_attention.ForestLayout:  # fmt: skip
         return tree_attention.forest_layout(
-            trie, rows, n_shared, self._windows, self.model.dtype, self.device, beginning, kept
+            trie, nodes, n_shared, self._windows, self.model.dtype, self.device, beginning, kept
         )
 
     def _trie(self, tail: str, continuations: Sequence[str]) -> TokenTrie:

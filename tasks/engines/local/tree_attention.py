@@ -9,14 +9,13 @@ all blocks of all prefixes.
 What all prefixes begin with is not in the packed sequences: it is run once by itself, and its keys and
 values, kept of every layer, stand in front of those of every prefix.
 
-A forest has no prefixes: its rows are nodes of one trie over whole texts (``forest``), short enough for a
-dense mask.
+A forest has no prefixes: its nodes are those of one trie over whole texts (``forest``), cut into blocks in
+the same way. Blocks that see about as many keys are one product.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +30,8 @@ NAME = "packed_trie"
 BLOCK = 32
 KEYS = 32
 """Keys come in multiples of this: half a cache line of bfloat16 more halves the speed of their softmax."""
+ALIKE = 0.75
+"""Least keys of a block, as a share of those of the block with most in its group."""
 
 Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
 """Attention layer -> keys and values [1, kv_heads, C, d] of the tokens that all prefixes begin with."""
@@ -66,22 +67,38 @@ class TreeLayout:
 
 
 @dataclass(frozen=True)
-class ForestLayout:
-    """Rows of trie nodes after a shared beginning, and what each node may see: itself and its ancestors.
+class Blocks:
+    """Blocks of a pass that see about as many keys.
 
     Attributes:
-        mask: {window: [b, 1, n, C + n]} additive masks in the model's dtype; window 0: no sliding window.
+        place: [m] which blocks of the pass they are.
+        key_index: [m, k] position of each block's keys in the pass, without those of the beginning.
+        mask: {window: [m, 1, BLOCK, 1, C + k]} additive masks in the model's dtype; window 0: no sliding
+            window.
+    """
+
+    place: torch.Tensor
+    key_index: torch.Tensor
+    mask: dict[int, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class ForestLayout:
+    """Nodes of a trie in one sequence after a shared beginning: a node sees it, its ancestors and itself.
+
+    Attributes:
         beginning, kept: see ``TreeLayout``; what is kept includes the beginning.
     """
 
-    mask: dict[int, torch.Tensor]
+    n_blocks: int
+    groups: list[Blocks]
     beginning: Beginning = field(default_factory=dict)
     kept: Beginning | None = None
 
 
 def forest_layout(
     trie: TokenTrie,
-    rows: Sequence[IntArray],
+    nodes: IntArray,
     n_shared: int,
     windows: set[int],
     dtype: torch.dtype,
@@ -89,32 +106,41 @@ def forest_layout(
     beginning: Beginning,
     kept: Beginning | None = None,
 ) -> ForestLayout:
-    """Lay rows of nodes out, padded to the longest of them; what is padded sees itself alone.
+    """Lay the nodes of a pass out.
 
     Args:
-        rows: sorted nodes, each row closed under ancestors but for those in the beginning.
+        nodes: sorted, closed under ancestors but for those in the beginning.
         n_shared: tokens C of the beginning, which are the first C of every path.
     """
-    width = max(map(len, rows))
-    node = np.full((len(rows), width), -1, dtype=np.int64)
-    for place, row in enumerate(rows):
-        node[place, : len(row)] = row
-    is_node = node >= 0
-    end = np.where(is_node, trie.subtree_end[node], 0)
-    depth = np.where(is_node, trie.depth[node], n_shared)
-    query, key = node[:, :, None], node[:, None, :]
-    visible = (key <= query) & (query < end[:, None, :]) & is_node[:, None, :] & is_node[:, :, None]
-    visible |= np.eye(width, dtype=bool) & ~is_node[:, :, None]
+    first = np.arange(0, len(nodes), BLOCK)
+    n_keys = trie.depth[nodes[first]] + BLOCK
+    left = np.argsort(-n_keys, kind="stable")
+    groups = []
+    while len(left):
+        n = np.count_nonzero(n_keys[left] >= ALIKE * n_keys[left[0]])
+        groups.append(_blocks(trie, nodes, left[:n], n_shared, windows, dtype, device))
+        left = left[n:]
+    return ForestLayout(len(first), groups, beginning, kept)
+
+
+def _blocks(
+    trie: TokenTrie, nodes: IntArray, place: IntArray, n_shared: int, windows: set[int], dtype: torch.dtype,
+    device: torch.device,
+) -> Blocks:  # fmt: skip
+    query, key, visible = block_keys(trie, nodes, n_shared, place, n_shared)
+    query_depth = np.where(query >= 0, trie.depth[nodes[query]], n_shared)[:, :, None]
+    key_depth = np.where(key >= 0, trie.depth[nodes[key]], n_shared)[:, None, :]
     masks = {}
     for window in windows:
-        seen, shared = visible, np.ones((len(rows), width, n_shared), dtype=bool)
+        seen, shared = visible, np.ones((*query.shape, n_shared), dtype=bool)
         if window:
-            seen = visible & (depth[:, :, None] - depth[:, None, :] < window)
-            shared = depth[:, :, None] - np.arange(n_shared) < window
+            seen = visible & (query_depth - key_depth < window)
+            shared = query_depth - np.arange(n_shared) < window
         allowed = torch.from_numpy(np.concatenate([shared, seen], axis=2)).to(device)
         mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
-        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None]
-    return ForestLayout(masks, beginning, kept)
+        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None, :, None]
+    own, keys = (torch.from_numpy(index).to(device) for index in (place, np.maximum(key, 0)))
+    return Blocks(own, keys, masks)
 
 
 def forest_attention(
@@ -126,19 +152,33 @@ def forest_attention(
     scaling: float | None,
     window: int,
 ) -> torch.Tensor:
-    """Attention of rows of nodes: [b, heads, n, d] queries, [b, kv_heads, n, d] keys -> [b, n, heads, d]."""
-    if forest.beginning:
-        key, value = (
-            torch.cat([shared.expand(len(own), -1, -1, -1), own], dim=2)
-            for shared, own in zip(forest.beginning[module], (key, value), strict=True)
-        )
+    """Attention of a pass: [1, heads, n, d] queries, [1, kv_heads, n, d] keys -> [1, n, heads, d]."""
+    shared = forest.beginning.get(module)
     if forest.kept is not None:
-        forest.kept[module] = (key, value)
-    out = scaled_dot_product_attention(
-        query, key, value, attn_mask=forest.mask[window], scale=scaling,
-        enable_gqa=query.shape[1] != key.shape[1],
-    )  # fmt: skip
-    return out.transpose(1, 2)
+        both = ((key, value),) if shared is None else (shared, (key, value))
+        keys, values = (torch.cat(states, dim=2) for states in zip(*both, strict=True))
+        forest.kept[module] = keys, values
+    _, heads, n, d = query.shape
+    kv_heads = key.shape[1]
+    group = heads // kv_heads
+    queries = query.new_zeros(forest.n_blocks * BLOCK, heads, d)
+    queries[:n] = query[0].transpose(0, 1)
+    by_block = queries.view(forest.n_blocks, BLOCK, kv_heads, group, d)
+    out = torch.empty_like(by_block)
+    for own in forest.groups:
+        rows = _rows(own.key_index, 1, n, kv_heads)
+        keys, values = (
+            states[0]
+            .transpose(0, 1)
+            .reshape(-1, d)
+            .index_select(0, rows)
+            .view(len(own.place), kv_heads, -1, d)
+            for states in (key, value)
+        )
+        asked = by_block[own.place].transpose(1, 2)
+        found = block_attention(asked, keys, values, own.mask[window], scaling, shared)
+        out[own.place] = found.transpose(1, 2)
+    return out.view(1, -1, heads, d)[:, :n]
 
 
 def sliding_windows(model: Any) -> set[int]:
@@ -149,12 +189,14 @@ def sliding_windows(model: Any) -> set[int]:
 
 
 def block_keys(
-    trie: TokenTrie, nodes: IntArray, n_before: int = 0
+    trie: TokenTrie, nodes: IntArray, n_before: int = 0, place: IntArray | None = None, n_shared: int = 0
 ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """Cut sorted nodes into blocks and find the keys of each.
 
     Args:
         n_before: keys that stand before those of every block; all together are a multiple of KEYS.
+        place: which blocks; None: all.
+        n_shared: the first so many of every path are not among the nodes.
 
     Returns:
         query: [n_blocks, BLOCK] position in ``nodes``, -1 where padded.
@@ -164,7 +206,10 @@ def block_keys(
     n_blocks = -(-len(nodes) // BLOCK)
     position = np.arange(n_blocks * BLOCK)
     query = np.where(position < len(nodes), position, -1).reshape(n_blocks, BLOCK)
-    paths = [np.searchsorted(nodes, trie.ancestors(int(nodes[first]))) for first in query[:, 0]]
+    if place is not None:
+        query = query[place]
+        n_blocks = len(query)
+    paths = [np.searchsorted(nodes, trie.ancestors(int(nodes[first]))[n_shared:]) for first in query[:, 0]]
     width = max(len(p) for p in paths)
     width += -(n_before + width + BLOCK) % KEYS
     above = np.full((n_blocks, width), -1, dtype=np.int64)
@@ -223,8 +268,9 @@ def tree_layout(
 
 
 def block_attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None
-) -> torch.Tensor:
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None,
+    shared: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> torch.Tensor:  # fmt: skip
     """Attention of many short blocks.
 
     A CPU takes it as plain products, faster than PyTorch's fused kernel on blocks this short.
@@ -232,27 +278,48 @@ def block_attention(
     Args:
         query: [n, kv_heads, q, g, d]: g heads share their keys.
         key, value: [n, kv_heads, k, d].
-        mask: [n, 1, q, 1, k] additive.
+        mask: [n, 1, q, 1, c + k] additive.
+        shared: keys and values [1, kv_heads, c, d] that stand before those of every block.
 
     Returns:
         [n, kv_heads, q, g, d].
     """
     n, kv_heads, q, g, d = query.shape
     k = key.shape[2]
+    c = shared[0].shape[2] if shared else 0
     if query.is_cuda:
+        if shared:
+            expanded = (states.expand(n, -1, -1, -1) for states in shared)
+            key, value = (torch.cat(both, dim=2) for both in zip(expanded, (key, value), strict=True))
         by_head = query.transpose(2, 3).reshape(n, kv_heads * g, q, d)
         out = scaled_dot_product_attention(
             by_head, key, value, attn_mask=mask.squeeze(3), scale=scaling, enable_gqa=g > 1
         )
         return out.view(n, kv_heads, g, q, d).transpose(2, 3)
     # Heads that share their keys are rows of one product.
-    scores = (query.reshape(n, kv_heads, q * g, d) @ key.transpose(2, 3)).view(n, kv_heads, q, g, k)
+    rows = query.reshape(n, kv_heads, q * g, d)
+    scores = rows @ key.transpose(2, 3)
+    if shared:
+        scores = torch.cat([_with_all(rows, shared[0].transpose(2, 3)), scores], dim=-1)
+    scores = scores.view(n, kv_heads, q, g, c + k)
     scale = scaling or d**-0.5
     # By a power of two, as in most models, nothing is rounded in half precision either.
     if math.frexp(scale)[0] != 0.5:
         scores = scores.float()
     weights = torch.softmax(torch.add(mask, scores, alpha=scale, out=scores), dim=-1)
-    return (weights.to(value.dtype).view(n, kv_heads, q * g, k) @ value).view(n, kv_heads, q, g, d)
+    weights = weights.to(value.dtype).view(n, kv_heads, q * g, c + k)
+    out = weights[..., c:] @ value
+    if shared:
+        out += _with_all(weights[..., :c], shared[1])
+    return out.view(n, kv_heads, q, g, d)
+
+
+def _with_all(rows: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:
+    """[n, heads, r, x] products of [n, heads, r, y] rows with the [1, heads, y, x] that all n share, by one
+    product a head."""
+    n, heads, r, _ = rows.shape
+    together = rows.transpose(0, 1).reshape(heads, n * r, -1) @ shared[0]
+    return together.view(heads, n, r, -1).transpose(0, 1)
 
 
 def tree_attention(

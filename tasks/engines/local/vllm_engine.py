@@ -47,6 +47,9 @@ REQUESTS_PER_CALL = 512
 """Scored between two progress reports; bounds the request objects alive at once."""
 
 FEW_CORES = 4
+CPU_BLOCK = 32
+"""Tokens of a block of the prefix cache on a CPU: prompts that share whole blocks run them once. vLLM wants
+multiples of 32, and its own 128 are more than a chat header and an instruction."""
 
 
 class VllmEngine(ContinuationScorer):
@@ -264,10 +267,14 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
         raise EngineError(
             f"vLLM takes no device number ({spec.device!r}): set CUDA_VISIBLE_DEVICES and device = \"cuda\""
         )  # fmt: skip
-    if on_cpu and (os.cpu_count() or 1) < FEW_CORES:
+    if on_cpu and _has_few_cores():
         # vLLM binds its threads and keeps a core for the scheduler: half of two.
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
     return LLM, on_cpu
+
+
+def _has_few_cores() -> bool:
+    return (os.cpu_count() or 1) < FEW_CORES
 
 
 def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
@@ -285,10 +292,16 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
     if on_cpu:
         # With a prompt in chunks, vLLM takes back a random number of the request's seed, which a CPU's
         # generator cannot. Whole prompts need a context that fits into a pass.
-        defaults |= {"enforce_eager": True, "enable_chunked_prefill": False}
+        defaults |= {"enforce_eager": True, "enable_chunked_prefill": False, "block_size": CPU_BLOCK}
         defaults["max_model_len"] = min(context, spec.batch_tokens)
         longest = spec.options.get("max_model_len", 0)
         defaults["max_num_batched_tokens"] = max(longest, spec.batch_tokens)
+        if _has_few_cores() and spec.tensor_parallel == 1:
+            from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+            # Else the scheduler's process spins on a core while it waits for that of the model. By name vLLM
+            # would not take it: it cannot bind threads then, which are not bound here.
+            defaults |= {"distributed_executor_backend": UniProcExecutor}
         if not os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
             defaults |= {"kv_cache_memory_bytes": memory.CPU_KV_CACHE_BYTES}
     else:

@@ -28,6 +28,9 @@ SCORES_VERSION = 1
 NULLS_JUDGED = 100
 """Items of which null answers are judged too: chosen by simulation for cure (docs/judging.md)."""
 
+CHOICES_AT_ONCE = 128
+"""Questions of a choice: what those of one call begin with is run once."""
+
 KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
 """Params that are in config_hash as they stand; items by content, judges by their engines."""
 
@@ -47,6 +50,8 @@ def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Par
         knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="temperature of the candidates"))
     if isinstance(definition, Choice):
         how = "logprob: the likeliest option counts; letter: the one whose letter is written"
+        stored = "items that are answered and stored together"
+        knobs["batch"] = (int, Field(CHOICES_AT_ONCE, ge=1, description=stored))
         knobs["by"] = (cast(Any, Choice.model_fields["by"].annotation), Field(definition.by, description=how))
     if isinstance(definition, Judged):
         judged = "models that judge answers; empty: nothing is scored. Several: their mean"

@@ -124,14 +124,14 @@ class Counting:
     """A scorer that counts what it is asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, int]] = []
+        self.asked: list[tuple[str, int]] = []
 
     def frame(self, prompts: Sequence[str]) -> Any:
         return Framed(list(prompts), " ", "base")
 
-    def score(self, prefixes: Sequence[str], items: Sequence[str], progress: Any) -> Any:
-        self.asked.append((len(prefixes), len(items)))
-        return np.zeros((len(prefixes), len(items)), dtype=np.float32)
+    def score_each(self, prefixes: Sequence[str], items: Sequence[Sequence[str]], progress: Any) -> Any:
+        self.asked += [(prefix, len(own)) for prefix, own in zip(prefixes, items, strict=True)]
+        return [np.zeros(len(own), dtype=np.float32) for own in items]
 
     def count_tokens(self, prefix: str, items: Sequence[str]) -> list[int]:
         return [1] * len(items)
@@ -141,7 +141,7 @@ def test_a_question_costs_its_own_options_and_its_prefix_once() -> None:
     study = evaluation("choice").study(evaluation("choice").params.model_validate({"models": ["m"]}), {}, {})
     sent, engine = option_request(study, ""), Counting()
     sent.compute(engine, sent.units, lambda n: None)
-    assert engine.asked == [(1, 4)] * 12
+    assert engine.asked == [(question.text, 4) for question in sent.questions]
 
 
 def test_equal_prompts_without_a_question_are_sent_once() -> None:
