@@ -13,7 +13,9 @@ from typing import Any, Final, NamedTuple
 import matplotlib as mpl
 import polars as pl
 from markupsafe import Markup, escape
+from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from tasks.report.downloads import as_csv, download_links
 
@@ -126,8 +128,8 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
         description: what it shows, for those who cannot see it.
         numbers: what is drawn, for the link to CSV.
     """
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.04, metadata={"Date": None})
+    buffer, extent = io.StringIO(), _extent(figure)
+    figure.savefig(buffer, format="svg", bbox_inches=extent, metadata={"Date": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -143,18 +145,28 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
     alone = f'<svg xmlns="http://www.w3.org/2000/svg" style="background: {_LIGHT["surface"]}" {head}{drawn}'
     table = as_csv([numbers.columns, *numbers.rows()])
     if (drawings := _KEPT.get()) is not None:
-        drawings[name] = Drawn(description, alone, _to_pdf(figure), table)
+        drawings[name] = Drawn(description, alone, _to_pdf(figure, extent), table)
     return Markup(f"<svg {head}{coloured}") + download_links(name, {"svg": alone, "csv": table})
 
 
-def _to_pdf(figure: Figure) -> bytes:
+def _extent(figure: Figure) -> Bbox:
+    """The box around all that is drawn, in inches, with a margin.
+
+    ``bbox_inches="tight"`` gives the same after drawing the whole figure once more, which takes as long as
+    writing it.
+    """
+    figure.set_dpi(72)  # in which both formats are written
+    width, height = figure.get_size_inches() * 72
+    renderer: Any = RendererSVG
+    return figure.get_tightbbox(renderer(width, height, io.StringIO())).padded(0.04)
+
+
+def _to_pdf(figure: Figure, extent: Bbox) -> bytes:
     """The figure in the light scheme. Without compression colours are text, three numbers in a row; others
     are put in their place and filled up with spaces, since the file says where its parts begin."""
     buffer = io.BytesIO()
     with mpl.rc_context({"pdf.compression": 0}):
-        figure.savefig(
-            buffer, format="pdf", bbox_inches="tight", pad_inches=0.04, metadata={"CreationDate": None}
-        )
+        figure.savefig(buffer, format="pdf", bbox_inches=extent, metadata={"CreationDate": None})
     content = buffer.getvalue()
     for stand_in, variable in _VARIABLES.items():
         old, new = _shares(stand_in, 10), _shares(_LIGHT[variable], 4)
