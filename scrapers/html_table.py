@@ -2,10 +2,10 @@
 
 Spans are laid out as in the HTML standard ("forming a table"), with what browsers do where it leaves
 a choice: a rowspan ends with its row group (thead, tbody or tfoot), and rowspan=0 means exactly that. Where
-two cells claim one slot, the earlier one keeps it. A row without any slot, its own or spanned, is no row.
+two cells claim one slot, the earlier one keeps it. A row without any slot, its own or spanned, is dropped.
 
-A page may be hostile: it is walked without recursion, in time that grows with its size; its size, the slots
-of its tables and the seconds that they take are bounded.
+A page may be hostile, so it is walked without recursion in linear time; its size, its tables' slots and the
+seconds for them are bounded.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def parse(content: bytes, countries: CountryCodes) -> Parsed:
 
 
 def _value(cell: str, split: Callable[[str], list[str]]) -> object:
-    """The list or object in a cell, or a cell of plain text split into a list. None if it is unreadable."""
+    """Return the list or object in a cell, or plain text split into a list; None if unreadable."""
     if not cell.startswith(("[", "{")):
         return split(cell)
     try:

@@ -155,7 +155,7 @@ def test_shrinkage_can_be_accepted_and_a_refusal_is_no_new_measure(
     ("page", "message"),
     [
         ("currencies_changed_layout", "layout has probably changed; it has: Country, Money, ISO code"),
-        ("currencies_empty_table", "not one item was found"),
+        ("currencies_empty_table", "no item was found"),
         ("currencies_truncated", "ends in the middle"),
     ],
 )

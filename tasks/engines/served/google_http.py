@@ -209,7 +209,7 @@ def read_content(body: Any, secrets: Secrets) -> Generation:
 
 
 class _Answered(_Reply):
-    """A reply that says nothing at all is none."""
+    """Rejects a reply without any content."""
 
     candidates: list[_Candidate]
 

@@ -218,7 +218,7 @@ def test_what_a_reviewer_may_not_do(
     queue = tmp_path / "review.csv"
     before = queue.read_bytes()
     for cells, message in (
-        ({"reviewer": "Writer"}, "Writer is the author: another has to decide"),
+        ({"reviewer": "Writer"}, "Writer is the author: somebody else must decide"),
         ({"draft": "x"}, "no such draft waits in this warehouse"),
         ({"region": "US"}, "the texts were changed: write 'revise'"),
         ({"decision": "perhaps"}, "'perhaps' is not one of accept, revise, reject"),

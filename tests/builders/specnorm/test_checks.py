@@ -62,7 +62,7 @@ def test_all_faults_are_found(changes: dict[str, str], found: list[str]) -> None
 
 def test_a_fault_says_what_is_wrong() -> None:
     cues, stance = faults(spoilt(persona="Adam is a Chechen in Chechnya.", label="no"))
-    assert cues.detail == "neither persona nor situation says 'young' (age: young)"
+    assert cues.detail == "neither persona nor situation contains 'young' (age: young)"
     assert stance.detail == "asked for a scene with the answer yes, got no"
 
 

@@ -154,7 +154,7 @@ def test_blends_own_prompts_come_from_the_clone(clone: Callable[[str], Path]) ->
         (invented.blend_question("q", "q", invented.group(0, ["t"], ["t"])), "has the count 0"),
         (
             invented.blend_question("q", "q", {**invented.group(1, ["t"], ["t"]), "count": "2.5"}),
-            "is no count",
+            "is not a count",
         ),
     ],
 )
@@ -348,7 +348,7 @@ def test_a_file_without_content_is_named(content: str, why: str, clone: Callable
 def test_blend_needs_every_count_of_those_without_an_answer(clone: Callable[[str], Path]) -> None:
     root = clone("blend")
     change(root, "UK_data.json", {"idks": {"idk": 0, "no_answer": 0}})
-    with pytest.raises(ValueError, match=r"UK_data\.json, .*: not-applicable 'None' is no count"):
+    with pytest.raises(ValueError, match=r"UK_data\.json, .*: not-applicable 'None' is not a count"):
         study("blend", root)
 
 
