@@ -176,7 +176,7 @@ def reader() -> Caller:
         (b"<html>sk-secret-0123456789", "", "a web page"),
         (b"{}", "text/html", "a web page"),
         (b"pardon? sk-secret-0123456789", "", "no JSON"),
-        (b"[1]", "", "no object"),
+        (b"[1]", "", "not an object"),
         (b"[" * 100_000, "", "no JSON"),
     ],
 )

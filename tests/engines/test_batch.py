@@ -187,9 +187,7 @@ def test_where_batches_cannot_be_listed_a_person_decides(
         ask(timeout=2)
     server.held.clear()
     server.fails["GET", "/batches"] = 404
-    with pytest.raises(
-        Unfinished, match=r"cannot be seen whether file-0 was begun.* delete .*\.json to have"
-    ):
+    with pytest.raises(Unfinished, match=r"no answer whether file-0 was started.* delete .*\.json to send"):
         ask()
     assert len(server.sent) == 1
     next((tmp_path / "jobs").glob("*.json")).unlink()
@@ -250,7 +248,9 @@ def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) ->
     ask()
     server.batches.clear()
     server.message = f"no such batch for Bearer {KEY}"
-    with pytest.raises(Unfinished, match=r"batch batch_0 no longer exists .* delete .*paid, again") as caught:
+    with pytest.raises(
+        Unfinished, match=r"batch batch_0 no longer exists .* delete .*and pay, its"
+    ) as caught:
         ask()
     assert KEY not in str(caught.value)
     assert len(server.sent) == 1
@@ -300,7 +300,7 @@ def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> 
         (lambda _: "<html>sign in</html>", "2 × unreadable line"),
         (lambda _: "\x00\xff", "2 × unreadable line"),
         (lambda n: answered(n) | {"custom_id": 5}, "2 × unreadable line"),
-        (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to nothing that was asked"),
+        (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to no request of this batch"),
         (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to nothing"),
     ],
 )  # fmt: skip

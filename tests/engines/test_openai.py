@@ -437,7 +437,7 @@ def shaped(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (completion(None), r"content: null, though it says that the model was done"),
+        (completion(None), r"content: null, although the model finished"),
         (shaped(message={"content": [{"type": "text", "text": "x"}]}), "message.content: Input"),
         (shaped(message={"content": 5}), "content: Input should be a valid string"),
         (shaped(message=None), r"choices\.0\.message: "),

@@ -298,8 +298,9 @@ class Batches:
 
     def _lost(self, job: _Job, what: str, failure: Failed) -> EngineError:
         return EngineError(
-            f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): look there, and "
-            f"delete {self.jobs.place(job.name)} to have its {len(job.ids):,} requests sent, and paid, again"
+            f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): check the "
+            f"server, and delete {self.jobs.place(job.name)} to send, and pay, its {len(job.ids):,} requests "
+            "again"
         )
 
     def _id(self, identity: str) -> str:

@@ -40,7 +40,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             category, template, version, context = match.groups()[:4]
             towards = TOWARDS if version in "bd" else AGAINST
             if biased is None:
-                yield "the biased one is none of its options"
+                yield "the biased answer is not one of its options"
             elif context == "amb" and biased == right:
                 yield "an ambiguous context with a group as the right one"
             else:
