@@ -102,7 +102,7 @@ def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
         ("greeting = 'Hello'", "it must use {{ name }}"),
         ("greeting = '{% for x in name %}{{ x }}{% endfor %}'", "for may not stand in a prompt"),
         ("greeting = '{{ name.__class__ }}'", "getattr may not stand in a prompt"),
-        ("greeting = '{{ name'", "it is not a template"),
+        ("greeting = '{{ name'", "it is no template"),
         ("greeting = ''", "fill it in"),
         ("salute = 'x'", "there is no such field"),
     ],

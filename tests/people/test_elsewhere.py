@@ -131,7 +131,7 @@ def test_revisions_that_are_known_stay(folder: Folder) -> None:
     assert with_known([one, two], [again]) == [one, two]
 
 
-def test_what_somebody_sent_for_another_is_not_taken(folder: Folder, folder_path: Path) -> None:
+def test_values_sent_for_another_person_are_ignored(folder: Folder, folder_path: Path) -> None:
     out = exported(folder_path, "potato")
     (path,) = (out / "rate-en").rglob("user_state.json")
     state = json.loads(path.read_text())
@@ -240,7 +240,7 @@ def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) 
         take(folder_path, out)
 
 
-def test_what_no_other_program_can_ask(folder: Folder) -> None:
+def test_an_interview_cannot_be_exported_to_another_program(folder: Folder) -> None:
     talk = folder.study.model_dump(mode="json")
     talk["pages"][1]["fields"][0] = {"name": "talk", "kind": "chat", "label": "Talk"}
     with pytest.raises(StudyError, match="talk is an interview"):

@@ -67,7 +67,7 @@ def test_a_row_that_breaks_a_rule_is_named(tmp_path: Path, cells: dict[str, str]
         QUEUE.read(changed(tmp_path / "q.csv", cells))
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_not_review_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     with pytest.raises(ReviewError, match="there is no readable review file"):
         QUEUE.read(path)

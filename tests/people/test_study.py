@@ -66,7 +66,7 @@ def test_a_value_is_read_as_it_is_stored(
         ("recipe", "a\0b"),
     ],
 )
-def test_what_no_page_of_ours_sends_is_refused(folder: Folder, field: str, given: Any) -> None:
+def test_values_that_our_pages_never_send_are_refused(folder: Folder, field: str, given: Any) -> None:
     asked = next(f for f in folder.study.fields if f.name == field)
     with pytest.raises(ValueError, match=field):
         read_value(asked, folder.items["i0"], given)

@@ -92,7 +92,9 @@ def test_a_connection_that_breaks_between_pages(
     assert [session.get(web.url(path)).content for path in ("/a", "/b")] == [b"a", b"b"]
 
 
-def test_nobody_listens(web: MisbehavingServer, open_session: OpenSession, clock: Clock) -> None:
+def test_a_server_that_does_not_listen_is_transient(
+    web: MisbehavingServer, open_session: OpenSession, clock: Clock
+) -> None:
     address = web.url("/page")
     web.server_close()
     with pytest.raises(TransientError, match="refused"):
@@ -140,7 +142,7 @@ def test_a_session_that_is_over_asks_nobody(web: MisbehavingServer, open_session
 
 
 @pytest.mark.parametrize("manner", ["well", "close"])
-def test_the_cap_is_the_largest_page(
+def test_a_page_may_be_as_large_as_the_cap_and_no_larger(
     web: MisbehavingServer, open_session: OpenSession, tmp_path: Path, manner: Manner
 ) -> None:
     web.replies["/fits"] = [Reply(body=b"x" * 1000, manner=manner)]

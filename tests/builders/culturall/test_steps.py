@@ -210,7 +210,7 @@ def test_easy_drafts_are_made_harder_and_measured_again(
 
 
 @pytest.mark.heavy
-def test_what_a_reviewer_may_not_do(
+def test_forbidden_decisions_of_a_reviewer_are_refused(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
     create(pages=[pages(1, "ja")], solvers=[])

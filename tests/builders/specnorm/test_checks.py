@@ -107,7 +107,7 @@ def test_near_duplicates_keep_the_first() -> None:
     assert fourth.detail.startswith("100 %")
 
 
-def test_a_twin_of_what_was_left_out_is_compared_with_what_was_kept() -> None:
+def test_a_twin_of_a_dropped_item_is_compared_with_the_kept_ones() -> None:
     chain = [spoilt(situation="a" * (100 - 12 * i) + "b" * 12 * i) for i in range(3)]
     # Each is close to the next; the third is close to the second, which is out, but not to the first.
     assert [fault is None for fault in near_duplicates(chain, limit=90)] == [True, False, True]

@@ -102,7 +102,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         {ITEMS: swap(PHO, "Peru, peru,A,B,Peru")},
         (ITEMS, 2, "a", "two options are the same"),
     ),
-    ("right", "choice", {ITEMS: swap(PHO, PHO[:-7] + "Laos")}, (ITEMS, 2, "answer", "'Laos' is none")),
+    ("right", "choice", {ITEMS: swap(PHO, PHO[:-7] + "Laos")}, (ITEMS, 2, "answer", "'Laos' is not one")),
     ("empty", "choice", {ITEMS: swap(PHO, "Vietnam,,Norway,Kenya,Vietnam")}, (ITEMS, 2, "a", "is empty")),
     (
         "unequal",
@@ -187,7 +187,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         "step",
         "short_answer",
         {TOML: swap('en = ["nfkc"', 'en = ["shout"')},
-        (TOML, "normalise", "no step shout"),
+        (TOML, "normalise", "unknown step shout"),
     ),
     (
         "weights",
@@ -312,5 +312,5 @@ def test_a_slice_that_no_item_has_is_one_line() -> None:
     made, _ = examined(changed("choice", {}))
     assert made is not None
     params = validated(made.params, {"models": ["m"], "region": ["Mars"]})
-    with pytest.raises(ValueError, match="no item is of region Mars: there are Africa"):
+    with pytest.raises(ValueError, match="no item is of region Mars; known: Africa"):
         made.study(params, {}, {})

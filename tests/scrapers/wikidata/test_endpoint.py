@@ -225,7 +225,7 @@ def test_traffic_counts_the_answers_in_order(server: Misbehaving) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "file:///etc/passwd", "https://user:secret@x/", "https:///q"])
-def test_addresses_that_cannot_be_endpoints(url: str) -> None:
+def test_addresses_that_are_not_valid_endpoints_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="http or https") as raised:
         Endpoint(url, user_agent=AGENT)
     assert "secret" not in str(raised.value)

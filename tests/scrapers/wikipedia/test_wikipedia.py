@@ -97,7 +97,7 @@ def test_the_charset_of_the_header_may_be_wrong(name: str, charset: str) -> None
         ("truncated", r"https://pages\.example/: the page ends in the middle \(700 bytes"),
     ],
 )
-def test_a_page_that_is_not_as_it_was_fails_loudly(name: str, message: str) -> None:
+def test_a_page_with_a_changed_layout_raises_an_error(name: str, message: str) -> None:
     with pytest.raises(ScrapeError, match=message):
         parsed_currencies(name)
 
