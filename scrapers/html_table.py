@@ -32,7 +32,7 @@ _INTEGER = re.compile(r"\s*\+?(\d{1,9})")
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _NOT_A_WORD = re.compile(r"\W+")
 
-# Elements whose text is not part of the cell: nested tables are read as tables of their own.
+# Elements whose text is not part of the cell; nested tables are read separately.
 _SKIPPED = frozenset({"table", "style", "script", "noscript", "template", "img", "svg", "picture", "object"})
 _SKIPPED_CLASSES = frozenset({"sortkey", "reference", "flagicon", "mw-editsection", "noprint"})
 _BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "dl", "dt", "dd"})

@@ -30,7 +30,7 @@ class Stored:
 
 
 def load(folder: Path, url: str) -> Stored | None:
-    """The page of an address; None if there is none, or its files are damaged."""
+    """Return the page of an address; None if it is not stored or its files are damaged."""
     body, description = _paths(folder, url)
     try:
         content = body.read_bytes()

@@ -83,7 +83,7 @@ class Endpoint:
         # The endpoint is the user's own choice, and may be a server on this machine.
         self._session = PoliteSession(
             user_agent,
-            Path(),  # no page is asked for
+            Path(),  # it sends only forms
             deadline_s=deadline_s,
             max_bytes=MAX_BYTES,
             pause_s=pause_s,

@@ -73,7 +73,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _aliases(value: object, name: str) -> Iterator[str]:
-    """Other names of a dish, in whichever of the shapes; the dish's own name in another case is none."""
+    """Return other names of a dish, from any of the formats; its own name in another case is left out."""
     if isinstance(value, dict):
         candidates = [text for text in value.values() if isinstance(text, str)]
     elif isinstance(value, list):

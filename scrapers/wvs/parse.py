@@ -118,6 +118,6 @@ def _entries(
 
 
 def _number(cell: str) -> str | None:
-    """A code without the ".0" that some programs add; None if the cell is no number."""
+    """A code without the ".0" that some programs add; None if the cell is not a number."""
     match = _CODE.fullmatch(cell)
     return match[1] if match else None

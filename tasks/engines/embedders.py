@@ -100,7 +100,7 @@ def _commit(model: str) -> str:
         marker = hf_hub_download(model, MARKER)
     except errors.RemoteEntryNotFoundError as error:
         raise EngineError(f"{model!r} has no {MARKER}: not a sentence-transformers model") from error
-    except Exception as error:  # whatever the network and the HTTP library may raise
+    except Exception as error:  # the network and the HTTP library may raise anything
         raise EngineError(
             f"Hugging Face gives no {model!r} ({type(error).__name__}): "
             f"check the spelling and the network, give a local folder, or use {DEFAULT}"

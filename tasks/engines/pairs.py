@@ -57,7 +57,7 @@ def rendered_context(tokenizer: Any, context: Context) -> str:
     try:
         try:
             return _in_template(tokenizer, context)
-        except Exception:  # whatever the template's code raises
+        except Exception:  # the template's code may raise anything
             if len(without_system) == len(context):
                 raise
             return _in_template(tokenizer, without_system)

@@ -62,7 +62,7 @@ def width(spec: EngineSpec | None) -> int:
 
 
 def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs | None = None) -> Any:
-    """``load.load``; where several copies or a cluster are asked for, a proxy in place of the engine.
+    """Return ``load.load``'s engine, or a proxy if several copies or a cluster are requested.
 
     Raises:
         EngineError: see ``load.load`` and ``copies.connected``; or there are too few GPUs for the copies.
@@ -141,7 +141,10 @@ def _visible_gpus(spec: EngineSpec) -> list[str]:
 
 
 class Replicas:
-    """The copies of an engine, behind every protocol that it has. Progress is told at the end of a call."""
+    """The copies of an engine, behind every protocol that it has.
+
+    Progress is reported at the end of a call.
+    """
 
     def __init__(self, spec: EngineSpec, copies: Sequence[Copy]) -> None:
         """They are loaded at their first calls."""

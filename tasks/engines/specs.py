@@ -303,9 +303,9 @@ def in_flight(spec: EngineSpec | None) -> int:
 
 
 def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
-    """The spec with dtype "auto" replaced by what its device is faster in (``devices.fastest_dtype``).
+    """Return the spec with dtype "auto" replaced by the faster one of its device (``devices.fastest_dtype``).
 
-    Specs with another dtype, and kinds without one, come back as they are, without a look at the device.
+    Specs with another dtype, and kinds without one, are returned unchanged without using the device.
     record: folder that remembers what was faster.
 
     Raises:
@@ -366,7 +366,7 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
 
 
 def _fault(fault: Any) -> str:
-    """One of pydantic's errors: the field, where it is about one, and what is wrong."""
+    """Return one of pydantic's errors: the field, if it has one, and the error."""
     where = ".".join(map(str, fault["loc"]))
     words = str(fault["msg"]).removeprefix("Value error, ")
     return f"{where}: {words}" if where else words

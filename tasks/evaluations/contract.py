@@ -136,7 +136,7 @@ class Study(Protocol):
 
     @property
     def materials(self) -> Mapping[str, str]:
-        """Name -> hash of what is asked about: item lists, scenarios, items."""
+        """Return the hashes of the content by name: item lists, scenarios, items."""
 
     def config_hash(self) -> str:
         """Return the hash of the configuration within which models may be compared."""

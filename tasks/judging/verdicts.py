@@ -343,5 +343,5 @@ def verdict_row(
 
 
 def verdict_frame(rows: Iterable[VerdictRow]) -> pl.DataFrame:
-    """The rows as a table, in their order; what is unknown is null."""
+    """Return the rows as a table, in their order; unknown values are null."""
     return pl.DataFrame(list(rows), schema=SCHEMA, orient="row")

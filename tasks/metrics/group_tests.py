@@ -192,7 +192,7 @@ def _pair(
 
 
 def _means(table: FloatArray) -> FloatArray:
-    """[scenarios] mean of what is known, NaN where nothing is."""
+    """Return [scenarios]: the mean of the known values, NaN if there is none."""
     known = ~np.isnan(table)
     total, count = np.where(known, table, 0.0).sum(axis=1), known.sum(axis=1)
     means: FloatArray = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)

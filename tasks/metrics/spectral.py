@@ -94,7 +94,7 @@ def eigenvalues(h: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArr
             return _without_rounding_error(of_similarity)
     spectrum: FloatArray = np.zeros(n)
     singular = np.linalg.svd(rows, compute_uv=False)
-    # Ten times what the decomposition and the division to unit length may be wrong by.
+    # Ten times the possible error of the decomposition and of the division to unit length.
     singular[singular <= 10 * max(n, t) * np.finfo(np.float64).eps * singular[0]] = 0.0
     spectrum[: min(n, t)] = singular**2
     return spectrum

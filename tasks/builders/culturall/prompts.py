@@ -90,7 +90,7 @@ def from_page(topics: Sequence[str], language: str, excerpt: str) -> Prompt:
 def elevation(
     item: CulturallItem, language: str, technique: Technique, partner: CulturallItem | None
 ) -> Prompt:
-    """Make an item harder; partner: what a composition joins it with."""
+    """Make an item harder; partner: the item that a composition adds."""
     fields = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
     how = _FILE["elevation"]["techniques"][technique]
     return _prompt("elevation", DRAFT, fields, language=language, technique=how)

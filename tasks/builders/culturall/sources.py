@@ -32,7 +32,7 @@ _FIRST_OPTION = re.compile(r"(?<![^\W_])A\s*[.):、]")
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic with its description and examples of what a task may be about."""
+    """A topic with its description and examples of subjects."""
 
     name: str
     description: str
@@ -185,7 +185,7 @@ def excerpt_rows(file: str, rows: Sequence[Row]) -> list[tuple[str, dict[str, st
 
 
 def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
-    """The passages of a folder's documents: text files as they are, of HTML what a reader sees.
+    """Return the passages of a folder's documents: plain text files, and the visible text of HTML.
 
     Raises:
         ValueError: there is no such folder, or no document in it.
@@ -212,7 +212,7 @@ def _seen(content: bytes) -> str:
 
 
 def _question(name: str, row: QuestionRow, language: str | None, region: str | None) -> Source | str:
-    """A source, or why the row is none."""
+    """Return a source, or why the row is unusable."""
     question, choices = row.question, row.options
     columns = [row.a or row.option_a, row.b or row.option_b, row.c or row.option_c, row.d or row.option_d]
     choices = [str(text).strip() for text in choices] or [text for text in columns if text]

@@ -176,7 +176,7 @@ def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
 
 
 def read_review(path: Path) -> tuple[review.Reviewed, int]:
-    """Read a queue file back and store its decisions; returns what it says, and how many rows are open.
+    """Read a queue file back and store its decisions; returns them and the number of open rows.
 
     Raises:
         ReviewError: the file breaks a rule, or is not of this warehouse; nothing is stored then.

@@ -389,6 +389,6 @@ def language_names(tables: Tables) -> dict[str, str]:
 
 
 def _texts(completion: Completion | None) -> Texts:
-    """The four texts of a translation, "" where there is none."""
+    """Return the four texts of a translation, "" if missing."""
     fields = (json_fields(completion.text) if completion else None) or {}
     return Texts(*(text if isinstance(text := fields.get(name), str) else "" for name in Texts._fields))

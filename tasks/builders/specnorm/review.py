@@ -201,7 +201,7 @@ def _decision(review: Review, known: Stored, now: datetime) -> dict[str, Any]:
 def _items(
     path: Path, changed: Sequence[tuple[Review, Stored]], countries: CountryCodes, now: datetime
 ) -> list[dict[str, Any]]:
-    """Rows of specnorm_item. They are made of what the evaluation reads from the published rows."""
+    """Return rows of specnorm_item, made from the published rows as the evaluation reads them."""
     rows = [(published(review), known.row) for review, known in changed if review.decision != "reject"]
     if not rows:
         return []

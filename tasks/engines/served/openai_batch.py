@@ -197,7 +197,7 @@ class Batches:
                     tries, is_new = tries + 1, False
                     failure.tries = tries
                     if failure.status and failure.status >= 400 and not failure.is_transient:
-                        jobs.delete(job.name)  # refused, so nothing was begun
+                        jobs.delete(job.name)  # refused, so no batch was started
                         raise
                     if not failure.is_transient or tries > self.caller.max_retries:
                         raise
@@ -312,7 +312,7 @@ class Batches:
 
 
 def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The custom_id of each request: the hash of what is sent, and how many equal ones come before."""
+    """Return each request's custom_id: its hash, and the number of equal requests before it."""
     seen: Counter[str] = Counter()
     for body in requests:
         content = json.dumps(body, sort_keys=True).encode()

@@ -207,10 +207,10 @@ class _ModelResponse(BaseModel):
 
 
 def read_response(body: Any, secrets: Secrets) -> Generation:
-    """The message after the last search; reasoning and remarks before it are left out, and counted.
+    """Return the message after the last search; reasoning and earlier remarks are left out, but counted.
 
     Raises:
-        Unreadable: it is no answer of the Responses API, or says that it failed.
+        Unreadable: it is not an answer of the Responses API, or reports a failure.
     """
     response = checked(_ModelResponse, body)
     if response.status not in ("completed", "incomplete"):

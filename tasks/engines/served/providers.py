@@ -162,7 +162,7 @@ def takes_temperature(spec: ServedSpec) -> bool:
         return temperature
     known, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")
     if known is None:
-        # Anthropic takes none beside thinking, whatever the model.
+        # Anthropic's models take no temperature with thinking.
         return spec.kind != "anthropic" or not is_reasoning
     return known.temperature == "always" or (known.temperature == "without reasoning" and not is_reasoning)
 

@@ -37,7 +37,7 @@ MAX_COUNT = 2**31
 """More tokens than any answer has; a server's larger count is cut to this."""
 
 MOST_LOG_PROBABILITY = 1e-3
-"""Largest value that rounding in half precision makes of 0; anything above is no log-probability."""
+"""Largest value that rounding in half precision makes of 0; a larger value is not a log-probability."""
 LogProbability = Annotated[
     float, Field(le=MOST_LOG_PROBABILITY), AfterValidator(lambda value: min(value, 0.0))
 ]
@@ -49,7 +49,7 @@ FINISHED = ("stop", "length", "refusal", "content_filter", "tool_calls", "pause_
 
 
 def finish_reason(reason: str | None) -> str:
-    """The finish reason if it is known, else "unknown": what is stored is no text of a server's own."""
+    """Return the finish reason if it is known, else "unknown", so that no server's text is stored."""
     return reason if reason in FINISHED else "unknown"
 
 

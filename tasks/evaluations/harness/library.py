@@ -249,7 +249,7 @@ def _built(
     try:
         with quiet():
             task = manager._factory.build(entry, overrides=dict(replaced) or None, registry=manager._index)
-    except Exception as error:  # whatever data sets, templates and configs raise
+    except Exception as error:  # data sets, templates and configs may raise anything
         raise ValueError(f"task {entry.name!r} cannot be built: {sources._first_line(error)}") from error
     kind = str(task.OUTPUT_TYPE)
     if kind not in ("loglikelihood", "multiple_choice", "generate_until") or getattr(

@@ -31,7 +31,7 @@ def entries(manager: Any, spec: str) -> Iterator[Any]:
     if entry is None:
         try:
             entry = TaskIndex.entry_from_path(Path(spec))
-        except Exception as error:  # whatever a file that is no YAML raises
+        except Exception as error:  # a file that is not YAML may raise anything
             raise ValueError(f"--tasks: {spec!r} is no task: {_first_line(error)}") from error
     if entry is None:
         raise ValueError(f"--tasks: there is no task or file {spec!r}{_near(manager, spec)}")

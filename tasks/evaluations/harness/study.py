@@ -23,7 +23,7 @@ from tasks.loop.rows import Slice, slices
 from tasks.metrics.types import BoolArray
 
 SCORES_VERSION = 1
-"""Raised whenever what is read or computed changes a number: part of config_hash."""
+"""Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)

@@ -106,7 +106,7 @@ class Recipe(PackRow):
     """Fields that all recipes need.
 
     Attributes:
-        title: what is asked, in a line.
+        title: the question in one line.
         items: CSV file of the items; the column ``item`` names them, else their content.
         prompt, system: Jinja2 templates over the columns of an item.
         cluster: see ``WHY``. slices: columns; every number is also given for each of their values. models:
