@@ -35,13 +35,13 @@ FIGURES = {
     "people": "people",
     "shared_store": "shared_store",
 }
-"""The function that measures and prints a figure, and the module that it is in."""
+"""Maps a figure to its function and module."""
 
 
 def main() -> None:
-    """Print each figure as it is made; one that fails says why and the next follows. Exit code 1 then.
+    """Print each figure; after a failure print the reason, go on, and exit with code 1.
 
-    ``mutants`` takes an hour and options of its own: it runs alone, and only where it is named.
+    ``mutants`` takes an hour and has its own options, so it runs alone and only if named.
     """
     if sys.argv[1:2] == ["mutants"]:
         import_module("benchmarks.mutants").main(sys.argv[2:])
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes: the numbers mean nothing")
     options = parser.parse_args()
     if unknown := set(options.names) - set(FIGURES):
-        parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
+        parser.error(f"no figure {', '.join(sorted(unknown))}; known: {', '.join(FIGURES)}")
     failed = False
     for name in options.names or FIGURES:
         show(f"\n## {name}")

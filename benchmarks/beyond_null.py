@@ -1,7 +1,7 @@
-"""Figure: how often a model that knows nothing is called beyond its null, on generated data.
+"""Figure: how often a model without knowledge is called beyond its null, on generated data.
 
-By the rule of the view ``against_null``, and by its interval alone: the interval above the mean of the null.
-What stands for the views' SQL here is one line each. Seeds are fixed.
+It compares the rule of the view ``against_null`` with the interval alone (the whole interval is above the
+null's mean). Each view's SQL is repeated here in one line. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Called = tuple[bool, bool]
 
 
 class Case(NamedTuple):
-    """Models that know nothing: draw makes one of n clusters."""
+    """Models without knowledge: draw makes one with n clusters."""
 
     headline: str
     data: str
@@ -46,7 +46,7 @@ def beyond_null(sizes: Sizes) -> None:
 
 
 def levels(simulations: int) -> Result:
-    """Return, for each case and number of clusters, the shares that are called so."""
+    """Return the shares called beyond their null, for each case and number of clusters."""
     lines = []
     for case in _cases():
         shares = []
@@ -72,7 +72,7 @@ def _cases() -> Iterator[Case]:
 
 
 def _macro_f1(own: float, is_split: bool, rng: Generator, n: int) -> Called:
-    """own: share of a number that is its wording's. Intervals over countries have no width here."""
+    """own: share of a number that is due to its wording. Intervals over countries have no width here."""
     if is_split:
         er, sr = (rng.normal(size=(n, 1)) + own * rng.normal(size=(n, 3)) for _ in range(2))
         high = [x > lower_median(x.ravel()) for x in (er, sr)]
@@ -130,7 +130,7 @@ def _alike(headline: str, rng: Generator, n: int) -> Called:
 
 
 def _shuffled(rng: Generator, n: int) -> Called:
-    """The best of three nulls stands beside it; the first is tested against, pair by pair."""
+    """The best of three nulls is the null value; the paired test is against the first."""
     own, *others = rng.beta(0.4, 0.1, (4, n))
     alone = _above(own, max(float(null.mean()) for null in others))
     return alone, alone and sign_flip_p(own - others[0]) < 0.025

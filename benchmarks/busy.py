@@ -1,7 +1,7 @@
-"""Figure: how busy an engine is that the loop keeps supplied, and what processor time the loop takes.
+"""Figure: how busy the loop keeps an engine, and the processor time that the loop takes.
 
 Engines are simulated by waiting: 16 ms an answer, as a GPU that writes 2,500 tokens a second takes for 40. An
-*answer* is what is stored and found again by itself: a completion, a country's or a sentence's list of
+*answer* is the smallest unit that is stored and reused: a completion, a country's or a sentence's list of
 log-probabilities. Vectors of texts, of which an embedder makes many at once, take 1 ms.
 
 The rounds are all from the first to the last request; the run has the study, the metrics and the rows as
@@ -40,7 +40,7 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
     "fmlama": {"origins": ["fmlama"], "max_dishes_per_origin": 20},
     "spectral": {"max_items": 20, "countries_per_part": 170},
 }  # fmt: skip
-"""Evaluation -> its profile full, smaller where that has more than some thousand answers."""
+"""Maps an evaluation to its profile full, reduced if it has more than some thousand answers."""
 
 
 def busy(sizes: Sizes) -> None:
@@ -60,9 +60,8 @@ def busy(sizes: Sizes) -> None:
 
 
 def run(evaluation: str, most: int) -> Result:
-    """One run of one model, as ``culturescope run --no-server`` has it.
-
-    most: answers that are waited for; those after them take no time.
+    """Run one model, as ``culturescope run --no-server`` does. most: answers that take time; later ones take
+    none.
     """
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
@@ -70,13 +69,13 @@ def run(evaluation: str, most: int) -> Result:
 
 
 class Waits:
-    """Lets an engine take its time, and notes how much it was, in all and of the processor."""
+    """Makes an engine wait, and records the seconds, total and of the processor."""
 
     def __init__(self) -> None:
         self.seconds, self.cpu, self.n_calls, self.n_answers = 0.0, 0.0, 0, 0
 
     def during(self, call: Callable[[], Any], n: int, each: float = SECONDS_PER_ANSWER) -> Any:
-        """The value of a call that takes so long for n answers as a real engine would."""
+        """Return a call's value after the time that a real engine takes for n answers."""
         start, cpu = time.perf_counter(), time.thread_time()
         value = call()
         self.cpu += time.thread_time() - cpu
@@ -153,7 +152,7 @@ def _run(evaluation: str, home: Path, most: int) -> Result:
 
 
 def _clocked(flow: Any) -> list[float]:
-    """Seconds, and those of the processor, that the flow will take for its rounds."""
+    """Record the seconds of the flow's rounds, total and of the processor."""
     spent, answer_all = list[float](), flow.answer_all
 
     def clocked(session: Any) -> None:

@@ -1,8 +1,8 @@
-"""Figure: documents with four options a second, 0-shot and 5-shot, against lm-evaluation-harness and vLLM.
+"""Figure: rate of documents with four options, 0-shot and 5-shot, against lm-evaluation-harness and vLLM.
 
-All sides score the same pairs, tokenised alike. First it says what arithmetic allows: the positions that each
-side runs. The harness runs one sequence for all options that differ in their last token alone; vLLM with
-prefix caching would run a prefix once, but gives no prompt log-probabilities for what it has cached.
+All sides score the same pairs, tokenised alike. It first prints the token positions that each side must run.
+The harness runs one sequence for all options that differ only in their last token; vLLM with prefix caching
+would run a prefix once, but gives no prompt log-probabilities for what it has cached.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tasks.engines.specs import EngineSpec
 from warehouse import home
 
 BARS = {0: 3.0, 5: 15.0}
-"""Examples -> how many times as fast as lm-evaluation-harness it is to be."""
+"""Maps the number of examples to the required speed, in multiples of lm-evaluation-harness."""
 BATCHES = (1, 8, 32)
 OPTIONS = 4
 WORDS = (40, 150)
-"""Words of a question; 60 to 200 tokens with what stands around it."""
+"""Number of words of a question; 60 to 200 tokens with the text around it."""
 _WORDS = (
     "rice bread festival wedding river king music people usually eat drink custom village guest winter dance "
     "the a of in and when often is was to with their on for first day year song market mother old new house"
@@ -64,7 +64,7 @@ def _against(
     ours: Result, engine: str, name: str, variants: list[dict[str, int]], part: dict[str, Any],
     bar: float | None = None,
 ) -> None:  # fmt: skip
-    """Print how many times as fast as a peer, at its best, ours is."""
+    """Print our speed as a multiple of the peer's best speed."""
     try:
         results = [measure(scored, engine=engine, dtype="bfloat16", **part, **each) for each in variants]
     except WorkerError as error:

@@ -1,4 +1,4 @@
-"""Figure: how long a ``choice`` of a recipe takes to plan, from its files to the parts that would be sent."""
+"""Figure: time to plan a ``choice`` of a recipe, from its files to the parts to be sent."""
 
 from __future__ import annotations
 

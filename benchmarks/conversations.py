@@ -1,4 +1,4 @@
-"""Figure: what the loop adds to the time that models take to talk, in rounds of one turn each."""
+"""Figure: time that the loop adds to conversations of models, in rounds of one turn each."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _hold(home: Path, repetitions: int) -> Result:
 
 
 def _personas(home: Path, warehouse: Warehouse) -> Path:
-    """The shipped personas, as often as it takes, under new names."""
+    """Return the shipped personas, repeated under new names as often as needed."""
     rows = warehouse.query("SELECT profile FROM explication_persona ORDER BY persona")["profile"].to_list()
     file = home / "personas.json"
     own = ({"persona": f"persona-{n}", "name": f"Name {n}"} for n in range(PERSONAS))

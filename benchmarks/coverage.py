@@ -1,6 +1,6 @@
-"""Figure: how often intervals hold the truth, and how often tests reject what is true, on generated data.
+"""Figure: coverage of intervals and false rejections of tests, on generated data.
 
-Every line goes through the function that makes the evaluation's rows, on data of the shape that it meets
+Every line uses the function that makes the evaluation's rows, on data of a realistic shape
 (`benchmarks.populations`). The truth is the number of the population, or, for numbers that depend on how many
 clusters there are (effective rank and what follows from it), the mean over fresh samples of the same size.
 Seeds are fixed.
@@ -35,7 +35,7 @@ class Case(NamedTuple):
     number: str
     data: str
     sizes: Mapping[int, int]
-    """Clusters, and of how many simulations one is made there."""
+    """Number of clusters, and of simulations one in how many is made."""
     draw: Callable[[Generator, int], Any]
     interval: Callable[[Any], Interval]
     truth: Callable[[Generator, int], float]
@@ -123,7 +123,7 @@ def _groups(rng: Generator, n: int, spreads: tuple[float, ...]) -> dict[str, Flo
 
 
 def _alone(table: FloatArray, group: int) -> FloatArray:
-    """The answers to the scenarios that only this one of three groups has."""
+    """Return the answers to the scenarios that only one of three groups has."""
     return np.where(np.arange(len(table))[:, None] % 3 == group, table, np.nan)
 
 
@@ -138,7 +138,7 @@ def _shift_p(rng: Generator) -> float:
 
 
 def cases() -> Iterator[Case]:
-    """Every kind of interval."""
+    """Return every kind of interval."""
     yield from _means()
     yield from _others()
     yield from _of_countries()

@@ -30,7 +30,7 @@ REGIONS = [f"{a}{b}" for a in "ABC" for b in "ABCDEFGHIJKLMNOPQ"]
 
 
 def culturall(sizes: Sizes) -> None:
-    """Seconds from the command to the leaderboard, of which none is a model's."""
+    """Print the seconds from the command to the leaderboard without any model time."""
     ours = measure(stored, n_items=sizes.tasks, n_models=sizes.settings)
     met = "met" if ours["seconds"] < BAR_S else "missed"
     show(
@@ -41,7 +41,7 @@ def culturall(sizes: Sizes) -> None:
 
 
 def culturall_release(sizes: Sizes) -> None:
-    """Seconds from drafts with their labels to the file for the reviewers."""
+    """Print the seconds from labelled drafts to the reviewers' file."""
     ours = measure(released, n=sizes.drafts)
     met = "met" if ours["seconds"] < RELEASE_BAR_S else "missed"
     show(
@@ -52,7 +52,7 @@ def culturall_release(sizes: Sizes) -> None:
 
 
 def stored(n_items: int, n_models: int) -> Result:
-    """Seconds of a run that has no answer left to ask for, and whose rows have yet to be made."""
+    """Return the seconds of a run whose answers are all stored and whose rows are not made yet."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _stored(Path(folder), n_items, n_models)
@@ -97,7 +97,7 @@ def _write_items(path: Path, n: int) -> None:
 
 
 def released(n: int) -> Result:
-    """Seconds to check n drafts and to queue what people have to decide."""
+    """Return the seconds to check n drafts and queue the ones for people."""
     from tasks.builders.culturall import steps
     from tasks.builders.culturall.params import ReleaseParams
     from tasks.builders.culturall.studies import check_study
@@ -119,7 +119,7 @@ def released(n: int) -> Result:
         used = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
         states = "SELECT count(*) FROM culturall_draft_state WHERE status = 'rejected_by_checks'"
         rejected = warehouse.query(states).item()
-    assert n // 100 <= rejected < n / 2  # what was planted is caught, and most of the rest is not
+    assert n // 100 <= rejected < n / 2  # planted faults are caught, and most other drafts pass
     return used | {"rejected": rejected}
 
 

@@ -1,8 +1,8 @@
-"""Figure: what 8B and 70B models score and write a second on a GPU; the time of the whole profile ``full``.
+"""Figure: rates of scoring and writing by 8B and 70B models on a GPU; time of the whole profile ``full``.
 
-Weights are random: speed does not depend on them. A shape that does not fit is measured with few of its
-layers and with twice as many, and told for all of them: a layer takes what the second half took. What was
-measured, and on what, is written to ``REPORT``, a file to send: it names no user, host or folder.
+Weights are random: speed does not depend on them. A shape that does not fit is measured with a few layers and
+with twice as many, and extrapolated to all layers. Results and device are written to ``REPORT``, a file to
+send that names no user, host or folder.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from warehouse import home
 BATCH_TOKENS = 32768
 REPORT = Path("culturescope-gpu.json")
 BAR_MINUTES = 15.0
-"""Within which an 8B model is to score the whole profile on one H200."""
+"""Minutes within which an 8B model must score the whole profile on one H200."""
 FEW = 4
-"""Layers of a shape that does not fit; and twice as many."""
+"""Number of layers measured of a shape that does not fit; then twice as many."""
 
 
 def gpu(sizes: Sizes) -> None:
-    """Two lines a shape, and one of what it writes; without a GPU, why. The file is always written."""
+    """Print two lines per shape and one on writing, or why there is no GPU. The file is always written."""
     report: dict[str, Any] = {"machine": facts(home()), "n_full": full_plan(), "shapes": {}}
     for name in SHAPES:
         try:
@@ -94,9 +94,9 @@ def measured(
     limit: int | None,
     repeats: int,
 ) -> Result:
-    """The dish list after a question on ``prefixes`` countries, with so many layers each time.
+    """Score the dish list after a question on ``prefixes`` countries, at each number of layers.
 
-    Returns seconds, operations and what plain products reach, by depth; the rest is of the shape.
+    Returns seconds, operations and the speed of plain products by depth, and figures of the shape.
     """
     items = inputs.dishes(limit)
     by_depth = [_at_depth(shape, layers, device, dtype, prefixes, items, repeats) for layers in depths]
@@ -130,7 +130,7 @@ def projected(ours: Result, n_full: int) -> Result:
 
 
 def at_depth(depths: list[int], values: list[float], layers: int) -> float:
-    """A value for so many layers, from one measured there or two that lie on a line."""
+    """Return a value at a number of layers: measured there, or on the line through two measured depths."""
     if depths == [layers]:
         return values[0]
     (few, more), (low, high) = depths, values

@@ -1,7 +1,7 @@
-"""Part of the figure ``gpu``: tokens that vLLM writes a second, asked as the evaluations ask it.
+"""Part of the figure ``gpu``: tokens per second that vLLM writes, prompted as in the evaluations.
 
-vLLM makes the random weights itself. What it writes then makes no sense, so hardly ever ends before its
-limit: every answer is as long as answers may be, which is what a run's time is planned by.
+vLLM makes the random weights itself. Its texts are random, so nearly all reach the token limit, which is also
+the basis for planning a run's time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from warehouse import home
 
 
 def figure(name: str, sizes: Sizes) -> Result:
-    """Print one line of a shape and give what it says; {"skipped": why} where it was not measured."""
+    """Print a shape's line and return its figures, or {"skipped": why} if it was not measured."""
     try:
         ours = measure(
             on_gpu, name=name, conversations=sizes.gpu_conversations, tokens=sizes.gpu_tokens,
@@ -54,10 +54,10 @@ def on_gpu(name: str, conversations: int, tokens: int, repeats: int) -> Result:
 
 
 def written(shape: Shape, device: str, conversations: int, tokens: int, repeats: int) -> Result:
-    """Tokens a second over so many conversations at once, the median of ``repeats`` after a first one.
+    """Return tokens per second over concurrent conversations: the median of ``repeats`` after a first one.
 
     Args:
-        tokens: that each answer may have at most.
+        tokens: most tokens of each answer.
     """
     questions = inputs.questions(conversations)
     talks = [[{"role": "user", "content": question}] for question in questions]
@@ -71,7 +71,7 @@ def written(shape: Shape, device: str, conversations: int, tokens: int, repeats:
         engine = load.load(spec, home() / "models")
         try:
             rates = []
-            for repeat in range(1 + repeats):  # with other seeds, so that nothing is kept
+            for repeat in range(1 + repeats):  # with other seeds, so that nothing is cached
                 start = time.perf_counter()
                 answers = engine.generate(talks, Sampling(temperature=1.0, max_tokens=tokens, seed=repeat))
                 n_tokens = sum(answer.completion_tokens for answer in answers)

@@ -1,6 +1,6 @@
 """Figure: seconds of leaderboards, their history and comparisons after 100 daily occasions of 20 models.
 
-Nothing about the models changes, so what ``culturescope drift`` finds in it are false alarms.
+The models do not change, so every finding of ``culturescope drift`` is a false alarm.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FROM incoming
 
 
 def history(sizes: Sizes) -> None:
-    """Seconds of each, and how often unchanged models raise."""
+    """Print the seconds of each, and the number of false alarms."""
     days = 100 if sizes.repeats > 1 else 3
     with TemporaryDirectory(prefix="culturescope-bench-") as home:
         built = measure(build, home=home, days=days)
@@ -124,7 +124,7 @@ def _points(metric: str, evaluation: str, values: Any, items: list[str], halves:
 
 
 def ask(home: str, repeats: int) -> Result:
-    """Median seconds of the statements, of a comparison and of a look for drift, connection included."""
+    """Return median seconds of the statements, of a comparison and of a drift check, connection included."""
     warehouse = Warehouse.open(Path(home))
 
     def compare() -> Any:

@@ -36,7 +36,7 @@ PREFIXES = """@prefix wd: <http://www.wikidata.org/entity/> .
 
 
 def ingest_dishes(sizes: Sizes) -> None:
-    """Seconds of fetch and join without pauses, and how much of them the server worked."""
+    """Print the seconds of fetch and join without pauses, and the server's share."""
     ours = measure(fetch_and_join, dishes=sizes.dishes or FULL_SIZE)
     met = ours["seconds"] < BAR_S and ours["peak_bytes"] < BAR_BYTES
     show(
@@ -50,7 +50,7 @@ def ingest_dishes(sizes: Sizes) -> None:
 
 
 def fetch_and_join(dishes: int) -> Result:
-    """Seconds of fetch and join; the server's start and loading apart."""
+    """Return the seconds of fetch and join, without the server's start and loading."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         turtle = Path(folder) / "dishes.ttl"
         turtle.write_text(world(dishes, random.Random(0)), encoding="utf-8")

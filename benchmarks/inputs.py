@@ -49,7 +49,7 @@ def _csv(name: str) -> pl.DataFrame:
 def fmlama() -> FmlamaStudy:
     """A fixed random choice of dishes of the 14 groups, five templates without and five with the country.
 
-    Candidates are their ingredients; the few that lack are filled up from those of the other dishes.
+    Candidates are their ingredients, filled up from other dishes' ingredients if there are too few.
     """
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         warehouse = Warehouse.open(Path(folder))

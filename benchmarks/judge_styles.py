@@ -1,10 +1,9 @@
-"""Both styles of judging, on texts of the shipped items of which is known whether they are right.
+"""Compares both styles of judging on texts of the shipped items that are known to be right or wrong.
 
     .venv/bin/python -c 'from benchmarks.judge_styles import main; main()' --items 24
 
-Prints a line for each rubric, style and kind of text: how many have a score, their mean, and how many are
-taken as right. As ``-c``, because vLLM's workers import the main module again, and with it numba, at which
-they stumble.
+Prints a line for each rubric, style and kind of text: number of scores, their mean, and number of accepted
+texts. Run it with ``-c``, because vLLM's workers import the main module again, and numba fails there.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from warehouse import Warehouse
 
 STYLES: tuple[JudgeStyle, ...] = ("direct", "reasoned")
 SOMETHING = "That depends on local customs and on the people who are involved."
-"""An answer to every question of CulturALL that says nothing."""
+"""An empty answer to every question of CulturALL."""
 
 
 def main() -> None:
@@ -82,7 +81,7 @@ def main() -> None:
 def rubrics(
     warehouse: Warehouse, judge: str, style: JudgeStyle, n: int
 ) -> Iterator[tuple[str, dict[str, list[Judgeable]]]]:
-    """Name of each rubric -> kind of text -> what the judge is asked about each item."""
+    """Return the judge's calls for each item: rubric -> kind of text -> calls."""
     rows = {
         table: warehouse.query(f"FROM {table}").to_dicts()
         for table in ("cure_item", "country", "culturall_item")

@@ -34,7 +34,7 @@ LISTED = 3
 """Countries that an item is listed with."""
 DIMENSIONS = 384
 REFERENCE_BONUS = 2.0
-"""Standard deviations that a reference ingredient is ahead."""
+"""Standard deviations by which a reference ingredient is ahead."""
 
 Replicates = tuple[list[float], list[float]]
 
@@ -138,7 +138,7 @@ def _question() -> Question:
 
 
 def probing_metrics(sizes: Sizes) -> None:
-    """Scoring and rows of a model, and what all models share."""
+    """Print the time for scoring and rows of one model, and for what all models share."""
     ours = measure(fmlama_metrics, repeats=sizes.repeats)
     show(
         f"fmlama metrics {ours['seconds']:.2f} s {peak(ours)} — {ours['n_pairs']:,} pairs (1,549 dishes x "

@@ -26,7 +26,7 @@ MEMORY = 8 << 30
 
 
 class Chosen:
-    """A plugin of pytest that runs the named tests only, file by file, and notes which failed first."""
+    """A plugin of pytest that runs only the named tests, file by file, and records the first failure."""
 
     def __init__(self, tests: Iterable[str]) -> None:
         self.tests = set(tests)
@@ -41,7 +41,7 @@ class Chosen:
 
 
 def _in_copy(tree: Path) -> None:
-    """Make this process one whose project is the copy."""
+    """Make this process import the project from the copy."""
     os.setsid()
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree)
@@ -54,7 +54,7 @@ def _in_copy(tree: Path) -> None:
 
 
 def forked(tree: Path, work: Callable[[], object], limit_s: float) -> int | None:
-    """The exit code of a function that runs in a fork, in the copy; None if it took too long."""
+    """Run a function in a fork within the copy; return its exit code, None if it took too long."""
     child = os.fork()
     if child == 0:
         code = 70
@@ -73,7 +73,7 @@ def forked(tree: Path, work: Callable[[], object], limit_s: float) -> int | None
             time.sleep(0.02)
         return None
     finally:
-        with suppress(ProcessLookupError):  # what its tests have left behind
+        with suppress(ProcessLookupError):  # files that its tests left behind
             os.killpg(child, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(child, 0)
@@ -104,7 +104,7 @@ def run_tests(tree: Path, tests: Sequence[tuple[str, float]], note: Path) -> str
 def run(tree: Path, mutant: Mutant, tests: Sequence[tuple[str, float]], stamp: int) -> dict[str, Any]:
     """Run the tests on one mutant; returns its outcome, the test that failed and the seconds.
 
-    stamp: a time that no other mutant has, so that no compiled file of another is taken for this one.
+    stamp: a time that is unique to this mutant, so that no other mutant's compiled file is used.
     """
     path, note, start = tree / mutant.file, tree / "mutants_killer", time.monotonic()
     original, before = path.read_bytes(), path.stat().st_mtime
@@ -124,7 +124,7 @@ def run(tree: Path, mutant: Mutant, tests: Sequence[tuple[str, float]], stamp: i
 
 
 def _batches(tests: Sequence[tuple[str, float]]) -> Iterator[list[tuple[str, float]]]:
-    """Tests of a few files at a time, since a file costs time before its first test."""
+    """Yield tests of a few files at a time, because each file takes time before its first test."""
     batch: list[tuple[str, float]] = []
     files: set[str] = set()
     for test, seconds in tests:
@@ -139,7 +139,7 @@ def _batches(tests: Sequence[tuple[str, float]]) -> Iterator[list[tuple[str, flo
 
 @contextmanager
 def copied(base: str | None) -> Iterator[Path]:
-    """A copy of a revision, or of the working tree, that is deleted afterwards."""
+    """Make a copy of a revision or of the working tree, and delete it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="culturescope-mutants-")) / "tree"
     folder.mkdir()
     try:

@@ -1,10 +1,11 @@
-"""``python -m benchmarks mutants``: which faults the quick suite sees, put into the code one by one.
+"""``python -m benchmarks mutants``: tests whether the quick suite detects faults put into the code.
 
-Mutants (mutations.py) are drawn at random, as many in each area. Each is written into a copy of the tree,
-where those quick tests run that enter its block of code (reach.py), until one fails: the file of its name
-first, then the fastest. Libraries are loaded once, and each mutant has a fork of that process, in which the
-project's modules are imported anew; processes that tests start see the mutant too. The mutants are stored
-with their outcomes, so that the same ones can be run again when code or tests have changed.
+The same number of mutants (mutations.py) is drawn at random in each area. Each is written into a copy of the
+tree. There the quick tests that enter its block of code (reach.py) run until one fails: first the test file
+of the same name, then the fastest tests. Libraries are loaded once, and each mutant has a fork of that
+process, in which the project's modules are imported anew; processes that tests start see the mutant too. The
+mutants are stored with their outcomes, so that the same ones can be run again when code or tests have
+changed.
 
 Neither mutmut 3 nor cosmic-ray does this: the first puts all mutants of a function into the file at once,
 which tests that read sources or send code to processes do not survive, mutates nothing outside functions,
@@ -57,7 +58,7 @@ Outcome = dict[str, Any]
 
 
 def drawn(tree: Path, n: int, seed: int) -> list[Outcome]:
-    """n mutants, as many of each area, by turns, so that the first few are a sample too."""
+    """Return n mutants, the same number per area, in turns, so that the first few are a sample too."""
     by_area = []
     for area, patterns in AREAS.items():
         files = sorted({str(file.relative_to(tree)) for pattern in patterns for file in tree.glob(pattern)})
@@ -70,9 +71,9 @@ def drawn(tree: Path, n: int, seed: int) -> list[Outcome]:
 def tests_of(
     mutant: Mutant, source: bytes, reach: dict[str, dict[str, Any]], budget_s: float
 ) -> list[tuple[str, float]]:
-    """Tests that enter the mutant's block, or any of its file if it runs on import, and their seconds.
+    """Return the tests that enter the mutant's block, or its file if it runs on import, with their seconds.
 
-    Those of test files of its own name come first, then the fastest, up to so many seconds.
+    Tests in files of its name come first, then the fastest, up to a limit of seconds.
     """
     block, stem = block_at(mutant.file, source, mutant), Path(mutant.file).stem.strip("_")
     tests = []
@@ -95,7 +96,7 @@ def tests_of(
 
 
 def reached(options: argparse.Namespace, files: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Map each test to what it reaches; runs the files whose line is missing or out of date."""
+    """Map each test to the blocks that it reaches; run files whose line is missing or out of date."""
     with copied(options.base) as tree:
         tests = sorted(
             str(file.relative_to(tree))
@@ -144,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", type=Path, help="a file of outcomes: its mutants are run, none is drawn")
     parser.add_argument("--only", help="only those with this outcome, such as survived")
-    parser.add_argument("--first", type=int, help="run only so many; the next call goes on")
+    parser.add_argument("--first", type=int, help="run at most this number; the next call continues")
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=list(AREAS), help="default: all")
     parser.add_argument("--base", help="code and tests of this revision, not of the working tree")
     parser.add_argument("--tests", nargs="+", default=["tests"], metavar="PATH", help="default: all")

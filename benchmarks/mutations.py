@@ -1,7 +1,7 @@
-"""One-node edits of a source file: which there are, and the file with one of them.
+"""One-node edits of a source file: lists them, and applies one.
 
-What no test should pin is left alone: docstrings, annotations, decorators, texts, what a raised error says,
-log lines, assertions, ``__repr__``, code for type checkers.
+Parts that no test should pin are left alone: docstrings, annotations, decorators, texts, what a raised error
+says, log lines, assertions, ``__repr__``, code for type checkers.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ class Mutant:
         file: relative to the repository.
         function: its qualified name; "" for what runs on import.
         line: of the node, from 1.
-        before, after: the node's source, and what stands there instead.
-        nth: which of the file's edits with the same function, before and after, from 0.
-        start, end: bytes of the file that are replaced.
-        shown: the line before and after.
+        before, after: the node's source and its replacement. nth: number among the file's edits with the same
+        function, before and after, from 0. start, end: bytes of the file that are replaced. shown: the line
+        before and after.
     """
 
     file: str
@@ -85,7 +84,7 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
 
 
 def located(mutant: Mutant, source: bytes) -> Mutant | None:
-    """The mutant in the file as it is now; None if its code is not there any more."""
+    """Return the mutant in the present file; None if its code no longer exists."""
     return next((each for each in mutants_of(mutant.file, source) if each.name == mutant.name), None)
 
 
@@ -169,7 +168,7 @@ def _of_node(node: Node) -> Iterator[tuple[Node, str]]:
 
 
 def _negated(test: ast.expr) -> Iterator[tuple[Node, str]]:
-    """Comparisons and `not` are turned round elsewhere."""
+    """Comparisons and `not` are negated elsewhere."""
     if not (isinstance(test, ast.UnaryOp) or (isinstance(test, ast.Compare) and len(test.ops) == 1)):
         yield test, f"(not ({ast.unparse(test)}))"
 

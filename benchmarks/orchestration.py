@@ -1,6 +1,6 @@
-"""Figure: what Prefect, Parquet, DuckDB and the metrics add to the time that a model takes.
+"""Figure: time that Prefect, Parquet, DuckDB and the metrics add to a model's.
 
-The spectral flow runs with an engine that needs no model, so that all time outside it is ours.
+The spectral flow runs with an engine without a model, so all time outside the engine is ours.
 """
 
 from __future__ import annotations

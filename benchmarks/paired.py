@@ -1,8 +1,8 @@
-"""Figure: paired differences: how often 0 is rejected where it is true, and intervals hold what is true.
+"""Figure: paired differences: false rejections of 0, and coverage of intervals.
 
-Two models of one population answer the same items, so that the difference is 0; where their populations
-differ, it is the number that is written beside. Everything goes through the functions that ``culturescope
-compare`` uses. Seeds are fixed.
+Two models of one population answer the same items, so the true difference is 0; for different populations it
+is the given number. Everything goes through the functions that ``culturescope compare`` uses. Seeds are
+fixed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tasks.metrics.types import FloatArray
 
 LEVEL, COVERED = (0.03, 0.07), (0.92, 0.98)
 LEVELS_FROM = 12
-"""Below so many clusters tests are cautious: fewer than 3 of 100 reject."""
+"""Below this number of clusters tests are conservative: fewer than 3 of 100 reject."""
 Generator = np.random.Generator
 
 
@@ -37,9 +37,9 @@ class Case(NamedTuple):
     sizes: tuple[int, ...]
     draw: Callable[[Generator, int], Difference]
     truth: Callable[[int], float] | None = None
-    """Value of the difference by the number of clusters; default: 0."""
+    """The true difference by the number of clusters; default: 0."""
     slow: int = 1
-    """One of so many simulations is made."""
+    """Reciprocal of the share of simulations that is made."""
 
 
 def paired(sizes: Sizes) -> None:

@@ -1,4 +1,4 @@
-"""Figure: a hundred people at once in a study: how long a save takes, and whether any is lost."""
+"""Figure: a hundred people at once in a study: time of a save, and number of lost saves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAUSE_S = 3.0
 
 DOMAINS = 9
 PLACES = {"ranking": ("rank", 1), "most_different": ("about_you", 3), "comment": ("about_you", 3)}
-"""Field -> the page that it is on, and its place in everyone's assignment."""
+"""Maps a field to its page and the page's place in everyone's assignment."""
 CHOICES = ("house_numbers", "religions", "holidays", "languages", "currency")
 
 Key = tuple[str, str, str]

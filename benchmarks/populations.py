@@ -1,7 +1,7 @@
-"""Samples like those that evaluations meet, and their numbers and intervals, for the figure of coverage.
+"""Samples like those of real evaluations, with their numbers and intervals, for the figure of coverage.
 
 Similarities of countries are made by region, with a share of their own; the larger `plural`, the less they
-share. What several numbers rest on is drawn once.
+share. Data that several numbers share are drawn once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasks.metrics.types import FloatArray, Interval
 Generator = np.random.Generator
 Labelled = tuple[list[str], list[str]]
 Clustered = tuple[FloatArray, FloatArray]
-"""Points, and the cluster of each."""
+"""Points, with a cluster label for each."""
 
 
 def clustered(rng: Generator, n: int, mean: float) -> Clustered:

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own, so that its peak memory and caches are its own.
+"""Runs one measurement in a separate process, so that peak memory and caches are its own.
 
 As a program (``python -m benchmarks.process module function arguments``) it is that process.
 """
@@ -48,9 +48,9 @@ def measure(what: Callable[..., Result], **arguments: object) -> Result:
 def main() -> None:
     """Call the named function and print what it returns, with the peak memory, as a line of JSON.
 
-    The peak is this process's and the largest of its ended children's. Its own is VmHWM: to the one that
-    getrusage knows, Linux counts the process that started it. Whatever libraries print to standard output
-    goes to standard error.
+    The peak is this process's and the largest of its ended children's. For itself it reads VmHWM, because
+    Linux includes the parent process in getrusage's value. Whatever libraries print to standard output goes
+    to standard error.
     """
     module, name, arguments = sys.argv[1:]
     answer = os.fdopen(os.dup(1), "w")
@@ -78,7 +78,7 @@ def peak(result: Result) -> str:
 
 
 def show(*lines: str) -> None:
-    """Print lines at once, so that a long run shows how far it has come."""
+    """Print lines immediately, so that a long run shows its progress."""
     print(*lines, sep="\n", flush=True)
 
 

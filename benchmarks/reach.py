@@ -1,8 +1,8 @@
-"""Which tests run which blocks of code, written down while the tests run in a copy of the tree.
+"""Records which tests run which blocks of code, while the tests run in a copy of the tree.
 
-In the copy every block of a function begins with a call that notes its name, so that tests are hardly
-slower, and processes that they start are seen as well. What a fixture ran belongs to all tests that have
-it. Not seen are processes that are killed, fork without exec, or outlive the test that started them.
+In the copy every block of a function begins with a call that records its name. So tests are hardly slower,
+and their child processes are covered. Blocks run by a fixture count for all tests that use it. Processes that
+are killed, fork without exec, or outlive their test are not covered.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Reach:
     """A plugin of pytest: for each test that passed its file, seconds and blocks."""
 
     def __init__(self, seen: Path) -> None:
-        """seen: a folder in which processes that tests start leave what they ran."""
+        """seen: folder in which the tests' child processes record what they ran."""
         self.seen = seen
         self.notes: Any = import_module(_MODULE)
         self.fixtures: dict[tuple[str, str], set[str]] = {}
@@ -97,7 +97,7 @@ class Reach:
 
 
 def digest(tree: Path, file: str, markers: str) -> str:
-    """Hash of a test file and the markers: it changes when the file has to be run again."""
+    """Hash of a test file and the markers: it changes when the file must run again."""
     return hashlib.sha256(markers.encode() + (tree / file).read_bytes()).hexdigest()[:16]
 
 

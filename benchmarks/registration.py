@@ -1,4 +1,4 @@
-"""Figure: what it takes to register a part in a warehouse with a long history, against an empty one."""
+"""Figure: time to register a part in a warehouse with a long history, compared with an empty one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warehouse import Warehouse, write_part
 BAR = 2.0
 KIND = "item_logprob"
 PARTS, COUNTRIES = 200, 170
-"""Parts that are registered, and the units of each."""
+"""Number of parts to register, and units of each."""
 
 HISTORY = (
     """
@@ -37,7 +37,7 @@ HISTORY = (
 
 
 def registration(sizes: Sizes) -> None:
-    """Two warehouses, the same parts registered in both."""
+    """Print the time to register the same parts in two warehouses."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         built = measure(build, home=f"{folder}/long", rows=[sizes.registered_units, sizes.metric_values])
         measure(build, home=f"{folder}/empty", rows=[0, 0])
@@ -59,7 +59,7 @@ def registration(sizes: Sizes) -> None:
 
 
 def build(home: str, rows: list[int]) -> Result:
-    """Make a warehouse with so many rows of part_unit and metric_value."""
+    """Make a warehouse with this number of rows of part_unit and metric_value."""
     warehouse, most = Warehouse.open(Path(home)), 1_000_000
     for sql, n in zip(HISTORY, rows, strict=True):
         for low in range(0, n, most):
@@ -92,7 +92,7 @@ def _write(warehouse: Warehouse) -> None:
 
 
 def _timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Seconds, and those of them on the processor."""
+    """Return a call's seconds, total and of the processor."""
     wall, cpu = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - wall, time.process_time() - cpu

@@ -1,7 +1,7 @@
-"""Figure: what two replicas of a model add, and what they cost a part.
+"""Figure: gain of two replicas of a model, and their cost per part.
 
-Two processes of the embedded model, one thread each, against one of them; the same parts are scored by turns,
-so that a busy moment meets both. The cost of a part is the time of the loop with engines that need none.
+Two processes of the embedded model, one thread each, are compared with one; they score the same parts in
+turn, so that a busy moment affects both. The cost of a part is the loop's time with engines that take none.
 """
 
 from __future__ import annotations

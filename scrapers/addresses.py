@@ -23,7 +23,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def checked_url(text: str) -> httpx.URL:
-    """The address without its fragment, ready to be fetched.
+    """Return the address without its fragment, ready to be fetched.
 
     Raises ScrapeError unless it is http or https, names a host and carries no user name or password. The
     message repeats no part that may be a password, nor an address that cannot be taken apart.
@@ -76,15 +76,13 @@ def is_public(address: str) -> bool:
 
 
 class CheckedBackend(httpcore.NetworkBackend):
-    """Opens connections to public addresses only, and lets no operation on them outlast the deadline.
+    """Opens connections only to public addresses, and bounds every operation by the deadline.
 
     A name is resolved once, all its addresses are checked, and the connection goes to one of those: a second
     answer of the name server cannot slip in (DNS rebinding). Host header, SNI and certificate check keep the
-    name. Name resolution itself is bounded by the system's resolver only.
-
-    Args:
-        seconds_left: how long one operation may take now; raises when time is up.
-        allow_private: skip the check of addresses (tests, a server of one's own).
+        name. Only the system's resolver bounds name resolution itself. Args: seconds_left: how long one
+        operation may take now; raises when time is up. allow_private: skip the check of addresses (tests, a
+        server of one's own).
     """
 
     def __init__(self, seconds_left: Callable[[], float], allow_private: bool) -> None:
@@ -100,7 +98,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the first address of the host that answers; `timeout` gives way to the deadline."""
+        """Connect to the host's first address that accepts; a nearer deadline shortens `timeout`."""
         failure: Exception = httpcore.ConnectError(f"{host} has no address")
         for address in self._addresses(host, port):
             try:
@@ -114,7 +112,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         raise failure
 
     def _addresses(self, host: str, port: int) -> list[str]:
-        """The host's IP addresses, each once, in the resolver's order; all of them checked."""
+        """Return the host's IP addresses, each once, in the resolver's order, all of them checked."""
         try:
             resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:

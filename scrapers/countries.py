@@ -1,6 +1,6 @@
 """Countries as sources write them ("Korea, South", "the United States[1]") to ISO 3166-1 alpha-2 codes.
 
-The one resolver of names: live sources, published files and files of the user's all ask here.
+Live sources, published files and users' files all resolve names here.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ _TWO_PARTS = re.compile(r"([^,()]+)(?:,\s*([^,()]+)|\s*\(([^()]+)\))")
 class CountryCodes:
     """Looks up the warehouse's countries, and only them, by name.
 
-    names: what a country is called -> its alpha-2 code. Anything that a source may write is a name here, so
-    the caller adds alpha-3 codes as names for sources that use them. ``country_aliases.csv`` adds other
-    spellings and adjectives ("Korean": South Korea), and places that are none of the warehouse's. Case,
-    accents, punctuation, a leading "the" and footnote marks do not matter. "Congo, Republic of the" and
-    "Congo (Republic of the)" are read as "Republic of the Congo", and "Myanmar (Burma)" as either of its
-    names where both mean the same country.
+    names: what a country is called -> its alpha-2 code. For sources that write alpha-3 codes, the caller adds
+    these as names. ``country_aliases.csv`` adds other spellings, adjectives ("Korean": South Korea) and
+    places that are not in the warehouse. Case, accents, punctuation, a leading "the" and footnote marks do
+    not matter. "Congo, Republic of the" and "Congo (Republic of the)" are read as "Republic of the Congo",
+    and "Myanmar (Burma)" as either of its names where both mean the same country.
     """
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -41,7 +40,7 @@ class CountryCodes:
         self._regions = {key: place for key, place in aliases.items() if len(place) > 2} | self._codes
 
     def code(self, name: str) -> str | None:
-        """The country's alpha-2 code; None for a territory, a country outside the warehouse, or no name."""
+        """Return the country's alpha-2 code; None for a territory or a country outside the warehouse."""
         without_marks = _FOOTNOTE.sub("", clean(name)).strip()
         code = self._codes.get(_key(without_marks))
         parts = _TWO_PARTS.fullmatch(without_marks)
@@ -53,10 +52,10 @@ class CountryCodes:
         return turned or (first if first == second else None)
 
     def region(self, name: str) -> str | None:
-        """The country's alpha-2 code, or the name of a place that the warehouse has no country for.
+        """Return the country's alpha-2 code, or the name of a place outside the warehouse, else None.
 
-        "Hong Kongers" and "hong_kong" are "Hong Kong": a result can be broken down by it, under a name of its
-        own. Groups of people are read as their place ("Americans", "Japanese people"). None if it is neither.
+        Results can be broken down by such a place: "Hong Kongers" and "hong_kong" are "Hong Kong". Groups of
+        people count as their place ("Americans", "Japanese people").
         """
         key = _key(_FOOTNOTE.sub("", clean(name)))
         return self.code(name) or self._regions.get(key) or self._regions.get(_OF_PEOPLE.sub("", key))
@@ -66,7 +65,7 @@ class CountryCodes:
         return [text] if self.code(text) else [name for name in map(clean, text.split(",")) if name]
 
     def codes(self, names: Iterable[str]) -> tuple[tuple[str, ...], int]:
-        """Sorted distinct codes of ``names``, and how many of the names are none of our countries."""
+        """Return sorted distinct codes of ``names``, and the number of names outside the warehouse."""
         codes = [self.code(name) for name in names]
         return tuple(sorted({code for code in codes if code})), codes.count(None)
 

@@ -22,7 +22,7 @@ class CsvTable:
     rows: tuple[tuple[str, ...], ...]
 
     def column(self, *spellings: str) -> int | None:
-        """Number of the first column that has one of these names, case and punctuation aside."""
+        """Return the number of the first column with one of these names, case and punctuation aside."""
         wanted = {_plain(spelling) for spelling in spellings}
         return next((number for number, name in enumerate(self.header) if _plain(name) in wanted), None)
 
@@ -38,9 +38,9 @@ class CsvTable:
 
 
 def read(content: bytes, source: str, name_of: Callable[[str], str] = clean) -> CsvTable:
-    """The table in a CSV file. ``name_of`` makes a column's name of its header.
+    """Read the table in a CSV file. ``name_of`` turns a header into a column's name.
 
-    The delimiter is the one that the first line has most of. Short rows are filled up with "", cells beyond
+    The delimiter is the commonest candidate in the first line. Short rows are filled up with "", cells beyond
     the header are left out, as are blank lines. Raises ScrapeError if the file is empty or not CSV.
     """
     text = decode(content)

@@ -2,10 +2,10 @@
 
 Spans are laid out as in the HTML standard ("forming a table"), with what browsers do where it leaves
 a choice: a rowspan ends with its row group (thead, tbody or tfoot), and rowspan=0 means exactly that. Where
-two cells claim one slot, the earlier one keeps it. A row without any slot, its own or spanned, is no row.
+two cells claim one slot, the earlier one keeps it. A row without any slot, its own or spanned, is dropped.
 
-A page may be hostile: it is walked without recursion, in time that grows with its size; its size, the slots
-of its tables and the seconds that they take are bounded.
+A page may be hostile, so it is walked without recursion in linear time; its size, its tables' slots and the
+seconds for them are bounded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INTEGER = re.compile(r"\s*\+?(\d{1,9})")
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _NOT_A_WORD = re.compile(r"\W+")
 
-# Elements whose text is not part of the cell: nested tables are read as tables of their own.
+# Elements whose text is not part of the cell; nested tables are read separately.
 _SKIPPED = frozenset({"table", "style", "script", "noscript", "template", "img", "svg", "picture", "object"})
 _SKIPPED_CLASSES = frozenset({"sortkey", "reference", "flagicon", "mw-editsection", "noprint"})
 _BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "dl", "dt", "dd"})

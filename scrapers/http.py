@@ -1,9 +1,9 @@
-"""One polite session for every live source: the only code that asks a server of anyone.
+"""One polite session for every live source: the only code that sends them requests.
 
-Pages are asked for as robots.txt and good manners want it, on condition that they have changed, of public
-addresses alone, and over a direct connection: behind a proxy of the environment (HTTPS_PROXY and the like)
-nobody could check which address a request reaches. SSL_CERT_FILE and SSL_CERT_DIR are honoured. A form goes
-to an endpoint that the user names, with the same pauses, second tries, caps and deadline.
+It respects robots.txt, pauses between requests, fetches only changed pages, and connects directly to public
+addresses. It ignores proxies of the environment (HTTPS_PROXY and the like), behind which the address that a
+request reaches could not be checked. SSL_CERT_FILE and SSL_CERT_DIR are honoured. A form goes to an endpoint
+that the user names, with the same pauses, retries, caps and deadline.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from scrapers.model import Page, ScrapeError, TransientError
 __all__ = ["OutOfTimeError", "PoliteSession", "Received", "TooSlowError", "user_agent"]
 
 PRODUCT = "culturescope"
-"""Our product token: the group of robots.txt that speaks to us, else the group of ``*``."""
+"""Our product token: it selects our group in robots.txt, else the group of ``*``."""
 WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError)
-"""Errors that a connection may die of; a later one may live."""
+"""Errors of a connection; a later connection may succeed."""
 _PIECE = 1 << 20
-"""Bytes that are inflated at once."""
+"""Bytes inflated at once."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
 _SILENCE_S = 30.0
-"""The longest that a connection may stay silent; the deadline may cut it shorter."""
+"""Seconds that a connection may stay silent, unless the deadline comes first."""
 _LONGEST_CRAWL_DELAY_S = 60.0
 _MAX_ROBOTS_BYTES = 512 * 1024
-"""Read of a robots.txt; RFC 9309 asks for 500 KiB at least. Rules beyond are none."""
+"""Bytes of robots.txt that are read; RFC 9309 asks for at least 500 KiB. Later rules are ignored."""
 
 _E_MAIL = r"[^\s@/:]+@[^\s@/:]+\.[^\s@/:]+"
 _WEB_PAGE = r"https?://[^\s@/]+\.[^\s@/]+(/\S*)?"
@@ -67,7 +67,10 @@ T = TypeVar("T")
 
 
 def user_agent(contact: str | None) -> str:
-    """The User-Agent that tells an operator whom to write to. Raises ScrapeError without a usable contact."""
+    """Return the User-Agent that tells an operator whom to contact.
+
+    Raises ScrapeError without a usable contact.
+    """
     # It stands in a header, within brackets: printable ASCII without brackets of its own.
     text = contact or ""
     fits = text.isascii() and text.isprintable() and not set(text) & set("()<>\\")
@@ -80,16 +83,16 @@ def user_agent(contact: str | None) -> str:
 
 
 class TooSlowError(TransientError):
-    """The time for a request was over before its answer was: the same request is not sent again."""
+    """The time for a request ran out before its answer ended; the request is not sent again."""
 
 
 class OutOfTimeError(TransientError):
-    """The session's deadline has come, or comes before a wait would end: no further try in this session."""
+    """The session's deadline has passed, or would pass during a wait; nothing more is sent."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """An answer whose body is still to be read."""
+    """An answer whose body has not been read yet."""
 
     url: httpx.URL
     response: httpcore.Response
@@ -106,12 +109,13 @@ class Received:
         return httpx.Headers(self.response.headers)
 
     def retry_after(self) -> float | None:
-        """Seconds that the server asks to wait; None: it does not say."""
+        """Return the seconds that the server asks to wait, None if it does not say."""
         return retry_after(self.headers.get("Retry-After"), datetime.now(UTC))
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it comes, gzip or deflate undone. It ends at the cap, as sent and undone, so that a
-        few bytes cannot fill the memory or the disk.
+        """Yield the body, gzip or deflate undone.
+
+        The cap holds before and after inflation, so that a few bytes cannot fill the memory or the disk.
 
         Raises ScrapeError over the cap or for another encoding, TransientError for a damaged body.
         """
@@ -129,8 +133,8 @@ class Received:
             size += len(chunk)
             if size > self.max_bytes:
                 raise ScrapeError(
-                    f"{shown(self.url)} is larger than {self.max_bytes:,} bytes: not the page that was "
-                    "meant, or raise max_bytes"
+                    f"{shown(self.url)} is larger than {self.max_bytes:,} bytes: check the address, or raise "
+                    "max_bytes"
                 )
             yield chunk
 
@@ -153,9 +157,8 @@ class Received:
 
 
 class PoliteSession:
-    """Asks one thing at a time over one connection, as robots.txt and good manners want it.
-
-    Threads may share a session; they wait for each other.
+    """Sends one request at a time over one connection, politely and by robots.txt. Threads that share it
+    wait.
 
     Args:
         user_agent: from the function of that name.
@@ -163,8 +166,8 @@ class PoliteSession:
         deadline_s: seconds for all that the session does, waiting included, from its first request on.
         max_bytes: the largest answer, before and after gzip is undone.
         pause_s: least seconds from the end of one request to a host to the start of the next.
-        retries: further tries of a request that may yet succeed.
-        first_wait_s: before the first of them, unless the server names a time; it doubles, up to a minute.
+        retries: further tries of a request that may still succeed. first_wait_s: seconds before the first of
+            them, unless the server names a time; it doubles, up to a minute.
         allow_private: reach private addresses too, and allow a pause under a second: for tests, for a server
             of one's own, and for an endpoint that the user names.
         proxy: address of a proxy to go through, with ``allow_private`` only.
@@ -213,7 +216,7 @@ class PoliteSession:
         self._pool.close()
 
     def get(self, url: str) -> Page:
-        """The page at an address; its ``url`` is where redirects on the same host led.
+        """Return the page at an address; its ``url`` is the end of redirects on the same host.
 
         Raises ScrapeError for what another try cannot change (closed by robots.txt, 403, 404, too large, a
         private address, a redirect elsewhere), and TransientError for what may go well later: a server that
@@ -242,8 +245,9 @@ class PoliteSession:
         headers: Mapping[str, str],
         seconds: float,
     ) -> T:
-        """The value that ``read`` makes of the answer to a form. Neither robots.txt nor the cache has a say,
-        and a redirect is an answer like any other.
+        """Send a form and return what ``read`` makes of the answer.
+
+        Neither robots.txt nor the cache applies, and a redirect is an answer like any other.
 
         seconds: for one try, from connecting to the last byte that is read.
 
@@ -257,7 +261,10 @@ class PoliteSession:
             return self._tried(checked_url(url), self._pause_s, read, sent, content, seconds)
 
     def _follow(self, start: httpx.URL, obey_robots: bool = True) -> tuple[httpx.URL, _Answer]:
-        """The first answer that is no redirect, and its address. robots.txt has its say at each redirect."""
+        """Return the first answer that is not a redirect, and its address.
+
+        Checks robots.txt at each redirect.
+        """
         url = start
         for _ in range(_MAX_REDIRECTS + 1):
             pause_s = self._pause_s
@@ -274,7 +281,7 @@ class PoliteSession:
         raise ScrapeError(f"{shown(start)} redirects over {_MAX_REDIRECTS} times: give the final address")
 
     def _page(self, stored: http_cache.Stored | None, received: Received) -> _Answer:
-        """The page, stored once it came whole. Raises TransientError for a status worth a retry."""
+        """Return the page, stored once it is complete. Raises TransientError for a status worth a retry."""
         if received.status in WORTH_A_RETRY:
             wish = received.retry_after()
             wait = "" if wish is None else f" and asks to wait {wish:.0f} s"
@@ -294,7 +301,9 @@ class PoliteSession:
         return _Answer(200, "", content, content_type)
 
     def _robots_of(self, url: httpx.URL) -> _Robots:
-        """The site's rules, asked once a session. No robots.txt (4xx): no rules. No answer: closed."""
+        """Return the site's rules, fetched once per session. Without robots.txt (4xx) there are none; without
+        an
+        answer the site is closed."""
         address = url.join("/robots.txt")
         if address not in self._robots:
             closed = f"{url.host} is closed to programs while its robots.txt cannot be read"
@@ -316,7 +325,7 @@ class PoliteSession:
         content: bytes | None = None,
         seconds: float = math.inf,
     ) -> T:
-        """The value that ``read`` makes of the first answer on which it raises no TransientError."""
+        """Return what ``read`` makes of the first answer on which it raises no TransientError."""
         retrying = Retrying(
             retry=retry_if_exception(_may_pass),
             wait=self._wait,
@@ -342,7 +351,7 @@ class PoliteSession:
         content: bytes | None,
         seconds: float,
     ) -> T:
-        """One request, after the pause that is due to its host."""
+        """Send one request after the pause due to its host."""
         self._sleep(self._free_from.get(url.host, -math.inf) + pause_s - time.monotonic())
         self._request_ends = time.monotonic() + seconds
         self._too_slow = TooSlowError(f"{shown(url)}: no complete answer within {seconds:.1f} s")
@@ -351,7 +360,7 @@ class PoliteSession:
             with self._pool.stream(method, str(url), headers=[*sent.items()], content=content) as response:
                 return read(Received(url, response, self._max_bytes))
         except _BROKEN as error:
-            self._seconds_left()  # Time that is up explains the error better than the error does.
+            self._seconds_left()  # If time ran out, that explains the error better than the error does.
             reason = str(error) or type(error).__name__
             if isinstance(error, httpcore.ConnectError) and not self._proxy and getproxies():
                 reason += "; proxies of the environment are not used, a direct connection is needed"
@@ -384,7 +393,7 @@ class PoliteSession:
 
     def _out_of_time(self) -> OutOfTimeError:
         return OutOfTimeError(
-            f"the {self._deadline_s:g} s of this session are used up: run again, or allow a longer deadline"
+            f"the {self._deadline_s:g} s of this session are over: run again, or allow a longer deadline"
         )
 
 
@@ -400,7 +409,7 @@ class _Answer:
 
 
 class _Robots:
-    """A site's robots.txt (RFC 9309). Unknown lines, an HTML page among them, are no rules."""
+    """A site's robots.txt (RFC 9309). Unknown lines, such as an HTML page, are ignored."""
 
     def __init__(self, content: bytes) -> None:
         self._rules = Protego.parse(content[:_MAX_ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
@@ -414,7 +423,10 @@ class _Robots:
             )
 
     def delay_s(self, host: str) -> float:
-        """Seconds between two requests by Crawl-delay, 0 without one. Raises ScrapeError above a minute."""
+        """Return the seconds between two requests by Crawl-delay, 0 without one.
+
+        Raises ScrapeError above a minute.
+        """
         delay = self._rules.crawl_delay(PRODUCT) or 0.0
         if delay > _LONGEST_CRAWL_DELAY_S:
             raise ScrapeError(
@@ -426,7 +438,7 @@ class _Robots:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether the same request may go well if it is sent again in this session."""
+    """Whether the same request may succeed if it is sent again in this session."""
     return isinstance(error, TransientError) and not isinstance(error, TooSlowError | OutOfTimeError)
 
 

@@ -1,7 +1,7 @@
 """Pages on disk, kept to ask a server whether they have changed.
 
 One page is two files, named by the SHA-256 of its address: ``.body`` and ``.json``. The JSON file holds the
-body's digest, so that a pair that a crash left half replaced is no page.
+body's digest, so that a pair that a crash left half replaced is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Stored:
 
 
 def load(folder: Path, url: str) -> Stored | None:
-    """The page of an address; None if there is none, or its files are damaged."""
+    """Return the page of an address; None if it is not stored or its files are damaged."""
     body, description = _paths(folder, url)
     try:
         content = body.read_bytes()
@@ -44,7 +44,7 @@ def load(folder: Path, url: str) -> Stored | None:
 
 
 def save(folder: Path, url: str, page: Stored) -> None:
-    """Keep a page, if it has a validator to ask by. A reader meets the old page or the new one, or none."""
+    """Store a page if it has a validator. A reader finds the old page, the new one, or none."""
     if not _usable(page):
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def _paths(folder: Path, url: str) -> tuple[Path, Path]:
 
 
 def _usable(page: Stored) -> bool:
-    """Whether there is a validator to ask by, and a request header can carry it."""
+    """Whether there is a validator that fits into a request header."""
     texts = (page.content_type, page.etag, page.last_modified)
     return (
         all(isinstance(text, str) and text.isprintable() for text in texts)
@@ -72,7 +72,7 @@ def _usable(page: Stored) -> bool:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole, under a name of its own until it is."""
+    """Write a file under a temporary name, then rename it."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
         temporary = Path(file.name)
         try:

@@ -16,7 +16,7 @@ from scrapers.text import clean
 
 
 class ScrapeError(RuntimeError):
-    """A source cannot be used as it is; the message says which, what is wrong and what to do."""
+    """A source cannot be used; the message says which one, why, and what to do."""
 
 
 class TransientError(ScrapeError):
@@ -77,27 +77,27 @@ class ListItem:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The yield of a source: items in code-point order, each text once; how many were left out and why."""
+    """A source's result: items in code-point order, each text once; counts of dropped entries by reason."""
 
     items: tuple[ListItem, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def parsed(entries: Iterable[ListItem], dropped: Mapping[str, int], source: str) -> Parsed:
-    """The yield of a source, merged. Raises ScrapeError if that is nothing: no source is ever empty."""
+    """Return a source's merged result. Raises ScrapeError if it is empty: no source ever is."""
     items = merged(entries)
     counts = {reason: count for reason, count in sorted(dropped.items()) if count}
     if not items:
         seen = ", ".join(f"{reason}: {count}" for reason, count in counts.items()) or "no rows"
         raise ScrapeError(
-            f"{source}: not one item was found ({seen}). The page's layout has probably changed, or the file "
-            "is not the one that was meant; the last good list stays in use."
+            f"{source}: no item was found ({seen}). The page's layout has probably changed, or this is the "
+            "wrong file; the last good list stays in use."
         )
     return Parsed(items=items, dropped=counts)
 
 
 def merged(entries: Iterable[ListItem]) -> tuple[ListItem, ...]:
-    """Entries with equal text as one item, in code-point order.
+    """Merge entries of equal text into one item, in code-point order.
 
     Texts are cleaned. Aliases and countries become sorted unions, an alias equal to the item itself is left
     out; ingredients keep their order, first mention first. Of several codes the first in code-point order

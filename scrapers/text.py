@@ -10,7 +10,7 @@ from bs4.dammit import EncodingDetector
 
 # Soft hyphen, zero-width space, word joiner, byte order mark, and the marks that only steer the direction of
 # writing. The zero-width joiner and non-joiner stay: Persian and the Indic scripts spell with them.
-# Half a surrogate pair, which JSON can spell, is no text that can be stored.
+# JSON can spell half a surrogate pair, which cannot be stored as text.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]")
 _JOINERS = "\u200c\u200d"
 
@@ -22,7 +22,7 @@ def clean(text: str) -> str:
 
 
 def decode(content: bytes, charset: str | None = None) -> str:
-    """The text of a page or file, whatever its charset header says.
+    """Decode a page or file, whatever its charset header says.
 
     Bytes that are valid UTF-8 are UTF-8: text in an older charset hardly ever is by accident, while headers
     that name the wrong charset are common. Otherwise the declaration inside the page wins over ``charset``

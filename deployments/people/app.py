@@ -1,7 +1,7 @@
 """The web app of one study: pages of plain forms, which htmx saves field by field.
 
-Every page is a person's own: it is addressed by its place in their assignment, never by item, and what a
-session may do is decided here, by person and role. The private file is read by nobody here.
+A page belongs to one person: its address is its place in their assignment, never an item. The person and role
+decide what a session may do. Nothing here reads the private file.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ PROLIFIC = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 
 
 def create_app(folder: Path, origin: str, interviewer: Interviewer | None = None) -> FastAPI:
-    """The app of the study in a folder.
+    """Return the web app of the study in a folder.
 
     Args:
         origin: scheme, name and port under which browsers reach it, such as https://study.example.org.
-        interviewer: who asks, where the study is an interview.
+        interviewer: asks the questions if the study is an interview.
     """
     site = Site(folder, origin, interviewer)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
@@ -52,7 +52,7 @@ def create_app(folder: Path, origin: str, interviewer: Interviewer | None = None
 
     @app.middleware("http")
     async def bounded(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        """Every answer has the headers; every form comes from a page of ours."""
+        """Add the headers to every response, and refuse forms that did not come from our own pages."""
         try:
             if request.method not in ("GET", "HEAD"):
                 check_origin(request, site.origin)
@@ -77,7 +77,7 @@ def create_app(folder: Path, origin: str, interviewer: Interviewer | None = None
 
 
 def _add_entrance(app: FastAPI, site: Site) -> None:
-    """Add the pages of entrance and exit: links, Prolific, consent, pause, the end, withdrawing."""
+    """Add the pages for entering and leaving: links, Prolific, consent, pause, the end, withdrawal."""
     study, store = site.study, site.store
 
     def page(language: str, heading: str, text: str, **values: object) -> HTMLResponse:
@@ -93,7 +93,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
 
     @app.get("/enter/{token}")
     def entrance(token: str) -> Response:
-        """A button first: programs that follow links in mail must not use one up."""
+        """Show a button first, so that programs that follow links in e-mails do not use a link up."""
         language = study.languages[0]
         t = texts(language)
         values = {"action": f"/enter/{token}", "button": t["enter"]}
@@ -104,7 +104,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
         site.entries.take(request.client.host if request.client else "")
         session = store.enter(token)
         if session is None:
-            raise RefusedError(403, "this link was used already or is not valid: ask for another one")
+            raise RefusedError(403, "this link has been used or is not valid: ask for a new one")
         return begun(session)
 
     @app.get("/join")
@@ -129,7 +129,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
 
     @app.get("/")
     def home(request: Request) -> Response:
-        """Lead to where the person is."""
+        """Redirect to the page that the person has reached."""
         who = site.who(request)
         if who.role == "lead":
             return RedirectResponse("/progress", 303)
@@ -197,7 +197,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
 
 
 def _add_forms(app: FastAPI, site: Site) -> None:
-    """The pages of the study, and how far people have come."""
+    """Add the pages of the study and the page that shows people's progress."""
     store = site.store
 
     def shown(own: Own, marks: dict[str, str]) -> HTMLResponse:
@@ -217,7 +217,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
 
     @app.post("/item/{place}")
     async def submitted(request: Request, place: int) -> Response:
-        """All of a page, as a browser without scripts sends it; goes on only where nothing is missing."""
+        """Save a whole page, sent by a browser without scripts, and go on only if nothing is missing."""
         own = site.page(site.who(request), place)
         sent = await read_form(request)
         check_csrf(own.who, sent)
@@ -249,7 +249,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
 
     @app.post("/talk/{place}/{field}")
     async def talk(request: Request, place: int, field: str) -> Response:
-        """A turn of an interview; the page comes again with the reply, or the next one when it is over."""
+        """Take one turn of an interview, then show the page with the reply, or the next page at the end."""
         own = site.page(site.who(request), place)
         sent = await read_form(request)
         check_csrf(own.who, sent)
@@ -259,7 +259,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
 
     @app.get("/progress")
     def progress(request: Request) -> Response:
-        """Show leads everyone's progress, without answers."""
+        """Show study leads everyone's progress, without answers."""
         who = site.who(request)
         if who.role != "lead":
             raise RefusedError(403, "for leads")
@@ -270,7 +270,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
 
     @app.get("/favicon.ico")
     def icon() -> Response:
-        """None; browsers ask for one on every page."""
+        """Return no icon; browsers request one for every page."""
         return Response(status_code=204)
 
     @app.get("/static/{name}")

@@ -1,6 +1,6 @@
-"""CulturALL items by people: topics to write on, easy drafts, drafts to review; what follows from answers.
+"""CulturALL studies: draw topics to write on, easy drafts and drafts to review; use the answers.
 
-After Lin et al. (2026, section 2): who wrote or elevated a draft does not review it.
+After Lin et al. (2026, section 2): nobody reviews a draft that they wrote or elevated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SELECT topic, any_value(text) FILTER (kind = 'topic') AS description,
 FROM culturall_topic WHERE kind <> 'merge' GROUP BY topic HAVING description IS NOT NULL
 """
 Things = dict[str, tuple[str, tuple[PeopleItem, Private]]]
-"""Item code -> (stratum, item with what is hidden), as ``stratified`` takes them."""
+"""Maps item code to (stratum, item with its hidden half), the input of ``stratified``."""
 
 _HARDER = (*TEXTS[:3], "variants", TEXTS[3])
 """Texts that an elevation may change."""
@@ -46,7 +46,7 @@ class Said(NamedTuple):
 
 
 def draw_topics(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Topics with examples, and items of other languages that may inspire one: evenly over topics."""
+    """Draw topics with examples and an item of another language as inspiration, evenly over topics."""
     topics = warehouse.query(_TOPICS).to_dicts() or [
         {"topic": name, "description": text, "examples": None} for name, text in TOPIC_LIST.items()
     ]
@@ -70,18 +70,18 @@ def draw_topics(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 
 
 def draw_easy(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Measured drafts that most models solve."""
+    """Draw measured drafts that most models solve."""
     things: Things = {}
     for row in steps.easy():
         if row["language"] in wishes.languages:
             parts = {name: row[name] or "" for name in _HARDER}
             parts["solved"] = f"{row['n_right']} of {row['n_models']}"
             things |= _thing(wishes, "elevate", row["language"], parts, row["language"], code=row["draft"])
-    return _some(things, wishes, "no easy draft is there: culturescope culturall build --solvers A,B,C finds")
+    return _some(things, wishes, "there is no easy draft: culturescope culturall build --solvers A,B,C finds")
 
 
 def draw_waiting(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Drafts that wait to be published, and harder versions that wait to take their parents' places."""
+    """Draw drafts that wait to be published, and harder versions that wait to replace their parents."""
     harder = {row["draft"]: row for row in steps.elevations()}
     lines = [*steps.waiting(), *(queue_row(row, "elevate", []) for row in harder.values())]
     easy = {draft: line for (_, draft), line in steps.lines().items()}
@@ -97,7 +97,7 @@ def draw_waiting(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 
 
 def follow_written(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
-    """Items that people wrote become drafts; ``culturall build`` measures and ``release`` checks them."""
+    """Store items that people wrote as drafts; ``culturall build`` measures and ``release`` checks them."""
     rows: list[dict[str, Any]] = []
     left: Counter[str] = Counter()
     for answer in _complete(results):
@@ -115,7 +115,7 @@ def follow_written(warehouse: Warehouse, results: Results, folder: Path) -> list
 
 
 def follow_elevated(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
-    """Harder versions become drafts, which another person reviews before they take their parents' places."""
+    """Store harder versions as drafts, which another person reviews before they replace their parents."""
     known = {row["draft"]: row for row in warehouse.query(steps.STATES).to_dicts()}
     rows, left = [], Counter[str]()
     for answer in _complete(results):
@@ -126,7 +126,7 @@ def follow_elevated(warehouse: Warehouse, results: Results, folder: Path) -> lis
         elif not changed:
             left["no text was changed"] += 1
         elif answer.hidden.code not in known:
-            left["the draft is gone"] += 1
+            left["the draft is no longer in the warehouse"] += 1
         else:
             technique: Any = answer.values["technique"]
             rows.append(harder_row(known[answer.hidden.code], answer.annotator, technique, changed))
@@ -134,9 +134,9 @@ def follow_elevated(warehouse: Warehouse, results: Results, folder: Path) -> lis
 
 
 def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
-    """Decisions on which all reviewers of a draft agree are taken; ``culturall release`` publishes.
+    """Store the decisions on which all reviewers of a draft agree; ``culturall release`` publishes them.
 
-    A decision that was read later, from a file or another study, stays.
+    A later decision, from a file or another study, is kept.
     """
     by_draft: dict[tuple[str, str], list[Said]] = defaultdict(list)
     for answer in _complete(results):
@@ -160,19 +160,19 @@ def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> lis
             decided.append(row)
     reviewed = steps.take(decided)
     counts = Counter(row["decision"] for row in reviewed.decisions)
-    left["the revised texts have a fault"] = len(reviewed.faulty)
+    left["the revised texts have an error"] = len(reviewed.faulty)
     return [f"{name}: {counts[name]}" for name in DECISIONS] + _left(left)
 
 
 def _decision(answer: Said, line: Mapping[str, str] | None) -> tuple[Decided | None, str]:
-    """A review as a line of the queue's file would have it, or why it cannot be taken."""
+    """Return a review as a line of the review file, or the reason why it cannot be used."""
     before = {name: str(answer.item.content[name]) for name in QUEUE.texts}
     if line is None or line["text_hash"] != QUEUE.text_hash(before):
-        return None, "the draft has changed since it was drawn"
+        return None, "the draft has changed since the study was drawn"
     texts = before | {name: answer.values[name] for name in QUEUE.texts if name in answer.values}
     values, is_changed = answer.values, texts != before
     if is_changed != (values["decision"] == "revise") and values["decision"] != "reject":
-        return None, "accepted with other texts" if is_changed else "revised without a change"
+        return None, "accepted with changed texts" if is_changed else "revised without any change"
     cells = {name: line[name] for name in QUEUE.given} | (before if values["decision"] == "reject" else texts)
     where, decision = f"item {answer.item.item}", next(d for d in DECISIONS if d == values["decision"])
     return Decided(where, cells, decision, answer.annotator, values.get("note", "")), ""
@@ -202,7 +202,7 @@ def _thing(
 
 
 def _some(things: Things, wishes: Wishes, none: str) -> Drawn:
-    """Return at most this number of items of each language. Raises WarehouseError where there are none."""
+    """Return at most `n_items` items per language. Raises WarehouseError if a language has none."""
     if not things:
         raise WarehouseError(f"{none} some ({', '.join(wishes.languages)})")
     of = {
@@ -213,13 +213,13 @@ def _some(things: Things, wishes: Wishes, none: str) -> Drawn:
 
 
 def _stored(warehouse: Warehouse, rows: list[dict[str, Any]], left: Counter[str]) -> list[str]:
-    """Drafts stored; those that are there stay as they are."""
+    """Store drafts that are new, and return lines that count them."""
     before = warehouse.query("SELECT count(*) FROM culturall_draft").item()
     culturall_build.add(warehouse, "culturall_draft", rows)
     new = warehouse.query("SELECT count(*) FROM culturall_draft").item() - before
     faulty = Counter(fault for row in rows for fault in row["faults"])
     notes = [f"{len(rows)} drafts, {new} of them new"]
-    return notes + [f"draft with the fault {name}: {n}" for name, n in sorted(faulty.items())] + _left(left)
+    return notes + [f"drafts with the error {name}: {n}" for name, n in sorted(faulty.items())] + _left(left)
 
 
 def _left(reasons: Counter[str]) -> list[str]:

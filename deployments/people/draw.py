@@ -1,4 +1,4 @@
-"""Draw from the warehouse for people, blinded: dishes, judged answers, drafts of norms."""
+"""Draw blinded items for people from the warehouse: dishes, judged answers, drafts of norms."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from warehouse import Warehouse, WarehouseError
 
 Drawn = list[tuple[PeopleItem, Private]]
 
-# As many predictions as the dish has reference ingredients are judged; one wording, dish and sentence in one
-# language.
+# People judge as many predictions as the dish has reference ingredients. One wording is drawn, with dish and
+# sentence in the same language.
 _PREDICTIONS = """
 SELECT p.model, p.dish, any_value(p.dish_name) AS name, p.origin, p.main_language AS language,
     list(p.candidate ORDER BY p.rank) AS predicted, any_value(d.ingredients) AS reference
@@ -49,7 +49,7 @@ _CHECK_ENTRIES = {
 
 
 class Wishes(NamedTuple):
-    """The shape of a new study. n_items, people: of each language; codes: of the people, none: p001 ..."""
+    """The size of a new study. n_items, people: per language; codes: of the people; () for p001, p002 …"""
 
     name: str
     kind: str
@@ -63,12 +63,12 @@ class Wishes(NamedTuple):
 
 
 def nothing(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Nothing: the pages of such a study are those that everyone has once."""
+    """Return no items: every page of such a study is shown once to everyone."""
     return []
 
 
 def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Dishes with one model's predictions, evenly over models and origins, and a check, per language."""
+    """Draw dishes with one model's predictions, evenly over models and origins; one check per language."""
     rows = warehouse.query(_PREDICTIONS, {"languages": list(wishes.languages), "config": wishes.config})
     if rows.is_empty():
         raise WarehouseError(
@@ -100,7 +100,7 @@ def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 
 
 def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Judged answers as ``judge audit`` draws them: by model and dimension, within these over groups."""
+    """Draw judged answers like ``judge audit``: by model and dimension, evenly over groups."""
     chosen = judged.choose(warehouse, None, wishes.config)
     verdicts, answers = judged.verdicts(warehouse, chosen)
     scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
@@ -121,20 +121,20 @@ def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 
 
 def page_of(dimension: str) -> str:
-    """The name of a dimension's page, which its field bears too."""
+    """Return the name of a dimension's page and of its field."""
     name = f"rating_{dimension}".lower()
     return name if re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name) else f"rating_{digest(dimension, 12)}"
 
 
 def menu_of(rubric: Rubric | None) -> list[str]:
-    """The ratings that an answer may get: the rubric's verdicts; yes or no where the rubric is gone."""
+    """Return the possible ratings: the rubric's verdicts, or yes and no if the rubric is unknown."""
     return list(rubric.verdicts) if rubric else ["YES", "NO"]
 
 
 def judged_pages(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleItem], kind: str) -> str:
-    """The kind's text with a page for each dimension that was drawn, whose menu is that of its rubric.
+    """Return the kind's text with one page per drawn dimension, whose menu is that of its rubric.
 
-    kind: TOML with one page, in which ``@name@``, ``@options@`` and ``@is_ordered@`` stand for these.
+    kind: TOML with one page and the placeholders ``@name@``, ``@options@`` and ``@is_ordered@``.
     """
     head, page = kind.split("[[pages]]", 1)
     chosen = judged.choose(warehouse, None, wishes.config)
@@ -154,7 +154,7 @@ def judged_pages(warehouse: Warehouse, wishes: Wishes, items: Sequence[PeopleIte
 
 
 def _rating_checks(wishes: Wishes, menus: Mapping[str, Sequence[str]]) -> Drawn:
-    """Three checks over the dimensions, which ask for the first and the last verdict in turn."""
+    """Return three checks over the dimensions that ask for the first and the last verdict in turn."""
     checks: Drawn = []
     for n, dimension in zip(range(3), cycle(sorted(menus))):
         verdict, page = menus[dimension][-(n % 2)], page_of(dimension)
@@ -167,7 +167,7 @@ def _rating_checks(wishes: Wishes, menus: Mapping[str, Sequence[str]]) -> Drawn:
 
 
 def norm_drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Drafts that wait for a review, evenly over countries."""
+    """Draw drafts that wait for a review, evenly over countries."""
     things = {}
     for row in warehouse.query(_DRAFTS).iter_rows(named=True):
         code = item_code("specnorm", wishes.name, row["draft"])

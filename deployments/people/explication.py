@@ -1,7 +1,7 @@
 """Studies of explication: interviews that make personas, and conversations that people rate.
 
-A page has two conversations of one persona. Every pair is shown in both orders, to different people, so that
-what comes first gains nothing in the mean.
+A page has two conversations of one persona. Every pair is shown in both orders to different people, so that
+an effect of order cancels out in the mean.
 """
 
 from __future__ import annotations
@@ -52,27 +52,27 @@ LANGUAGES = {
     "he": "Hebrew",
 }
 DRAFT = "draft"
-"""Where the interviewer's whole draft lies beside the texts that people see."""
+"""Key of the interviewer's whole draft, stored beside the texts that people see."""
 
 _log = logging.getLogger("culturescope")
 
 
 class ModelInterviewer:
-    """A model that asks; engines in this process answer one person after another, servers eight at once."""
+    """A model that interviews people: one person at a time with an in-process engine, eight with a server."""
 
     def __init__(self, spec: EngineSpec, cache: Path) -> None:
-        """Raises EngineError: the model cannot write."""
+        """Raise EngineError if the model cannot generate text."""
         check_ability(spec, "generate")
         self._spec, self._cache = spec, cache
         self._turn = BoundedSemaphore(8 if spec.is_served else 1)
 
     def reply(self, turns: Turns, language: str) -> str:
-        """The next question; "" where the model fails."""
+        """Return the next question, or "" if the model fails."""
         sampling = Sampling(0.7, max_tokens=200, seed=len(turns))
         return self._written(messages(turns, LANGUAGES.get(language, language)), sampling, None)
 
     def draft(self, turns: Turns, language: str) -> dict[str, str]:
-        """Texts of all fields of the form; without content where the model fails."""
+        """Return the texts of all fields of the form; they are empty if the model fails."""
         prompt = draft_messages(turns, LANGUAGES.get(language, language))
         draft = read_draft(self._written(prompt, Sampling(max_tokens=4000), SCHEMA))
         return texts_of(draft) | {DRAFT: json.dumps(draft)}
@@ -83,14 +83,14 @@ class ModelInterviewer:
                 engine = load(self._spec, self._cache, "generate")
                 return without_reasoning(engine.generate([conversation], sampling, schema)[0].text).strip()
         except EngineError as error:
-            _log.warning("the interviewer %s does not answer: %s", self._spec.name, error)
+            _log.warning("the interviewer %s gives no reply: %s", self._spec.name, error)
             return ""
 
 
 def follow_interviews(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
     """Write the corrected personas to personas.json, for ``run explication --personas-file``.
 
-    Those that lack something go to personas-open.json, to be completed by somebody who knows the evaluation.
+    Incomplete personas go to personas-open.json, for somebody who knows the evaluation to complete.
     """
     texts: dict[str, dict[str, str]] = defaultdict(dict)
     for (annotator, item, field), answer in latest(results.answers).items():
@@ -113,7 +113,7 @@ def follow_interviews(warehouse: Warehouse, results: Results, folder: Path) -> l
 
 
 def _drafts(folder: Path, people: set[str]) -> dict[str, Any]:
-    """The interviewer's drafts; {} where it is not known, as in a study that was pulled elsewhere."""
+    """Return the interviewer's drafts; {} if they are unknown because the study was served elsewhere."""
     if not (folder / FILE).exists():
         return {annotator: {} for annotator in people}
     store = Store(folder)
@@ -140,7 +140,7 @@ FROM explication_conversation WHERE list_contains($runs, run_id)
 _KEY = ("run_id", "task", "persona", "condition", "repetition")
 """Fields that name a conversation."""
 _DIMENSIONS = {"persona": "persona", "fit": "apr", "asked": "interaction"}
-"""Field, after "first_" or "second_" -> dimension."""
+"""Maps a field's name after "first_" or "second_" to its dimension."""
 _CHECK = {
     "person": "To show that you read this, choose 2 wherever you rate from 1 to 5 here.",
     "first": "–", "second": "–",
@@ -150,13 +150,13 @@ Row = dict[str, Any]
 
 
 def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """Draw pairs of conversations that were not cut off, evenly over tasks and personas; and a check.
+    """Draw pairs of conversations that were not cut off, evenly over tasks and personas, and one check.
 
-    Pairs of a persona that came of an interview with one of these people are theirs alone, in one order, by a
-    hash. Others are shown in both orders.
+    A persona that came from an interview with one of these people is shown to that person only, in one order
+    chosen by a hash. Other pairs are shown in both orders.
 
     Raises:
-        WarehouseError: no pair is there. ValueError: too few people to show each its order only.
+        WarehouseError: there is no pair. ValueError: too few people for nobody to see both orders of a pair.
     """
     too_few = wishes.people < 2 * wishes.per_item
     if too_few and not wishes.codes:
@@ -172,8 +172,8 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
             things[name] = (" ".join(group), (name, first, second))
     if not things:
         raise WarehouseError(
-            "no two conversations of one persona with two models or conditions have come to an end; "
-            "start with: culturescope run explication"
+            "no persona has complete conversations with two models or under two conditions; start with: "
+            "culturescope run explication"
         )
     drawn: Drawn = []
     owners = {identifier_of(code): code for code in wishes.codes}
@@ -188,7 +188,7 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
             code = item_code("conversations", wishes.name, *map(_name, rows))
             content = {"person": person, "first": rows[0]["transcript"], "second": rows[1]["transcript"]}
             item = PeopleItem(item=code, page="pair", language=wishes.languages[0], content=content)
-            # The pair is the stratum: nobody gets it twice as long as others are free.
+            # The pair is the stratum: nobody gets it twice while another person is free.
             models, codes = " | ".join(row["model"] for row in rows), json.dumps([*map(_name, rows)])
             hidden = Private(item=code, stratum=name, model=models, code=codes, reader=reader)
             drawn.append((item, hidden))
@@ -199,7 +199,7 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 
 
 def follow_conversations(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
-    """Store how far people and judges agree: table ``conversation_validation``, shown by ``agreement``."""
+    """Store the agreement of people and judges in ``conversation_validation``; ``agreement`` shows it."""
     named = {
         name for hidden in results.folder.private.values() if hidden.code for name in json.loads(hidden.code)
     }
@@ -215,7 +215,7 @@ def follow_conversations(warehouse: Warehouse, results: Results, folder: Path) -
 
 
 def validation(warehouse: Warehouse, study: str) -> pl.DataFrame:
-    """The rows that the last pull stored; empty before."""
+    """Return the rows that the last pull stored; none before the first pull."""
     return warehouse.query(
         "SELECT * EXCLUDE (study, config_hash, pulled_at) FROM conversation_validation WHERE study = $study",
         {"study": study},
@@ -238,7 +238,7 @@ def _ratings(results: Results, grades: Mapping[str, Row]) -> Iterator[Conversati
 
 
 def _pairs(rows: Sequence[Row], seed: int) -> Iterator[tuple[Row, Row]]:
-    """Conversations of one persona, each in one pair at most, of two models or conditions."""
+    """Return pairs of one persona's conversations of two models or conditions, each in one pair at most."""
     left = sorted(rows, key=lambda row: digest([seed, _name(row)]))
     while left:
         first = left.pop(0)
@@ -255,6 +255,6 @@ def _name(row: Mapping[str, Any]) -> str:
 
 def _few(wishes: Wishes) -> str:
     return (
-        f"every pair is shown in both orders, each to {wishes.per_item} other people: "
-        f"ask for {2 * wishes.per_item} people at least"
+        f"every pair is shown in both orders to {wishes.per_item} people each: ask for at least "
+        f"{2 * wishes.per_item} people"
     )

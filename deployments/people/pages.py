@@ -1,4 +1,4 @@
-"""Pages of a study, and the values of their forms. Nothing of the private file is known here."""
+"""Pages of a study and the values of their forms. Nothing here knows the private file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RIGHT_TO_LEFT = ("ar", "he")
 
 @cache
 def interface() -> dict[str, dict[str, str]]:
-    """Language -> name -> what the pages themselves say."""
+    """Return the interface's own texts: language -> name -> text."""
     return tomllib.loads((_HERE / "texts.toml").read_text(encoding="utf-8"))
 
 
 def texts(language: str) -> dict[str, str]:
-    """Texts of the pages in a language, or in English where it is not translated."""
+    """Return the interface's texts in a language, in English where it is not translated."""
     return interface().get(language, interface()["en"])
 
 
@@ -40,7 +40,7 @@ def _environment() -> Environment:
 
 
 def render(template: str, study: Study, language: str, heading: str, **values: Any) -> str:
-    """A whole page. What is not translated is in English."""
+    """Return a whole page; untranslated texts are in English."""
     known = language if language in interface() else "en"
     return _environment().get_template(template).render(
         language=known,
@@ -53,13 +53,13 @@ def render(template: str, study: Study, language: str, heading: str, **values: A
 
 
 def text_page(study: Study, language: str, heading: str, text: str, **values: Any) -> str:
-    """A page of paragraphs, with a button (action, button, hidden) or links where they are given."""
+    """Return a page of paragraphs, with a button (action, button, hidden) or links if they are passed."""
     base: dict[str, Any] = {"action": "", "button": "", "hidden": {}, "links": (), "code": None}
     return render("text.html", study, language, heading, paragraphs=paragraphs(text), **(base | values))
 
 
 def paragraphs(text: str) -> list[str]:
-    """Those of a text, which blank lines part."""
+    """Return the paragraphs of a text, which blank lines separate."""
     return [part for part in (piece.strip() for piece in text.split("\n\n")) if part]
 
 
@@ -72,7 +72,10 @@ def form_page(
     counts: tuple[int, int],
     marks: Mapping[str, str],
 ) -> str:
-    """The form of one assigned page with what was saved. counts: (pages complete, pages); marks: by field."""
+    """Return the form of one assigned page with the saved values.
+
+    counts: (pages complete, pages); marks: by field.
+    """
     page = study.page(item.page)
     language = who.language
     shows = [
@@ -95,21 +98,21 @@ def form_page(
 
 
 def given(field: FormField, item: PeopleItem, form: Mapping[str, str]) -> Any:
-    """The value of a field in a form; None where the form does not have it.
+    """Return the value of a field in a form; None if the form lacks it.
 
-    Entries are named by their place in the item's own list, so that no text is a name.
+    Entries are named by their place in the item's list, so that no text becomes a name.
     """
     entries = field.entries(item)
     if field.kind == "chat":
         return None
     if not entries:
-        # A browser sends nothing of radio buttons that are all empty.
+        # A browser sends nothing for a group of radio buttons without a choice.
         return form.get(field.name, None if field.kind in FREE else "")
     return {entry: form.get(f"{field.name}.{n}", "") for n, entry in enumerate(entries)}
 
 
 def missing(page: Page, item: PeopleItem, saved: Mapping[tuple[str, str], Saved]) -> dict[str, str]:
-    """Fields of a page that lack a complete value: name -> which text of the interface says so."""
+    """Return the incomplete fields of a page: name -> name of the interface's text that says so."""
     states = {field.name: saved.get((item.item, field.name)) for field in page.fields}
     wanted = page.wanted({name: state.value for name, state in states.items() if state})
     return {
@@ -128,7 +131,7 @@ def _shown(
     language: str,
     marks: Mapping[str, str],
 ) -> dict[str, Any]:
-    """A field as the template wants it, its options and entries in the person's own order."""
+    """Return a field for the template, with options and entries in the person's own order."""
     state = saved.get((item.item, field.name))
     value = state.value if state else ""
     order = assignment.shown.get(field.name) or list(field.shown(item))
@@ -172,7 +175,7 @@ def _shown(
 
 
 def turns_of(state: Saved | None) -> list[tuple[str, str]]:
-    """The (speaker, text) of a chat so far."""
+    """Return the (speaker, text) pairs of a chat so far."""
     return [(speaker, text) for speaker, text in json.loads(str(state.value))] if state else []
 
 

@@ -1,7 +1,6 @@
 """Results of a study's answers: rows for the warehouse, agreement, files for judges and reviews.
 
-Answers may also come from another program that asked the study: its projects are written here, and its output
-is taken in beside the study.
+Answers may also be collected in another program: this module writes its projects and imports its output.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ from warehouse import Warehouse
 from warehouse.people import save_study
 
 WITHDRAWN = "withdrawn.txt"
-"""In a study's folder: codes of people who withdrew in another way than on its pages."""
+"""File in a study's folder with the codes of people who withdrew other than on its pages."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """A study with its answers, who is excluded and why, who withdrew, and the ratings that count."""
+    """A study with its answers, exclusions with their reasons, withdrawals, and the ratings that count."""
 
     folder: Folder
     answers: list[PeopleAnswer]
@@ -77,7 +76,7 @@ class Pulled:
 
 
 def read(path: Path) -> Results:
-    """The answers so far: from the database that ``serve`` writes, else from answers.jsonl.
+    """Read the answers so far from the database that ``serve`` writes, else from answers.jsonl.
 
     Raises:
         StudyError: there is no such study, or a file is broken.
@@ -97,7 +96,7 @@ def read(path: Path) -> Results:
         answers = read_rows(path / ANSWERS, PeopleAnswer)
         unknown = sorted({a.item for a in answers} - folder.items.keys())
         if unknown:
-            raise StudyError(f"{path / ANSWERS}: there is no item {unknown[0]} in this study")
+            raise StudyError(f"{path / ANSWERS}: this study has no item {unknown[0]}")
     if (path / WITHDRAWN).exists():
         withdrawn += (path / WITHDRAWN).read_text(encoding="utf-8").split()
     answers = [answer for answer in answers if answer.annotator not in withdrawn]
@@ -107,7 +106,7 @@ def read(path: Path) -> Results:
 
 
 def pull(warehouse: Warehouse, path: Path) -> Pulled:
-    """Bring a study and its answers into the warehouse."""
+    """Store a study and its answers in the warehouse."""
     results = read(path)
     folder = results.folder
     study, name = folder.study, folder.study.name
@@ -134,7 +133,7 @@ def pull(warehouse: Warehouse, path: Path) -> Pulled:
 
 
 def agreement(results: Results) -> pl.DataFrame:
-    """One row per number, of ``tasks.people.agreement.AgreementRow``."""
+    """Return one row per number, with the columns of ``tasks.people.agreement.AgreementRow``."""
     rows = [asdict(row) for row in agreement_rows(results.folder.study, results.ratings)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -142,7 +141,7 @@ def agreement(results: Results) -> pl.DataFrame:
 def of_ranking(
     results: Results,
 ) -> tuple[list[DomainScore], list[CeilingRow], dict[str, dict[str, tuple[float, int]]]]:
-    """Scores of every domain, how well one half of the people predicts the other, and regions' profiles."""
+    """Return domains' scores, how well one half of the people predicts the other, and regional profiles."""
     ranks = rankings(results.ratings, "ranking")
     pluralism: dict[str, dict[str, str]] = {}
     for rating in results.ratings:
@@ -156,7 +155,7 @@ def of_ranking(
 
 
 def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:
-    """name -> (title, table) of all that follows from people's ranking."""
+    """Return every table computed from people's rankings: name -> (title, table)."""
     scores, halves, regions = of_ranking(results)
     domains = [_ends(asdict(row)) for row in scores]
     profile = [
@@ -176,7 +175,7 @@ def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:
 
 
 def _ends(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with the interval as two columns in its place."""
+    """Return the row with its interval replaced by two columns."""
     low, high = row["interval"] or (None, None)
     pairs = {name: {name: value} for name, value in row.items()} | {
         "interval": {"ci_low": low, "ci_high": high}
@@ -185,7 +184,7 @@ def _ends(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def exported(results: Results, warehouse: Warehouse) -> str:
-    """A study's answers in the form that its kind is used in: CSV for other commands, else the answers."""
+    """Return a study's answers in the form that its kind needs: CSV for other commands, else JSON Lines."""
     match results.folder.study.kind:
         case "judge-ratings":
             return ratings_csv(results)
@@ -200,10 +199,10 @@ def exported(results: Results, warehouse: Warehouse) -> str:
 
 
 def ratings_csv(results: Results) -> str:
-    """Ratings of judged answers, as ``culturescope judge validate`` reads them: verdicts of the menu.
+    """Return ratings of judged answers, as ``culturescope judge validate`` reads them: verdicts of the menu.
 
-    Studies that asked for five points give numbers from 0 to 1: for a yes or no they are read as the nearer
-    one, for a rubric whose verdicts are numbers ``judge validate`` refuses them.
+    Studies with a five-point scale give numbers from 0 to 1. ``judge validate`` rounds them for a yes or no,
+    and refuses them for a rubric whose verdicts are numbers.
 
     Raises:
         StudyError: the study is of another kind.
@@ -214,7 +213,7 @@ def ratings_csv(results: Results) -> str:
     writer.writeheader()
     for rating in results.ratings:
         about = results.folder.private[rating.item]
-        # Of studies that asked for one of five points the field is "rating", and its values are from 0 to 1.
+        # In studies with a five-point scale the field is "rating", with values from 0 to 1.
         if rating.field in ("rating", page_of(about.condition)):
             is_point = rating.field == "rating"
             value = f"{float(rating.value):.2f}" if is_point else rating.value
@@ -224,16 +223,16 @@ def ratings_csv(results: Results) -> str:
 
 
 def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Decisions on drafts, as rows of the file that ``culturescope specnorm review`` reads.
+    """Return decisions on drafts as rows of the file that ``culturescope specnorm review`` reads.
 
-    Where several people reviewed a draft and decided otherwise, it stays pending; where they agree, the
-    texts and the note are those of the first by code.
+    If the reviewers of a draft disagree, it stays pending. If they agree, its texts and note are those of the
+    first reviewer by code.
 
     Args:
         drafts: rows of specnorm_draft by draft.
 
     Raises:
-        StudyError: the study is of another kind, or a draft is gone.
+        StudyError: the study is of another kind, or a draft is missing.
     """
     _expect(results.folder, "specnorm-review")
     reviews: dict[str, dict[str, dict[str, str]]] = {}
@@ -289,7 +288,7 @@ def _items(folder: Folder) -> list[dict[str, object]]:
 
 
 def _domain_rows(results: Results) -> list[dict[str, object]]:
-    """Rows of what people expect of each domain, under the hash of it."""
+    """Return rows with people's expectation of each domain, under the hash of all of them."""
     scores, _, _ = of_ranking(results)
     snapshot = digest([[row.domain, row.score, row.category] for row in scores], 8)
     return [
@@ -308,7 +307,7 @@ def _domain_rows(results: Results) -> list[dict[str, object]]:
 
 
 def _answer_rows(study: str, answer: PeopleAnswer) -> list[dict[str, object]]:
-    """One row per entry; of an empty ranking or mark one without entry, so that the revision is known."""
+    """Return one row per entry. An empty ranking gives one row without entry, to keep its revision."""
     values = answer.value if isinstance(answer.value, dict) else {"": answer.value}
     places = {name: place for place, name in enumerate(answer.shown, start=1)}
     fixed = answer.model_dump(include={"study_hash", "item", "item_hash", "annotator", "field"})
@@ -328,7 +327,7 @@ def _answer_rows(study: str, answer: PeopleAnswer) -> list[dict[str, object]]:
 
 
 def _utc(time: datetime) -> datetime:
-    """The time as tables have it: UTC, without a zone."""
+    """Return the time as tables store it: UTC, without a zone."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
@@ -336,12 +335,11 @@ PROGRAMS = {program.name: program for program in (potato.PROGRAM, labelstudio.PR
 
 
 def export(path: Path, program: str, out: Path) -> list[str]:
-    """Write projects of another program into a new folder; returns their names.
+    """Write projects for another program into a new folder; returns their names.
 
-    Raises:
-        StudyError: the folder exists, or the study cannot be asked there.
+    Raises: StudyError: the folder exists, or the other program cannot run the study.
     """
-    folder = replace(read_folder(path), private={})  # what is not read cannot be written
+    folder = replace(read_folder(path), private={})  # private data that is not loaded cannot be written
     try:
         out.mkdir(parents=True)
     except FileExistsError as error:
@@ -351,14 +349,15 @@ def export(path: Path, program: str, out: Path) -> list[str]:
 
 
 def take(path: Path, exported: Path) -> int:
-    """Add what another program collected to the study's answers; returns how many revisions are new.
+    """Add the answers that another program collected; returns the number of new revisions.
 
     Raises:
-        StudyError: an export of another study, an output that is broken, or the study is served here: it is
-            asked in one program.
+        StudyError: the export is of another study, its output is broken, or the study is served here already.
     """
     if (path / FILE).exists():
-        raise StudyError(f"study {path.name} is served here: ask it in one program, or start another study")
+        raise StudyError(
+            f"study {path.name} is served here already: run it in one program only, or start another study"
+        )
     folder = read_folder(path)
     program = PROGRAMS[exported_for(folder, exported)]
     known = read_rows(path / ANSWERS, PeopleAnswer)

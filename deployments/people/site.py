@@ -1,6 +1,6 @@
-"""A study as it is served: what may be shown, the database, and who may send and do what.
+"""A study that is being served: what it may show, its database, and what each person may send and do.
 
-Pages are a person's own: addressed by their place in the assignment, never by item.
+A page belongs to one person: its address is its place in their assignment, never an item.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from tasks.people.study import (
 )
 
 MAX_BODY = 128 * 1024
-"""Bytes of a form: several free texts of the greatest length."""
+"""Most bytes of a form: enough for several free texts of the greatest length."""
 MAX_FIELDS = 400
 BODY_PATIENCE_S = 60.0
-"""Seconds that a form may take to arrive: long enough for a phone in a train, and not for ever."""
+"""Seconds within which a form must arrive: long enough for a phone on a train."""
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -55,7 +55,7 @@ HEADERS: Mapping[str, str] = {
 
 
 class RefusedError(Exception):
-    """A request that is not answered: the HTTP status, and a text for programs."""
+    """A request is refused, with an HTTP status and a text for programs."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -63,16 +63,14 @@ class RefusedError(Exception):
 
 
 class RateLimit:
-    """Limit of requests for each key: ``burst`` at once, ``per_second`` in the long run; forgets the oldest
-    keys.
-    """
+    """Limits requests per key: ``burst`` at once, ``per_second`` in the long run. Forgets the oldest keys."""
 
     def __init__(self, per_second: float, burst: int, most_keys: int = 10_000) -> None:
         self._rate, self._burst, self._most = per_second, float(burst), most_keys
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str) -> None:
-        """Raises RefusedError where the key has used up what it had."""
+        """Count one request. Raises RefusedError if the key has used up its allowance."""
         now = time.monotonic()
         left, since = self._buckets.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._rate)
@@ -84,10 +82,10 @@ class RateLimit:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form; each is there once.
+    """Return the fields of a form.
 
     Raises:
-        RefusedError: too large, not whole in time, not a form, not UTF-8, or a field is there twice.
+        RefusedError: too large, too slow, not a form, not UTF-8, or a field occurs twice.
     """
     if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
         raise RefusedError(415, "expected a form")
@@ -108,7 +106,7 @@ async def read_form(request: Request) -> dict[str, str]:
         raise RefusedError(400, "the form cannot be read") from error
     form = dict(pairs)
     if len(form) < len(pairs):
-        raise RefusedError(400, "a field is there twice")
+        raise RefusedError(400, "a field occurs twice")
     return form
 
 
@@ -137,20 +135,20 @@ FormData = dict[str, str]
 
 
 class Interviewer(Protocol):
-    """Who asks in an interview; neither raises."""
+    """Asks the questions of an interview. Neither method raises an exception."""
 
     def reply(self, turns: Turns, language: str) -> str:
-        """The next question; "" where there is none now."""
+        """Return the next question, or "" if there is none now."""
         ...
 
     def draft(self, turns: Turns, language: str) -> dict[str, str]:
-        """Field of the next page -> its text, at the end of the interview."""
+        """Return the texts of the next page after the interview: field -> text."""
         ...
 
 
 @dataclass(frozen=True)
 class Own:
-    """One assigned page of the person of a session."""
+    """An assigned page of the person whose session it is."""
 
     who: Who
     assignment: Assignment
@@ -159,17 +157,21 @@ class Own:
 
 
 class Site:
-    """A study as it is served: what may be shown, the database, and who may do what."""
+    """A study that is being served: what it may show, its database, and what each person may do."""
 
     def __init__(self, folder: Path, origin: str, interviewer: Interviewer | None = None) -> None:
-        """Raises StudyError: the folder is broken, or a reviewer is assigned an item of their own;
-        ValueError: it is an interview, and there is no interviewer."""
+        """Open the study and its database.
+
+        Raises:
+            StudyError: the folder is broken, or a reviewer is assigned an item of their own.
+            ValueError: the study is an interview, and there is no interviewer.
+        """
         self.folder: Folder = replace(read_folder(folder), private={})
         self.study = self.folder.study
         self.filled = {field.fills for field in self.study.fields if field.fills}
         if interviewer is None and any(field.kind == "chat" for field in self.study.fields):
             raise ValueError(
-                f"study {self.study.name} is an interview: name the model that asks with --engine"
+                f"study {self.study.name} is an interview: name the model that interviews with --engine"
             )
         self.interviewer = interviewer
         self.store = Store(folder)
@@ -183,10 +185,9 @@ class Site:
         self.strangers = RateLimit(per_second=1, burst=150)
 
     def who(self, request: Request) -> Who:
-        """The person of the request.
+        """Return the person of the request. Raises RefusedError if there is none, or after too many requests.
 
-        Raises RefusedError where there is none, or they ask too often. Whoever guesses slows down nobody but
-        those without a session behind the same address.
+        Somebody who guesses sessions slows down only people without a session behind the same address.
         """
         secret = request.cookies.get(COOKIE, "")
         who = self.store.who(secret) if secret else None
@@ -197,7 +198,10 @@ class Site:
         return who
 
     def page(self, who: Who, place: int) -> Own:
-        """Raises RefusedError: not assigned to them, not of their role, or they do not take part."""
+        """Return a page.
+
+        Raises RefusedError if it is not theirs, not for their role, or they do not take part.
+        """
         if who.withdrawn or not who.consented:
             raise RefusedError(403, "consent comes first")
         assignment = self.own.get(who.annotator, {}).get(place)
@@ -209,14 +213,14 @@ class Site:
             item = item.model_copy(update={"content": content})
         page = self.study.page(item.page)
         if not page.role == assignment.role == who.role:
-            raise RefusedError(403, "not a page of your role")
+            raise RefusedError(403, "this page is not for your role")
         return Own(who, assignment, item, page)
 
     def save(self, own: Own, form: FormData, field_name: str | None = None) -> dict[str, str]:
-        """Save one field, or all that the form has; field -> what is missing.
+        """Save one field, or all fields of the form; returns field -> what is missing.
 
         Raises:
-            RefusedError: no field of the page, or a value that no page of ours sends; nothing of it is saved.
+            RefusedError: an unknown field, or a value that our pages never send; nothing is saved.
         """
         fields = [f for f in own.page.fields if field_name in (None, f.name)]
         if not fields:
@@ -237,7 +241,7 @@ class Site:
         return {name: entry.missing for name, entry in read.items() if entry.missing}
 
     def has_no_place(self, own: Own) -> bool:
-        """Whether the share of what the person chose on this page was full before they came."""
+        """Whether the quota of the person's choice on this page was full before they chose."""
         return any(
             own.who.annotator in beyond_quota(self.folder, field, self.store.choices(item, field.name))
             for item, field in quotas(self.folder)
@@ -245,13 +249,13 @@ class Site:
         )
 
     def talk(self, own: Own, field_name: str, text: str, is_over: bool) -> None:
-        """One turn of a chat: what the person says, saved first, then what the interviewer says, or its end.
+        """Take one turn of a chat: save the person's text, then add the interviewer's reply, or end the chat.
 
-        With nothing said a reply that is missing is asked for again. At the end the interviewer drafts the
-        texts of the page that the chat fills; where it fails, the form there is empty.
+        An empty text requests a missing reply again. At the end the interviewer drafts the texts of the page
+        that the chat fills; if it fails, that form is empty.
 
         Raises:
-            RefusedError: no chat of the page, it is over, too long, or nothing to reply to.
+            RefusedError: the page has no such chat, the chat is over, or the text is too long or empty.
         """
         field = next((f for f in own.page.fields if f.name == field_name and f.kind == "chat"), None)
         if field is None or self.interviewer is None:
@@ -285,12 +289,12 @@ class Site:
             raise RefusedError(403, "consent comes first") from error
 
     def first_open(self, who: Who, saved: dict[tuple[str, str], Saved]) -> int | None:
-        """The place of the first page that lacks something; None if all are complete."""
+        """Return the place of the first incomplete page; None if all are complete."""
         places = sorted(self.own.get(who.annotator, {}))
         return next((place for place in places if self._lacks(who, place, saved)), None)
 
     def n_complete(self, who: Who, saved: dict[tuple[str, str], Saved]) -> tuple[int, int]:
-        """(pages complete, pages)"""
+        """Return (complete pages, all pages)."""
         places = self.own.get(who.annotator, {})
         return sum(not self._lacks(who, place, saved) for place in places), len(places)
 
@@ -302,7 +306,7 @@ class Site:
 
 
 def answers(folder: Folder, store: Store) -> list[PeopleAnswer]:
-    """Every saved revision as the neutral format has it; of people who withdrew there is none."""
+    """Return every saved revision in the neutral format. People who withdrew have none."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}
     rows = []

@@ -1,6 +1,6 @@
 """People and their answers in SQLite: one row per saved revision, committed before it is acknowledged.
 
-Tokens are stored as SHA-256 only. No address and no user agent is ever stored.
+Tokens are stored only as SHA-256. Addresses and user agents are never stored.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Store:
     """The database of one study; safe to share among threads."""
 
     def __init__(self, folder: Path) -> None:
-        """Opens it, and creates it where there is none."""
+        """Open the database; create it if there is none."""
         self._lock, self._reading = threading.Lock(), threading.Lock()
-        make_private(folder / FILE)  # SQLite gives the files beside it the same mode
+        make_private(folder / FILE)  # SQLite gives its journal files the same mode
         self._connection, self._reader = (
             sqlite3.connect(folder / FILE, check_same_thread=False, isolation_level=None) for _ in range(2)
         )
         self._connection.row_factory = self._reader.row_factory = sqlite3.Row
-        # FULL: what was committed is on the disk, whatever happens to the machine.
+        # FULL: a commit is on the disk, whatever happens to the machine.
         for pragma in (
             "journal_mode = WAL",
             "synchronous = FULL",
@@ -88,7 +88,7 @@ class Store:
         self._connection.close()
 
     def invite(self, annotator: str, role: Role, language: str) -> str:
-        """A new one-time token of a person; one that was given before is void, and so is their session."""
+        """Return a new one-time token for a person. It voids their earlier token and their session."""
         token = secrets.token_urlsafe(24)
         with self._transaction() as connection:
             connection.execute(
@@ -99,14 +99,14 @@ class Store:
         return token
 
     def enter(self, token: str) -> str | None:
-        """A session's secret for a token, which is void from then on; None for one that is not valid."""
+        """Exchange a one-time token for a session's secret; None if the token is not valid."""
         return self._new_session("link = ?", (_hash(token),))
 
     def enter_prolific(self, participant: str, language: str) -> str | None:
-        """A session for someone from Prolific, who takes a free place; None if there is none.
+        """Return a session for a participant from Prolific, who takes a free place; None if no place is free.
 
-        None also for a participant who came before: their session is in their browser, and an identifier
-        that stands in an address is no password.
+        A participant who came before gets None too: their browser holds their session, and an identifier in
+        an address is no password.
         """
         free = (
             "annotator = (SELECT annotator FROM person WHERE session IS NULL AND prolific IS NULL AND role = "
@@ -116,7 +116,7 @@ class Store:
         return self._new_session(free, (language, participant), participant)
 
     def who(self, session: str) -> Who | None:
-        """The person of a session; None if there is none or it ended."""
+        """Return the person of a session; None if it is unknown or has ended."""
         row = self._one(
             "SELECT annotator, role, language, csrf, consented, finished, withdrawn FROM person "
             "WHERE session = ?",
@@ -125,24 +125,24 @@ class Store:
         return None if row is None else Who(**row)
 
     def mark(self, annotator: str, what: str) -> None:
-        """Note the time of "consented" or "finished", once."""
+        """Store the time of "consented" or "finished", once."""
         if what not in ("consented", "finished"):
-            raise ValueError(f"{what!r} is nothing to note")
+            raise ValueError(f"{what!r} is not a step that is stored")
         with self._transaction() as connection:
             connection.execute(
                 f"UPDATE person SET {what} = ? WHERE annotator = ? AND {what} IS NULL", (_now(), annotator)
             )
 
     def open_page(self, annotator: str, item: str) -> None:
-        """Note when a page was first opened."""
+        """Store when a page was first opened."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO opened VALUES (?, ?, ?)", (annotator, item, _now()))
 
     def save(self, annotator: str, item: str, field: str, entry: Entry) -> int:
-        """A further revision, on the disk when this returns; its number. The same value again is none.
+        """Store a revision on disk and return its number. An unchanged value makes no new revision.
 
         Raises:
-            PermissionError: the person has not consented, or withdrew meanwhile.
+            PermissionError: the person has not consented, or has withdrawn.
         """
         value = json.dumps(entry.value, ensure_ascii=False)
         status = "complete" if entry.is_complete else "draft"
@@ -169,19 +169,19 @@ class Store:
         return revision
 
     def give(self, annotator: str, item: str, content: dict[str, str]) -> None:
-        """Add to what one person is shown of an item: texts that an interviewer drafted."""
+        """Store texts that an interviewer drafted, as content of an item for one person."""
         with self._transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO given VALUES (?, ?, ?)", (annotator, item, json.dumps(content))
             )
 
     def given(self, annotator: str, item: str) -> dict[str, str]:
-        """The content that ``give`` added; empty if nothing."""
+        """Return the content that ``give`` stored; empty if there is none."""
         row = self._one("SELECT content FROM given WHERE annotator = ? AND item = ?", (annotator, item))
         return {} if row is None else dict(json.loads(row["content"]))
 
     def saved(self, annotator: str) -> dict[tuple[str, str], Saved]:
-        """(item, field) -> the person's last revision."""
+        """Return a person's last revisions: (item, field) -> revision."""
         rows = self._all(
             "SELECT item, field, value, status, max(revision) AS revision FROM answer WHERE annotator = ? "
             "GROUP BY item, field",
@@ -192,7 +192,7 @@ class Store:
         }
 
     def choices(self, item: str, field: str) -> dict[str, tuple[str, str]]:
-        """Person -> the last complete text that they gave for a field, and when they first gave one."""
+        """Return each person's last complete text for a field, and the time of their first one."""
         rows = self._all(
             "SELECT annotator, value, saved FROM answer WHERE item = ? AND field = ? AND status = 'complete' "
             "ORDER BY revision",
@@ -204,27 +204,27 @@ class Store:
         return {row["annotator"]: (str(json.loads(row["value"])), first[row["annotator"]]) for row in rows}
 
     def release(self, annotator: str) -> None:
-        """Delete all of a person for whom there is no place: the next one may take it."""
+        """Delete everything of a person who was turned away, so that the next person may take the code."""
         self._forget(
             annotator, "session = NULL, csrf = NULL, prolific = NULL, consented = NULL, finished = NULL"
         )
 
     def withdraw(self, annotator: str) -> None:
-        """Delete all answers of a person and what could name them; that one withdrew stays."""
+        """Delete a person's answers and identifying data; keep the fact that they withdrew."""
         self._forget(annotator, "withdrawn = ?, prolific = NULL, link = NULL, finished = NULL", _now())
 
     def _forget(self, annotator: str, changes: str, *values: str) -> None:
-        """Delete a person's answers, from the log too, and set columns of their row by SQL assignments."""
+        """Delete a person's answers, also from the log, and apply SQL assignments to their row."""
         with self._transaction() as connection:
             for table in ("answer", "opened", "given"):
                 connection.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
             connection.execute(f"UPDATE person SET {changes} WHERE annotator = ?", (*values, annotator))
         with self._lock:
-            # The log still holds what was deleted.
+            # The write-ahead log still holds the deleted rows.
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def people(self) -> list[dict[str, Any]]:
-        """Everyone, by code: role, language, whether they came, how many fields are complete."""
+        """Return everyone by code: role, language, whether they entered, number of complete fields."""
         return [
             dict(row)
             for row in self._all(
@@ -237,7 +237,7 @@ class Store:
         ]
 
     def revisions(self) -> Iterator[dict[str, Any]]:
-        """Every revision of everyone, with when its page was first opened."""
+        """Return every revision of everyone, with the time at which its page was first opened."""
         for row in self._all(
             "SELECT a.*, o.at AS started FROM answer AS a JOIN opened AS o USING (annotator, item) "
             "ORDER BY annotator, item, field, revision",
@@ -260,13 +260,13 @@ class Store:
         return rows[0] if rows else None
 
     def _all(self, sql: str, values: Sequence[str]) -> list[sqlite3.Row]:
-        # A connection of its own: readers need not wait for the disk, as who saves does.
+        # Readers use a separate connection, so that they need not wait for writes to reach the disk.
         with self._reading:
             return self._reader.execute(sql, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, committed when the block ends; other processes wait for it."""
+        """Open a transaction that is committed when the block ends; other processes wait for it."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -278,7 +278,7 @@ class Store:
 
 
 def _hash(secret: str) -> str:
-    # Tokens are 192 random bits and more: no salt and no slow hash is needed.
+    # Tokens have at least 192 random bits, so they need no salt and no slow hash.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

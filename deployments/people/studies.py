@@ -1,4 +1,4 @@
-"""The kinds of studies: how a new one is drawn and written, and what follows when its answers are pulled."""
+"""Kinds of studies: how a new study is drawn and written, and how a pull uses its answers."""
 
 from __future__ import annotations
 
@@ -46,33 +46,33 @@ FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
     "culturall-elevate": culturall.follow_elevated,
     "persona-interview": explication.follow_interviews,
 }
-"""Functions by which a pull uses the answers of some kinds; each returns lines on what it did."""
+"""Functions that use the answers of a pull, by kind of study; each returns lines on what it did."""
 
 _PAGES: dict[str, Callable[[Warehouse, Wishes, Sequence[PeopleItem], str], str]] = {
     "judge-ratings": draw.judged_pages
 }
-"""The text of kinds whose pages depend on what is drawn."""
+"""Functions that write the study text for kinds whose pages depend on the drawn items."""
 
 _CHECKS: dict[str, Sequence[Private]] = {
     "spectral-ranking": [
         Private(item="check", expected={"rank_one": "common", "instructed": "2"}),
-        # Simulated: of careful people 2 % fail this, of those who choose at random 67 %, of those who ranked
-        # the wrong way round all. Rank 9 alone would lose 23 % of careful people.
+        # Simulated failure rates: 2 % of careful people, 67 % of people who choose at random, everybody who
+        # ranks in reverse. Requiring rank 9 would lose 23 % of careful people.
         Private(item="about_you", at_least={"most_different": ("ranking", 7)}),
     ]
 }
-"""Answers that the checks on pages per person expect."""
+"""Expected answers of the checks on pages that each person sees once."""
 
 
 def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
-    """Write the folder of a new study; returns how many items it has.
+    """Write the folder of a new study; returns its number of items.
 
     Raises:
         StudyError: no such kind, or the folder exists. WarehouseError: nothing to draw from. ValueError: too
-            few people, or not as many codes as people.
+            few people, or a wrong number of codes.
     """
     if wishes.kind not in DRAWS:
-        raise StudyError(f"there is no study {wishes.kind!r}: {', '.join(sorted(DRAWS))} are")
+        raise StudyError(f"no kind of study {wishes.kind!r}; known: {', '.join(sorted(DRAWS))}")
     if folder.exists():
         raise StudyError(f"{folder} exists already: give the study another name")
     head = {
@@ -82,7 +82,7 @@ def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
         "annotators_per_item": wishes.per_item,
         "seed": wishes.seed,
     }
-    # Of these values JSON and TOML are written the same.
+    # JSON and TOML write these values alike.
     lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
     kind = (KINDS / f"{wishes.kind}.toml").read_text(encoding="utf-8")
     drawn = DRAWS[wishes.kind](warehouse, wishes)
@@ -109,15 +109,17 @@ def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
 
 
 def follow(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
-    """Do what follows from a pull of this kind of study; returns a line for each thing."""
+    """Use the answers of a pull as this kind of study needs; returns a line per step."""
     action = FOLLOWS.get(results.folder.study.kind)
     return action(warehouse, results, folder) if action else []
 
 
 def _people(wishes: Wishes, role: Role) -> list[Person]:
-    """Return participants by neutral codes (p001, p002 …) or by the given ones; an author may not review."""
+    """Return participants with neutral codes (p001, p002 …) or the given ones. No author may review."""
     places = [language for language in wishes.languages for _ in range(wishes.people)]
     codes = wishes.codes or tuple(f"p{n:03}" for n in range(1, len(places) + 1))
     if len(set(codes)) != len(places):
-        raise ValueError(f"{len(set(codes))} codes for {len(places)} people: give each one, and each its own")
+        raise ValueError(
+            f"{len(set(codes))} codes for {len(places)} people: give one distinct code per person"
+        )
     return [Person(code, role, language) for code, language in zip(codes, places, strict=True)]

@@ -28,11 +28,12 @@ OPTIONAL_TEXTS = ("origin_name", "image")
 
 
 def parse(files: Mapping[str, bytes], in_order: bool = False) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The dishes of all files (name -> content), and how many lines or labels were left out and why.
+    """Return the dishes of all files (name -> content), and counts of dropped lines and labels by reason.
 
-    They are sorted by url and language, or stand as in the files. Left out are a dish that a file repeats in
-    its language (``repeated_dish``), one without a name (``no_name``) or ingredient (``no_ingredient``), and
-    an ingredient that is empty (``empty_ingredient``) or that its dish repeats (``repeated_ingredient``).
+    Dishes are sorted by url and language, or in the order of the files. Left out are a dish that a file
+    repeats in its language (``repeated_dish``), one without a name (``no_name``) or ingredient
+    (``no_ingredient``), and an ingredient that is empty (``empty_ingredient``) or that its dish repeats
+    (``repeated_ingredient``).
 
     Raises:
         ScrapeError: a line is not of the format; names file, line and field.
@@ -64,7 +65,7 @@ def _object(line: str, where: str) -> Mapping[str, Any]:
         row = json.loads(line)
         json.dumps(
             row, ensure_ascii=False
-        ).encode()  # Half a surrogate pair, which JSON can spell, is no text.
+        ).encode()  # JSON can spell half a surrogate pair, which is not a text.
     except (ValueError, RecursionError) as error:
         raise ScrapeError(f"{where}: not JSON: {error}") from error
     if not isinstance(row, dict):

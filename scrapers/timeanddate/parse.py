@@ -79,7 +79,7 @@ def _entries(page: Page, codes: tuple[str, ...], dropped: Counter[str]) -> Itera
     try:
         holidays = find(on_page, _HEADERS)
     except ScrapeError:
-        # One country without a table is no reason to lose the others; if all are, `parsed` raises.
+        # A country without a table must not lose the others; if all lack one, `parsed` raises.
         dropped["page_without_table"] += 1
         return
     for table in holidays:
@@ -93,7 +93,7 @@ def _entries(page: Page, codes: tuple[str, ...], dropped: Counter[str]) -> Itera
 
 
 def _reason_to_drop(table: Table, row: Sequence[str], name: str, kind: str) -> str | None:
-    """Why a row is no holiday; None if it is one."""
+    """Return why a row is not a holiday; None if it is one."""
     if is_repeated_header(table, row):
         return "repeated_header"
     if not _SAME_HOLIDAY.sub("", name).strip("/ "):

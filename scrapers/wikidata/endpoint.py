@@ -1,4 +1,4 @@
-"""One SPARQL endpoint, asked by the polite session: one query at a time, bounded in time and size.
+"""One SPARQL endpoint, queried by the polite session: one query at a time, bounded in time and size.
 
 SPARQLWrapper holds the query, and the session sends it. A redirect is not followed: the query may get lost.
 """
@@ -26,9 +26,9 @@ from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata.join import Traffic
 
 MAX_BYTES = 192 * 2**20
-"""Most bytes of one answer, 2 million dishes or so: kept in a file, and read within 0.2 GB of memory."""
+"""Most bytes of one answer, about 2 million dishes; stored in a file and read within 0.2 GB of memory."""
 GRACE = 1.25
-"""Factor by which a query may exceed the endpoint's own limit, for its message and the transfer."""
+"""Factor by which we wait longer than the endpoint's own limit, to receive its message or the result."""
 ACCEPTED = "application/sparql-results+json,application/json,text/javascript,application/javascript"
 USER_AGENT_POLICY = "https://foundation.wikimedia.org/wiki/Policy:Wikimedia_Foundation_User-Agent_Policy"
 TIMED_OUT = b"java.util.concurrent.TimeoutException"
@@ -37,9 +37,9 @@ begun to send with status 200."""
 ENDED = "the endpoint ended the query because it took too long"
 SHOWN = 200
 BATCH = 20_000
-"""Rows that are Python objects at once; each takes ten times the memory of its place in the frame."""
+"""Most rows held as Python objects; each takes ten times its memory in the frame."""
 DEEPEST = 5
-"""Levels of a result: itself, results, bindings, a row, a value. A deeper text is no result."""
+"""Levels of a result: itself, results, bindings, a row, a value. Deeper JSON is not a result."""
 NOT_A_RESULT = (ValueError, KeyError, ijson.JSONError)
 """Errors that ``read_result`` raises."""
 
@@ -56,10 +56,10 @@ class Endpoint:
         deadline_s: for everything, counted from the first query, pauses and retries included.
         pause_s: between the end of one query and the start of the next. Retries wait twice that, four times
             and so on, up to a minute, or what Retry-After says.
-        retries: of one query after transient errors; one that takes too long is not asked again as it is.
+        retries: of one query after transient errors; a query that takes too long is not repeated unchanged.
 
     Raises:
-        ValueError: an address or a user agent that cannot be used.
+        ValueError: the address or user agent is not valid.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Endpoint:
         # The endpoint is the user's own choice, and may be a server on this machine.
         self._session = PoliteSession(
             user_agent,
-            Path(),  # no page is asked for
+            Path(),  # it sends only forms
             deadline_s=deadline_s,
             max_bytes=MAX_BYTES,
             pause_s=pause_s,
@@ -100,13 +100,13 @@ class Endpoint:
         return Traffic(self._queries, self._bytes, self._digest.hexdigest())
 
     def select(self, query: str) -> pl.DataFrame:
-        """The result of a SELECT query: one string column a variable, in the query's order.
+        """Return the result of a SELECT query: one string column per variable, in the query's order.
 
         Addresses and literals come as their text, blank nodes as ``_:name``, unbound variables as null.
 
         Raises:
-            TooSlowError: the query took too long, by its own limit. Not asked again.
-            TransientError: still failing after all retries, or the wait asked for would pass the deadline.
+            TooSlowError: the query took longer than its own limit; it is not repeated.
+            TransientError: still failing after all retries, or the requested wait would pass the deadline.
             ScrapeError: refused, redirected, not accepted or too large; or the deadline is over.
         """
         wrapper = SPARQLWrapper(self.url)
@@ -131,13 +131,13 @@ class Endpoint:
 
 
 def _read(file: IO[bytes], received: Received) -> pl.DataFrame:
-    """The result in an answer, whose content is left in ``file``, since it may be large.
+    """Return the result in an answer; its content, which may be large, stays in ``file``.
 
     Raises:
-        TooSlowError: the endpoint ended the query for its time; a smaller one may do.
+        TooSlowError: the endpoint stopped the query for its time; a smaller one may succeed.
         TransientError: overloaded, throttled or broken for the moment, or no SPARQL result in JSON though the
-            status is 200: an overloaded service's page, or an answer cut short.
-        ScrapeError: asking again gives the same.
+            status is 200: an overloaded service's page, or an answer cut short. ScrapeError: another try
+            would fail too.
     """
     file.seek(0)
     file.truncate()
@@ -155,17 +155,17 @@ def _read(file: IO[bytes], received: Received) -> pl.DataFrame:
     start = file.read(20_000)  # as much as people look at
     if received.status == 200:
         raise TransientError(
-            f"{received.url} answered {size:,} bytes ({kind}) that are no SPARQL result in JSON: "
+            f"{received.url} answered {size:,} bytes ({kind}) that are not a SPARQL result in JSON: "
             f"{excerpt(start)}"
         )
     raise _refusal(received, start)
 
 
 def read_result(content: IO[bytes]) -> pl.DataFrame:
-    """One string column a variable, in the query's order.
+    """Return one string column per variable, in the query's order.
 
     Addresses and literals come as their text, blank nodes as ``_:name``, unbound variables as null. Half a
-    surrogate pair, which is no text, becomes a question mark.
+    surrogate pair becomes a question mark.
 
     Raises:
         NOT_A_RESULT: not JSON, not a SELECT's, or not whole.
@@ -217,7 +217,7 @@ def _batch_frame(rows: list[dict[str, str]], names: list[str]) -> pl.DataFrame:
 
 
 def _refusal(received: Received, start: bytes) -> ScrapeError:
-    """The error for a status that is no success."""
+    """Return the error for a status that is not a success."""
     url, status, words = received.url, received.status, excerpt(start)
     if 300 <= status < 400:
         target = urljoin(str(url), received.headers.get("Location", "(no address)"))

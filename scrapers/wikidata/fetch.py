@@ -1,4 +1,4 @@
-"""Ask the five queries of an endpoint, in batches that shrink when they take too long."""
+"""Sends the five queries to an endpoint, in batches that shrink when they take too long."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Progress = Callable[[str, int, int], None]
 def fetch(
     endpoint: Endpoint, languages: Sequence[str], batch: int = 200, progress: Progress | None = None
 ) -> Harvest:
-    """Ask all that ``join`` needs. Labels are asked only for dishes that may be kept and for their parts.
+    """Fetch all that ``join`` needs; labels only for dishes that may be kept and for their parts.
 
-    languages: tags such as ``zh-hans``; English is asked for in any case, for the countries' names.
+    languages: tags such as ``zh-hans``; English is always added, for the countries' names.
     batch: ids a query, >= 1. After a query that took too long, it and all later ones of its kind have half
         as many.
 
     Raises:
-        ValueError: a language or batch that cannot be used.
+        ValueError: a language or the batch size is not valid.
         ScrapeError, TransientError: as ``Endpoint.select``.
     """
     tags = sorted({*language_tags(languages), "en"})
@@ -62,10 +62,10 @@ def fetch(
 
 
 def values(ids: Sequence[str]) -> str:
-    """Ids as the inside of a VALUES block.
+    """Return ids as the content of a VALUES block.
 
     Raises:
-        ValueError: one is not an item id, so that nothing else can get into a query.
+        ValueError: one is not an item id. So nothing else can get into a query.
     """
     if wrong := [item for item in ids if not re.fullmatch(ITEM, item)]:
         raise ValueError(f"not item ids: {wrong[:3]}")

@@ -1,4 +1,4 @@
-"""The answers of the five queries, why dishes are kept or not, and rows: one for each dish and language.
+"""Joins the results of the five queries: a verdict per dish, and one row per dish and language.
 
 Pure, and the same for any order of the answers.
 """
@@ -14,7 +14,7 @@ import polars as pl
 ENTITY = "http://www.wikidata.org/entity/"
 
 ITEM = r"^Q[0-9]+$"
-"""An item's id. Whatever else stands in an id column is an unknown value (a blank node or genid address)."""
+"""An item's id. Anything else in an id column is an unknown value (a blank node or genid address)."""
 
 LANGUAGE = r"[a-z]{2,8}(-[a-z0-9]{1,8})*"
 """A language tag (BCP 47 without its rarer forms), in lower case as Wikidata writes it."""
@@ -57,10 +57,10 @@ class Harvest:
 
 
 def language_tags(languages: Sequence[str]) -> list[str]:
-    """The tags in lower case, each once, in the order given.
+    """Return the tags in lower case, each once, in the given order.
 
     Raises:
-        ValueError: none, or one that is no language tag.
+        ValueError: there is none, or one is not a language tag.
     """
     tags = list(dict.fromkeys(language.lower() for language in languages))
     if wrong := [tag for tag in tags if not re.fullmatch(LANGUAGE, tag)]:
@@ -81,8 +81,7 @@ DISH_REASONS = (
     "no_ingredient",
     "unknown_value",
 )
-"""Why a dish is dropped before its labels are looked at: the first reason that applies, in the order of
-``verdicts``."""
+"""Reasons for dropping a dish before its labels are read, in order of precedence."""
 
 
 def verdicts(
@@ -178,7 +177,7 @@ BY_DISH = (KEPT, *DISH_REASONS, "no_label")
 
 
 def join(harvest: Harvest, languages: Sequence[str]) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The rows of the data set and what was counted on the way.
+    """Return the rows of the data set and counts.
 
     A row exists where the dish and at least one of its ingredients have a label in the row's language. Its
     columns are those of ``ROW_SCHEMA``: ``country`` is the origin's label in English (else in the first

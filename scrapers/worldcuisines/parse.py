@@ -50,7 +50,7 @@ def parse(content: bytes, countries: CountryCodes) -> Parsed:
 
 
 def _value(cell: str, split: Callable[[str], list[str]]) -> object:
-    """The list or object in a cell, or a cell of plain text split into a list. None if it is unreadable."""
+    """Return the list or object in a cell, or plain text split into a list; None if unreadable."""
     if not cell.startswith(("[", "{")):
         return split(cell)
     try:
@@ -73,7 +73,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _aliases(value: object, name: str) -> Iterator[str]:
-    """Other names of a dish, in whichever of the shapes; the dish's own name in another case is none."""
+    """Return other names of a dish, from any of the formats; its own name in another case is left out."""
     if isinstance(value, dict):
         candidates = [text for text in value.values() if isinstance(text, str)]
     elif isinstance(value, list):

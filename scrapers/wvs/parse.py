@@ -30,8 +30,8 @@ def parse(
     """Items of the list ``languages``, with the countries where they are spoken at home.
 
     labels: the code book's labels of Q272; not needed for a ready file. minimum_share: a language belongs
-    to a country from this share of its answers on (0 to 1, unweighted), because in a large sample somebody
-    speaks almost anything. "Spanish; Castilian" is an item and an alias. Countries are looked up as
+    to a country from this share of its answers on (0 to 1, unweighted), because in a large sample some people
+    speak almost any language. "Spanish; Castilian" is an item and an alias. Countries are looked up as
     written, so ``countries`` must know alpha-3 codes.
 
     Dropped and counted: ``missing_answer`` (a negative code or none), ``unknown_code`` (no label),
@@ -118,6 +118,6 @@ def _entries(
 
 
 def _number(cell: str) -> str | None:
-    """A code without the ".0" that some programs add; None if the cell is no number."""
+    """A code without the ".0" that some programs add; None if the cell is not a number."""
     match = _CODE.fullmatch(cell)
     return match[1] if match else None

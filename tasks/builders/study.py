@@ -1,7 +1,7 @@
-"""Builds of data sets as studies of the one loop: a stage is asked, resumed and paid for as an evaluation is.
+"""Builds of data sets as studies: a stage runs, resumes and pays in the same loop as an evaluation.
 
-A stage reads tables, says all that can be asked now, and reads the answers as rows of the build's own tables,
-which stand in the place of metric rows. Pure.
+A stage reads tables, lists the prompts that can be sent now, and turns the completions into rows of the
+build's own tables instead of metric rows. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ A = TypeVar("A")
 
 
 class BuildParams(BaseModel):
-    """The knobs that every build has: fields of the UI form, and options of the command line."""
+    """Parameters of every build: fields of the UI form and options of the command line."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,14 +40,15 @@ class BuildParams(BaseModel):
     max_usd: float | None = Field(
         None,
         gt=0,
-        description="stop sending once the run has cost this much (US dollars); needs prices; "
-        "empty: no limit",
+        description=(
+            "stop sending once the run has cost this much (US dollars; needs prices); empty: no limit"
+        ),
     )
     profile: str = Field("custom", description="a label for the table run; changes nothing")
 
 
 class StudyParams(GenerationParams):
-    """The params of a build beside those that the loop expects of every study."""
+    """A build's params with the ones that the loop expects of every study."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -56,7 +57,7 @@ class StudyParams(GenerationParams):
 
 @dataclass(frozen=True)
 class BuildStudy(ABC):
-    """One stage of a build: its requests, and the rows that the answers become."""
+    """One stage of a build: its requests, and the rows made of the completions."""
 
     topic: ClassVar[str]
     """Topic of all requests, in SQL."""
@@ -75,7 +76,7 @@ class BuildStudy(ABC):
         return Sampling(self.knobs.temperature, max_tokens=self.knobs.max_tokens, seed=self.knobs.seed)
 
     def request(self, prompts: Sequence[Prompt] = ()) -> Prompts:
-        """These prompts to the model of the stage; the hash is the same whichever they are."""
+        """Return a request with these prompts to the stage's model; its hash ignores the prompts."""
         return Prompts(
             topic=self.topic,
             label=self.stage,
@@ -93,7 +94,7 @@ class BuildStudy(ABC):
 
     @abstractmethod
     def prompts(self, completions: Completions) -> Sequence[Prompt]:
-        """All that the model of the stage can be asked now."""
+        """Return all prompts that the stage's model can get now."""
 
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
         """See ``contract.Evaluation``."""
@@ -105,7 +106,7 @@ class BuildStudy(ABC):
 
     @abstractmethod
     def read(self, completions: Completions) -> Any:
-        """Returns what a model's completions come to, as the stage's ``save`` takes it."""
+        """Return what the stage's ``save`` stores of a model's completions."""
 
 
 def _ask(study: BuildStudy, completions: Completions) -> Sequence[Request[Any]]:
@@ -122,12 +123,11 @@ def _no_rows(study: BuildStudy, cohort: Any, shared: None) -> Tables:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stage(Evaluation[Any, S, A]):
-    """One stage of a build, as the loop sees it; a model that fails costs its own rows.
+    """One stage of a build for the loop; a model that fails loses only its own rows.
 
     Attributes:
-        save: (study, model -> what ``read`` made of its completions, model -> run_id) stores the rows.
-        models: params -> who is asked: catalogue names, ids or folders.
-        role: of the models.
+        save: (study, model -> result of ``read``, model -> run_id) stores the rows. models: params -> models:
+            catalogue names, ids or folders. role: of the models.
     """
 
     save: Callable[[S, Mapping[str, A], Mapping[str, str]], None]

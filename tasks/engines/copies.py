@@ -1,7 +1,7 @@
-"""One copy of an engine somewhere else: in a process of this machine, or as an actor of a Ray cluster.
+"""One copy of an engine elsewhere: in a process of this machine, or as an actor of a Ray cluster.
 
-A copy gets a spec and answers calls of the engine's methods. It knows no warehouse, no Prefect and no other
-copy, and needs no key of any. When it dies, the call that it had raises ``ReplicaLost``.
+A copy gets a spec and answers calls of the engine's methods. It knows no warehouse, Prefect or other copy,
+and needs none of their keys. If it dies, its pending call raises ``ReplicaLost``.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tasks.engines.specs import TRUST, EngineSpec
 
 MODULE = "tasks.engines.copies"
 ROOM_SECONDS = 8
-"""Until a node that is just starting has joined."""
+"""Seconds to wait until a starting node has joined."""
 PING_SECONDS = 0.5
 
 
 class ReplicaLost(EngineError):  # noqa: N818 - "raise ReplicaLost" says it all
-    """The copy that a call was given to has died: the call may be made again."""
+    """The copy died during a call; the call may be repeated."""
 
 
 class Copy(Protocol):
-    """A copy as whoever asks has it; serves one call at a time."""
+    """The caller's side of a copy, which serves one call at a time."""
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """The value that a method of the engine returned, or the exception that it raised, returned.
+        """Return the value that the engine's method returned, or the exception that it raised.
 
         Raises:
             ReplicaLost: the copy died.
@@ -46,7 +46,7 @@ class Copy(Protocol):
         ...
 
     def revive(self) -> None:
-        """Start a dead copy again; returns once it takes calls."""
+        """Restart a dead copy; return once it accepts calls."""
         ...
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class Copy(Protocol):
 
 
 class Replica:
-    """The other end: the engine itself, loaded at its first call, so that copies load side by side."""
+    """The engine's side of a copy; loads the engine at its first call, so that copies load in parallel."""
 
     def __init__(self, spec: str, cache: str) -> None:
         """spec: an EngineSpec as JSON. cache: see ``load.load``."""
@@ -63,21 +63,21 @@ class Replica:
         self._engine: Any = None
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """See ``Copy.call``. Exceptions are returned, so that any way back carries them."""
+        """See ``Copy.call``. Exceptions are returned as values, so that any transport carries them."""
         try:
             self._engine = self._engine or load.load(self._spec, self._cache)
             return getattr(self._engine, method)(*arguments)
         except EngineError as error:
             return error
-        except Exception:  # its class may not be known where the answer goes
+        except Exception:  # the caller may not know its class
             return RuntimeError(f"replica of {self._spec.name!r}: {traceback.format_exc()}")
 
 
 class Process:
-    """A copy in a process of this machine. It ends with the other end of its pipe, however that ended."""
+    """A copy in a process of this machine. It ends when the caller's end of its pipe closes."""
 
     def __init__(self, spec: EngineSpec, cache: Path, environment: dict[str, str]) -> None:
-        """environment: stands over this process's own."""
+        """environment: overrides this process's variables."""
         self._spec, self._cache, self._environment = spec, cache, os.environ | environment
         self.revive()
 
@@ -90,7 +90,7 @@ class Process:
                 pass_fds=[theirs.fileno()],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # what it prints is for people; our own output may be read by programs
+                stdout=2,  # its output goes to stderr, because programs may read our stdout
             )
         with suppress(OSError):  # it died at once: the next call says so
             self._pipe.send((self._spec.model_dump_json(), str(self._cache)))
@@ -112,7 +112,7 @@ class Process:
 
 
 class Actor:
-    """A copy on a Ray cluster. Ray starts it again, on another node where its own is gone."""
+    """A copy on a Ray cluster. Ray restarts it, on another node if its own is gone."""
 
     def __init__(self, spec: EngineSpec, cache: Path, gpus: float) -> None:
         """Schedule the copy for a node with the GPUs; ``connected`` comes first."""
@@ -125,7 +125,7 @@ class Actor:
             .options(
                 num_gpus=gpus,
                 max_restarts=-1,
-                max_task_retries=0,  # who asks counts the tries, and shows them
+                max_task_retries=0,  # the caller counts and reports the tries
                 scheduling_strategy="SPREAD",
                 runtime_env={"env_vars": variables},
             )
@@ -159,10 +159,10 @@ class Actor:
 
 
 def connected(address: str) -> dict[str, float]:
-    """All resources of a Ray cluster, such as {"GPU": 4.0}; joins it if this process has not.
+    """Return all resources of a Ray cluster, such as {"GPU": 4.0}; join it if needed.
 
     Raises:
-        EngineError: Ray is not installed, or does not answer there, or not without its token.
+        EngineError: Ray is not installed, does not answer at the address, or needs its token.
     """
     try:
         import ray
@@ -181,10 +181,10 @@ def connected(address: str) -> dict[str, float]:
 
 
 def wait_for_room(gpus: float) -> None:
-    """Return once a node of the cluster is large enough for a copy, whatever works on it now.
+    """Return once a node of the cluster is large enough for a copy, even if it is busy now.
 
     Raises:
-        EngineError: none is after ``ROOM_SECONDS``: Ray itself would wait for one without a word.
+        EngineError: there is none after ``ROOM_SECONDS``. Ray itself would wait silently.
     """
     import ray
 
@@ -202,7 +202,7 @@ def wait_for_room(gpus: float) -> None:
 
 
 def _receive(pipe: Connection, calls: SimpleQueue[Any]) -> None:
-    """Take in what is asked; once nobody can ask any more, end this process, in the midst of a call too."""
+    """Receive calls; once the caller is gone, end this process, even during a call."""
     with suppress(EOFError, OSError):
         while True:
             calls.put(pipe.recv())
@@ -211,7 +211,7 @@ def _receive(pipe: Connection, calls: SimpleQueue[Any]) -> None:
 
 def main() -> None:
     """Serve the calls that come through the pipe with the given number, until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the caller
     pipe, calls = Connection(int(sys.argv[1])), SimpleQueue[Any]()
     Thread(target=_receive, args=(pipe, calls), daemon=True).start()
     replica = Replica(*calls.get())

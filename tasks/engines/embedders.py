@@ -19,7 +19,7 @@ MARKER = "modules.json"
 
 
 def embedder_name(source: str) -> str:
-    """The ``name`` that ``load_embedder`` would give this source's embedder, without loading any weights.
+    """Return the ``name`` of a source's embedder without loading its weights.
 
     Files and folders are read in full for their hash; a Hugging Face id costs a look at its commit.
 
@@ -66,7 +66,7 @@ def load_embedder(source: str, cache: Path) -> Embedder:
 
 
 def resolve(source: str, cache: Path) -> str:
-    """The file, folder or Hugging Face id that an embedder is loaded from; an embedded model is prepared."""
+    """Return the file, folder or Hugging Face id of an embedder; an embedded model is prepared."""
     if source.startswith(PREFIX):
         return str(embedded.prepare(source.removeprefix(PREFIX), cache, among=ENCODERS))
     path = Path(source).expanduser()
@@ -100,7 +100,7 @@ def _commit(model: str) -> str:
         marker = hf_hub_download(model, MARKER)
     except errors.RemoteEntryNotFoundError as error:
         raise EngineError(f"{model!r} has no {MARKER}: not a sentence-transformers model") from error
-    except Exception as error:  # whatever the network and the HTTP library may raise
+    except Exception as error:  # the network and the HTTP library may raise anything
         raise EngineError(
             f"Hugging Face gives no {model!r} ({type(error).__name__}): "
             f"check the spelling and the network, give a local folder, or use {DEFAULT}"

@@ -1,4 +1,4 @@
-"""The extras of pyproject.toml, and errors that name the one which brings what is missing."""
+"""The extras of pyproject.toml, and errors that name the extra with a missing module."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EXTRAS = {
     "obstore": "shared",
     "inspect_ai": "inspect",
 }  # fmt: skip
-"""Module -> the extra of pyproject.toml that brings it."""
+"""Maps a module to the extra of pyproject.toml that installs it."""
 
 
 def advice(error: ImportError) -> str | None:
-    """Return one line on a module that an extra brings and how to install it; None: no extra brings it."""
+    """Return a line on how to install a module of an extra; None if no extra has it."""
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         return None
@@ -37,7 +37,7 @@ def advice(error: ImportError) -> str | None:
 
 
 def check(module: str, what: str) -> None:
-    """Raise EngineError, which names what needs it and the extra, if a module is not installed."""
+    """Raise EngineError that names the user and the extra of a module, if it is not installed."""
     with needed_by(what):
         if find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
@@ -45,7 +45,7 @@ def check(module: str, what: str) -> None:
 
 @contextmanager
 def needed_by(what: str) -> Iterator[None]:
-    """Raise EngineError, which names what needs it and the extra, where a module of one is missing within."""
+    """Raise EngineError that names the user and the extra, if the block lacks a module of an extra."""
     try:
         yield
     except ImportError as error:

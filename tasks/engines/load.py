@@ -1,6 +1,6 @@
 """Loads engines from specs. Engines stay in memory while they fit (``memory``); the least recently used go.
 
-So a candidate, a simulator and a judge that talk by turns are each loaded once.
+So a candidate, a simulator and a judge that take turns are each loaded once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasks.engines.served.providers import SERVERS, check_settings
 from tasks.engines.specs import EngineSpec, check_trust, resolved
 
 Ability = Literal["score", "candidates", "generate", "embed"]
-"""The last is an embedder's, which has no spec."""
+"""The last one is for embedders, which have no spec."""
 
 CLASSES = {
     "openai": "served.openai_http.OpenAIGenerator",
@@ -35,7 +35,7 @@ CLASSES = {
     "masked": "local.masked.MaskedScorer",
     "seq2seq": "local.seq2seq.Seq2SeqScorer",
 }
-"""Kind -> module and class; imported when wanted, since torch and vLLM take seconds."""
+"""Maps a kind to module and class; imported on use, because torch and vLLM take seconds."""
 NO_LOGPROBS = "a server gives no log-probabilities of given texts"
 WHOLE_TEXTS = {
     **dict.fromkeys(SERVERS, NO_LOGPROBS),
@@ -57,15 +57,15 @@ _loaded: dict[str, _Loaded] = {}
 
 
 def check_ability(spec: EngineSpec, ability: Ability) -> None:
-    """Say whether an engine can do what is wanted of it; nothing is loaded.
+    """Check without loading that an engine has an ability.
 
     Args:
         ability: "score" texts after a prompt (``Scorer``), score "candidates" in a blank
             (``CandidateScorer``), or "generate" (``Generator``).
 
     Raises:
-        EngineError: it cannot; says which kinds can. Or it asks for more than is allowed (``check_trust``),
-            or for reasoning or web search that its model does not take (``providers``).
+        EngineError: it does not, with the kinds that do. Or it needs a permission (``check_trust``), or sets
+            reasoning or web search that its model does not take (``providers``).
     """
     check_trust(spec)
     kind = spec.kind
@@ -100,19 +100,20 @@ def check_key(spec: EngineSpec) -> None:
 
 
 def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jobs | None = None) -> Any:
-    """The engine of a spec, loaded now or kept from an earlier call.
+    """Return the engine of a spec, loaded now or earlier.
 
-    Where memory is short, engines that were handed out before are closed, the least recently used first: let
-    calls on them end, and ask for an engine again at every turn rather than hold it. A single engine is
-    loaded however large it is. Servers hold no memory here and are not kept.
+    If memory is short, engines returned before are closed, the least recently used first. So let calls on
+    them end, and load an engine again at every turn instead of keeping it. A single engine is loaded however
+    large it is. Servers hold no memory here and are not kept.
 
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
-        ability: what it has to be able to do (``check_ability``); so which of the protocols it has.
-        jobs: where a server's engine may write down what it has sent of what is asked now.
+        ability: see ``check_ability``; decides the engine's protocol. jobs: notes in which a server's engine
+            records what it has sent of this request.
 
     Raises:
-        EngineError: the model or what it needs is missing, or it cannot; the message says what to do.
+        EngineError: the model or a dependency is missing, or it lacks the ability; the message says what to
+            do.
     """
     check_trust(spec)
     if ability is not None:
@@ -127,7 +128,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
-    """Whether an engine is loaded, or can be without another's leaving; a server always; see ``load``."""
+    """Whether an engine is loaded, or can be without unloading another; always true for a server."""
     if spec.is_served:
         return True
     spec = resolved(spec)
@@ -192,7 +193,7 @@ def _make_room(claim: memory.Claim) -> None:
 
 
 def _leaving(claim: memory.Claim) -> list[str]:
-    """The engines that have to leave for a claim, the least recently used first."""
+    """Return the engines to unload for a claim, the least recently used first."""
     limit = claim.limit if claim.limit is not None else memory.budget(claim.device)
     there = {key: one.claim.bytes for key, one in _loaded.items() if one.claim.device == claim.device}
     leaving = []
@@ -211,7 +212,7 @@ def _close(keys: list[str]) -> None:
             engine.close()
         del engine
     gc.collect()
-    torch = sys.modules.get("torch")  # loaded by whoever used it, never for this
+    torch = sys.modules.get("torch")  # only its users load it
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 

@@ -18,9 +18,9 @@ PAIR_RULE = "lm-eval-0.4"
 """Stored with every run whose pairs were tokenised so."""
 
 DEFAULT_LENGTH = 2048
-"""Tokens that a model holds where neither it nor its tokenizer says."""
+"""Context length if neither the model nor its tokenizer gives one."""
 LONGEST_LENGTH = 10**9
-"""A tokenizer that knows no limit gives a larger number."""
+"""A tokenizer without a limit gives a larger number."""
 
 
 class PairTokens(NamedTuple):
@@ -38,7 +38,7 @@ class PairTokens(NamedTuple):
 
 
 def rendered_context(tokenizer: Any, context: Context) -> str:
-    """The text of a context: itself, or a conversation in the model's chat template.
+    """Return the text of a context: itself, or a conversation in the model's chat template.
 
     A last message of the assistant is left open, to be continued; else the template opens one. A template
     that takes no system message is tried without it.
@@ -57,7 +57,7 @@ def rendered_context(tokenizer: Any, context: Context) -> str:
     try:
         try:
             return _in_template(tokenizer, context)
-        except Exception:  # whatever the template's code raises
+        except Exception:  # the template's code may raise anything
             if len(without_system) == len(context):
                 raise
             return _in_template(tokenizer, without_system)
@@ -80,7 +80,7 @@ def _in_template(tokenizer: Any, messages: Sequence[Message]) -> str:
 
 
 def start_token(tokenizer: Any) -> int:
-    """The token that stands for an empty context."""
+    """Return the token that represents an empty context."""
     bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
     if bos is None and eos is None:
         raise EngineError(f"the tokenizer of {tokenizer.name_or_path!r} has no start token and no end token")
@@ -141,7 +141,7 @@ def context_tokens(tokenizer: Any, context: Context) -> list[int]:
 
 
 def longest(config: Any, tokenizer: Any) -> int:
-    """Tokens that a model holds, by its configuration, its tokenizer, or DEFAULT_LENGTH."""
+    """Return the context length by the model's configuration, its tokenizer, or DEFAULT_LENGTH."""
     own = getattr(config, "text_config", None) or config
     for name in ("n_positions", "max_position_embeddings", "n_ctx"):
         if (length := getattr(own, name, None)) is not None:

@@ -1,4 +1,4 @@
-"""Doubts whether a model can be had, as far as they show without loading it or asking anybody."""
+"""Doubts whether a model is available, found without loading it or sending a request."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LOOKED_AT = ("packed_trie", "masked", "seq2seq", "vllm")
 
 
 def doubt(spec: EngineSpec) -> str | None:
-    """Return why it is open whether a model can be had, a line for a dry run; None: nothing speaks against.
+    """Return a line for a dry run on why a model may be unavailable; None without doubt.
 
     Raises:
-        EngineError: it is a folder that holds no model.
+        EngineError: it is a folder without a model.
     """
     if spec.is_served and spec.base_url is None and not os.environ.get(spec.key_variable):
-        return f"{spec.name}: {spec.key_variable} is not set; the server is not asked on a dry run"
+        return f"{spec.name}: {spec.key_variable} is not set; a dry run sends nothing to the server"
     if spec.kind not in LOOKED_AT or spec.model.startswith(PREFIX):
         return None
     folder = Path(spec.model).expanduser()
@@ -30,16 +30,16 @@ def doubt(spec: EngineSpec) -> str | None:
         return _check_folder(spec, folder)
     if folder.is_absolute() or spec.model.startswith((".", "~")) or _is_cached(spec):
         return None
-    return f"{spec.name}: {spec.model} is not found here; not verified, as a dry run asks nobody"
+    return f"{spec.name}: {spec.model} is not on this machine; a dry run does not look on the hub"
 
 
 def embedder_doubt(source: str) -> str | None:
-    """Return, in a line for a plan, that an install cannot load an embedder; None: nothing speaks against."""
+    """Return a line for a plan if this install cannot load an embedder, else None."""
     if Path(source).suffix in WORD_VECTORS or find_spec("sentence_transformers") is not None:
         return None
     return (
-        f"{source} is not run by this install: answers are stored, and numbers that need it follow once "
-        "pip install 'culturescope[local]' has brought what it needs"
+        f"{source} cannot run in this install: answers are stored, and the numbers that need it follow once "
+        "pip install 'culturescope[local]' has installed its dependencies"
     )
 
 
@@ -51,7 +51,7 @@ def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
         raise EngineError(f"model {spec.name!r}: {file} cannot be read: {error}") from error
     if not isinstance(config, dict) or not (config.get("model_type") or config.get("architectures")):
         raise EngineError(
-            f"model {spec.name!r}: {file} names neither model_type nor architectures: it is no model's"
+            f"model {spec.name!r}: {file} names neither model_type nor architectures, so it is not a model's"
         )
     if not any(path.suffix in WEIGHTS for path in folder.iterdir()):
         return f"{spec.name}: there are no weights ({', '.join(WEIGHTS)}) in {folder}; not verified"

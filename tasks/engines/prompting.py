@@ -1,6 +1,6 @@
-"""Makes the text that a model sees from a question, and finds where an item's tokens begin.
+"""Makes the model's text from a question, and finds the beginning of an item's tokens.
 
-The one place where the boundary rule is written down; ``BOUNDARY_RULE`` is stored with every run.
+Only this module defines the boundary rule; ``BOUNDARY_RULE`` is stored with every run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLANK_RULE = "blank-v1"
 
 COMPLETION_CUE = "\nAnswer:"
 CUE_ENDS = (":", "\uff1a")
-"""Ends of a prompt that has a cue of its own, in whatever language."""
+"""Ends of a prompt that has its own cue, in any language."""
 
 
 class ContinuationScorer(ABC):
@@ -85,11 +85,11 @@ class ContinuationScorer(ABC):
 
 
 def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: str = "auto") -> Framed:
-    """Dress questions for a model.
+    """Turn questions into a model's prompts.
 
     Args:
-        style: "chat" renders the chat template up to the assistant header; "base" appends the completion
-            cue; "auto" takes chat where the tokenizer has a template.
+        style: "chat" renders the chat template up to the assistant header; "base" appends the completion cue;
+            "auto" uses chat if the tokenizer has a template.
 
     Raises:
         EngineError: style "chat" and the tokenizer has no chat template.
@@ -120,7 +120,7 @@ def is_plain(tokenizer: Any, style: str) -> bool:
 
 
 def plain_prompt(conversation: Sequence[Message]) -> str:
-    """Return the text that a base model completes: what is asked, then the cue, unless it ends with one.
+    """Return the text that a base model completes: the question, then the cue, unless it ends with one.
 
     Raises:
         EngineError: the conversation has several turns.
@@ -135,15 +135,15 @@ def plain_prompt(conversation: Sequence[Message]) -> str:
 
 
 def plain_sampling(sampling: Sampling) -> Sampling:
-    """Return the sampling of a base model's answer: it ends with the line, because nothing else ends it."""
+    """Return the sampling of a base model's answer, which stops at the end of the line."""
     return replace(sampling, stop=(*sampling.stop, "\n"))
 
 
 def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:
     """The text after ``cloze.before`` for each candidate: the candidate and the rest of the sentence.
 
-    A decoder-only model cannot see what follows the blank, so it scores candidate and rest together: only
-    so does the rest bear on the ranking. Where the blank ends the sentence, the candidate alone is scored.
+    A decoder-only model cannot see what follows the blank, so it scores candidate and rest together; else the
+    rest would not affect the ranking. Where the blank ends the sentence, the candidate alone is scored.
     """
     after = "" if cloze.is_cut else cloze.after
     return [cloze.lead + candidate + after for candidate in candidates]
@@ -185,7 +185,7 @@ def continuation_tokens(
 
 
 def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Tokens of each text by itself; without masks, which take as long to make as the tokens."""
+    """Return tokens of each text by itself, without masks, which take as long to make as the tokens."""
     if not texts:
         return []
     ids: list[list[int]] = tokenizer(

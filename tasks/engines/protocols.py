@@ -20,30 +20,32 @@ Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": "..."}``"""
 
 RAW = "text"
-"""The role of a text that is continued as it is, outside of any template: the one message of its
-conversation. Engines that know chats alone refuse it."""
+"""The role of raw text that is continued without a template; it is the only message of its conversation.
+
+Engines that serve only chats refuse it.
+"""
 
 Conversations = Sequence[Sequence[Message]]
 
 
 def is_continued(conversation: Sequence[Message]) -> bool:
-    """Whether a text is to be continued as it stands: raw text, or what the assistant has begun to say."""
+    """Whether a text is to be continued unchanged: raw text, or the assistant's unfinished message."""
     return conversation[0]["role"] == RAW or conversation[-1]["role"] == "assistant"
 
 
 Schema = Mapping[str, Any] | None
-"""A JSON schema that an answer has to keep to; None: free text."""
+"""A JSON schema for an answer; None: free text."""
 
 Progress = Callable[[int], None]
-"""Called with the number of (prefix, continuation) pairs just scored, of texts just embedded or written."""
+"""Called with the number of (prefix, continuation) pairs just scored, or of texts embedded or written."""
 
 
 class EngineError(RuntimeError):
-    """Something about a model or its engine that the user can act on; the message says how."""
+    """An error of a model or its engine that the user can mend; the message says how."""
 
 
 class Unfinished(EngineError):  # noqa: N818 - "raise Unfinished" says it all
-    """Part of a call failed. ``done`` is what was answered before: it is paid for, and worth keeping."""
+    """Part of a call failed. ``done`` holds the answers so far, which are paid for."""
 
     def __init__(self, message: str, done: Any = None) -> None:
         """done: of ``Generator.generate`` place -> answer, of ``Request.answer`` the units and their rows."""
@@ -53,11 +55,11 @@ class Unfinished(EngineError):  # noqa: N818 - "raise Unfinished" says it all
 
 @dataclass(frozen=True)
 class Framed:
-    """Questions as the model will see them (see ``prompting``).
+    """Questions as the model sees them (see ``prompting``).
 
     Attributes:
-        prefixes: text up to where the item begins, one a question.
-        lead: what stands between prefix and item: "" after a chat header, " " after "Answer:".
+        prefixes: text before the item, one per question. lead: text between prefix and item: "" after a chat
+            header, " " after "Answer:".
         style: "chat" or "base".
     """
 
@@ -71,7 +73,7 @@ class Scorer(Protocol):
     """Gives log-probabilities of texts."""
 
     def frame(self, questions: Sequence[str]) -> Framed:
-        """Dress questions for this model: its chat template, or the base model's completion cue."""
+        """Turn questions into prompts: by the chat template, or the base model's completion cue."""
         ...
 
     def score(
@@ -146,7 +148,7 @@ class Cloze:
         before: text before the blank, one a subject, without the space that separates it from the blank.
         lead: that space, or "" in languages that write none.
         after: text after the blank, the same for all; "" where the blank ends the sentence.
-        tail: the template's own text right before the blank, with which every ``before`` ends. Candidates
+        tail: the template's text right before the blank, with which every ``before`` ends. Candidates
             are tokenised after it, so that their tokens do not depend on the subjects.
         is_cut: whether the sentence ends at the blank for models that read from left to right.
     """
@@ -160,7 +162,7 @@ class Cloze:
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """The scores of candidates in a blank. Which tokens are scored is the engine's: see its docstring.
+    """The scores of candidates in a blank. The engine's docstring says which tokens are scored.
 
     Attributes:
         logprob: float32 [n_subjects, n_candidates] sum over the scored tokens of log p, natural log.
@@ -208,18 +210,18 @@ Alternatives = int | Sequence[int]
 
 
 def each(samplings: Samplings, n: int) -> list[Sampling]:
-    """One sampling per conversation; raises ValueError where there are not as many as conversations."""
+    """Return one sampling per conversation; raises ValueError if their numbers differ."""
     return _each([samplings] * n if isinstance(samplings, Sampling) else list(samplings), n, "samplings")
 
 
 def each_schema(schemas: Schemas, n: int) -> list[Schema]:
-    """One schema per conversation; raises ValueError where there are not as many as conversations."""
+    """Return one schema per conversation; raises ValueError if their numbers differ."""
     is_one = schemas is None or isinstance(schemas, Mapping)
     return _each([schemas] * n if is_one else list(schemas), n, "schemas")  # type: ignore[list-item, arg-type]
 
 
 def each_number(alternatives: Alternatives, n: int) -> list[int]:
-    """Alternatives per conversation; raises ValueError where there are not as many numbers."""
+    """Return the number of alternatives per conversation; raises ValueError if their numbers differ."""
     is_one = isinstance(alternatives, int)
     return _each([alternatives] * n if is_one else list(alternatives), n, "numbers of alternatives")  # type: ignore[list-item, arg-type]
 
@@ -234,19 +236,19 @@ def _each(own: list[T], n: int, what: str) -> list[T]:
 
 
 MAX_ALTERNATIVES = 20
-"""Most alternatives that OpenAI gives, and vLLM unless it is told otherwise."""
+"""Most alternatives that OpenAI gives, and vLLM by default."""
 
 
 @dataclass(frozen=True)
 class TokenAlternatives:
-    """The token that a model wrote at one position of its answer, and those that it might have written there.
+    """The token at one position of an answer, and its alternatives.
 
     Attributes:
         text: of the token as written. Those of an answer make up its text, but for outer space; a
             tokenizer that splits characters gives "" for all but the last of a character's tokens.
         logprobs: text to natural-log probability, of the written token and the most probable ones; tokens of
-            the same text are pooled. They are the model's own, before temperature and top_p. Where a schema
-            binds the answer, vLLM first takes out what it forbids: then they are shares of what it permits.
+            the same text are pooled. They are the model's own, before temperature and top_p. Under a schema,
+            vLLM first removes forbidden tokens, so they are shares of the permitted ones.
     """
 
     text: str
@@ -267,9 +269,8 @@ class Generation:
     """One completion, as an engine wrote it.
 
     Attributes:
-        finish_reason: "stop", "length" or an engine's own word for a refusal.
-        seed: that it was drawn with, as it was sent.
-        tokens: there if alternatives were asked for and the engine gives them, else ().
+        finish_reason: "stop", "length" or an engine's word for a refusal. seed: the seed that was sent.
+        tokens: given if alternatives were requested and the engine has them, else ().
     """
 
     text: str
@@ -281,7 +282,7 @@ class Generation:
 
     @classmethod
     def cut_off(cls, prompt_tokens: int = 0, seed: int = 0) -> Generation:
-        """The outcome of a prompt that the model's context does not hold: nothing is written."""
+        """The outcome of a prompt longer than the model's context: nothing is written."""
         return cls("", "length", prompt_tokens, 0, seed)
 
 
@@ -300,7 +301,7 @@ class Generator(Protocol):
         """One answer a conversation, in order; with a schema the text is JSON valid under it.
 
         Conversations that are drawn with equal seeds share the engine's random numbers, so their texts are
-        not independent: who wants independent ones gives each a seed of its own.
+        not independent; for independent texts, give each its own seed.
 
         Args:
             samplings, schemas: one per conversation, or one for all.
@@ -342,22 +343,20 @@ class Embedder(Protocol):
 
 
 class Jobs(Protocol):
-    """Notes of an engine about the jobs that it has sent for one request, for a later run to find."""
+    """An engine's notes on the jobs that it has sent for one request, for later runs."""
 
     @property
     def folder(self) -> Path:
-        """A folder of this machine, for files that last as long as a call."""
+        """Return a folder of this machine for files that last as long as a call."""
 
     def locked(self) -> AbstractContextManager[Jobs]:
-        """Have all others who would send the same wait; gives what to write with meanwhile: if the lock is
-        lost, its writing fails."""
+        """Make others that would send the same wait; yields a writer that fails if the lock is lost."""
 
     def notes(self) -> Mapping[str, tuple[str, float]]:
-        """Name -> what was written, and how long ago if its writer may go on without the lock, in seconds;
-        infinite if not."""
+        """Return notes by name: content, and age in seconds if the writer may still run, else infinity."""
 
     def write(self, name: str, text: str) -> None:
-        """Write a note, whole and for good, in place of the one of this name."""
+        """Write a note durably, replacing the one of this name."""
 
     def delete(self, name: str) -> None:
         """Delete a note, if it is there."""

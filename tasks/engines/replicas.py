@@ -1,8 +1,8 @@
 """Several copies of an engine behind its protocols, on this machine or on a Ray cluster (``copies``).
 
-Whoever asks has a proxy. A call goes to a copy that is free, so as many run at once as there are copies;
-which of them answers changes nothing. One that dies is started again; its call raises ``ReplicaLost``, and
-whoever asked asks again.
+Callers use a proxy. Each call goes to a free copy, so as many calls run at once as there are copies; the copy
+does not affect the result. A copy that dies is restarted; its call raises ``ReplicaLost``, and the caller
+repeats it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PATIENCE_SECONDS = 600.0
 
 
 def use(replicas: int | None = None, ray: str | None = None) -> None:
-    """Have engines loaded in so many copies from now on, in this process and those that it starts."""
+    """Load engines in this number of copies from now on, in this process and its children."""
     os.environ |= {name: str(value) for name, value in ((REPLICAS, replicas), (RAY, ray)) if value}
 
 
@@ -53,16 +53,16 @@ def width(spec: EngineSpec | None) -> int:
     """Return the number of calls of an engine at once: one per copy. A server, and an embedder, has one.
 
     Raises:
-        EngineError: the variable holds no number of copies.
+        EngineError: the variable is not a number of copies.
     """
     value = os.environ.get(REPLICAS) or "1"
     if not value.isdecimal() or int(value) < 1:
-        raise EngineError(f"{REPLICAS} is {value!r}: give how many copies of a model to run, such as 2")
+        raise EngineError(f"{REPLICAS} is {value!r}: give a number of copies of a model, such as 2")
     return 1 if spec is None or spec.is_served else int(value)
 
 
 def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs | None = None) -> Any:
-    """``load.load``; where several copies or a cluster are asked for, a proxy in place of the engine.
+    """Return ``load.load``'s engine, or a proxy if several copies or a cluster are requested.
 
     Raises:
         EngineError: see ``load.load`` and ``copies.connected``; or there are too few GPUs for the copies.
@@ -111,7 +111,7 @@ def _build(spec: EngineSpec, cache: Path, n: int, address: str | None) -> Replic
 
 
 def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float, float]:
-    """GPUs of each copy, and of all that there are; looked at when copies are made, as nodes come and go.
+    """Return the GPUs of each copy, and all GPUs; read when copies are made, since nodes come and go.
 
     Raises:
         EngineError: there are too few.
@@ -128,7 +128,7 @@ def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float,
 
 
 def surroundings(gpus: Sequence[str], each: float, n: int, index: int) -> dict[str, str]:
-    """Environment of one of n copies on this machine: its own of the GPUs, and its share of the cores."""
+    """Return the environment of one of n copies on this machine: its GPUs and its share of the cores."""
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, devices.cores() // n))
     own = {REPLICAS: "", RAY: "", "OMP_NUM_THREADS": threads}
     first = int(index * each)
@@ -141,7 +141,10 @@ def _visible_gpus(spec: EngineSpec) -> list[str]:
 
 
 class Replicas:
-    """The copies of an engine, behind every protocol that it has. Progress is told at the end of a call."""
+    """The copies of an engine, behind every protocol that it has.
+
+    Progress is reported at the end of a call.
+    """
 
     def __init__(self, spec: EngineSpec, copies: Sequence[Copy]) -> None:
         """They are loaded at their first calls."""
@@ -239,7 +242,7 @@ class Replicas:
         return answer
 
     def _take(self) -> Copy:
-        """A copy that is free; waits for one, but not for ever where all have died."""
+        """Return a free copy; wait for one, but not for ever if all have died."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:

@@ -1,7 +1,7 @@
-"""Keys taken out of texts of servers, which may repeat them whole, in part and in other spellings. Pure.
+"""Removes keys from servers' texts, which may repeat them whole, in part and in other spellings. Pure.
 
-What a server says may quote the key that it was sent, and then reach logs and databases. So every text of a
-server is cleaned before it is cut, stored or shown.
+A server's text may quote the key that it got, and then reach logs and databases. So every such text is
+cleaned before it is cut, stored or shown.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 from urllib.parse import quote
 
 SHORT_SECRET = 16
-"""Characters below which a key may be a common word."""
+"""Shorter keys may be common words."""
 GRAM = 8
 """Characters of the pieces by which a key is found: 15 in a row of it hold a whole piece."""
 
 
 class Secrets:
-    """Takes a key, whole, in part and in other spellings, out of texts; and user names out of addresses."""
+    """Removes a key, whole, in part and in other spellings, from texts, and user names from addresses."""
 
     def __init__(self, key: str | None) -> None:
-        """key: None where there is nothing to hide."""
+        """key: None if there is nothing to hide."""
         self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
         self._is_long = len(key or "") >= SHORT_SECRET
 
     def hide(self, text: str) -> str:
-        """An error's text without secrets; cut it afterwards, or a part of a key may be left."""
+        """Return an error's text without secrets. Cut it only afterwards, or a part of a key may be left."""
         text = self.hide_in_answer(re.sub(r"//[^/\s@]*@", "//", text))
         for spelling in self._spellings:
             text = text.replace(spelling, "[key]")

@@ -39,10 +39,10 @@ OPERATIONAL = {
     "requests_per_minute",
     "timeout",
 }
-"""Options of any engine that change how fast an answer comes, never the answer."""
+"""Options of any engine that change the speed of an answer, never the answer."""
 
 TRUST = "CULTURESCOPE_TRUST"
-"""Variable with what whoever runs this allows a model to do: no spec may allow it to itself."""
+"""Variable with a user's permissions for models; a spec cannot give them to itself."""
 Trust = Literal["remote-code", "pickle"]
 PICKLE_ADVICE = (
     "weights in a pickle (.bin, .pt) can run any code when they are read: take a model with safetensors, or "
@@ -60,9 +60,9 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "au
 
 
 class EngineSpec(BaseModel):
-    """One model as it will be run. Everything that can change a result is in ``identity``."""
+    """A model and how it is run. Everything that can change a result is in ``identity``."""
 
-    # A base_url may hold a password: errors do not quote what they refuse.
+    # A base_url may hold a password, so errors do not quote refused values.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(description="name of the model on leaderboards")
@@ -97,8 +97,10 @@ class EngineSpec(BaseModel):
     )
     compile: bool = Field(
         default=False,
-        description="packed_trie: whether torch compiles the layers: up to a minute at the start, faster "
-        "after, and other roundings",
+        description=(
+            "packed_trie: whether torch compiles the layers: up to a minute at the start, then faster, "
+            "with other rounding"
+        ),
     )
     tensor_parallel: int = Field(
         default=1, ge=1, description="vllm: GPUs that share the weights of one copy of the model"
@@ -106,19 +108,23 @@ class EngineSpec(BaseModel):
     gpus: float | None = Field(
         default=None,
         gt=0,
-        description="GPUs that each replica has to itself; 0.5: two share one; default: tensor_parallel",
+        description="GPUs per replica; 0.5: two replicas share one; default: tensor_parallel",
     )
     reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="servers: how much to reason: none, minimal, low, medium, high, xhigh, max, a number of "
-        "tokens, or auto, which leaves it to the server",
+        description=(
+            "servers: reasoning effort: none, minimal, low, medium, high, xhigh, max, a number of tokens, or "
+            "auto (the server decides)"
+        ),
     )
     web: bool | None = Field(default=None, description="servers: whether the model searches the web")
     usd_per_million_input_tokens: float | None = Field(
-        default=None, ge=0, description="price of the tokens that are sent; give both prices or neither"
+        default=None, ge=0, description="price of input tokens; give both prices or neither"
     )
-    usd_per_million_output_tokens: float | None = Field(default=None, ge=0, description="price of answers")
-    options: dict[str, Any] = Field(default_factory=dict, description="passed to the engine as they are")
+    usd_per_million_output_tokens: float | None = Field(
+        default=None, ge=0, description=("price of output tokens")
+    )
+    options: dict[str, Any] = Field(default_factory=dict, description="passed to the engine unchanged")
 
     @model_validator(mode="after")
     def _has_both_prices(self) -> Self:
@@ -165,18 +171,18 @@ class EngineSpec(BaseModel):
         return self.api_key_env or SERVERS[self.kind].key
 
     def read_options(self, kind: type[Options]) -> Options:
-        """The options, of an engine that lists them; ``EngineError`` names what is unknown or wrong."""
+        """Return the options of an engine that lists them; ``EngineError`` names unknown or wrong ones."""
         try:
             return kind(**self.options)
         except ValidationError as error:
             raise EngineError(f"engine {self.name!r}, options: {'; '.join(complaints(error))}") from error
 
     def identity(self) -> dict[str, Any]:
-        """All that determines a result: not price, device, batch size or ``OPERATIONAL`` options.
+        """Return all that determines a result: not price, device, batch size or ``OPERATIONAL`` options.
 
-        For a served model that is its server (``served_as``, else host, port and path of ``base_url``), whose
-        precision and prompt template are not known here, its reasoning and web search, where it is told
-        of them, and what of a sampling it is not sent (``families``). The fake engine has no precision.
+        For a served model this includes its server (``served_as``, else host, port and path of ``base_url``),
+        whose precision and prompt template are unknown, its settings of reasoning and web search, and the
+        fields of a sampling that are not sent to it (``families``). The fake engine has no precision.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -200,23 +206,23 @@ class EngineSpec(BaseModel):
         return self.model_dump(include=fields) | {"options": options} | plain
 
     def described(self) -> dict[str, Any]:
-        """The fields that a run keeps: all but how to reach it; a server as its identity names it."""
+        """Return the fields that a run stores: all but the access data; a server as in its identity."""
         own = self.identity() if self.is_served else {}
         known = {name: own[name] for name in ("server", "not_sent") if name in own}
         return self.model_dump(exclude={"base_url", "api_key_env"}) | known
 
     def hash(self) -> str:
-        """16 hex digits that name this engine in request hashes; see ``identity`` for what they stand for."""
+        """Return 16 hex digits that name this engine in request hashes: the hash of ``identity``."""
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def has_dtype(spec: EngineSpec) -> bool:
-    """Whether the spec's dtype bears on results: that of a served model is the server's own."""
+    """Whether the spec's dtype affects results; a served model has its server's."""
     return not spec.is_served and spec.kind != "fake"
 
 
 def model_hash(spec: EngineSpec) -> str:
-    """16 hex digits that name the model of a spec, whatever runs it; everything across evaluations joins on
+    """Return 16 hex digits that name a spec's model, whatever engine runs it; joins across evaluations use
     them. schema/042_model_hash.sql makes the same of stored specs.
 
     A model is its weights and its prompt style. The engine, its precision and its options change digits of an
@@ -254,7 +260,7 @@ def _weights_hash(folder: Path) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _file_hash(path: Path, sign: tuple[int, int, int]) -> str:
-    """The SHA-256 of one file; ``sign`` has it hashed anew once it has changed."""
+    """Return the SHA-256 of a file; a changed ``sign`` makes it hash the file again."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -275,7 +281,7 @@ def _allowed() -> list[str]:
 
 
 def check_trust(spec: EngineSpec) -> None:
-    """Refuse a spec that asks for more than is allowed; nothing is loaded.
+    """Refuse a spec that needs a missing permission; nothing is loaded.
 
     Raises:
         EngineError: says how to allow it.
@@ -290,16 +296,16 @@ def check_trust(spec: EngineSpec) -> None:
 
 
 def in_flight(spec: EngineSpec | None) -> int:
-    """Requests that the spec of a server asks to have under way at once; 0: it does not say."""
+    """Return the number of concurrent requests in a server's spec; 0 if it has none."""
     options = spec.options if spec and spec.is_served else {}
     n = options.get("batch") or options.get("max_concurrency")
     return n if isinstance(n, int) else 0
 
 
 def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
-    """The spec with dtype "auto" replaced by what its device is faster in (``devices.fastest_dtype``).
+    """Return the spec with dtype "auto" replaced by the faster one of its device (``devices.fastest_dtype``).
 
-    Specs with another dtype, and kinds without one, come back as they are, without a look at the device.
+    Specs with another dtype, and kinds without one, are returned unchanged without using the device.
     record: folder that remembers what was faster.
 
     Raises:
@@ -312,9 +318,9 @@ def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
 
 
 def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
-    """US dollars that these answers cost at the spec's prices; None if it has none.
+    """Return the cost of these answers in US dollars at the spec's prices; None if it has none.
 
-    Answers alone: a failed try that the provider counts is not known here.
+    Failed tries that the provider charges are unknown and not included.
     """
     if spec.usd_per_million_input_tokens is None or spec.usd_per_million_output_tokens is None:
         return None
@@ -370,7 +376,7 @@ def _made(fields: dict[str, Any]) -> EngineSpec:
 
 
 def catalogue(user_folder: Path | None = None) -> dict[str, Path]:
-    """All named specs' files, the user's over the shipped ones: one that cannot be read harms no other."""
+    """Return all named spec files, the user's over the shipped ones; an unreadable file affects no other."""
     folders = [CATALOGUE] + ([user_folder] if user_folder and user_folder.is_dir() else [])
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
 

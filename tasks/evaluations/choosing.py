@@ -1,4 +1,4 @@
-"""Which of the items that were read are asked: each once, and those of the slices that are named. Pure."""
+"""Chooses items from those that were read: each once, and only those of the named slices. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 def distinct(
     items: Iterable[T], key: Callable[[T], Hashable], answer: Callable[[T], Hashable]
 ) -> tuple[list[T], Counter[str]]:
-    """The first item of each key, in order, and how many were left out, by reason.
+    """Return the first item of each key, in order, and numbers of dropped items by reason.
 
-    Those that repeat it are counted as ``duplicate``; where their answers differ nobody can say which is
-    right, so that none is kept and all are counted as ``contradiction``.
+    Repetitions count as ``duplicate``. If their answers differ, it is unknown which is right, so all are
+    dropped and count as ``contradiction``.
     """
     by_key: dict[Hashable, list[T]] = {}
     for item in items:
@@ -29,10 +29,10 @@ def distinct(
 def of_slices(
     items: Sequence[T], wanted: Mapping[str, Sequence[str]], value: Callable[[T, str], str]
 ) -> tuple[T, ...]:
-    """The items that are in all named slices, in order.
+    """Return the items in all named slices, in order.
 
     Args:
-        wanted: kind of slice -> its names; empty: all. value: of an item and a kind.
+        wanted: kind of slice -> its names; empty: all. value: returns an item's name for a kind.
 
     Raises:
         ValueError: no item has one of the names, or none is left.
@@ -41,7 +41,7 @@ def of_slices(
     for kind, names in wanted.items():
         known = sorted({value(item, kind) for item in items})
         if unknown := sorted(set(names) - set(known)):
-            raise ValueError(f"no item is of {kind} {', '.join(unknown)}: there are {', '.join(known)}")
+            raise ValueError(f"no item is of {kind} {', '.join(unknown)}; known: {', '.join(known)}")
         chosen = tuple(item for item in chosen if not names or value(item, kind) in names)
     if not chosen:
         raise ValueError("no item is in all of these slices together: name fewer of them")

@@ -33,26 +33,28 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 HALF_SAMPLES, FORMER = "half_samples", "bootstrap"
-"""The knob of evaluations with intervals by half-samples, and its name when all evaluations had it."""
+"""The parameter of evaluations with half-sample intervals, and its old name when all evaluations had it."""
 
 FIRST = "first"
 """The cohort of the models of a configuration's first finished run."""
 
 
 class Params(BaseModel):
-    """The knobs that every evaluation has: fields of the UI form, and options of the command line."""
+    """Parameters of every evaluation: fields of the UI form and options of the command line."""
 
     model_config = ConfigDict(extra="forbid")
 
     models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
     occasion: str = Field(
         "",
-        description="name of a re-evaluation, such as 2026-w48: everything is asked anew, and what was there "
-        "stays; {date}, {week} and {time} stand for when the run is due. Empty: what was answered is not "
-        "asked again",
+        description=(
+            "name of a re-evaluation, such as 2026-w48: all prompts are sent again, and old answers are "
+            "kept; {date}, {week} and {time} stand for the time when the run is due. "
+            "Empty: stored answers are reused"
+        ),
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
-        None, description="precision of models that run here; empty: as their specs say, mostly auto"
+        None, description="precision of models that run here; empty: the specs' own, mostly auto"
     )
     cohort: str = Field(
         FIRST,
@@ -61,14 +63,14 @@ class Params(BaseModel):
     )
     pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
         [],
-        description="packs of your own content that are added (culturescope pack list); their numbers stand "
-        "apart",
+        description=(
+            "packs of your own content to add (culturescope pack list); their numbers are kept apart"
+        ),
     )
     limit: int | None = Field(
         None,
         ge=1,
-        description="items in all, spread over what they are clustered by; the numbers are a configuration "
-        "of their own. Empty: all",
+        description="number of items, spread over clusters; starts a separate configuration. Empty: all",
     )
     seed: int = Field(0, ge=0, description="seed of random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
@@ -82,7 +84,7 @@ class Params(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_then(cls, values: Any) -> Any:
-        """``bootstrap`` taken for what it was: half-samples where there are any, else nothing."""
+        """Read the old ``bootstrap``: as half-samples if the evaluation has them, else ignore it."""
         if not isinstance(values, Mapping) or FORMER not in values:
             return values
         now = {knob: value for knob, value in values.items() if knob != FORMER}
@@ -90,13 +92,13 @@ class Params(BaseModel):
 
     @classmethod
     def stored(cls, values: Mapping[str, Any]) -> Self:
-        """The params that a run stored; ``hashed`` gives of them what it gave then."""
+        """Return the params that a run stored; ``hashed`` returns the same for them as then."""
         params = cls(**values)
         params._formerly = {FORMER: values[FORMER]} if FORMER in values else {}
         return params
 
     def hashed(self, knobs: Set[str]) -> dict[str, Any]:
-        """Those of the knobs that stand in a config_hash as they are, by name."""
+        """Return the parameters that are in a config_hash by value, by name."""
         own = self.model_dump(include=set(knobs) - ({HALF_SAMPLES} if self._formerly else set()))
         return own | self._formerly
 
@@ -108,10 +110,10 @@ class Params(BaseModel):
 
 
 class GenerationParams(Params):
-    """Those of an evaluation in which a model writes: a candidate, a judge or a simulator."""
+    """Parameters of an evaluation in which a model writes: a candidate, a judge or a simulator."""
 
     batch: int = Field(
-        32, ge=1, description="prompts completed and stored together; a kill loses two such parts at most"
+        32, ge=1, description="prompts completed and stored together; a kill loses at most two such parts"
     )
     max_total_tokens: int | None = Field(
         None, ge=1, description="stop sending once a model's run has used this many tokens; empty: no limit"
@@ -119,8 +121,9 @@ class GenerationParams(Params):
     max_usd: float | None = Field(
         None,
         gt=0,
-        description="stop sending once a model's run has cost this much (US dollars); needs "
-        "prices; empty: no limit",
+        description=(
+            "stop sending once a model's run has cost this much (US dollars; needs prices); empty: no limit"
+        ),
     )
 
 
@@ -133,15 +136,18 @@ class Study(Protocol):
 
     @property
     def materials(self) -> Mapping[str, str]:
-        """Name -> hash of what is asked about: item lists, scenarios, items."""
+        """Return the hashes of the content by name: item lists, scenarios, items."""
 
     def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
+        """Return the hash of the configuration within which models may be compared."""
 
 
 def comparable(study: Study) -> str:
-    """The config_hash of a study's rows: its own, unless they are made against a cohort of another name or
-    with packs, whose content stands in the params by hash (``name@hash``)."""
+    """Return the config_hash of a study's rows.
+
+    It differs from the study's own for another cohort or with packs, whose content is in the params by hash
+    (``name@hash``).
+    """
     own, params = study.config_hash(), study.params
     apart: list[Any] = [] if params.cohort == FIRST else [params.cohort]
     if params.pack:
@@ -155,18 +161,18 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 Reader = Callable[[str, str, Sequence[str], Sequence[str]], pl.DataFrame]
-"""(part kind, request hash, units, columns) -> the stored rows of those units"""
+"""Reader: (part kind, request hash, units, columns) -> stored rows of these units"""
 
 
 @dataclass(frozen=True)
 class Completions:
-    """Stored completions of one model's requests, read when first looked at.
+    """Stored completions of one model's requests, read on first use.
 
     Attributes:
         candidate: the model that is evaluated; None for the study's own requests.
         engines: the study's other engines by name, on the occasion of the study.
-        known: request hash -> unit -> what was decoded before, of requests that are decoded unit by unit.
-            Stored answers do not change, so a round reads what is new. None: each call reads everything.
+        known: request hash -> unit -> decoded answer, for requests that are decoded unit by unit. Stored
+            answers do not change, so a round reads only new ones. None: each call reads everything.
     """
 
     candidate: Engine | None
@@ -175,7 +181,7 @@ class Completions:
     known: dict[str, dict[str, Any]] | None = None
 
     def __call__(self, request: Request[T]) -> T:
-        """The stored answers of a request, decoded; what is not answered is absent from them."""
+        """Return a request's stored answers, decoded; unanswered units are missing."""
         name = request.hash(self.engine(request))
         if self.known is None or not request.by_unit:
             return request.decode(self.read(request.kind, name, request.units, request.columns))
@@ -187,7 +193,7 @@ class Completions:
         return cast(T, {unit: known[unit] for unit in units if unit in known})
 
     def engine(self, request: Request[Any]) -> Engine:
-        """Who answers a request; about a candidate everybody answers on its occasion."""
+        """Return the engine that answers a request; requests about a candidate use its occasion."""
         if request.engine == CANDIDATE:
             assert self.candidate is not None, "a request of the study names its engine"
             return self.candidate
@@ -200,10 +206,9 @@ class Cohort(Generic[A]):
     """Models whose rows are made together.
 
     Attributes:
-        models: name -> what ``read`` made of its completions; rows are wanted of these.
-        against: the reference models for numbers that compare models. They are frozen, so that no row changes
-            because somebody else ran; some of them may be among ``models``.
-        engines: the engine of each of both.
+        models: name -> result of ``read``, for the models that need rows. against: frozen reference models
+            for numbers that compare models, so that another model's run changes no row; they may be among
+            ``models``. engines: of both.
     """
 
     models: Mapping[str, A]
@@ -213,9 +218,9 @@ class Cohort(Generic[A]):
 
 @dataclass(frozen=True)
 class Detail:
-    """Rows of a part kind about one model, without provenance; an earlier one of the same key is replaced.
+    """Rows of a part kind about one model, without provenance; they replace earlier rows of the same key.
 
-    ``key`` tells several of one kind apart: a unit stands in one of them only if they have different keys.
+    ``key`` distinguishes several details of one kind; a unit belongs to only one of them.
     """
 
     kind: str
@@ -238,11 +243,11 @@ class Tables:
 
 @dataclass(frozen=True)
 class Shared(Generic[S]):
-    """Requests of a study that no model changes: vectors of its texts, verdicts on its null models.
+    """Requests of a study that depend on no candidate: vectors of its texts, verdicts on null models.
 
     Attributes:
-        ask: as ``Evaluation.ask``; every request names its engine.
-        read: makes of the completions what ``read`` and ``rows`` are given.
+        ask: as ``Evaluation.ask``; every request names its engine. read: turns the completions into an
+            argument of ``read`` and ``rows``.
     """
 
     ask: Callable[[S, Completions], Sequence[Request[Any]]]
@@ -251,7 +256,7 @@ class Shared(Generic[S]):
 
 @dataclass(frozen=True)
 class Described:
-    """An evaluation's own description, where it has no files in deployments/, flows/ and warehouse/.
+    """Description of an evaluation that has no files in deployments/, flows/ and warehouse/.
 
     Attributes:
         title, models, examples, caption, judged: as of ``deployments.evaluations.Door``.
@@ -290,21 +295,20 @@ class Evaluation(Generic[P, S, A]):
         name: of its folder, its flow and its rows.
         params: the type of its knobs.
         tables: name -> SELECT: what ``study`` reads of the warehouse; $name stands for the knob of that name.
-        study: (params, rows of ``tables``, the other engines by name) -> what is asked. Raises ValueError.
-        ask: what a model is to be asked as far as its completions go, and of whom.
-        read: a model's completions, read; what could not be read or is missing is unscored with a reason.
-            Its third argument is what ``shared.read`` made, else None.
+        study: (params, rows of ``tables``, the other engines by name) -> study. Raises ValueError. ask:
+            returns the requests that a model's completions so far make possible, each with its engine. read:
+            parses a model's completions; unreadable or missing ones are unscored with a reason. Its third
+            argument is the result of ``shared.read``, else None.
         rows: the cohort's metric rows and detail tables, null models included; the same third argument.
         engines: params -> the engines that take part beside candidates: a catalogue name, id or folder (an
             embedder's source) and its role.
-        later: what further rounds may ask about each model at most, for the plan.
+        later: the most that further rounds may request about each model, for the plan.
         size: the study in words, for the plan.
-        optional: roles without which a model still has rows: those that need them are unscored.
-        compares: whether rows are made against a cohort; else no model waits for another's answers.
-        samples: what a model was asked and answered, and what was said of it, for people to read: one by one,
-            so that they are never all in memory. None: its prompts and completions alone are shown.
-        pack: what a user's pack may add to ``tables``; None: nothing.
-        described: of an evaluation from a recipe; None: files say all of it.
+        optional: roles that may be missing; rows that need them are unscored.
+        compares: whether rows need a cohort; else no model waits for another's answers. samples: yields
+            prompts, completions and verdicts for people to read, one by one to save memory. None: only
+            prompts and completions are shown. pack: content that a user's pack may add to ``tables``; None:
+            nothing. described: for an evaluation from a recipe; None: it is in files.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The setting of a paper beside that of a run, as data: ``settings.toml`` in an evaluation's folder. Pure.
+"""Compares the settings of a paper and a run, from ``settings.toml`` in an evaluation's folder. Pure.
 
 A row is one of three kinds. A *knob* has ``field``, an option of the evaluation, and ``value``, the
 paper's. *Content* has ``pack``, a file of a pack or a text in its ``prompts.toml``, which only the authors'
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tasks.evaluations.contract import Params
 
 MODEL = "models"
-"""The field that differs on every leaderboard: it stands in the table, and hinders no comparison."""
+"""The field that differs on every leaderboard; it is in the table and prevents no comparison."""
 ENGINES = (MODEL, "simulator", "judge", "judges")
-"""Fields that name engines: a profile names none, and names are compared by their letters and digits."""
+"""Fields that name engines. Profiles have none; names are compared by letters and digits."""
 
 
 class Setting(BaseModel):
@@ -87,7 +87,7 @@ class OwnPack(NamedTuple):
 
 @cache
 def settings(evaluation: str) -> tuple[Setting, ...]:
-    """The settings of an evaluation's paper; none of one that has no ``settings.toml``."""
+    """Return the settings of an evaluation's paper; none without a ``settings.toml``."""
     file = Path(__file__).parent / evaluation / "settings.toml"
     if not evaluation.isidentifier() or not file.is_file():
         return ()
@@ -100,7 +100,7 @@ def compared(
     packs: Sequence[OwnPack] = (),
     profile: str = "paper",
 ) -> list[Compared]:
-    """Every setting of a run beside the paper's, in the order of the file.
+    """Return every setting of a run beside the paper's, in the order of the file.
 
     Args:
         params: of a run, or its stored values by name.
@@ -114,7 +114,7 @@ def compared(
 
 
 def differing(table: Iterable[Compared], metric: str) -> list[Compared]:
-    """The settings that differ and on which a metric hangs; the model is not among them."""
+    """Return the differing settings that affect a metric, except the model."""
     return [
         row
         for row in table
@@ -135,7 +135,7 @@ def _knob(row: Setting, params: Params | SimpleNamespace) -> Compared:
 
 
 def _content(row: Setting, packs: Sequence[OwnPack]) -> Compared:
-    """Content of the paper's own: of the last pack that brings it in place of what is shipped."""
+    """Return the paper's content from the last pack that replaces the shipped content."""
     file, _, text = row.pack.partition(".")
     ours, is_equal = row.ours or "as shipped", False
     for pack in packs:
@@ -163,7 +163,7 @@ def _same(own: Any, paper: Any) -> bool:
 
 
 def _shown(value: Any, empty: str) -> str:
-    """A value as people read it."""
+    """Return a value as text for people."""
     if value is None or value in ("", []):
         return empty
     if isinstance(value, bool):

@@ -1,1 +1,1 @@
-"""Live sources into item lists and dish sets: what may be asked, what is kept, and when it is refused."""
+"""Refreshes item lists and dish sets from live sources; refuses suspicious results."""

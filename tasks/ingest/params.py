@@ -1,4 +1,4 @@
-"""The typed knobs of the ingest flow: the form in the Prefect UI and the options of the CLI."""
+"""Parameters of the ingest flow: the form in the Prefect UI and the options of the CLI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES: tuple[str, ...] = get_args(SourceName)
 
 
 class IngestParams(BaseModel):
-    """Which sources to refresh, and when to refuse what they yield."""
+    """Sources to refresh, and limits below which their results are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,13 +40,15 @@ class IngestParams(BaseModel):
         None, description="your e-mail address or a page about you, for the sources' operators; empty: the "
         "environment variable CULTURESCOPE_CONTACT",
     )  # fmt: skip
-    minimum: int | None = Field(None, ge=1, description="refuse fewer items; empty: the source's own minimum")
+    minimum: int | None = Field(
+        None, ge=1, description=("refuse a result with fewer items; empty: the source's own minimum")
+    )
     max_shrinkage: float = Field(
-        0.2, ge=0, le=1, description="refuse a list that lost more than this share since the last time"
+        0.2, ge=0, le=1, description="refuse a list that lost a larger share since the last refresh"
     )
 
     @model_validator(mode="after")
     def _files_have_one_reader(self) -> IngestParams:
         if self.files and len(self.sources) > 1:
-            raise ValueError("files belong to one source: name that one alone")
+            raise ValueError("files belong to one source: name only that source")
         return self

@@ -1,4 +1,4 @@
-"""The sources: what each refreshes, how it is read, and how many items it has at least. No warehouse here."""
+"""The sources: each one's target, reader and least number of items. Knows no warehouse."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DISH_COLUMNS = ["url", "language", "name", "origin", "origin_name", "ingredients
 
 @dataclass(frozen=True)
 class Asked:
-    """The means of a source. Files need neither session nor endpoint."""
+    """The means by which a source is read. Files need neither session nor endpoint."""
 
     countries: CountryCodes
     languages: Sequence[str] = ()
@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Harvested:
-    """The yield of a source: items of a list, or dishes; and what it was read from."""
+    """A source's result: items of a list, or dishes, and the pages that they were read from."""
 
     url: str
     n_pages: int
@@ -55,7 +55,7 @@ class Harvested:
 
     @property
     def n_kept(self) -> int:
-        """Items, or distinct dishes."""
+        """Return the number of items, or of distinct dishes."""
         return len(self.items) if self.dishes is None else self.dishes["url"].n_unique()
 
 
@@ -64,10 +64,9 @@ class Source:
     """One source.
 
     Attributes:
-        target: the item list or dish set that it refreshes.
-        minimum: fewer items than this mean that the source has changed or failed.
-        needs: what the user has to give: the network, or files.
-        notice: about its terms; shown before it is asked.
+        target: the item list or dish set that it refreshes. minimum: fewer items mean that the source has
+            changed or failed. needs: the user must allow the network, or give files. notice: on its terms;
+            shown before a request.
     """
 
     target: str
@@ -157,7 +156,7 @@ SOURCES: Mapping[str, Source] = {
 
 
 def fault(n_kept: int, n_before: int | None, minimum: int, max_shrinkage: float) -> str | None:
-    """Why a harvest must not replace what is there, or None: too few items, or too many lost since."""
+    """Return why a result must not replace the present data, or None: too few items, or too many lost."""
     advice = "the page's layout or the source has probably changed; the present data stays"
     if n_kept < minimum:
         return f"{n_kept} items, at least {minimum} are expected: {advice} (or lower --minimum)"
@@ -171,7 +170,7 @@ def fault(n_kept: int, n_before: int | None, minimum: int, max_shrinkage: float)
 
 
 def with_known_countries(items: Sequence[ListItem], known: Mapping[str, Sequence[str]]) -> list[ListItem]:
-    """Items that their source names no country for get those that the present list has for them."""
+    """Give items without a country the countries that the present list has for them."""
     return [
         i if i.countries else ListItem(i.item, i.aliases, tuple(known.get(i.item, ())), i.ingredients, i.code)
         for i in items
@@ -179,8 +178,9 @@ def with_known_countries(items: Sequence[ListItem], known: Mapping[str, Sequence
 
 
 def one_per_spelling(items: Sequence[ListItem]) -> tuple[ListItem, ...]:
-    """Items that differ in case only as one, under the spelling that comes first: a list's probability must
-    not be split among them (warehouse/checks/item_repeated.sql). The other spellings become aliases."""
+    """Merge items that differ only in case, under the first spelling, so that they do not share one
+    probability
+    (warehouse/checks/item_repeated.sql). The other spellings become aliases."""
     spelling: dict[str, str] = {}
     for item in items:
         spelling.setdefault(item.item.lower(), item.item)
@@ -188,12 +188,12 @@ def one_per_spelling(items: Sequence[ListItem]) -> tuple[ListItem, ...]:
 
 
 def is_address(source: str) -> bool:
-    """Whether a "file" has to be asked for over the network."""
+    """Whether a "file" must be fetched over the network."""
     return source.startswith(("http://", "https://"))
 
 
 def without_queries(text: str) -> str:
-    """A text fit to be kept: addresses in it lose their query, which may hold a key."""
+    """Return the text with addresses cut before their query, which may hold a key."""
     return ADDRESS_WITH_QUERY.sub(r"\1...", text)
 
 
@@ -205,9 +205,9 @@ def _session(request: Asked) -> Session:
 
 def _files(request: Asked, at_most: int | None, what: str) -> Sequence[str]:
     if not request.files:
-        raise ScrapeError(f"this source reads files that you have: give {what} with --file")
+        raise ScrapeError(f"this source reads your own files: give {what} with --file")
     if at_most is not None and len(request.files) > at_most:
-        raise ScrapeError(f"{len(request.files)} files are more than this source reads: give {what}")
+        raise ScrapeError(f"{len(request.files)} files are more than this source reads: give only {what}")
     return request.files
 
 

@@ -1,4 +1,4 @@
-"""The tasks of the ingest flow: one a source. What is refused or fails leaves the warehouse as it was."""
+"""Tasks of the ingest flow, one per source. A refusal or failure leaves the warehouse as it was."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ UNION ALL SELECT source FROM dish_set WHERE dish_set = $target
 
 
 class Refused(ScrapeError):  # noqa: N818 - "raise Refused" says it all
-    """A harvest that failed the sanity check; the attempt is written down."""
+    """A result failed the sanity check; the attempt is recorded."""
 
 
 def _is_transient(task: Any, run: Any, state: Any) -> bool:
-    """Prefect's question whether to run a failed task again: not sooner than the server wishes."""
+    """Tell Prefect to retry a failed task, unless the server wishes a longer wait than the retry's."""
     error = state.data
     return isinstance(error, TransientError) and (error.retry_after or 0) <= RETRY_AFTER_S
 
@@ -50,11 +50,11 @@ def _is_transient(task: Any, run: Any, state: Any) -> bool:
     retry_condition_fn=_is_transient,
 )
 def refresh(source: str, params: IngestParams, started_at: datetime) -> str:
-    """Fetch one source, check what it yields, and replace its list or dish set; returns the status.
+    """Fetch one source, check its result, and replace its list or dish set; returns the status.
 
     Raises:
-        TransientError: it may work later (Prefect tries twice more). Refused: see there. ScrapeError: it
-            will not work.
+        TransientError: it may work later (Prefect tries twice more). Refused: the check failed. ScrapeError:
+            a retry cannot help.
     """
     warehouse, declared = Warehouse.open(), SOURCES[source]
     if params.files and declared.needs == "network":
@@ -77,14 +77,14 @@ def refresh(source: str, params: IngestParams, started_at: datetime) -> str:
 
 
 def record_failure(source: str, started_at: datetime, error: Exception) -> None:
-    """Write down that nothing usable came."""
+    """Record an attempt without a usable result."""
     save_ingest(
         Warehouse.open(), Ingest(source, started_at, "failed", url="", message=without_queries(str(error)))
     )
 
 
 def _asked(warehouse: Warehouse, params: IngestParams, deadline_s: float) -> Asked:
-    """The means of the source; a session or endpoint is made only by sources that ask for one."""
+    """Return what the source reads with; session and endpoint are made on first use."""
     rows = warehouse.query("SELECT name, alpha3, country FROM country").rows()
     names = {name: code for name, _, code in rows} | {alpha3: code for _, alpha3, code in rows}
     return Asked(
@@ -99,7 +99,10 @@ def _asked(warehouse: Warehouse, params: IngestParams, deadline_s: float) -> Ask
 
 
 def _user_agent(params: IngestParams) -> str:
-    """Raises ScrapeError without a usable contact; it is written down, so it does not repeat the contact."""
+    """Return the User-Agent.
+
+    Raises ScrapeError without a usable contact; the recorded text does not repeat it.
+    """
     try:
         return user_agent(params.contact or os.environ.get(CONTACT))
     except ScrapeError:
@@ -110,7 +113,7 @@ def _user_agent(params: IngestParams) -> str:
 
 
 def _is_present(warehouse: Warehouse, source: str, harvest: Harvested, last_sha256: str | None) -> bool:
-    """Whether the same bytes were ingested before and nothing else has replaced them since."""
+    """Whether the same bytes were ingested last and nothing has replaced them."""
     present = warehouse.query(PRESENT_SOURCE, {"target": SOURCES[source].target})["source"].to_list()
     return harvest.sha256 == last_sha256 and any(text.startswith(f"{source} ") for text in present)
 

@@ -1,4 +1,4 @@
-"""Judged answers for people to rate: which are drawn, the file that they fill in, and how it comes back."""
+"""Judged answers for people to rate: draws a sample, writes the file to fill in, and reads it back."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pydantic import (
 from tasks.judging.rubric import Rubric, normal
 
 AUDIT_COLUMNS = ("item", "group", "question", "answer", "criteria", "dimension", "annotator", "rating")
-"""Columns of the annotators' file. ``read_ratings`` reads it as it comes back."""
+"""Columns of the annotators' file; ``read_ratings`` reads the completed file."""
 RATING_COLUMNS = ("item", "annotator", "dimension", "rating")
-"""Those that have to be there then."""
+"""Columns that the completed file must have."""
 
 Menus = Mapping[str, Mapping[str, float]]
-"""Dimension -> verdict -> its value: the words that a rating may be."""
+"""Maps dimension -> verdict -> value: the words that a rating may be."""
 
-# A spreadsheet takes a cell that begins so for a formula, and answers are written by models.
+# A spreadsheet runs a cell that begins with one of these as a formula, and models write the answers.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -40,8 +40,8 @@ class JudgedAnswer:
     """One answer that a judge has scored on one dimension.
 
     Attributes:
-        dimension: what it is judged on: the name of the rubric, such as "specificity".
-        item: what it is about; ``question`` is that item as people should see it.
+        dimension: name of the rubric, such as "specificity".
+        item: the item that the answer is about; ``question`` shows it to people.
         group: what results are grouped by, such as a country.
     """
 
@@ -54,22 +54,22 @@ class JudgedAnswer:
 
     @property
     def code(self) -> str:
-        """A name for the annotators' column "item" that tells nothing of the model: "a" and 12 hex digits.
+        """Return a code for the annotators' column "item" that hides the model: "a" and 12 hex digits.
 
-        Depends on model, dimension, item and the answer's words alone, so that a rating holds for the words
-        that people saw, several audits can be joined, and no key file is needed: ratings are joined to the
-        answers' codes, computed again.
+        Depends on model, dimension, item and the answer's words alone, so a rating belongs to the words that
+        people saw. Several audits can be joined without a key file, because the codes can be computed again
+        from the answers.
         """
         return "a" + _digest(self.model, self.dimension, self.item, self.answer)[:12]
 
 
 def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> list[JudgedAnswer]:
-    """n answers, spread over models, dimensions and groups.
+    """Return n answers, spread over models, dimensions and groups.
 
     In proportion over the pairs of model and dimension, at least one of each; within a pair, over its groups.
-    Depends on the answers and the seed, not on the answers' order. A larger n gives the same answers and some
-    more, so that an audit can be continued. All answers where there are no more than n. They come back
-    shuffled, so that no annotator meets one model's answers in a row.
+    Depends on the answers and the seed, not on the answers' order. A larger n gives the same answers and
+    more, so that an audit can be continued. If there are at most n answers, all are returned. Their order is
+    shuffled, so that no annotator reads one model's answers in a row.
 
     Seats are dealt to the pairs one by one, each to the pair with the highest share per seat, size / (2 *
     seats + 1) (Sainte-Lague's method).
@@ -82,8 +82,8 @@ def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> lis
         pairs[answer.model, answer.dimension].append(answer)
     if n < max(1, len(pairs)):
         raise ValueError(
-            f"a sample of {n} cannot hold an answer of each of {len(pairs)} pairs of model and dimension: "
-            f"ask for {max(1, len(pairs))} at least"
+            f"a sample of {n} cannot hold one answer for each of {len(pairs)} pairs of model and dimension: "
+            f"ask for at least {max(1, len(pairs))}"
         )
     seats = _seats({pair: len(members) for pair, members in pairs.items()}, n)
     chosen = [answer for pair, members in pairs.items() for answer in _spread(members, seed)[: seats[pair]]]
@@ -91,19 +91,19 @@ def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> lis
 
 
 def criteria(rubric: Rubric) -> str:
-    """The rules, and what a cell of the file may hold: a verdict, or a number where verdicts are none."""
+    """Return the rules and a cell's possible values: a verdict, or a number if verdicts are words."""
     is_scale = has_numbers(rubric.verdicts)
     menu = f"Rating: {', '.join(rubric.verdicts)}{'' if is_scale else ', or a number from 0 to 1'}."
     return f"{rubric.rules}\n\n{menu}"
 
 
 def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str]) -> list[dict[str, str]]:
-    """Rows of ``AUDIT_COLUMNS`` for a CSV file, one per answer; annotator and rating are empty.
+    """Return rows of ``AUDIT_COLUMNS`` for a CSV file, one per answer; annotator and rating are empty.
 
-    A text that a spreadsheet would run as a formula has an apostrophe before it.
+    A text that a spreadsheet would run as a formula gets an apostrophe in front.
 
     Args:
-        criteria: dimension -> what has to be judged of an answer.
+        criteria: dimension -> criteria by which an answer is judged.
     """
     cells = (
         (a.code, *map(_as_text, (a.group, a.question, a.answer, criteria[a.dimension])), a.dimension, "", "")
@@ -113,9 +113,10 @@ def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str])
 
 
 def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, str]]:
-    """Return the number of answers of each pair: one, then by the highest average; ties to the first by name.
+    """Return the number of answers per pair: one each, then by highest average; the first name wins ties.
 
-    No pair gets more than it has: one that is used up has an average below 1/2, any other one above it.
+    No pair gets more answers than it has: its average falls below 1/2 when it is used up, and all others are
+    above.
     """
     seats, pairs = Counter(dict.fromkeys(sizes, 1)), sorted(sizes)
     for _ in range(min(n, sum(sizes.values())) - len(sizes)):
@@ -124,10 +125,10 @@ def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, s
 
 
 def _spread(members: Iterable[JudgedAnswer], seed: int) -> list[JudgedAnswer]:
-    """A pair's answers in an order of which each beginning holds its groups in proportion.
+    """Return a pair's answers in an order whose every prefix holds the groups in proportion.
 
-    Systematic: a group's answers, in the order of a hash, stand at even distances between 0 and 1, from a
-    start that is a hash too, so that each answer has the same chance to be early.
+    A group's answers, ordered by a hash, are placed at even distances between 0 and 1. The start is a hash
+    too, so each answer has the same chance of an early place.
     """
     groups: dict[str, list[JudgedAnswer]] = defaultdict(list)
     for answer in sorted(members, key=lambda answer: _rank(answer, seed)):
@@ -156,12 +157,15 @@ class RatingsError(ValueError):
 
 
 def has_numbers(menu: Iterable[str]) -> bool:
-    """Whether the verdicts are numbers, such as 1 to 10: a number from 0 to 1 would be mistaken for one."""
+    """Whether the verdicts are numbers, such as 1 to 10; then a rating from 0 to 1 would be ambiguous."""
     return all(re.fullmatch(r"\d+", word.strip()) for word in menu)
 
 
 def _number(cell: str, info: ValidationInfo) -> float:
-    """A number, or the value of a word of the dimension's menu; of a menu of numbers these alone."""
+    """Return a number, or the value of a word on the dimension's menu.
+
+    A menu of numbers allows no other number.
+    """
     menu: Mapping[str, float] = (info.context or {}).get(info.data.get("dimension"), {})
     is_scale = bool(menu) and has_numbers(menu)
     words: Mapping[str, float] = menu if is_scale else {"yes": 1.0, "no": 0.0, **menu}
@@ -169,7 +173,7 @@ def _number(cell: str, info: ValidationInfo) -> float:
         if normal(word) == normal(cell):
             return value
     if is_scale:
-        raise ValueError(f"{cell!r} is none of {', '.join(words)}: rate this dimension on its own scale")
+        raise ValueError(f"{cell!r} is not one of {', '.join(words)}: rate this dimension on its own scale")
     try:
         return float(cell)
     except ValueError:
@@ -181,9 +185,9 @@ Name = Annotated[Text, BeforeValidator(normal)]
 
 
 class Rating(BaseModel):
-    """One rating: annotator and dimension in the form of ``rubric.normal``, the rating in [0, 1].
+    """One rating in [0, 1]; annotator and dimension in the form of ``rubric.normal``.
 
-    ``written`` is the rating as a word, in that form: two words may have the same value.
+    ``written`` is the rating's word in that form, because two words may have the same value.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -196,18 +200,19 @@ class Rating(BaseModel):
 
 
 def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[list[Rating], int]:
-    """The ratings of CSV files with a header, in UTF-8, and how many lines have none; one rating per line.
-    Further columns are ignored.
+    """Read ratings from CSV files in UTF-8 with a header; returns them and the number of lines without one.
+
+    Each line has one rating. Other columns are ignored.
 
     Args:
-        paths: one file for all annotators or one each, such as ``annotation_rows`` makes them.
+        paths: files in the form of ``annotation_rows``, one for all annotators or one each.
         menus: what a rating may be besides yes, no and a number from 0 to 1; compared under ``normal``.
 
-    A line without a rating is one that its annotator left out: it is counted and does no harm.
+    A line without a rating was left out by its annotator; it is only counted.
 
     Raises:
-        RatingsError: a file is not readable, lacks a column, has a cell that is empty or out of range, or an
-            annotator rated one dimension of an item twice; or there is no rating at all.
+        RatingsError: a file is not readable, lacks a column, has a cell that is empty or out of range, an
+            annotator rated one dimension of an item twice, or there is no rating at all.
     """
     rows: list[Rating] = []
     seen: dict[tuple[str, str, str], str] = {}
@@ -227,7 +232,7 @@ def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[lis
             if first != where:
                 raise RatingsError(
                     f"{where}, column item: {rating.annotator!r} rated {rating.dimension} of {rating.item!r} "
-                    f"at {first} already: keep one of the two"
+                    f"already at {first}: keep one of the two"
                 )
             rows.append(rating)
     if not rows:
@@ -237,7 +242,7 @@ def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[lis
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number of each line of a CSV file, and its cells of ``RATING_COLUMNS`` as written.
+    """Yield each line's number and its cells of ``RATING_COLUMNS`` as written.
 
     Raises:
         RatingsError: not readable, not UTF-8, not CSV, or a column is missing; names the line.
@@ -253,12 +258,12 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             for cells in reader:
                 if None in cells:
                     raise RatingsError(
-                        f"{path}, line {reader.line_num}: more cells than the header; quote texts that hold "
-                        f"a comma"
+                        f"{path}, line {reader.line_num}: more cells than the header; quote texts that "
+                        "contain a comma"
                     )
                 yield reader.line_num, {column: cells[column] or "" for column in RATING_COLUMNS}
     except OSError as error:
-        raise RatingsError(f"there are no readable ratings at {path}: {error.strerror}") from error
+        raise RatingsError(f"cannot read ratings from {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RatingsError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
     except csv.Error as error:
@@ -267,7 +272,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _fault(error: Any) -> str:
-    """Return pydantic's fault of one cell, in our words."""
+    """Return pydantic's error for one cell, in our words."""
     column, kind = error["loc"][0], error["type"]
     if kind == "string_too_short":
         return f"column {column}: the cell is empty"

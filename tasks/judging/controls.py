@@ -1,9 +1,8 @@
-"""Does a judge do its work? Null texts that it should refuse, gold ones that it should accept, and whether it
-judges its own kind. Pure.
+"""Controls of a judge: null texts to refuse, gold texts to accept, and a warning of self-preference. Pure.
 
-A judge that gives null texts as much as real ones measures nothing: then no score says that texts fit what
-they are about. A text is accepted if its score is 0.5 or more; of several votes on one text it is their mean.
-A judge that refuses everything refuses all null texts too: read these shares beside the scores of real ones.
+A judge that scores null texts as high as real ones measures nothing. A text is accepted if its score, or the
+mean of several votes, is 0.5 or more. A judge that refuses everything also refuses all null texts, so read
+these shares beside the scores of real ones.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ from tasks.metrics.types import FloatArray
 REAL, SHUFFLED, GENERIC, EMPTY = "real", "shuffled", "generic", "empty"
 NULLS = (SHUFFLED, GENERIC, EMPTY)
 SOURCES = (REAL, *NULLS)
-"""Where a judged text is from."""
+"""Source of a judged text."""
 
 GOLD = "gold"
-"""The source of right texts, which a judge should accept."""
+"""Source of right texts, which a judge should accept."""
 
 NOT_CHECKED = "no such text was judged"
 
 ACCEPTED_FROM = 0.5
-"""The least score with which a text is accepted."""
+"""Lowest score at which a text is accepted."""
 
 Families = Mapping[str, frozenset[Hashable]]
-"""Item -> all by which another item's text could be right for it too: its country, its group, its rule …"""
+"""Maps an item to all that could make another item's text right for it too: country, group, rule …"""
 
 
-# What shares weights, training data or a maker's recipe. Words are found whole, with or without digits after
-# them. Gemma is made from Gemini's research, by its makers' word; Vicuna is a Llama. Others' tunings mostly
-# keep the name of what they tuned (Llama-3.1-Nemotron, Hermes-3-Llama) and are found by it.
+# Models of one family share weights, training data or a maker's recipe. Names match as whole words, with or
+# without digits after them. Gemma is based on Gemini's research, says its maker; Vicuna is a Llama.
+# Fine-tuned models mostly keep the name of their base (Llama-3.1-Nemotron, Hermes-3-Llama), which is found.
 _SINGLE = (
     "claude", "deepseek", "phi", "grok", "yi", "falcon", "granite", "nova", "minimax", "ernie", "hunyuan",
     "internlm", "nemotron", "pythia",
@@ -67,14 +66,13 @@ _PATTERNS = {
 def texts_by_source(
     real: Mapping[str, str], families: Families, generic: str, scope: str
 ) -> dict[str, dict[str, str]]:
-    """Source -> item -> the text to be judged.
+    """Return the texts to be judged: source -> item -> text.
 
     Args:
         real: item -> its text; items that have none are left out, and get no shuffled one either, since real
             and shuffled are compared item by item.
-        families: of all items, also of those without a text.
-        generic: a text that says nothing of any item in particular.
-        scope: what the items are of, such as a benchmark; see ``shuffled``.
+        families: of all items, also of those without a text. generic: a text that fits no item in particular.
+            scope: see ``shuffled``.
     """
     return {
         REAL: dict(real),
@@ -85,12 +83,12 @@ def texts_by_source(
 
 
 def shuffled(texts: Mapping[str, str], families: Families, scope: str) -> dict[str, str]:
-    """Item -> another item's text: that of the next one in a fixed random ring that is of another family.
+    """Return another item's text for each item: the next of another family in a fixed random ring.
 
-    So each text is used about once. An item of whose family all others are is left out.
+    So each text is used about once. An item is left out if all others are of its family.
 
-    Args:
-        scope: fixes the ring, together with the items' names.
+    Args: scope: name of the set of items, such as a benchmark; it fixes the ring together with the items'
+    names.
     """
     ring = sorted(texts, key=lambda item: digest([scope, item]))
     swapped: dict[str, str] = {}
@@ -114,13 +112,13 @@ def refusals(
     reason: str,
     clusters: ArrayLike | None = None,
 ) -> Metric:
-    """``judge_<source>_refused``: the share of these null texts that the judge does not accept.
+    """Return ``judge_<source>_refused``: the share of these null texts that the judge does not accept.
 
     Args:
         source: of the texts, one of ``NULLS``.
         scores: one for each text, in [0, 1]; None or NaN where unscored.
-        reason: why there is no share, should none be scored.
-        clusters: one label for each text, where several are about one thing; by default they are independent.
+        reason: given if no text is scored. clusters: one label for each text if several are about one thing;
+            by default texts are independent.
     """
     hits = 1 - _accepted(scores)
     return mean_row(f"judge_{source}_refused", where, hits, reason, clusters, SHARE)
@@ -129,14 +127,14 @@ def refusals(
 def acceptances(
     where: Slice, scores: Iterable[float | None], reason: str, clusters: ArrayLike | None = None
 ) -> Metric:
-    """``judge_gold_accepted``: the share of these gold answers that the judge accepts; see ``refusals``."""
+    """Return ``judge_gold_accepted``: the share of these gold answers that the judge accepts."""
     return mean_row("judge_gold_accepted", where, _accepted(scores), reason, clusters, SHARE)
 
 
 def check_row(
     source: str, where: Slice, opinions: Sequence[Opinion], clusters: ArrayLike | None = None
 ) -> Metric:
-    """Return the share of a source's texts that a judge takes as it should.
+    """Return the share of a source's texts that a judge treats correctly.
 
     Args:
         source: ``GOLD``, or one of ``NULLS``.
@@ -150,18 +148,18 @@ def check_row(
 
 
 def _accepted(scores: Iterable[float | None]) -> FloatArray:
-    """1 for what is accepted, 0 for what is not, NaN for what is unscored."""
+    """Return 1 for accepted, 0 for refused and NaN for unscored texts."""
     known = np.array([np.nan if score is None else score for score in scores], dtype=np.float64)
     return np.where(np.isnan(known), np.nan, known >= ACCEPTED_FROM)
 
 
 def too_few(units: str) -> str:
-    """Why there is no test; units: what varies, such as "personas"."""
+    """Return the reason for no test. units: a plural such as "personas"."""
     return f"fewer than {MIN_FLIPPED} {units} cannot show a difference"
 
 
 def best_null(nulls: Iterable[FloatArray]) -> float | None:
-    """The highest mean of a null's scores; None where none is scored."""
+    """Return the highest mean score of any null; None if none is scored."""
     return max((mean for scores in nulls if (mean := mean_of(scores)) is not None), default=None)
 
 
@@ -173,11 +171,13 @@ def told_apart_row(
     units: str,
     seed: int,
 ) -> Metric:
-    """``tells_real_from_shuffled``: 1 if real less null texts are above 0 by flipping the signs of clusters
-    (one-sided, 0.025), else 0; unscored below ``MIN_FLIPPED``.
+    """Return ``tells_real_from_shuffled``: 1 if real texts score higher than null texts, else 0.
+
+    The test flips the signs of clusters' differences (one-sided, 0.025). The row is unscored below
+    ``MIN_FLIPPED`` clusters.
 
     Args:
-        real, null: [n] scores and why they are missing. clusters: [n] labels; units: what they are, in words.
+        real, null: [n] scores and why they are missing. clusters: [n] labels; units: their name, a plural.
     """
     flag, gains = "tells_real_from_shuffled", real[0] - null[0]
     known = ~np.isnan(gains)
@@ -190,20 +190,20 @@ def told_apart_row(
 
 
 def families(model: str) -> frozenset[str]:
-    """Families that an engine's model name speaks of; empty where it names none that we know.
+    """Return the known families in an engine's model name.
 
-    Several for a model with two parents: ``DeepSeek-R1-Distill-Qwen-7B`` is of both. A word within another
-    is no match (``ollama/…``, ``TinyLlama``: others' weights). Local paths are searched like other names.
+    A model with two parents has two: ``DeepSeek-R1-Distill-Qwen-7B``. Part of a word does not match
+    (``ollama/…``, or ``TinyLlama``, which has other weights). Local paths are searched like names.
     """
     return frozenset(name for name, pattern in _PATTERNS.items() if pattern.search(model))
 
 
 def preference_row(judges: Iterable[Engine], candidate: str) -> Metric:
-    """``self_preference_warning``: 1 if a judge is the candidate or of its family, else 0.
+    """Return ``self_preference_warning``: 1 if a judge is the candidate or of its family, else 0.
 
     Models prefer text that they wrote themselves (Panickssery et al. 2024, "LLM Evaluators Recognize and
-    Favor Their Own Generations"). How far a judge favours its siblings is not known, so this warns and
-    corrects nothing, and it warns rather too often than too seldom.
+    Favor Their Own Generations"). How much a judge favours its siblings is unknown, so this only warns,
+    rather too often than too seldom.
 
     Args:
         candidate: the model's name in its engine's spec, such as ``Qwen/Qwen3-8B``.

@@ -1,4 +1,4 @@
-"""Judges who read the same texts: what they are sent, and their opinions. Pure."""
+"""Judges who read the same texts: their prompts and opinions. Pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ class Judgeable(Protocol):
     """One text to be judged.
 
     Attributes:
-        key: what identifies it among those about one model.
-        keys: what it has a verdict for, by name.
-        label: what SQL and the progress show beside the topic; one request has one label and one sampling.
+        key: identifies it among the calls about one model. keys: names of the things that get a verdict.
+            label: shown beside the topic in SQL and progress; one request has one label and one sampling.
     """
 
     @property
@@ -57,10 +56,10 @@ class Judgeable(Protocol):
 C = TypeVar("C", bound=Judgeable)
 
 Opinions = Mapping[str, Mapping[Any, Opinion]]
-"""Judge, by its name in the params -> its opinion of each call, by its key"""
+"""Maps a judge's name in the params -> call's key -> opinion"""
 
 AllOpinions = Mapping[str, Mapping[Any, tuple[Opinion, ...]]]
-"""Where a call has several keys: one for each of them, in order."""
+"""For calls with several keys: one opinion for each key, in order."""
 
 
 class About(NamedTuple):
@@ -74,10 +73,7 @@ class About(NamedTuple):
 
 
 def judges_by_name(judges: Sequence[str], engines: Mapping[str, Engine]) -> dict[str, Engine]:
-    """The judges of a study, by the names that its params give them.
-
-    Raises ValueError if two of these are one judge.
-    """
+    """Return a study's judges by their names in its params. Raises ValueError if a judge is named twice."""
     names = [engines[name].name for name in judges]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
@@ -86,11 +82,11 @@ def judges_by_name(judges: Sequence[str], engines: Mapping[str, Engine]) -> dict
 
 @dataclass(frozen=True)
 class Judges(Generic[C]):
-    """The judges of a study, who may read texts by several rubrics and several times.
+    """A study's judges, who may read texts by several rubrics and several times.
 
     Attributes:
-        judges: the name that the params give a judge -> its engine; none: nobody judges.
-        topic: what SQL and the progress show of the requests.
+        judges: a judge's name in the params -> its engine; may be empty. topic: shown with the requests in
+            SQL and progress.
     """
 
     judges: Mapping[str, Engine]
@@ -112,7 +108,7 @@ class Judges(Generic[C]):
         ]  # fmt: skip
 
     def stored(self, calls: Sequence[C], replies: Replies) -> dict[tuple[str, Any], Completion]:
-        """(judge, key of a call) -> its completion."""
+        """Return the stored completions: (judge, key of a call) -> completion."""
         by_request = {
             (each.engine, each.label, each.sampling): replies(each) for each in self.requests(calls)
         }
@@ -124,7 +120,7 @@ class Judges(Generic[C]):
         }
 
     def read_all(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, tuple[Opinion, ...]]]:
-        """Every judge's opinion of each call; a call without a completion is unscored with the reason."""
+        """Return every judge's opinions of each call; a call without completion is unscored."""
         stored = self.stored(calls, replies)
         return {
             judge: {
@@ -135,16 +131,16 @@ class Judges(Generic[C]):
         }
 
     def read(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, Opinion]]:
-        """``read_all`` where every call has one key."""
+        """Return ``read_all`` for calls that have one key each."""
         every = self.read_all(calls, replies)
         return {judge: {key: first for key, (first, *_) in by_key.items()} for judge, by_key in every.items()}
 
     def verdicts(
         self, calls: Sequence[C], opinions: Opinions | AllOpinions, about: Callable[[C, str], About]
     ) -> dict[str, pl.DataFrame]:
-        """Return, for each judge by its engine's name, a row for each key of each call, answered or not.
+        """Return rows by the judge's engine name: one for each key of each call, answered or not.
 
-        about: of a call and one of its keys.
+        about: describes a call and one of its keys.
         """
         texts = [(call, shorten(call.text, call.rubric.max_chars)) for call in calls]
         frames = {}
@@ -160,7 +156,7 @@ class Judges(Generic[C]):
     def scores(
         self, calls: Sequence[C], opinions: Opinions, replies: Replies
     ) -> Iterator[tuple[Engine, C, Score]]:
-        """Every judge's verdict on each call, as a score of the samples that people read."""
+        """Return every judge's verdict on each call, as a score of the samples that people read."""
         stored = self.stored(calls, replies)
         for judge, engine in self.judges.items():
             for call in calls:
@@ -168,10 +164,10 @@ class Judges(Generic[C]):
                 yield engine, call, verdict_score(engine, opinions[judge][call.key], call.prompt, completion)
 
     def later(self, n: int, longest: C | None, tokens: int, is_shared: bool = False) -> list[Later]:
-        """Return the most that each judge can be sent, for the plan.
+        """Return the most that each judge may be sent, for the plan.
 
         Args:
-            n: texts. longest: a call with the longest inputs. tokens: of a text to be judged, at most.
+            n: number of texts. longest: a call with the longest inputs. tokens: most tokens of a judged text.
         """
         if longest is None or not n:
             return []
@@ -186,7 +182,7 @@ def score_name(rubric: str, judge: Engine, *detail: str) -> str:
 
 
 def verdict_score(judge: Engine, opinion: Opinion, prompt: Prompt, completion: Completion | None) -> Score:
-    """A judge's opinion, with what it was sent and wrote."""
+    """Return a judge's opinion with its prompt and completion."""
     verdict = opinion.verdict
     about = {"verdict": verdict.verdict, "reason": verdict.reason, "value": verdict.value}
     about |= {"graded": opinion.graded}
@@ -204,10 +200,10 @@ def verdict_scores(
     completion: Completion | None,
     scale: Callable[[float], float] = float,
 ) -> Score:
-    """A judge's opinions of several things in one answer: the mean of its scores, a line for each of them.
+    """Return a judge's opinions of several things in one answer: their mean score, and a line for each.
 
     Args:
-        scale: from a verdict's value in [0, 1] to the number that the evaluation takes.
+        scale: converts a verdict's value in [0, 1] to the evaluation's number.
     """
     values = [
         (opinion.verdict.key, None if opinion.score is None else scale(opinion.score)) for opinion in opinions
@@ -232,9 +228,9 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Call:
-    """One text to be judged once by the rubric of its panel.
+    """One text to be judged once by its panel's rubric.
 
-    source: whose the text is, or in what condition; unique with the item.
+    source: author or condition of the text; unique together with the item.
     """
 
     source: str
@@ -248,7 +244,7 @@ class Call:
 
     @property
     def key(self) -> Key:
-        """Return the call's identity among those about one model."""
+        """Return the call's key among the calls about one model."""
         return self.source, self.item
 
 
@@ -257,8 +253,8 @@ class Panel(Judges[Call]):
     """Judges who read each text once, by one rubric.
 
     Attributes:
-        judged: the rubric's input that is the judged text, and the key that it has a verdict for.
-        max_tokens: of a judge's answer.
+        judged: the rubric's input with the judged text, also the key of its verdict. max_tokens: most tokens
+            of a judge's answer.
     """
 
     judged: str
@@ -272,7 +268,7 @@ class Panel(Judges[Call]):
         return f"{self.rubric.name} {self.rubric.hash()}"
 
     def call(self, source: str, item: str, text: str, inputs: Callable[[], Mapping[str, object]]) -> Call:
-        """One text to be judged. Kept, and with it its prompt: it is looked at in every round.
+        """Return one text to be judged. It is cached with its prompt, because every round reads it.
 
         Args:
             inputs: the rubric's other inputs.
@@ -289,7 +285,7 @@ class Panel(Judges[Call]):
     def verdict_scores(
         self, calls: Sequence[Call], opinions: Opinions, replies: Replies
     ) -> dict[Key, dict[str, Score]]:
-        """Return each call's verdicts by judge's name, as scores of the samples that people read."""
+        """Return each call's verdicts by the judge's name, as scores of the samples that people read."""
         scores: dict[Key, dict[str, Score]] = {call.key: {} for call in calls}
         for engine, call, score in self.scores(calls, opinions, replies):
             scores[call.key][score_name(self.rubric.name, engine)] = score
@@ -297,7 +293,7 @@ class Panel(Judges[Call]):
 
 
 def score_of(opinions: Opinions, key: Key) -> tuple[float | None, str]:
-    """The mean of the judges' scores of a call, or why there is none; a judge that failed does not count."""
+    """Return the judges' mean score of a call, or the reason for none; a judge that failed does not count."""
     known = [by_key[key] for by_key in opinions.values() if key in by_key]
     scores = [opinion.score for opinion in known if opinion.score is not None]
     if scores:

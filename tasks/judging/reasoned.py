@@ -1,7 +1,7 @@
-"""Scores of judges who reason before they score: what they say last, read from free text. Pure.
+"""Reads the scores of judges who reason first, from free text. Pure.
 
-The last statement counts: a judge weighs numbers before it settles on one, and may quote what it judges. What
-cannot be read is unscored, never 0.
+The last statement counts, because a judge weighs numbers before it settles on one and may quote what it
+judges. An unreadable score is unscored, never 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNREAD = "no score could be read in the judge's text"
 
 _SCORE = "score|rating|grade"
 _MARKS = r"[\s\"'`*_~#>()\[\]{}|$\\]{0,8}"
-"""Signs that Markdown, JSON and LaTeX put around a word or a number; bounded against long runs."""
+"""Signs of Markdown, JSON and LaTeX around a word or number; their number is bounded."""
 _START = r"^\W{0,12}"
 _NUMBER = (
     r"(?:boxed)?" + _MARKS + r"(?P<number>[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))(?![\w]|[.,:]\d)"
@@ -33,11 +33,11 @@ _BARE = re.compile(rf"{_START}{_NUMBER}\W{{0,12}}$")
 
 
 def reasoned_scores(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[float | str, ...]:
-    """Return for every key its score in [0, 1], or why there is none; never raises, whatever the text.
+    """Return every key's score in [0, 1] or the reason for none; never raises, whatever the text.
 
-    Of one key the last ``Score: 0.7`` counts that begins a line; without one the last anywhere; without that
-    a last line that is a number. Of several keys each has a line with its name. "7/10", "7 out of 10" and
-    "70 %" are 0.7 on a scale that ends at 1; a number off the scale is no score.
+    For a single key, the last line that begins with ``Score: 0.7`` counts; else the last such text anywhere;
+    else a last line that is a number. For several keys, each has a line with its name. "7/10", "7 out of 10"
+    and "70 %" are 0.7 on a scale that ends at 1; a number off the scale is unscored.
     """
     plain = normal(unicodedata.normalize("NFKC", text))
     if len(keys) == 1:
@@ -46,7 +46,7 @@ def reasoned_scores(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[flo
 
 
 def nearest_verdict(score: float, rubric: Rubric) -> str:
-    """The verdict whose value is nearest to a score in [0, 1]; of two the higher, of equals the last."""
+    """Return the verdict nearest to a score in [0, 1]; the higher of two, the last of equal values."""
     ordered = sorted(rubric.verdicts.items(), key=lambda each: each[1].value)
     return min(reversed(ordered), key=lambda each: round(abs(each[1].value - score), 9))[0]
 
@@ -58,7 +58,7 @@ def _last_of_one(text: str) -> re.Match[str] | None:
 
 
 def _of_key(text: str, key: str) -> Iterator[re.Match[str]]:
-    """Lines with a key's score: "Score of salt: 0.7", "- **salt** = 0.7", '"salt": 0.7'."""
+    """Match lines with a key's score: "Score of salt: 0.7", "- **salt** = 0.7", '"salt": 0.7'."""
     name = re.escape(normal(unicodedata.normalize("NFKC", key)))
     pattern = (
         rf"{_START}(?:(?:{_SCORE})\b{_MARKS}(?:of|for)?{_MARKS})?(?<!\w){name}(?!\w){_MARKS}[:=]{_MARKS}"
@@ -71,7 +71,7 @@ def _last(matches: Iterator[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _on_scale(match: re.Match[str] | None, rubric: Rubric) -> float | str:
-    """The value in [0, 1] that a written number has on the rubric's scale, or why it has none."""
+    """Return a written number's value in [0, 1] on the rubric's scale, or the reason for none."""
     if match is None:
         return UNREAD
     numbers, values = zip(*rubric.scale, strict=True)

@@ -1,5 +1,4 @@
-"""Is a judge fit to stand in for people? People among themselves, the judge against them, and where they are
-far apart. Pure.
+"""Validates a judge: agreement among people, of the judge with people, and large disagreements. Pure.
 
 With FmLAMA's verdicts the numbers by group are those of Zhou et al. 2025, section 5.3 and table 3: groups are
 origins, items are dishes, and the means are Manual Evaluation Scores.
@@ -28,18 +27,18 @@ from tasks.metrics.length_adjustment import adjust_for_length
 from tasks.metrics.types import FloatArray, IntArray
 
 Points: TypeAlias = list[tuple[float, float]]
-"""(people's, judge's) number of each item that has both."""
+"""Pairs of people's and judge's numbers, for items that have both."""
 
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], float | None]
-"""People's and judge's numbers to a metric."""
+"""A metric of people's and judge's numbers."""
 
 # Two points always correlate perfectly, and two items or answers say nothing about raters.
 _MIN_POINTS = 3
 
-# From here on they are on different sides, or one of them is at the middle and the other at an end.
+# From this gap on, the two are on different sides, or one is at the middle and the other at an end.
 _HIGH = 0.5
 
-# A judge this far from people who all agree is sure of the opposite.
+# A judge this far from unanimous people is sure of the opposite.
 _REVERSED = 0.9
 
 
@@ -50,9 +49,8 @@ class JudgeScore:
     Attributes:
         item: as in the ratings, which is the answer's ``audit.JudgedAnswer.code``.
         value: the verdict's value in [0, 1]; None where unscored.
-        graded: the graded score in [0, 1]; None where the engine gave none.
-        equal_length: the graded score without what the length of the text explains, which may leave [0, 1];
-            None where scores are not compared so.
+        graded: the graded score in [0, 1]; None if the engine gave none. equal_length: the graded score
+            adjusted for the text's length, which may leave [0, 1]; None if scores are not adjusted.
 
     Raises:
         ValueError: a value or a graded score is out of range.
@@ -73,7 +71,7 @@ class JudgeScore:
 
     @property
     def best(self) -> float | None:
-        """The graded score, or the verdict's value where there is none."""
+        """Return the graded score, or the verdict's value if there is none."""
         return self.value if self.graded is None else self.graded
 
 
@@ -86,20 +84,20 @@ class RatedItem:
 
     @property
     def numbers(self) -> list[float]:
-        """The ratings, in the order of annotators' names."""
+        """Return the ratings in the order of annotators' names."""
         return [rating.rating for rating in self.ratings.values()]
 
     @property
     def mean(self) -> float:
-        """Mean rating, rounded so that means of the same ratings in another order tie."""
+        """Return the mean rating, rounded so that the order of the ratings has no effect."""
         return round(fmean(self.numbers), 12)
 
     def commonest(self, values: Iterable[float] = ()) -> float | None:
-        """The commonest rating; None where two are equally common.
+        """Return the commonest rating; None if two are equally common.
 
         Args:
-            values: of the verdicts of the rubric's menu. A rating off the menu stands for the nearest of
-                them, and for none where two are equally near: "in part" of a yes or no is neither.
+            values: of the verdicts on the rubric's menu. Another rating counts as the nearest value, or not
+                at all if two are equally near: 0.5 is neither yes nor no.
         """
         menu = sorted(set(values))
         classes = [_nearest(rating, menu) for rating in self.numbers]
@@ -118,16 +116,14 @@ def _nearest(rating: float, menu: Sequence[float]) -> float | None:
 def scores_by_judge(
     verdicts: Iterable[Mapping[str, Any]], lengths: Mapping[str, tuple[int, str]] | None = None
 ) -> dict[str, list[JudgeScore]]:
-    """Judge -> its score of each answer.
+    """Return each judge's scores of the answers.
 
-    Where the judge gives none but the verdict, its value stands for the graded score at equal length.
+    If a judge gives only verdicts, their values replace the graded scores in the adjustment for length.
 
-    Args:
-        lengths: code -> words, of the dimensions whose scores are compared at equal length, and the
-            model that wrote them: (words, model).
-        verdicts: rows of judge, dimension, code, verdict, value and graded. Several of one judge on one
-            answer are its samples: the commonest verdict counts (none, if two are equally common), and the
-            mean of the graded scores.
+    Args: lengths: code -> (number of words, model), for the dimensions whose scores are adjusted for length.
+            verdicts: rows of judge, dimension, code, verdict, value and graded. Several rows of one judge on
+                one answer are samples: the commonest verdict counts (none if tied), and the mean of the
+                graded scores.
     """
     samples: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in verdicts:
@@ -143,7 +139,7 @@ def scores_by_judge(
 
 
 def _at_equal_length(scores: list[JudgeScore], lengths: Mapping[str, tuple[int, str]]) -> list[JudgeScore]:
-    """The scores with what the length of the texts explains taken out, by its slope within each model."""
+    """Return the scores adjusted for the texts' length, by its slope within each model."""
     moved: dict[tuple[str, str], float] = {}
     for dimension in sorted({one.dimension for one in scores}):
         own = [
@@ -159,7 +155,8 @@ def _at_equal_length(scores: list[JudgeScore], lengths: Mapping[str, tuple[int, 
 
 
 def by_dimension(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dict[str, list[RatedItem]]:
-    """The rated items of every dimension, both sorted by name; what people did not rate is left out.
+    """Return the rated items of every dimension, both sorted by name; items that people did not rate are left
+    out.
 
     Raises:
         ValueError: the judge scored a dimension of an item twice.
@@ -185,9 +182,8 @@ class AgreementRow:
     """One number on one dimension, or the reason why there is none.
 
     Attributes:
-        n: items that the value rests on.
-        n_dropped: items that people rated and that could not be used.
-        ci_low, ci_high: 95 % interval, by leaving out item after item; None where there is none.
+        n: items used. n_dropped: items that people rated but that could not be used. ci_low, ci_high: 95 %
+            interval, by leaving out one item at a time; None if there is none.
     """
 
     dimension: str
@@ -201,7 +197,8 @@ class AgreementRow:
 
 
 def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
-    """Krippendorff's alpha of every dimension: ``alpha_nominal``, ``alpha_ordinal``, ``alpha_interval``.
+    """Return Krippendorff's alpha of every dimension: ``alpha_nominal``, ``alpha_ordinal``,
+    ``alpha_interval``.
 
     n: items with two ratings or more. Does not depend on the order of the ratings.
     """
@@ -224,7 +221,7 @@ def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
 def judge_agreement(
     ratings: Iterable[Rating], scores: Iterable[JudgeScore], menus: Menus | None = None
 ) -> list[AgreementRow]:
-    """The judge against people, on every dimension that they rated.
+    """Compare the judge with people, on every dimension that they rated.
 
     Returns:
         ``kappa``, ``kappa_quadratic``: the verdict's value and people's commonest one, as classes of the
@@ -239,8 +236,8 @@ def judge_agreement(
     Does not depend on the order of either argument.
 
     Args:
-        menus: dimension -> verdict -> value. A rating off its menu, such as 0.75 of a yes or no, counts for
-            the nearest verdict; without a menu every rating is a class of its own.
+        menus: dimension -> verdict -> value. A rating off the menu, such as 0.75 for yes or no, counts as the
+            nearest verdict; without a menu every rating is a separate class.
 
     Raises:
         ValueError: the judge scored a dimension of an item twice.
@@ -262,7 +259,7 @@ def judge_agreement(
 
 
 def reliability_curves(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dict[str, list[Bin]]:
-    """Dimension to the curve of its graded scores against what most people say, where there are any."""
+    """Return curves of graded scores against people's majority, by dimension."""
     curves = {}
     for dimension, items in by_dimension(ratings, scores).items():
         if pairs := _majorities(items):
@@ -272,7 +269,7 @@ def reliability_curves(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) 
 
 
 def _comparisons(items: Sequence[RatedItem], menu: Collection[float]) -> list[tuple[str, Statistic, Points]]:
-    """Every metric of ``judge_agreement`` with the points that it is taken over."""
+    """Return every metric of ``judge_agreement`` with its points."""
 
     def points(people: Callable[[RatedItem], float | None], field: str) -> Points:
         pairs = ((people(item), getattr(item.judge, field)) for item in items)
@@ -300,7 +297,7 @@ def _comparisons(items: Sequence[RatedItem], menu: Collection[float]) -> list[tu
 
 
 def _majorities(items: Sequence[RatedItem]) -> Points:
-    """(1 or 0, graded score) of the items that most people rate above or below 0.5."""
+    """Return (1 or 0, graded score) of the items that most people rate above or below 0.5."""
     graded = ((item.mean, item.judge.graded) for item in items)
     return [(float(mean > 0.5), score) for mean, score in graded if score is not None and mean != 0.5]
 
@@ -310,7 +307,7 @@ def _of_some(statistic: Statistic, people: FloatArray, judge: FloatArray, drawn:
 
 
 def spearman(people: FloatArray, judge: FloatArray) -> float | None:
-    """Spearman's rho of two finite vectors; None where a side is constant."""
+    """Return Spearman's rho of two finite vectors; None if a side is constant."""
     return pearson(rankdata(people), rankdata(judge))
 
 
@@ -322,7 +319,7 @@ def _row(
     dimension: str, metric: str, value: float | None, counts: tuple[int, int],
     interval: tuple[float, float] | None, what: str,
 ) -> AgreementRow:  # fmt: skip
-    """counts: (n, n_dropped); what: whose sameness would leave the metric without a value."""
+    """Return a row. counts: (n, n_dropped); what: plural for the reason, if these values do not vary."""
     reason = None
     if counts[0] < _MIN_POINTS:
         reason = f"{counts[0]} items, {_MIN_POINTS} are needed"
@@ -336,7 +333,7 @@ Pattern: TypeAlias = Literal["annotators split", "polarity reversed", "judge str
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Attributes: people, the mean of ``n_annotators`` ratings; judge, its score; both in [0, 1]."""
+    """A large gap between people's mean of ``n_annotators`` ratings and the judge's score, both in [0, 1]."""
 
     dimension: str
     item: str
@@ -347,9 +344,9 @@ class Disagreement:
 
 
 def disagreements(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> list[Disagreement]:
-    """Items where the judge is at least 0.5 away from the mean of people's ratings, the widest gap first.
+    """Return items where the judge is at least 0.5 away from people's mean rating, widest gap first.
 
-    The judge's score is the graded one, or the verdict's value where there is none. Patterns, the first that
+    The judge's score is the graded one, or the verdict's value if there is none. Patterns, the first that
     holds:
 
     - "annotators split": some rate below 0.5 and some above, so that no judge could agree with all.
@@ -379,7 +376,7 @@ def _pattern(item: RatedItem, score: float) -> Pattern:
 
 
 class Subject(NamedTuple):
-    """The subject of an answer: its group, and the item with the model that answered."""
+    """The subject of an answer: its group, its item and the model that answered."""
 
     group: str
     item: tuple[str, str]
@@ -389,9 +386,8 @@ class GroupRow(NamedTuple):
     """One number on people and judge, or the reason why there is none.
 
     Attributes:
-        group: its name; "all" where the number is over groups or items.
-        n: how many answers, items or groups the value rests on, by metric.
-        n_dropped: how many of these people rated and could not be used.
+        group: its name; "all" for numbers over groups or items. n: number of answers, items or groups used,
+            by metric. n_dropped: number that people rated but that could not be used.
     """
 
     dimension: str
@@ -406,7 +402,7 @@ class GroupRow(NamedTuple):
 def group_agreement(
     ratings: Sequence[Rating], scores: Iterable[JudgeScore], subjects: Mapping[str, Subject], menus: Menus
 ) -> list[GroupRow]:
-    """The numbers of every dimension; ratings of answers that ``subjects`` does not know are left out.
+    """Return the numbers of every dimension; ratings of answers missing in ``subjects`` are left out.
 
     Returns:
         For each group: ``fleiss_kappa`` of people over the verdicts of the menu (n: answers), ``people_mean``
@@ -439,7 +435,7 @@ def group_agreement(
 
 
 def _fleiss(dimension: str, group: str, answers: Sequence[RatedItem], menu: Mapping[str, float]) -> GroupRow:
-    """Fleiss' kappa over the answers with the group's usual number of raters; if tied, the larger."""
+    """Return Fleiss' kappa over answers with the commonest number of raters; if tied, the larger one."""
     raters = Counter(len(answer.ratings) for answer in answers)
     usual = max(raters, key=lambda n: (raters[n], n))
     used = [
@@ -460,13 +456,13 @@ def _fleiss(dimension: str, group: str, answers: Sequence[RatedItem], menu: Mapp
 
 
 def _verdict(rating: Rating, menu: Mapping[str, float]) -> str:
-    """The verdict that the rating is: the word, or the menu's last one of the same value, or the number."""
+    """Return the rating as a verdict: the word, or the menu's last one of the same value, or the number."""
     same = [word for word, value in menu.items() if value == rating.rating]
     return rating.written if rating.written in menu else same[-1] if same else str(rating.rating)
 
 
 def _item_means(answers: Iterable[RatedItem], subjects: Mapping[str, Subject]) -> Points:
-    """People's and the judge's mean of each item that has an answer with both."""
+    """Return people's and the judge's means for each item that has an answer with both."""
     both: dict[tuple[str, str], Points] = defaultdict(list)
     for answer in answers:
         if answer.judge.value is not None:
@@ -483,7 +479,7 @@ def _means(dimension: str, group: str, items: Points, n_rated: int) -> Iterator[
 
 def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Iterator[GroupRow]:
     n = len(means)
-    # Means of the same marks, added up in another order, must tie.
+    # Means of the same ratings must not depend on the order of summation.
     people, judge = np.array(means, dtype=np.float64).reshape(-1, 2).T.round(12)
     for name, correlation in (("pearson", pearson), ("spearman", spearman)):
         value = correlation(people, judge) if n >= _MIN_POINTS else None

@@ -25,13 +25,13 @@ from tasks.loop.requests import Engine
 from tasks.loop.written import field_values
 
 UNANSWERED = "a judge has not answered"
-"""Why there is no verdict where a judge failed, or has not been asked yet."""
+"""Reason for no verdict if a judge failed or has not been run yet."""
 
 NO_JUDGE = "no judge was named"
 
 CUT_OFF = "the judge's answer was cut off at its limit of tokens"
 
-# What stands between reasons where a judge names two in one text.
+# Separator of two reasons in one text of a judge.
 _BETWEEN_REASONS = re.compile(r"[,;/|+&]|\band\b")
 
 # A log-probability may exceed 0 by rounding, not by more.
@@ -40,13 +40,12 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's verdict on one key. Unscored, with a reason, is not a verdict of value 0.
+    """The judge's verdict on one key. An unscored verdict has a reason and is not a verdict of value 0.
 
     Attributes:
-        verdict: a name of the rubric's menu, None where unscored.
-        reason: one of the menu's reasons for this verdict, None where the judge gave no such reason; the
-            verdict counts all the same.
-        value: the verdict's value in [0, 1], None where unscored.
+        verdict: a name on the rubric's menu, None if unscored. reason: one of the menu's reasons for this
+            verdict; None if the judge gave no such reason, though the verdict counts. value: the verdict's
+            value in [0, 1], None if unscored.
     """
 
     key: str
@@ -58,12 +57,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Opinion:
-    """A verdict with how sure the judge was.
+    """A verdict and the judge's confidence in it.
 
     Attributes:
-        graded: in [0, 1]: the verdicts' values weighted by their probabilities; None where the engine gives
-            none, the verdict is unscored, or the text holds others beside it. Of a judge who reasons: its own
-            number.
+        graded: in [0, 1]: the verdicts' values weighted by their probabilities. None if the engine gives
+            none, the verdict is unscored or the text holds other verdicts. A reasoning judge's own number.
     """
 
     verdict: Verdict
@@ -71,7 +69,7 @@ class Opinion:
 
     @property
     def score(self) -> float | None:
-        """The graded score, or the verdict's value where there is none; None where unscored."""
+        """Return the graded score, or the verdict's value if there is none; None if unscored."""
         return self.verdict.value if self.graded is None else self.graded
 
     @property
@@ -81,10 +79,10 @@ class Opinion:
 
 
 def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
-    """Return a completion's opinions, key by key in order; whatever is missing is unscored with a reason.
+    """Return a completion's opinions, key by key in order; a missing one is unscored with a reason.
 
-    A completion that was cut off may have been about to say something else than what it quoted: no verdict.
-    The probabilities count only where every verdict in the text is the one that was read.
+    A completion that was cut off gives no verdict, because it may have only quoted one. The probabilities
+    count only where every verdict in the text is the one that was read.
     """
     if completion is None or completion.finish_reason == "length":
         fault = UNANSWERED if completion is None else CUT_OFF
@@ -97,7 +95,7 @@ def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Ru
 
 
 def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
-    """Opinions of a judge who reasoned: graded by its own number, with the verdict that is nearest to it."""
+    """Return opinions of a reasoning judge: its own number, and the verdict nearest to it."""
     opinions = []
     for key, score in zip(keys, reasoned_scores(text, keys, rubric), strict=True):
         if isinstance(score, str):
@@ -110,7 +108,10 @@ def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion
 
 @lru_cache(maxsize=1 << 12)
 def _read_with_others(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[tuple[Verdict, bool], ...]:
-    """The verdict on each key, and whether no other is in the text. Kept: judges write few texts."""
+    """Return each key's verdict and whether the text holds no other.
+
+    Cached: judges write few different texts.
+    """
     written = {normal(value) for value in field_values(text, FIELD)}
     return tuple(
         (verdict, verdict.verdict is not None and written == {normal(verdict.verdict)})
@@ -119,15 +120,15 @@ def _read_with_others(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple
 
 
 def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verdict, ...]:
-    """A verdict for every key, in order, read from a judge's text, whatever it looks like; never raises.
+    """Return a verdict for every key, in order, from any text of a judge; never raises.
 
     An answer is a complete JSON object that names one of the keys; reasoning before it and code fences do no
     harm. Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu
     counts. A key that is missing or whose verdict is not on the menu is unscored.
 
-    A judge may quote what it judges, which may hold verdicts, and nothing tells its own words from those. So
-    a key is unscored, too, where the text says two things of it: in several answers, twice in one, or in an
-    answer and outside of it, as in an object that quotation marks in a quotation have broken.
+    A judge may quote judged text that holds verdicts, and nothing distinguishes these from its own. So a key
+    is also unscored if the text gives it two different verdicts: in several answers, twice in one, or inside
+    and outside of an answer, as in an object broken by quotation marks.
     """
     answers, rest = _answers(text, {normal(key) for key in keys})
     if not answers:
@@ -140,8 +141,8 @@ def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verd
 
 
 def _answers(text: str, wanted: set[str]) -> tuple[list[tuple[str, object]], str]:
-    """The pairs of all top-level JSON objects with a wanted key, in order; and the text without them."""
-    # Objects as tuples of pairs, which keeps duplicates in order and tells them from arrays (lists).
+    """Return the pairs of all top-level JSON objects with a wanted key, and the text without them."""
+    # Objects become tuples of pairs, which keep duplicates in order and differ from arrays (lists).
     decoder = json.JSONDecoder(object_pairs_hook=tuple)
     answers: list[tuple[str, object]] = []
     rest, after = [], 0
@@ -162,8 +163,10 @@ def _answers(text: str, wanted: set[str]) -> tuple[list[tuple[str, object]], str
 
 
 def _stated(text: str, rubric: Rubric) -> set[str]:
-    """Verdicts that are stated outside of an answer: ``"verdict": "Good"``, ``**Verdict:** good``. Quotation
-    marks behind a backslash are those of a quotation."""
+    """Return verdicts stated outside of an answer: ``"verdict": "Good"``, ``**Verdict:** good``.
+
+    Escaped quotation marks belong to a quotation.
+    """
     menu = "|".join(sorted(map(re.escape, map(normal, rubric.verdicts)), key=len, reverse=True))
     marks = r"[\s\"'`*_]*"
     return set(re.findall(rf"verdict{marks}[:=]{marks}({menu})(?!\w)", normal(text)))
@@ -190,7 +193,7 @@ def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric
 
 
 def _reason(written: object, allowed: Sequence[str]) -> str | None:
-    """The first reason of the judge's that is on the menu, whether it wrote one, a list, or "a and b"."""
+    """Return the judge's first reason on the menu, whether it wrote one, a list, or "a and b"."""
     menu = {normal(reason): reason for reason in allowed}
     for text in written if isinstance(written, list) else [written]:
         if isinstance(text, str):
@@ -205,18 +208,18 @@ def _unscored(key: str, fault: str) -> Verdict:
 
 
 def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) -> float | None:
-    """The sum of P(v) times the value of v over the verdicts v, in [0, 1]; for yes and no, P(yes) / (P(yes) +
-    P(no)). None where the engine gives no probabilities, or no verdict is among the texts that have one.
+    """Return the verdicts' expected value in [0, 1]; for yes and no, P(yes) / (P(yes) + P(no)).
+
+    None if the engine gives no probabilities, or no verdict is among the texts that have one.
 
     Args:
-        logprobs: text to natural-log probability, for texts that the judge might have written where the
-            verdict stands, none of them the beginning of another: its top tokens there, or a whole
-            continuation each. None where the engine gives none.
-        values: verdict to its value in [0, 1].
+        logprobs: text -> natural-log probability, for alternative texts at the verdict's place, none a prefix
+            of another: top tokens, or whole continuations. None if the engine gives none. values: verdict ->
+            value in [0, 1].
 
-    Texts that are a verdict but for case and outer space ("Yes", " YES") are pooled: each is a way to say it.
-    Other texts count for nothing, and a verdict that is not among the texts has probability 0: an engine's
-    list of top tokens is cut off below those that it holds.
+    Texts that equal a verdict but for case and outer space ("Yes", " YES") are pooled. Other texts do not
+    count, and a verdict that is not among the texts has probability 0, because it is below the engine's top
+    tokens.
 
     Raises:
         ValueError: a log-probability is NaN or above 0.
@@ -224,13 +227,13 @@ def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) ->
     pooled: dict[str, list[float]] = {normal(name): [] for name in values}
     for text, logprob in (logprobs or {}).items():
         if math.isnan(logprob) or logprob > _ROUNDING:
-            raise ValueError(f"{text!r} has the log-probability {logprob}; it is a number up to 0")
+            raise ValueError(f"{text!r} has the log-probability {logprob}, which must be at most 0")
         if normal(text) in pooled:
             pooled[normal(text)].append(logprob)
     highest = max((lp for ways in pooled.values() for lp in ways), default=-math.inf)
     if highest == -math.inf:
         return None
-    # Relative to the highest, so that verdicts that are all improbable do not become 0 / 0.
+    # Relative to the highest, so that improbable verdicts do not become 0 / 0.
     weights = [math.fsum(math.exp(lp - highest) for lp in ways) for ways in pooled.values()]
     total = math.fsum(weights)
     return min(math.fsum(w / total * value for w, value in zip(weights, values.values(), strict=True)), 1.0)
@@ -238,11 +241,11 @@ def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) ->
 
 @dataclass(frozen=True)
 class Vote:
-    """One answer of one judge. ``verdict`` and ``score`` are None where it was unscored.
+    """One answer of one judge. ``verdict`` and ``score`` are None if it is unscored.
 
     Attributes:
-        judge, phrasing: whose it is, and in which wording; several votes of one pair are samples.
-        score: in [0, 1], the verdict's value or the graded score.
+        judge, phrasing: the judge and the wording; several votes of one pair are samples. score: in [0, 1],
+        the verdict's value or the graded score.
     """
 
     judge: str
@@ -267,10 +270,10 @@ class Ensemble:
 
 
 def combine(votes: Sequence[Vote]) -> Ensemble:
-    """Mean and disagreement of votes on one thing; does not depend on their order.
+    """Return mean and disagreement of votes on one thing, whatever their order.
 
-    The mean is taken over samples, then phrasings, then judges, so that a judge whose samples were partly
-    unreadable weighs as much as the others. An unscored vote is no opinion.
+    The mean is taken over samples, then phrasings, then judges, so that a judge with unreadable samples
+    weighs as much as the others. Unscored votes are left out.
     """
     scored = sorted(
         (vote.judge, vote.phrasing, vote.score, vote.verdict)
@@ -290,22 +293,19 @@ def combine(votes: Sequence[Vote]) -> Ensemble:
 
 
 class VerdictRow(NamedTuple):
-    """One verdict, or the reason why there is none: a row of part kind ``verdict``, of any evaluation.
+    """One verdict, or the reason for none: a row of part kind ``verdict``, of any evaluation.
 
     Attributes:
         judge, judge_hash: name of the judge and hash of its engine.
         rubric: name and hash: "coverage 0123456789abcdef".
-        item, item_text: what the answer is about, and how the judge saw it, for people to read: line by line,
-            with what is to be taken as right.
-        group_name: what results are grouped by: the country, or an origin.
-        judged: which answer about the item, or which part of it; no two rows of a part share item and judged.
-        verdict, reason: of the rubric's menu; None: none was read.
-        value: of the verdict, in [0, 1]; None where unscored.
-        graded: in [0, 1]; None where the engine gives no probabilities.
-        disagreement: standard deviation over several votes on the same answer; None for fewer than two.
-        unscored_reason: None where there is a verdict.
-        judged_text: the text that was judged, as the judge saw it; None where there was none. People rate
-            what has one (``audit``).
+        item, item_text: the item and its text as the judge saw it, for people to read: line by line, with the
+            right answer. group_name: grouping of results, such as country or origin. judged: the answer about
+            the item, or a part of it; unique within a part together with item. verdict, reason: of the
+            rubric's menu; None: none was read. value: of the verdict, in [0, 1]; None where unscored. graded:
+            in [0, 1]; None where the engine gives no probabilities. disagreement: standard deviation over
+            several votes on the same answer; None for fewer than two. unscored_reason: None if there is a
+            verdict. judged_text: the judged text as the judge saw it; None if there was none. People rate
+            rows that have one (``audit``).
     """
 
     judge: str
@@ -343,5 +343,5 @@ def verdict_row(
 
 
 def verdict_frame(rows: Iterable[VerdictRow]) -> pl.DataFrame:
-    """The rows as a table, in their order; what is unknown is null."""
+    """Return the rows as a table, in their order; unknown values are null."""
     return pl.DataFrame(list(rows), schema=SCHEMA, orient="row")

@@ -1,6 +1,5 @@
 """Pure mathematics on arrays: the numbers of every evaluation, callable from a notebook.
 
 Nothing here reads a file, a warehouse or a model, and only numpy and scipy are imported. A number that cannot
-be computed is `None` or left out, never NaN and never 0; input that makes no sense is a `ValueError` that
-says where.
+be computed is `None` or left out, never NaN or 0. Invalid input raises a `ValueError` that names the place.
 """

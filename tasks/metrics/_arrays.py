@@ -1,4 +1,4 @@
-"""Checked conversion of what callers hand in, so that an error names the row it is about."""
+"""Checked conversion of arguments, so that an error names its row."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tasks.metrics.types import FloatArray
 
 
 def as_table(values: ArrayLike, names: Sequence[str] | None) -> FloatArray:
-    """A float64 copy or view of a non-empty 2-D array whose rows can be named; else ValueError."""
+    """Return a float64 copy or view of a non-empty 2-D array with optional row names; else ValueError."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"expected a non-empty 2-D array (rows x items), got shape {table.shape}")

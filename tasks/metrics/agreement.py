@@ -14,16 +14,16 @@ from tasks.metrics._arrays import as_pair, as_table
 from tasks.metrics.intervals import CORRELATION, MIN_CLUSTERS, jackknife_groups, jackknife_interval
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
-# Two distinct values make one comparison, which is no ranking.
+# Two distinct values make one comparison, which is not a ranking.
 _MIN_DISTINCT = 3
 
-# Up to so many points a test goes through all orders: 8! are 40,320.
+# Largest number of points for which a test goes through all orders: 8! are 40,320.
 _ALL_ORDERS = 8
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation, or the reason why there is none, and how many points it rests on."""
+    """A correlation, or the reason for none, and its number of points."""
 
     value: float | None
     reason: str | None
@@ -34,8 +34,8 @@ class Correlation:
 def pearson(x: FloatArray, y: FloatArray) -> float | None:
     """Pearson's r of two finite vectors; range [-1, 1]. None where a side is constant.
 
-    Constant means a spread below 1e-12 of the values' size: what rounding leaves of equal cosines has a
-    spread, and its correlation would be a random number.
+    Constant means a spread below 1e-12 of the values' size: rounding gives equal cosines a spread, whose
+    correlation would be random.
     """
     dx, dy = x - x.mean(), y - y.mean()
     for values, deviation in ((x, dx), (y, dy)):
@@ -67,7 +67,7 @@ def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[fl
 
 
 def spearman_test(x: ArrayLike, y: ArrayLike) -> tuple[float, float] | None:
-    """Spearman's rho of n points and its two-sided p-value: do two numbers order the same things alike?
+    """Spearman's rho of n points with its two-sided p-value.
 
     x, y: n values each, in the same order; ties have their average rank. rho in [-1, 1]; 1: the same order;
     0: unrelated. p is the share of all n! orders of y with so large a |rho|, exact with ties too, up to 8
@@ -89,11 +89,11 @@ def spearman_test(x: ArrayLike, y: ArrayLike) -> tuple[float, float] | None:
 
 
 def spearman_interval(rho: float, n: int) -> Interval:
-    """95 % interval of Spearman's rho of n independent points, as the view evaluation_agreement has it.
+    """95 % interval of Spearman's rho of n independent points, as in the view evaluation_agreement.
 
     rho in [-1, 1]. Bonett and Wright's variance (2000) on Fisher's scale, with the t of n - 2 degrees of
-    freedom; a full agreement counts as the next one that there can be, and its end is itself. Wide below ten
-    points, where it may hold 0 though `spearman_test` tells rho from 0. None below `MIN_CLUSTERS` points.
+    freedom; full agreement counts as the next lower possible rho, and rho is its own end. Wide below ten
+    points, where it may contain 0 although `spearman_test` rejects 0. None below `MIN_CLUSTERS` points.
     """
     if n < MIN_CLUSTERS:
         return None
@@ -170,12 +170,12 @@ def kendall_w_interval(ranks: ArrayLike) -> Interval:
 
 
 def fleiss_kappa(counts: ArrayLike) -> float | None:
-    """Fleiss' kappa (1971): agreement of raters beyond what their use of the categories gives by chance.
+    """Fleiss' kappa (1971): agreement of raters beyond chance, given their use of the categories.
 
-    counts: subjects x categories, how many raters put the subject in the category; each subject has the same
-    number of raters, two or more. Range [-1, 1]; higher is better; 1: they always agree; 0: no more than
-    chance. None where all ratings are in one category: agreement is then complete and says nothing. Raises
-    ValueError for a negative or broken count, or for a subject with another number of raters.
+    counts: subjects x categories, number of raters who chose the category; each subject has the same number
+    of raters, two or more. Range [-1, 1]; higher is better; 1: they always agree; 0: no more than chance.
+    None where all ratings are in one category: agreement is then complete and says nothing. Raises ValueError
+    for a negative or broken count, or for a subject with another number of raters.
     """
     table = as_table(counts, None)
     if not ((table >= 0) & (table == np.floor(table))).all() or np.isinf(table).any():
@@ -188,7 +188,7 @@ def fleiss_kappa(counts: ArrayLike) -> float | None:
             "leave out subjects that not all raters rated"
         )
     if raters[0] < 2:
-        raise ValueError("agreement needs two raters at least")
+        raise ValueError("agreement needs at least two raters")
     if np.count_nonzero(table.sum(axis=0)) == 1:
         return None
     from statsmodels.stats import inter_rater  # takes a second to import
@@ -204,12 +204,11 @@ def cohen_kappa(
 ) -> float | None:
     """Cohen's kappa (1960; weighted 1968): agreement of two raters beyond chance, given each one's habits.
 
-    first, second: m ratings each, of the same things in the same order; classes: what a rating may be, in
-    rising order where that matters. weights: what a disagreement costs, 1 whatever it is ("none"), or the
-    square of how many places the two classes are apart ("quadratic"). Range [-1, 1], higher is better; 1:
-    they always agree; 0: no more than chance.
+    first, second: m ratings each, of the same things in the same order; classes: possible ratings, in rising
+    order if that matters. weights: cost of a disagreement, always 1 ("none") or the squared distance of the
+    two classes ("quadratic"). Range [-1, 1], higher is better; 1: they always agree; 0: no more than chance.
 
-    None where both put everything in one and the same class, or there is nothing rated. Raises ValueError for
+    None if both put everything into the same class, or nothing is rated. Raises ValueError for
     different lengths, a rating that is no class, or a class named twice.
     """
     if len(first) != len(second):
@@ -232,7 +231,7 @@ def cohen_kappa(
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
-    """Pearson's r of the points that remain, or why there is none."""
+    """Return Pearson's r of the remaining points, or the reason for none."""
     if x.size < _MIN_DISTINCT:
         return Correlation(None, f"{x.size} points, {_MIN_DISTINCT} are needed", x.size, n_dropped)
     value = pearson(x, y)
@@ -243,8 +242,9 @@ def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
 class OppositeOrder(NamedTuple):
     """Agreement of a judge with people on pairs of conversations.
 
-    opposite: share of pairs that both order, and the other way round; range [0, 1], lower is better, 0.5 by
-    chance. tied: share of all pairs in which one side sees no difference; they are left out of ``opposite``.
+    opposite: share of pairs ordered in opposite ways, among pairs that both order; range [0, 1], lower is
+    better, 0.5 by chance. tied: share of all pairs in which one side sees no difference; they are left out of
+    ``opposite``.
     kappa: Cohen's, of before, equal and after over all pairs; None where it is not defined. n: pairs.
     """
 
@@ -257,7 +257,8 @@ class OppositeOrder(NamedTuple):
 def opposite_order(
     people: ArrayLike, judge: ArrayLike, groups: ArrayLike | None = None
 ) -> OppositeOrder | None:
-    """Share of pairs that a judge orders as people do not (“Measuring meta-cultural competency”, 5.2).
+    """Share of pairs that a judge and people order in opposite ways (“Measuring meta-cultural competency”,
+    5.2).
 
     people, judge: m ratings each of the same conversations, in the same order. groups: m labels; only pairs
     within a group count, such as those that one person rated. None where there is no pair. The paper counts

@@ -1,4 +1,4 @@
-"""Distances of a persona's scores from its culture's targets, and those of a profile that knows nothing.
+"""Distances of a persona's scores from its culture's targets, with null models.
 
 Source: WorldWise (2024), sections 2.3 and 4.3. Scores and targets lie on [-2, 2].
 
@@ -24,7 +24,7 @@ from tasks.metrics.types import FloatArray, IntArray
 _BAND_ENDS: Final = (0.5, 1.0, 1.5)
 ACCURACY_BANDS: Final = ("excellent", "good", "acceptable", "poor")
 
-# A score of 20 is in the second bucket, one of 80 in the last.
+# A score of 20 is in the second bucket, a score of 80 in the last.
 _BUCKET_STARTS: Final = (20, 35, 45, 55, 65, 80)
 _BUCKET_VALUES: Final = np.array([-2.0, -1.5, -1.0, 0.0, 1.0, 1.5, 2.0])
 
@@ -52,8 +52,8 @@ def alignment(target: ArrayLike, score: ArrayLike) -> FloatArray:
     """Alignment of each response: max(0, 10 - 2.5 |target - score|) (section 2.3 A and B).
 
     target, score: numbers on [-2, 2] of shapes that broadcast. Returns float64 of the common shape, range
-    [0, 10]; higher is better; 10: on target; 0: at the other end of the scale. Not 0 for a model that
-    knows nothing: see the nulls of this module. Raises ValueError for a number that is not finite: leave
+    [0, 10]; higher is better; 10: on target; 0: at the other end of the scale. A model without knowledge does
+    not score 0: see the nulls of this module. Raises ValueError for a number that is not finite: leave
     unscored responses out.
     """
     wanted, got = np.asarray(target, dtype=np.float64), np.asarray(score, dtype=np.float64)
@@ -90,8 +90,8 @@ def culture_distances(scores: ArrayLike, targets: ArrayLike) -> FloatArray:
     """Root mean square distance of scores without a persona to each culture (section 2.3 C).
 
     scores: m numbers; targets: cultures x m, what each culture should have scored in the same places.
-    Returns one float64 for each culture, range [0, 4]; the least is the culture that the model resembles
-    unasked.
+    Returns one float64 for each culture, range [0, 4]; the smallest is the culture that the model resembles
+    without a persona.
 
     The places are responses on their scenario's dimension in the paper, `targets[:, dimension]`. Then the
     distance holds the spread between scenarios too and is larger than that of a profile, the mean score
@@ -130,7 +130,7 @@ def bucketed_profile(score: ArrayLike) -> FloatArray:
 
 
 def global_mean_profile(targets: ArrayLike) -> FloatArray:
-    """The null that answers alike for every culture: the mean of their targets on each dimension.
+    """The null with the same answer for every culture: the mean of their targets on each dimension.
 
     targets: cultures x k, missing ones as NaN. Returns k float64 in [-2, 2]. Raises ValueError for a
     dimension without any target.
@@ -146,14 +146,14 @@ def global_mean_profile(targets: ArrayLike) -> FloatArray:
 
 
 def derangements(n: int, replicates: int, seed: int) -> IntArray:
-    """Shuffles of n cultures in which none keeps its own place, each as likely as any other.
+    """Return equally likely shuffles of n cultures in which none keeps its own place.
 
     Returns replicates x n indices, by a generator of its own (PCG64): the same arguments give the same
     shuffles. Raises ValueError for fewer than two cultures, which cannot be shuffled so.
     """
     if n < 2 or replicates < 1:
         raise ValueError(
-            f"{n} cultures and {replicates} replicates: two cultures and one replicate are needed"
+            f"{n} cultures and {replicates} replicates: at least two cultures and one replicate are needed"
         )
     generator = np.random.Generator(np.random.PCG64(seed))
     own = np.arange(n, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Does a score of 0.8 mean that people agree in 80 of 100 cases?"""
+"""Calibration: does a score of 0.8 mean that people agree in 80 of 100 cases?"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Scores of labels against the right ones: exact match, F1, and what guessing reaches; and the median
-split.
-"""
+"""Scores of labels: exact match, F1, baselines of guessing; and the median split."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +10,7 @@ from tasks.metrics.types import CATEGORIES, FloatArray
 
 
 def lower_median(values: ArrayLike) -> FloatArray:
-    """The largest value that counts as low in a median split: high is what is strictly above it.
+    """Return the largest value that counts as low in a median split; high values are strictly above it.
 
     values: m rows of numbers, infinities allowed. Returns the lower of the two middle values over the rows,
     for each column. Without ties exactly floor(m/2) are high; values equal to the median are low, so ties
@@ -59,7 +57,7 @@ def macro_f1(true: Sequence[str], predicted: Sequence[str]) -> float:
 
 
 LOST = ""
-"""The given label where an answer was lost: its gold class is missed, and no other is named in its place."""
+"""Label of a lost answer: its gold class is missed, and no other class is named instead."""
 
 
 class LabelScores(NamedTuple):

@@ -26,7 +26,7 @@ _MIN_PAIRS = 6
 # Correlations come so near to 1 on Fisher's scale, where 1 is infinite.
 _NEARLY = 0.98
 
-# An error below this part of the value's size is what rounding leaves of none.
+# A standard error below this share of the value's size is rounding.
 _ROUNDING = 1e-12
 
 
@@ -100,11 +100,11 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 
 class Difference(NamedTuple):
-    """A number of a first less that of a second, on the same items.
+    """Difference of a number between a first and a second model, on the same items.
 
     interval: 95 %; p_value: two-sided, below 0.05 where the interval does not reach beyond 0; detectable: the
-    least difference that a test at 5 % would find in 80 of 100 samples of this size. All None where they
-    would promise too much (see the functions); p_value is 1 where nothing differs.
+    minimum detectable difference, which a test at 5 % finds in 80 of 100 samples of this size. All None if
+    they would be unreliable (see the functions); p_value is 1 if nothing differs.
     """
 
     value: float
@@ -114,13 +114,13 @@ class Difference(NamedTuple):
 
 
 def mean_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike | None = None) -> Difference:
-    """Difference of two means over the same m items: the t test of pairs, with items of a cluster alike.
+    """Difference of two means over the same m items: the t test of pairs, with related items in clusters.
 
     first, second: m finite numbers each, in the same order; clusters: m labels, by default each item is one.
     Variance CR2, Satterthwaite's degrees of freedom. The p-value is of that plain t, without clusters that of
-    a paired t test: differences of two of a kind are hardly skewed, and more caution would find too little.
-    The interval is longer on the side to which clusters are skewed, as `intervals.mean_interval`, since
-    models that do differ need it; where 0 is rejected it ends there. No interval for fewer than
+    a paired t test: differences of two similar models are hardly skewed, and a more cautious test would lose
+    power. The interval is longer on the side to which clusters are skewed, as `intervals.mean_interval`,
+    since models that do differ need it; where 0 is rejected it ends there. No interval for fewer than
     `MIN_CLUSTERS` clusters, or where all items differ by the same. Raises ValueError for shapes that do not
     fit or no items.
     """
@@ -170,9 +170,9 @@ def half_sample_difference(
     that comes to on their own: near 1 they vary less, so that one error for both finds too little. No
     interval where under half of the pairs are left.
 
-    Two that are all but equal, as a model measured again, differ by a jump or not at all, and so do their
-    half-samples: if few jump, their spread is too small for a jump of the whole. So where most of them do not
-    differ the error is at least the difference itself.
+    Two nearly equal numbers, such as a model measured twice, differ by a jump or not at all, and so do their
+    half-samples. If few of these jump, their spread is too small for a jump of the whole. So if most of them
+    do not differ, the error is at least the difference itself.
     """
     one, other = (
         np.array([whole, *halves], float) for whole, halves in zip(values, (first, second), strict=True)
@@ -225,7 +225,7 @@ class Spread(NamedTuple):
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
-    """McNemar's test (1947), exact: did two ways of asking get the same items right?
+    """McNemar's exact test (1947): are the same items right under two conditions?
 
     first, second: m booleans each, right or not, of the same items in the same order. Items that both or
     neither got right say nothing; of the others either may be first's with chance 1/2. p is 1 where there are

@@ -1,4 +1,4 @@
-"""Cultural Consensus Theory on countries: who holds the shared answers, who is near whom, do phrasings agree.
+"""Cultural Consensus Theory on countries: share in the consensus, nearest countries, agreement of phrasings.
 
 Source: Romney, Batchelder and Weller (1987), "Recent applications of cultural consensus theory"; Mantel
 (1967).
@@ -91,7 +91,8 @@ def paraphrase_agreement(similarities: Sequence[ArrayLike]) -> float | None:
 
     similarities: two or more n x n matrices. Range [-1, 1]; 1: every phrasing draws the same map of
     countries; 0: the map depends on the phrasing. None if any pair has no correlation: a mean over the others
-    would hide that one phrasing tells no countries apart. Raises ValueError for fewer than two matrices.
+    would hide that one phrasing does not distinguish countries. Raises ValueError for fewer than two
+    matrices.
     """
     if len(similarities) < 2:
         raise ValueError("agreement needs two phrasings at least")

@@ -1,7 +1,7 @@
-"""The difference of two rank correlations that share a number, and how many points would show one.
+"""The difference of two rank correlations that share a number, and the number of points that detects it.
 
-Does a number go together with one predictor more closely than with another, over the same few models? Both
-correlations are of the same points, so that they err together. Level and coverage: docs/intervals.md.
+Does a number correlate with one predictor more than with another, over the same few models? Both correlations
+use the same points, so their errors are correlated. Level and coverage: docs/intervals.md.
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ MIN_SWAPS = 6
 # Normal quantiles of a two-sided test at 5 % and of 80 % power.
 _LEVEL, _POWER = 1.959964, 0.841621
 
-# A sum below this part of its terms is what rounding leaves of none.
+# A sum below this share of its terms is rounding.
 _ROUNDING = 1e-9
 
 
 class Difference(NamedTuple):
-    """Difference of two rank correlations with one number: how much closer it goes with a second than with a
-    third.
+    """Difference of two rank correlations with one number.
 
     Attributes:
         first, second: Spearman's rho of the shared number with each of the two, in [-1, 1].
-        value: first - second, in [-2, 2]; above 0: the first goes together with it more closely.
+        value: first - second, in [-2, 2]; above 0: the first correlation is higher.
         interval: 95 % interval of the value; None below 5 points, or where the two order the points alike.
         p_value: two-sided; None below 6 points.
-        needed: how many points would show such a difference, see ``points_for_difference``.
+        needed: number of points that would detect such a difference, see ``points_for_difference``.
         unscored_reason: why there is no interval or no p-value; None if there are both.
     """
 

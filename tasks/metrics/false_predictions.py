@@ -25,7 +25,7 @@ class Confusions(NamedTuple):
 
 
 def local_candidates(relevant: ArrayLike, groups: ArrayLike) -> BoolArray:
-    """Which candidates are at home where a dish is from.
+    """Return which candidates are local to a dish's origin.
 
     relevant: dishes x n booleans; groups: the origin of each dish. Returns dishes x n booleans: the candidate
     is an ingredient of some *other* dish of the same origin. A dish alone in its group has no local

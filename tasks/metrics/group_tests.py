@@ -1,10 +1,10 @@
 """Tests whether groups of responses to the same scenarios differ, and effect sizes.
 
-Responses to one scenario are alike, within a group and, as all groups answer the same scenarios, between
-groups: what varies is the scenario. By default a test is on the scenarios' means: the mixed model in which a
-scenario has a random effect of its own in each group, whatever its variances and correlations. Its test is a
-paired t for two groups and Hotelling's T^2 for more, both exact for normal effects. Groups that share too few
-scenarios are compared by Welch's test, which lets variances differ. The tests of WorldWise (section 4.8),
+Responses to one scenario are related, within a group and, since all groups answer the same scenarios, between
+groups. So scenarios are the clusters. By default a test is on the scenarios' means: the mixed model in which
+a scenario has a random effect of its own in each group, whatever its variances and correlations. Its test is
+a paired t for two groups and Hotelling's T^2 for more, both exact for normal effects. Groups that share too
+few scenarios are compared by Welch's test, which lets variances differ. The tests of WorldWise (section 4.8),
 Student's t and one-way analysis of variance over responses, reject far too often and stand here to be
 compared with it. ``python -m benchmarks coverage`` shows the levels of all.
 """
@@ -23,7 +23,7 @@ from scipy.stats import f_oneway, ttest_ind_from_stats
 
 from tasks.metrics.types import FloatArray
 
-# A spread below this part of the values' size is what rounding leaves of equal ones.
+# A spread below this share of the values' size is rounding.
 _ROUNDING = 1e-12
 
 # The fewest scenarios in common for a test of differences.
@@ -35,7 +35,7 @@ Groups = Mapping[str, ArrayLike]
 
 @dataclass(frozen=True)
 class GroupTest:
-    """Do all groups have the same mean? Or the reason why that is not known.
+    """Test of whether all groups have the same mean, or the reason for no test.
 
     f, p_value: of the F test; eta_squared: share of the sum of squares of responses that lies between groups,
     range [0, 1]; all None where `reason` says why. df_between, df_within: degrees of freedom.
@@ -51,7 +51,7 @@ class GroupTest:
 
 @dataclass(frozen=True)
 class PairTest:
-    """Do two groups have the same mean? Or the reason why that is not known.
+    """Test of whether two groups have the same mean, or the reason for no test.
 
     mean_difference: first less second, over responses; p_bonferroni: p_value times the number of pairs
     tested, at most 1; d: Cohen's d. None where `reason` says why.
@@ -192,7 +192,7 @@ def _pair(
 
 
 def _means(table: FloatArray) -> FloatArray:
-    """[scenarios] mean of what is known, NaN where nothing is."""
+    """Return [scenarios]: the mean of the known values, NaN if there is none."""
     known = ~np.isnan(table)
     total, count = np.where(known, table, 0.0).sum(axis=1), known.sum(axis=1)
     means: FloatArray = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
@@ -204,7 +204,7 @@ def _summary(values: FloatArray) -> tuple[float, float, int]:
 
 
 def _untestable(one: FloatArray, other: FloatArray) -> str | None:
-    """Why two groups cannot be compared, or None."""
+    """Return why two groups cannot be compared, or None."""
     if min(one.size, other.size) < 2:
         return f"{one.size} and {other.size} values: two of each are needed"
     if _constant(one) and _constant(other):

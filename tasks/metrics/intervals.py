@@ -1,9 +1,9 @@
 """95 % intervals whose coverage is simulated: ``python -m benchmarks coverage``, table in docs/intervals.md.
 
-What varies is a cluster: a dish, a scenario with all its answers, a pair of items, a country. Nothing here
-draws clusters again with replacement, which is too narrow for few of them and repeats countries that agree
-with themselves. Means have a cluster-robust t, other numbers a jackknife over clusters, numbers that jump
-(labels by a median, ranks) half-samples. Results do not depend on the order of the points.
+The sampling unit is a cluster: a dish, a scenario with all its answers, a pair of items, a country. Nothing
+here resamples clusters with replacement, which is too narrow for few clusters and repeats countries, which
+agree with themselves. Means have a cluster-robust t, other numbers a jackknife over clusters, numbers that
+jump (labels by a median, ranks) half-samples. Results do not depend on the order of the points.
 
 No interval below ``MIN_CLUSTERS``, and none where nothing varies; there is one for independent yes and no
 from the first, since Clopper and Pearson's (1934) holds by construction.
@@ -24,25 +24,26 @@ from scipy.stats import beta, t
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 MIN_CLUSTERS = 5
-"""From how many clusters on an interval covers what it should."""
+"""Fewest clusters with which intervals reach their coverage."""
 
 SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Range of numbers; a difference of two shares is as a correlation is."""
 
-# Up to so many clusters are left out one by one, more in this many groups: enough for a t quantile of 2.03.
+# Largest number of clusters left out one by one; more are left out in this number of groups, which gives a
+# t quantile of 2.03.
 _GROUPS = 36
 
-# The flips of more clusters are drawn, not listed: 2^14.
+# With more clusters, sign flips are drawn instead of listed: 2^14.
 _LISTED, _DRAWN = 14, 19_999
 
-# A spread below this part of the values' size is what rounding leaves of equal ones.
+# A spread below this share of the values' size is rounding.
 _ROUNDING = 1e-12
 
 
 def mean_interval(
     values: ArrayLike, clusters: ArrayLike | None = None, bounds: tuple[float, float] = UNBOUNDED
 ) -> Interval:
-    """Interval of the mean of n points, of which those of a cluster are alike.
+    """Interval of the mean of n points in clusters.
 
     values: n finite numbers; clusters: n labels, by default each point is a cluster; bounds: what a value can
     be, such as (0, 1) for a share. Bounds on both sides of 0, as of a difference, do not skew the interval:
@@ -50,9 +51,9 @@ def mean_interval(
 
     Variance: CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom by
     Satterthwaite. A share of independent yes and no, which are 0 or 1, is Clopper and Pearson's; grades that
-    happen to lie on the bounds of their scale are none. See `_around` for the rest. None for fewer than
-    ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that is not
-    finite.
+    happen to lie on the bounds of their scale do not count as these. See `_around` for the rest. None for
+    fewer than ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that
+    is not finite.
     """
     points = np.asarray(values, dtype=np.float64)
     names = np.arange(points.size) if clusters is None else np.asarray(clusters)
@@ -83,7 +84,7 @@ def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArr
     return mean, deviations, _degrees_of_freedom(share)
 
 
-@cache  # looked up thousands of times for the same few counts
+@cache  # cached: thousands of calls have the same few counts
 def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE) -> Interval:
     """Clopper and Pearson's exact interval (1934) of a share of n independent points, stretched to `bounds`.
 
@@ -117,11 +118,10 @@ def jackknife_interval(
 ) -> Interval:
     """Interval of a smooth number from its values with each cluster, or group of clusters, left out.
 
-    left_out: its values without one cluster each, of clusters of about the same size. is_biased: it is
-    larger or smaller the fewer clusters there are, and what it would be with very many is wanted; the
-    interval then reaches further by the jackknife's estimate of that. It always contains the estimate. None
-    for fewer than `at_least` values, or where one of them has none (None, NaN, infinite): a single cluster
-    then carries the number.
+    left_out: its values without one cluster each, of clusters of about the same size. is_biased: the number
+    depends on the number of clusters, and its value for very many is wanted; the interval is then extended by
+    the jackknife's estimate of the bias. It always contains the estimate. None for fewer than `at_least`
+    values, or if one of them is missing (None, NaN, infinite): then a single cluster determines the number.
     """
     rest = np.array([math.nan if value is None else value for value in left_out], dtype=np.float64)
     if rest.size < at_least or not np.isfinite([estimate, *rest]).all():

@@ -17,10 +17,10 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float | None:
     """1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha").
 
     ratings: units x raters, NaN where a rater did not rate a unit; a unit with one rating is left out.
-    level: what a disagreement of two values costs. "nominal": 1 if they differ; "ordinal": the square of how
-    many ratings lie between them, half of each of the two counted; "interval": the square of their
-    difference. Range up to 1, higher is better; 1: no disagreement; 0: as much as if the ratings had been
-    dealt out at random; below 0: more than that. Does not depend on the order of units or raters.
+    level: cost of a disagreement of two values. "nominal": 1 if they differ; "ordinal": the squared number of
+    ratings between them, half of each of the two counted; "interval": the square of their difference. Range
+    up to 1, higher is better; 1: no disagreement; 0: as much as if the ratings had been dealt out at random;
+    below 0: more than that. Does not depend on the order of units or raters.
 
     None where no unit has two ratings, or all ratings that can be compared are equal: agreement is then
     complete and says nothing. Raises ValueError for an infinite rating or another shape.

@@ -1,4 +1,4 @@
-"""Scores without what their texts' length explains."""
+"""Scores adjusted for the length of their texts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def adjust_for_length(
 
     scores: n finite numbers; lengths: n numbers of words, 0 or more. scale: the regressor is log(1 + length)
     by default, since the tenth word adds more than the hundredth, or the length itself. The result's range is
-    not bound to that of the scores; cutting it would move the mean. CURE (seed 001, judge validation) reports
-    that it raised Coherence's correlation with people from 0.75 to 0.81, and gives no formula.
-
-    groups: n labels, such as models. With them the slope is that within groups (one intercept for each, as in
+    not bound to that of the scores; cutting it would move the mean. Vo and Koyejo (2025, judge validation)
+    report that it raised Coherence's correlation with people from 0.75 to 0.81, and give no formula. groups:
+    n labels, such as models. With them the slope is that within groups (one intercept for each, as in
     analysis of covariance). Without them a model that writes both more and better is pulled down for being
     better: the pooled slope takes the difference between models for an effect of length.
 

@@ -1,6 +1,6 @@
 """Scores without any knowledge: uniform, constant, shuffled, and the reference list itself.
 
-A ranking that one of these also produces is not a finding. All baselines here are ours.
+A result that one of these also reaches is not a finding. All baselines here are ours.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ def uniform_category_f1(
 def shuffle_countries(h: ArrayLike, rng: np.random.Generator) -> FloatArray:
     """H with its rows dealt out to countries at random: a model that confuses all countries.
 
-    h: n x t. Returns n x t float64. By construction ER and SR stay as they were, since they do not see which
-    row is whose; so macro-F1 cannot tell a model from one that takes every country for another. The row is
-    there to show just that. Numbers that know the country (`reference_mass`, `consensus.mantel` against an
+    h: n x t. Returns n x t float64. By construction ER and SR do not change, because they ignore which row
+    belongs to which country. So macro-F1 cannot distinguish a model from one that confuses all countries,
+    which this row shows. Numbers that know the country (`reference_mass`, `consensus.mantel` against an
     outside map) do fall.
     """
     table = as_table(h, None)
@@ -63,8 +63,8 @@ def list_frequency(n_countries: int, membership: ArrayLike) -> FloatArray:
 
     where frequency[i] is the share of countries that the list has item i for: the country's own items at
     equal weight, mixed with what is common everywhere. A country without items of its own has the frequencies
-    alone; a list that names no country at all (house numbers) gives uniform rows. A model that is not better
-    than this knows no more of the macrostructure than the list.
+    alone; a list that names no country at all (house numbers) gives uniform rows. A model that does not beat
+    this null knows the macrostructure no better than the list.
     """
     member = _membership(membership)
     if len(member) != n_countries:

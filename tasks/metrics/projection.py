@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tasks.metrics.types import FloatArray
 
-# What rounding leaves of cosines that add up to 0 is no similarity: dividing by it would score noise.
+# A sum of cosines below this is a rounding error; dividing by it would score noise.
 _NO_SIMILARITY = 1e-12
 
 

@@ -1,6 +1,6 @@
-"""Personas that the wording of their answers gives away: a measure of stereotyping without judge and list.
+"""Recognition of personas by their wording: a measure of stereotyping without judge or list.
 
-Whoever words every dilemma in the set phrases of a country is recognised by them. WorldWise (2024) counts
+A model that words every dilemma in set phrases of a country is recognised by them. WorldWise (2024) counts
 listed phrases instead (`stereotypes.stereotype_scores`).
 """
 

@@ -1,7 +1,7 @@
 """Word similarity of predictions to references: credit for what is near, by vectors (FmLAMA, equations 6-8).
 
 A zero vector has no direction and a missing one (NaN) no position, so that a pair with either has no cosine.
-Such a reference is unscored and counted; such a prediction is nobody's best match.
+Such a reference is unscored and counted; such a prediction is never the best match.
 """
 
 from __future__ import annotations

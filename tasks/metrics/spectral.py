@@ -78,9 +78,9 @@ def cosine_similarity(h: ArrayLike, *, names: Sequence[str] | None = None) -> Fl
 def eigenvalues(h: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArray:
     """Eigenvalues of the cosine matrix of h, descending.
 
-    h: n x t, any float type. Returns n float64 values, 0 or more, that sum to n. What is rounding error is
-    returned as exactly 0: lambda_1 / lambda_2 is resolved up to about 1e23 for 170 countries and 1,000 items.
-    Raises as `cosine_similarity`.
+    h: n x t, any float type. Returns n float64 values, 0 or more, that sum to n. Rounding errors are returned
+    as exactly 0: lambda_1 / lambda_2 is resolved up to about 1e23 for 170 countries and 1,000 items. Raises
+    as `cosine_similarity`.
 
     An eigenvalue of A is the square of a singular value of the unit rows. Where items are fewer than
     countries that is the smaller problem; where rows nearly coincide it is the accurate one, because rounding
@@ -94,7 +94,7 @@ def eigenvalues(h: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArr
             return _without_rounding_error(of_similarity)
     spectrum: FloatArray = np.zeros(n)
     singular = np.linalg.svd(rows, compute_uv=False)
-    # Ten times what the decomposition and the division to unit length may be wrong by.
+    # Ten times the possible error of the decomposition and of the division to unit length.
     singular[singular <= 10 * max(n, t) * np.finfo(np.float64).eps * singular[0]] = 0.0
     spectrum[: min(n, t)] = singular**2
     return spectrum

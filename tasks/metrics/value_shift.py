@@ -1,4 +1,4 @@
-"""Which values are chosen, how far a persona moves the choice, and how far chance alone would move it.
+"""Counts of chosen values, their shift by a persona, and the shift by chance alone.
 
 Source: WorldWise (2024), sections 2.3 D, 4.5 and 4.9. It gives distances in percent points and no
 noise floor: two samples of the same distribution lie apart as well, the further the fewer answers there are.

@@ -13,7 +13,7 @@ from tasks.metrics.types import FloatArray, IntArray
 
 RESIDUAL = "residual"
 
-# Above this condition the equations tell two factors apart by rounding error alone.
+# Above this condition number, only rounding error distinguishes two factors.
 _SINGULAR = 1e10
 
 

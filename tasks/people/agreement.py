@@ -1,7 +1,7 @@
 """Numbers from people's ratings: agreement, scores of ranked domains, their reliability and ceiling. Pure.
 
-The ranking is that of the survey of "Measuring Meta-Cultural Competency" (2025, section 3.2): rank 1 is what
-is most common across countries, so a LOW score is a HIGH spectral gap ratio.
+People rank as in the survey of "Measuring Meta-Cultural Competency" (2025, section 3.2): rank 1 is the most
+common across countries, so a LOW score means a HIGH spectral gap ratio.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from tasks.people.answers import Rating
 from tasks.people.study import FREE, FormField, Study
 
 ALL = "all"
-"""The language of rows over all languages."""
+"""Value of `language` in rows over all languages."""
 
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """One number on one field, or the reason why there is none.
+    """One number for one field, or the reason why it has none.
 
     Attributes:
-        metric: krippendorff_alpha_<level>, or of a ranking kendall_w.
-        null_value: what raters who answer at random have: 0, and 1 / m for W of m raters.
-        n_units: items, or for alpha entries of items, that two people answered; n_unscored: other ones.
-        n_people: who answered.
+        metric: krippendorff_alpha_<level>, or kendall_w for a ranking.
+        null_value: value for raters who answer at random: 0, or 1 / m for W of m raters.
+        n_units: items (for alpha, entries of items) that two people answered; n_unscored: the others.
+        n_people: people who answered.
     """
 
     field: str
@@ -60,11 +60,11 @@ class AgreementRow:
 
 
 def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow]:
-    """Krippendorff's alpha of every field with a menu, ordinal where it rises and nominal else; of a ranking
-    alpha of the ranks and Kendall's W, as the mean over ranked items.
+    """Return agreement per field: Krippendorff's alpha of choices; of rankings alpha and Kendall's W.
 
-    Per language and, where there are several, over all of them. An interval leaves out item after item with
-    all its entries; where everyone has the same one item, person after person. Free texts have no agreement.
+    Alpha is ordinal if the options rise, else nominal; W is the mean over ranked items. Rows are per language
+    and, if there are several languages, over all. An interval leaves out one item at a time with all its
+    entries; if everyone has the same single item, one person at a time. Free texts have no agreement.
     """
     fields = {field.name: field for field in study.fields if field.kind not in (*FREE, "chat")}
     groups: dict[tuple[str, str], list[Rating]] = defaultdict(list)
@@ -77,7 +77,7 @@ def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow
         languages[name].add(language)
     rows = []
     for (name, language), own in sorted(groups.items()):
-        if language == ALL and len(languages[name]) == 2:  # the one language says the same
+        if language == ALL and len(languages[name]) == 2:  # a single language gives the same row
             continue
         rows.append(_alpha_row(fields[name], language, own))
         if fields[name].kind == "ranking":
@@ -86,7 +86,10 @@ def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow
 
 
 def level_of(field: FormField) -> Level:
-    """The level of a field, which says what a disagreement costs: ordinal where values rise."""
+    """Return a field's level of measurement: ordinal if its values rise.
+
+    It sets the cost of a disagreement.
+    """
     return "ordinal" if field.is_ordered or field.kind in ("ranking", "likert", "confidence") else "nominal"
 
 
@@ -99,9 +102,9 @@ def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> Ag
     pairable = np.flatnonzero(np.count_nonzero(~np.isnan(table), axis=1) >= 2)
     counts = (int(pairable.size), len(units) - int(pairable.size), len(people))
     value, interval = None, None
-    reason: str | None = "nobody answered what another one did"
+    reason: str | None = "no two people answered the same unit"
     if pairable.size == 1:
-        reason = "people answered one thing together: there is nothing to tell apart"
+        reason = "only one unit has two answers: nothing to compare it with"
     elif pairable.size:
         value = krippendorff_alpha(table, level)
         reason = "the answers do not vary" if value is None else None
@@ -110,14 +113,14 @@ def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> Ag
         if len(set(items)) > 1:
             pairs = table[pairable]
             interval = jackknife(lambda rows: krippendorff_alpha(pairs[rows], level), items, UNBOUNDED)
-        else:  # everyone has the same things, which were not drawn: people were
+        else:  # everyone rated the same fixed units: the people are the sample
             groups = jackknife_groups(len(people), seed=0)
             interval = jackknife_interval(value, (krippendorff_alpha(table[:, g], level) for g in groups))
     return _row(field.name, language, f"krippendorff_alpha_{level}", value, reason, interval, 0.0, counts)
 
 
 def _concordance_row(name: str, language: str, ratings: Sequence[Rating]) -> AgreementRow:
-    """Kendall's W by those who ranked all of an item: of one item, or the mean of several."""
+    """Return Kendall's W over people who ranked all entries of an item; the mean for several items."""
     tables = []
     for item in sorted({r.item for r in ratings}):
         own = [r for r in ratings if r.item == item]
@@ -127,7 +130,7 @@ def _concordance_row(name: str, language: str, ratings: Sequence[Rating]) -> Agr
     known = [(table, w) for table in tables if (w := kendall_w(table) if table.size else None) is not None]
     counts = (len(known), len(tables) - len(known), len({r.annotator for r in ratings}))
     if not known:
-        reason = "no item that two people ranked, with three entries"
+        reason = "no item with three entries was ranked by two people"
         return _row(name, language, "kendall_w", None, reason, None, None, counts)
     values = [w for _, w in known]
     ends = kendall_w_interval(known[0][0]) if len(tables) == 1 else mean_interval(values, bounds=SHARE)
@@ -138,7 +141,7 @@ def _concordance_row(name: str, language: str, ratings: Sequence[Rating]) -> Agr
 def _table(
     ratings: Sequence[Rating], units: Sequence[tuple[str, str]], places: Mapping[str, float]
 ) -> tuple[FloatArray, list[str]]:
-    """Units x people: places of options, or the numbers that were given; NaN where there is none."""
+    """Return units x people: index of the chosen option, or the number; NaN if missing."""
     people = sorted({r.annotator for r in ratings})
     row, column = {u: n for n, u in enumerate(units)}, {p: n for n, p in enumerate(people)}
     table = np.full((len(units), len(people)), np.nan)
@@ -162,18 +165,18 @@ def _row(
 
 
 Rankings = Mapping[str, Mapping[str, float]]
-"""Person -> domain -> rank, of those who ranked every domain."""
+"""Maps person -> domain -> rank, for people who ranked every domain."""
 Pluralism = Mapping[str, Mapping[str, str]]
-"""Person -> domain -> "high" or "low": whether there are many patterns over all countries, or few."""
+"""Maps person -> domain -> "high" or "low": many or few patterns across countries."""
 
 NOT_ANNOTATED = "nobody annotated its pluralism"
-WITHIN_ONE_COUNTRY = "people were asked how many answers one country has, which is not effective rank"
-"""Why studies that asked so have no categories: effective rank counts patterns across countries."""
+WITHIN_ONE_COUNTRY = "the question was how many answers one country has, which is not effective rank"
+"""Reason why studies with that question have no categories: the rank counts patterns across countries."""
 
 _MANY = {"high": 1.0, "low": -1.0, None: 0.0}
 _HALF_SAMPLES = 100
 _MIN_PEOPLE = 8
-"""Below it, half-samples cannot be halved."""
+"""Fewest people of whom a half-sample can be halved again."""
 _BOUNDS = {
     "split_half_reliability": CORRELATION,
     "rank_spearman": CORRELATION,
@@ -184,11 +187,11 @@ _BOUNDS = {
 
 @dataclass(frozen=True)
 class DomainScore:
-    """The scores of a domain. ``sd``: sample standard deviation; None for one person.
+    """The scores of a domain.
 
-    ``interval``: of the score, over people. ``pluralism``: share of those who annotated it who say that there
-    are many patterns; ``category``: None, with the reason, where there are no such annotations or they are
-    tied.
+    ``sd``: sample standard deviation; None for one person. ``interval``: of the score, over people.
+    ``pluralism``: share of annotators who see many patterns. ``category``: None, with the reason, if there
+    are no such annotations or they are tied.
     """
 
     domain: str
@@ -203,14 +206,13 @@ class DomainScore:
 
 @dataclass(frozen=True)
 class CeilingRow:
-    """One half of the people's prediction of the other: the mean over random halves, or the reason why there
-    is none.
+    """One half of the people's prediction of the other: mean over random halves, or why there is none.
 
     Attributes:
-        metric: split_half_reliability, Pearson's r of the halves' scores, brought to the whole by Spearman
-            and Brown; rank_spearman and rank_kendall (tau-b) of one half's scores with the other's; macro_f1,
-            of one half's categories against the other's.
-        interval: over people. n_people, n_splits: that it rests on.
+        metric: split_half_reliability, Pearson's r of the halves' scores, corrected to full length by
+            Spearman and Brown; rank_spearman and rank_kendall (tau-b) of one half's scores with the other's;
+            macro_f1, of one half's categories against the other's.
+        interval: over people. n_people, n_splits: number of people and of random splits used.
     """
 
     metric: str
@@ -222,7 +224,10 @@ class CeilingRow:
 
 
 def rankings(ratings: Iterable[Rating], field: str) -> dict[str, dict[str, float]]:
-    """The complete rankings of a field, which has one item. Raises ValueError for two items of one person."""
+    """Return the complete rankings of a field that has one item.
+
+    Raises ValueError for two items of one person.
+    """
     ranks: dict[str, dict[str, float]] = defaultdict(dict)
     for rating in ratings:
         if rating.field == field:
@@ -233,11 +238,11 @@ def rankings(ratings: Iterable[Rating], field: str) -> dict[str, dict[str, float
 
 
 def domain_scores(ranks: Rankings, pluralism: Pluralism, without: str = NOT_ANNOTATED) -> list[DomainScore]:
-    """Scores of every domain, in its order by score, most common first.
+    """Return the scores of every domain, most common first.
 
     High spectral gap ratio: a score below the median of all, as in table 1 of the paper. High effective rank:
-    most of those who annotated how many patterns there are across countries say "high". without: why a domain
-    has no category where nobody annotated it.
+    most of those who annotated how many patterns there are across countries say "high". without: reason given
+    for a domain that nobody annotated.
     """
     if not ranks:
         return []
@@ -260,7 +265,10 @@ def domain_scores(ranks: Rankings, pluralism: Pluralism, without: str = NOT_ANNO
 
 
 def profiles(ranks: Rankings, groups: Mapping[str, str]) -> dict[str, dict[str, tuple[float, int]]]:
-    """Group, such as a region -> domain -> (mean rank, people); whoever has no group is in none."""
+    """Return mean ranks by group, such as a region: group -> domain -> (mean rank, people).
+
+    People without a group are left out.
+    """
     members: dict[str, dict[str, Mapping[str, float]]] = defaultdict(dict)
     for person, own in ranks.items():
         if groups.get(person):
@@ -277,11 +285,11 @@ def profiles(ranks: Rankings, groups: Mapping[str, str]) -> dict[str, dict[str, 
 def ceiling(
     ranks: Rankings, pluralism: Pluralism, n_splits: int = 200, seed: int = 0, without: str = NOT_ANNOTATED
 ) -> list[CeilingRow]:
-    """See `CeilingRow`: the same four numbers always.
+    """Return four rows, always for the same four metrics of `CeilingRow`.
 
-    Halves are of half the people each, so a model held against all of them may come out above this. A domain
-    on whose pluralism a half is tied, or says nothing, is left out of that split's F1. The interval is by the
-    spread of half-samples of people, who are fewer and so agree less steadily: it is on the wide side.
+    Each half has half of the people, so a model compared with all of them may score above the ceiling. A
+    split's F1 leaves out a domain if a half is tied on its pluralism or did not annotate it. The interval
+    comes from the spread of half-samples of people. These are smaller and vary more, so it is rather wide.
     """
     n = len(ranks)
     if n < 4:
@@ -297,7 +305,7 @@ def ceiling(
     rows = []
     for metric, bounds in _BOUNDS.items():
         value, ends = values[metric], None
-        reason = without if metric == "macro_f1" else "all domains are alike to a half"
+        reason = without if metric == "macro_f1" else "one half ranks all domains alike"
         if value is not None and spread:
             ends = half_sample_interval(value, [v[metric] for v in spread], n, bounds, at_least=_MIN_PEOPLE)
         why = reason if value is None else None
@@ -306,16 +314,16 @@ def ceiling(
 
 
 def _predicted(table: FloatArray, many: FloatArray, n_splits: int, seed: int) -> dict[str, float | None]:
-    """Each number as the mean over random splits into halves; None where no split has one.
+    """Return each number's mean over random splits into halves; None if no split has it.
 
-    table, many: people x domains; many is 1 for many answers, -1 for few, 0 for nothing said. The arithmetic
-    is that of `pearson`, `rank_agreement` and `macro_f1`, of all splits at once.
+    table, many: people x domains; many is 1 for many answers, -1 for few, 0 for no annotation. This is
+    `pearson`, `rank_agreement` and `macro_f1` over all splits at once.
     """
     order = np.random.Generator(np.random.PCG64(seed)).random((n_splits, len(table))).argsort(axis=1)
     is_first = order < len(table) // 2
     # splits x domains, of each half
     first, second = (half @ table / half.sum(axis=1, keepdims=True) for half in (is_first, ~is_first))
-    # The first half stands for a model: what it says of a domain against what the second says.
+    # The first half stands for a model; its category of a domain is compared with the second half's.
     r = _row_correlations(first, second)
     x, y = np.triu_indices(table.shape[1], 1)
     signs = [np.sign(half[:, x] - half[:, y]) for half in (first, second)]
@@ -330,7 +338,7 @@ def _predicted(table: FloatArray, many: FloatArray, n_splits: int, seed: int) ->
     for category in range(4):
         own, other = (truth == category) & clear, (guess == category) & clear
         hits, named = (own & other).sum(axis=1), own.sum(axis=1) + other.sum(axis=1)
-        # A category that the second half has nowhere is no term of the mean.
+        # The mean leaves out a category that the second half never uses.
         f1.append(np.where(own.any(axis=1), 2 * hits / np.maximum(named, 1), np.nan))
     with np.errstate(divide="ignore", invalid="ignore"):
         numbers = {
@@ -344,7 +352,7 @@ def _predicted(table: FloatArray, many: FloatArray, n_splits: int, seed: int) ->
 
 
 def _row_correlations(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Pearson's r of each row of x with that of y; NaN where one does not vary."""
+    """Return Pearson's r of each row of x with that of y; NaN if either is constant."""
     dx, dy = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     size = np.sqrt((dx**2).sum(axis=1) * (dy**2).sum(axis=1))
     r: FloatArray = np.divide((dx * dy).sum(axis=1), size, out=np.full(len(x), np.nan), where=size > 1e-12)
@@ -352,6 +360,6 @@ def _row_correlations(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _ranks_table(ranks: Rankings) -> tuple[list[str], FloatArray]:
-    """Domains by name, and people x domains, people by name."""
+    """Return domain names and a table of ranks, people x domains, both sorted by name."""
     names = sorted({name for own in ranks.values() for name in own})
     return names, np.array([[ranks[person][name] for name in names] for person in sorted(ranks)])

@@ -1,4 +1,4 @@
-"""Select what counts of saved revisions: the last complete value of everyone who is not excluded. Pure."""
+"""Selects the answers that count: the last complete value of everyone who is not excluded. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reason = Literal[
 
 @dataclass(frozen=True)
 class Rating:
-    """One number or word that a person gave: of an entry, or of the field as a whole (entry "")."""
+    """A person's number or word for an entry, or for the whole field (entry "")."""
 
     annotator: str
     item: str
@@ -31,30 +31,30 @@ class Rating:
 
 
 def latest(answers: Iterable[PeopleAnswer]) -> dict[Key, PeopleAnswer]:
-    """The last revision of every field, whatever the order of the answers.
+    """Return the last revision of every field, in whatever order the answers come.
 
     Raises:
-        ValueError: a revision is there twice with two values.
+        ValueError: a revision occurs twice with two values.
     """
     newest: dict[Key, PeopleAnswer] = {}
     for answer in answers:
         key = (answer.annotator, answer.item, answer.field)
         known = newest.setdefault(key, answer)
         if known.revision == answer.revision and known.value != answer.value:
-            raise ValueError(f"revision {answer.revision} of {' '.join(key)} is there with two values")
+            raise ValueError(f"revision {answer.revision} of {' '.join(key)} occurs with two values")
         if known.revision < answer.revision:
             newest[key] = answer
     return newest
 
 
 def exclusions(folder: Folder, answers: Iterable[PeopleAnswer]) -> dict[str, list[Reason]]:
-    """Annotator -> why their answers do not count; whoever answered and is not named counts.
+    """Return why answers do not count: annotator -> reasons. Everyone else who answered counts.
 
-    A check fails where the expected value was not given, also where nothing was. A ranking is contradicted
-    where what is chosen elsewhere has too low a rank in it (``Private.at_least``). Too fast: the median time
-    from opening a page to its last save is below ``min_seconds``. Unfinished: a required field of an assigned
-    item has no complete value. Over a quota: of those who would count, who came after the share of their
-    option was full (``FormField.quota_for``).
+    A check fails if the expected value is missing or different. A ranking is contradicted if a choice
+    elsewhere has too low a rank in it (``Private.at_least``). Too fast: the median time from opening a page
+    to its last save is below ``min_seconds``. Unfinished: a required field of an assigned item has no
+    complete value. Over a quota: the person would count, but came after the share of their option was full
+    (``FormField.quota_for``).
     """
     answers = list(answers)
     last = latest(answers)
@@ -90,19 +90,19 @@ def exclusions(folder: Folder, answers: Iterable[PeopleAnswer]) -> dict[str, lis
 
 
 def quotas(folder: Folder) -> list[tuple[str, FormField]]:
-    """The fields that share places among their options, each with its page, which each person has once."""
+    """Return the fields with quotas, each with its page, which every person sees once."""
     pages = (page for page in folder.study.pages if page.per == "person")
     return [(page.name, field) for page in pages for field in page.fields if field.quota_for]
 
 
 def beyond_quota(folder: Folder, field: FormField, chosen: Mapping[str, tuple[str, Any]]) -> set[str]:
-    """The people for whom there is no place: those who chose last of an option that has more than its share.
+    """Return the people over the quota: the last to choose an option with more people than its share.
 
-    An option's share is the people of the study by the number of options, rounded up; that of an option that
-    is not in ``quota_for`` is 0.
+    An option's share is the number of people in the study over the number of options, rounded up. An option
+    that is not in ``quota_for`` has share 0.
 
     Args:
-        chosen: person -> option, and when they chose first.
+        chosen: person -> (option, time of the first choice).
     """
     share = ceil(len({each.annotator for each in folder.assignments}) / len(field.quota_for))
     taken: Counter[str] = Counter()
@@ -115,12 +115,12 @@ def beyond_quota(folder: Folder, field: FormField, chosen: Mapping[str, tuple[st
 
 
 def counted(reasons: Mapping[str, Sequence[Reason]]) -> Counter[str]:
-    """Return the number of people whom each reason excludes; whoever has two counts under both."""
+    """Return the number of people whom each reason excludes; a person with two reasons counts for both."""
     return Counter(reason for why in reasons.values() for reason in why)
 
 
 def ratings(folder: Folder, answers: Iterable[PeopleAnswer], excluded: Iterable[str] = ()) -> list[Rating]:
-    """The last complete values, entry by entry, sorted: no checks, nobody excluded, nothing left empty."""
+    """Return the last complete values by entry, sorted, without checks, excluded people and empty values."""
     left_out = set(excluded)
     rows = []
     for (annotator, item, field), answer in sorted(latest(answers).items()):
@@ -134,7 +134,7 @@ def ratings(folder: Folder, answers: Iterable[PeopleAnswer], excluded: Iterable[
 
 
 def _language(folder: Folder, item: str, annotator: str) -> str:
-    """The item's; of a page per person, the person's."""
+    """Return the item's language; on a page per person, the person's."""
     if folder.study.page(folder.items[item].page).per == "item":
         return folder.items[item].language
     return next((a.language for a in folder.assignments if a.annotator == annotator), "")
@@ -155,7 +155,7 @@ def _failed(
 def _contradicts(
     folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
 ) -> bool:
-    """Whether a choice is at odds with the person's own ranking; not where either is missing."""
+    """Whether a choice contradicts the person's own ranking; false if either is missing."""
     rankings = {
         field: answer.value for (_, field), answer in by_field.items() if isinstance(answer.value, dict)
     }
@@ -170,7 +170,10 @@ def _contradicts(
 
 
 def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], PeopleAnswer]) -> list[str]:
-    """Fields of an item that a person had to fill in and did not. by_field: (item, field) -> last answer."""
+    """Return the required fields of an item that a person did not fill in.
+
+    by_field: (item, field) -> last answer.
+    """
     page = folder.study.page(folder.items[item].page)
     own = {field.name: answer for field in page.fields if (answer := by_field.get((item, field.name)))}
     wanted = page.wanted({name: answer.value for name, answer in own.items()})
@@ -179,7 +182,7 @@ def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], People
 
 
 def _seconds(answers: Sequence[PeopleAnswer]) -> list[float]:
-    """Time on each page: from when it was first opened to its last save."""
+    """Return the seconds spent on each page, from first opening to last save."""
     pages: dict[str, list[PeopleAnswer]] = defaultdict(list)
     for answer in answers:
         pages[answer.item].append(answer)

@@ -1,6 +1,6 @@
-"""Who sees what, and in which order: stratified, balanced, blinded. Pure.
+"""Assigns items to people: stratified, balanced, blinded and in random order. Pure.
 
-Nothing depends on the order of items or people: ties are broken by a hash of the study's seed.
+The order of items or people has no effect: a hash of the study's seed breaks ties.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Person:
 
 
 def item_code(*parts: str) -> str:
-    """A name for an item that tells nothing of where it is from: "i" and 12 hex digits."""
+    """Return a code for an item that hides its origin: "i" and 12 hex digits."""
     return f"i{digest(parts, 12)}"
 
 
 def stratified(things: Mapping[str, tuple[str, _Thing]], n: int | None, seed: int) -> list[_Thing]:
-    """n things, as evenly over their strata as can be; all for None or where there are no more.
+    """Return n things, spread as evenly over their strata as possible; all for None or if there are fewer.
 
-    things: name -> (stratum, thing). Strata give one after another, each in the order of a hash, so that a
-    larger n gives the same things and some more.
+    things: name -> (stratum, thing). Strata take turns, each in the order of a hash, so that a larger n
+    returns the same things and more.
     """
     queues: dict[str, list[str]] = defaultdict(list)
     for name in sorted(things, key=lambda name: digest([seed, name])):
@@ -48,14 +48,14 @@ def stratified(things: Mapping[str, tuple[str, _Thing]], n: int | None, seed: in
 def assign(
     study: Study, items: Sequence[PeopleItem], private: Mapping[str, Private], people: Sequence[Person]
 ) -> list[Assignment]:
-    """Every item to ``annotators_per_item`` people of its page's role and language; checks to everyone.
+    """Assign each item to ``annotators_per_item`` people of its page's role and language; checks to everyone.
 
-    Each item goes to those who have fewest of its stratum, then fewest at all; nobody gets an item that they
-    wrote, and one with a reader is theirs alone. Everyone's items come in an order of their own, checks
-    nowhere first where there is another place, pages per person last in the study's order.
+    An item goes to the people with the fewest items of its stratum, then with the fewest items. Nobody gets
+    an item that they wrote; an item with a reader goes to the reader only. Everyone has their own order of
+    items. A check does not come first if it can come later. Pages per person come last, in the study's order.
 
     Raises:
-        ValueError: an item has too few people who may see it; says how many are needed.
+        ValueError: too few people may see an item; the message says how many are needed.
     """
     of_stratum: Counter[Hashable] = Counter()
     load: Counter[str] = Counter()
@@ -75,8 +75,8 @@ def assign(
         needed = 1 if about.reader else study.annotators_per_item
         if len(able) < needed:
             raise ValueError(
-                f"item {item.item} ({item.language}) needs {needed} people and only "
-                f"{len(able)} may see it: ask more people, fewer items, or raise items_per_person"
+                f"item {item.item} ({item.language}) needs {needed} people and only {len(able)} may see it: "
+                "invite more people, use fewer items, or raise items_per_person"
             )
         able.sort(key=lambda a: (of_stratum[a, about.stratum], load[a], digest([study.seed, item.item, a])))
         for annotator in able[:needed]:
@@ -101,7 +101,7 @@ def _may_see(study: Study, item: PeopleItem, who: Person) -> bool:
 def _mixed(
     seed: int, annotator: str, items: Sequence[PeopleItem], checks: Sequence[PeopleItem]
 ) -> list[PeopleItem]:
-    """The items and checks in a person's own order, beginning with an item that is no check."""
+    """Return items and checks in a person's own order, beginning with an item that is no check."""
     order = sorted(items, key=lambda i: digest([seed, annotator, i.item]))
     rest = sorted([*order[1:], *checks], key=lambda i: digest([seed, annotator, "mixed", i.item]))
     return [*order[:1], *rest]

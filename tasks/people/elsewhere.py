@@ -1,8 +1,8 @@
-"""Studies that are asked in another program: what each person is shown there, and what comes back. Pure.
+"""Studies that run in another program: what each person sees there, and the answers read back. Pure.
 
-Another program has one form per project, so a study becomes one project per page and language, and all
-pages that a person has once become one form together. It is told nothing of the private file, not even the
-names of items.
+Another program has one form per project, so a study becomes one project per page and language. All pages that
+a person sees once become one form. The other program gets nothing of the private file, not even the names of
+items.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tasks.people.study import (
 )
 
 MANIFEST = "culturescope.json"
-"""In the folder of an export: which study it is of, and for which program."""
+"""File in an export's folder that names its study and program."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A form for one person: an assigned item, or all pages that they have once."""
+    """A form for one person: an assigned item, or all pages that they see once."""
 
     assigned: tuple[tuple[Assignment, PeopleItem], ...]
 
@@ -49,22 +49,22 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The person and the first place, such as "p001.3": all that the other program knows of it."""
+        """Return person and first place, such as "p001.3": all that the other program knows of the task."""
         return f"{self.annotator}.{self.assigned[0][0].place}"
 
     def of(self, page: Page) -> tuple[Assignment, PeopleItem]:
-        """The assignment on that page, and its item."""
+        """Return the assignment on that page, and its item."""
         return next((a, item) for a, item in self.assigned if item.page == page.name)
 
     def slots(self, page: Page, field: FormField, language: str) -> list[tuple[str, str]]:
-        """(entry, text) of what is ranked or marked, in this person's order."""
+        """Return (entry, text) for each thing to rank or mark, in this person's order."""
         assignment, item = self.of(page)
         names = {option.value: in_language(option.label, language) for option in field.rows or field.options}
         order = assignment.shown.get(field.name) or field.entries(item)
         return [(entry, entry if field.of else names[entry]) for entry in order]
 
     def text(self, page: Page, part: str) -> str:
-        """A part of the item's content; entries of a list are lines."""
+        """Return a part of the item's content, one line per entry of a list."""
         content = self.of(page)[1].content.get(part, "")
         return content if isinstance(content, str) else "\n".join(content)
 
@@ -83,10 +83,10 @@ class Form:
         return [(page, field) for page in self.pages for field in page.fields]
 
     def data(self, task: Task, entry: Callable[[int, str], Any]) -> dict[str, Any]:
-        """The content of a task: ``of_`` a field what is ranked, marked or edited, ``shown_`` what is read.
+        """Return the content of a task: ``of_<field>`` is ranked, marked or edited, ``shown_<part>`` is read.
 
         Args:
-            entry: makes of a place, from 1, and a text what the program has of an entry.
+            entry: turns a place, from 1, and a text into the program's form of an entry.
         """
         data: dict[str, Any] = {}
         for page, field in self.fields:
@@ -104,10 +104,11 @@ class Form:
         return "\n\n".join(text for text in texts if text)
 
     def menu(self, page: Page, field: FormField) -> dict[str, str]:
-        """Value -> what is shown of it: options, points of a scale, or ranks of the longest list.
+        """Return the menu, value -> label: options, points of a scale, or ranks of the longest list.
 
         Raises:
-            StudyError: two options read the same in this language, so that answers could not be told apart.
+            StudyError: two options have the same label in this language, so their answers would be
+                indistinguishable.
         """
         if field.kind == "likert":
             return {str(n): str(n) for n in range(1, field.points + 1)}
@@ -116,13 +117,13 @@ class Form:
             return {str(n): str(n) for n in range(1, longest + 1)}
         menu = {option.value: in_language(option.label, self.language) for option in field.options}
         if len(set(menu.values())) < len(menu):
-            raise StudyError(f"field {field.name}: two options read the same in {self.language!r}")
+            raise StudyError(f"field {field.name}: two options have the same label in {self.language!r}")
         return menu
 
 
 @dataclass(frozen=True)
 class Response:
-    """One person's value for one field of a task. shown: the order of options, where the program says."""
+    """One person's value for one field of a task. shown: the order of options, if the program records it."""
 
     task: Task
     page: Page
@@ -135,15 +136,15 @@ class Response:
 
 @dataclass(frozen=True)
 class Program:
-    """Another program that can ask a study.
+    """Another program that can run a study.
 
     Attributes:
-        version: that the projects were tried with.
-        project: the files of a form's project, name -> text; the last argument: what a person says who takes
-            part.
-        output: the pattern of the JSON files in a project that hold what people gave.
-        read: the responses in one of these files; it gets the form, the path and the parsed content.
-        if_none: what to do where there is no such file at all; "": nobody has answered yet.
+        version: version that the projects were tried with.
+        project: the files of a form's project, name -> text; the last argument: the sentence by which a
+            person agrees to take part.
+        output: pattern of the JSON files in a project that hold the answers.
+        read: returns the responses in one of these files, from the form, the path and the parsed content.
+        if_none: advice if there is no such file; "": no file means that nobody has answered yet.
     """
 
     name: str
@@ -158,8 +159,7 @@ class Program:
 def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[str, str]) -> list[str]:
     """Write a project for each form below an empty folder; returns their names.
 
-    Args:
-        agree: language -> what a person says who takes part.
+    Args: agree: language -> the sentence by which a person agrees to take part.
 
     Raises:
         StudyError: see ``forms``.
@@ -178,10 +178,10 @@ def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[s
 
 
 def read_projects(program: Program, folder: Folder, out: Path) -> list[PeopleAnswer]:
-    """The answers so far, each as revision 1. Who was logged in, from where, is not read.
+    """Return the answers so far, each as revision 1. Logins and addresses are not read.
 
     Raises:
-        StudyError: no output at all, one that cannot be read, or a value that the form does not offer.
+        StudyError: the output is missing or unreadable, or has a value that the form does not offer.
     """
     responses: list[Response] = []
     known = forms(folder)
@@ -195,28 +195,29 @@ def read_projects(program: Program, folder: Folder, out: Path) -> list[PeopleAns
         except StudyError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError) as error:
-            reason = f"not as {program.title} {program.version} writes it: {error!r}"
+            reason = f"not in the format of {program.title} {program.version}: {error!r}"
             raise StudyError(f"{path}: {reason}") from error
     return answers(responses, folder, program.name, program.version)
 
 
 def forms(folder: Folder) -> list[Form]:
-    """The projects that the other program is to show, by name.
+    """Return the projects for the other program, by name.
 
     Raises:
-        StudyError: a page has a talk with an interviewer, which no other program holds.
+        StudyError: a page has an interview, which no other program can run.
     """
     study = folder.study
     chats = [field.name for field in study.fields if field.kind == "chat"]
     if chats:
         raise StudyError(
-            f"study {study.name}: {chats[0]} is a talk, which no other program holds: use people serve"
+            f"study {study.name}: {chats[0]} is an interview, which no other program can run: use people "
+            "serve"
         )
     by_form: dict[tuple[str, str], dict[str, list[tuple[Assignment, PeopleItem]]]] = defaultdict(dict)
     for each in sorted(folder.assignments, key=lambda a: (a.annotator, a.place)):
         item = folder.items[each.item]
         is_once = study.page(item.page).per == "person"
-        # A person's own pages are one task, an item is one each.
+        # Pages per person are one task; each item is one task.
         key, task = (each.role, each.annotator) if is_once else (item.page, f"{each.annotator}.{each.place}")
         by_form[f"{key}-once" if is_once else key, each.language].setdefault(task, []).append((each, item))
     rows = []
@@ -228,10 +229,10 @@ def forms(folder: Folder) -> list[Form]:
 
 
 def answers(responses: Iterable[Response], folder: Folder, tool: str, version: str) -> list[PeopleAnswer]:
-    """Answers of the neutral format, each as revision 1.
+    """Return the responses as answers in the neutral format, each as revision 1.
 
-    An edited text that was left as it was counts as an answer where its task has another one: programs store
-    nothing then.
+    An unchanged text to edit counts as an answer if its task has another answer, since programs store nothing
+    for it.
 
     Raises:
         StudyError: a value that the form does not offer.
@@ -257,7 +258,7 @@ def _answer(response: Response, folder: Folder, tool: str, version: str) -> Peop
     assignment, item = response.task.of(response.page)
     field, value = response.field, response.value
     if field.kind == "ranking":
-        # The menu has the ranks of the longest list, so that one too high says nothing of this one.
+        # The menu has the ranks of the longest list; a rank too high for this list is invalid.
         n = len(field.entries(item))
         value = {entry: rank for entry, rank in value.items() if not rank.isdecimal() or int(rank) <= n}
     try:
@@ -283,7 +284,7 @@ def _answer(response: Response, folder: Folder, tool: str, version: str) -> Peop
 
 
 def with_known(known: Sequence[PeopleAnswer], pulled: Iterable[PeopleAnswer]) -> list[PeopleAnswer]:
-    """The answers of earlier pulls, and of this one what is new, as further revisions."""
+    """Return the answers of earlier pulls, and this pull's new answers as further revisions."""
     last = latest(known)
     rows = list(known)
     for answer in pulled:
@@ -300,22 +301,24 @@ def _place(answer: PeopleAnswer) -> tuple[str, str, str, int]:
 
 
 def exported_for(folder: Folder, out: Path) -> str:
-    """The program that an export is for.
+    """Return the program that an export is for.
 
     Raises:
-        StudyError: no export, or of another study, or the study was changed since.
+        StudyError: there is no export, it is of another study, or the study was changed afterwards.
     """
     about = read_json(out / MANIFEST)
     if not isinstance(about, Mapping) or (about.get("study"), about.get("asked")) != (
         folder.study.name,
         _asked(folder),
     ):
-        raise StudyError(f"{out} is an export of another study, or {folder.study.name} was changed since")
+        raise StudyError(
+            f"{out} is an export of another study, or {folder.study.name} was changed after the export"
+        )
     return str(about.get("tool"))
 
 
 def read_json(path: Path) -> Any:
-    """Raises StudyError: the file is not there or is no JSON."""
+    """Return parsed JSON. Raises StudyError if the file is missing or not JSON."""
     try:
         return parse_json(text_of(path))
     except StudyError:
@@ -325,6 +328,6 @@ def read_json(path: Path) -> Any:
 
 
 def _asked(folder: Folder) -> str:
-    """Identifies all that people are shown, and in which order."""
+    """Return a hash of all that people see and its order."""
     items = sorted((item.item, item.hash) for item in folder.items.values())
     return digest([folder.study.hash, items, [each.model_dump() for each in folder.assignments]], 16)

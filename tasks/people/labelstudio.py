@@ -1,9 +1,9 @@
-"""Studies as projects of Label Studio, and its export as answers. Nothing of Label Studio is imported.
+"""Studies as projects of Label Studio, and its export as answers, without importing Label Studio.
 
-Everybody in a project of Label Studio's free edition can read all tasks and answers, so it is for experts
-who are trusted. A task is one person's and says so by code; who is logged in, which is an e-mail address, is
-not read. In a project config.xml is the labelling interface, tasks.json is to be imported, instructions.html
-are consent and guidelines, and export.json is put there when people have answered.
+Everybody in a project of Label Studio's free edition can read all tasks and answers, so it is only for
+trusted experts. A task belongs to one person and carries their code; the login, an e-mail address, is not
+read. A project's folder holds config.xml (the labelling interface), tasks.json (to import), instructions.html
+(consent and guidelines) and, once people have answered, export.json.
 """
 
 from __future__ import annotations
@@ -79,13 +79,16 @@ def _ask(view: Element, form: Form, page: Page, field: FormField) -> None:
 
 
 def _read(form: Form, path: Path, rows: Any) -> Iterator[Response]:
-    """Started is the last change less the time that was spent on the task. Skipped tasks have no answer."""
+    """Return the responses in an export. A task starts at its last change less the time spent on it.
+
+    Skipped tasks have no answer.
+    """
     tasks = {task.name: task for task in form.tasks}
     seen: set[str] = set()
     for row in rows:
         name = row["data"]["task"]
         if name not in tasks:
-            raise StudyError(f"{path}: there is no task {name} in this study")
+            raise StudyError(f"{path}: this study has no task {name}")
         for annotation in row["annotations"]:
             if annotation["was_cancelled"]:
                 continue

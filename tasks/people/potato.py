@@ -1,9 +1,9 @@
-"""Studies as projects of Potato (Pei et al. 2022), and its output as answers. Nothing of Potato is imported.
+"""Studies as projects of Potato (Pei et al. 2022), and its output as answers, without importing Potato.
 
-Potato puts every field of an item into the page and lets nobody hide one, so its items hold only what is
-shown, under the person's code and a place. It does not shuffle a list that is of the item, so entries come in
-the person's order, and each person has items of their own. Entries are numbered, which keeps those in other
-scripts than Latin apart: of them Potato's names of buttons keep no letter.
+Potato puts every field of an item into the page, so its items hold only what is shown, under the person's
+code and a place. Potato cannot shuffle an item's own list, so entries come in the person's order and each
+person has separate items. Entries are numbered, because Potato's names of buttons drop all letters that are
+not Latin.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, StudyError,
 
 CONFIG, ITEMS, CONSENT, OUTPUT = "config.yaml", "items.jsonl", "consent.json", "output"
 _TRANSLATED = ("en", "zh", "ar", "ko", "ru")
-"""Those of our languages in which Potato has its own texts."""
+"""Our languages in which Potato's own interface exists."""
 _ORDERED = re.compile(r"(\d+)\. ")
 
 
 def _project(study: Study, form: Form, agree: str) -> dict[str, str]:
-    """Name -> text; JSON is YAML."""
+    """Return the files of a project, name -> text. The YAML files are JSON, which is valid YAML."""
     consent = {
         "name": "consent",
         "annotation_type": "radio",
@@ -59,7 +59,7 @@ def _config(study: Study, form: Form) -> dict[str, Any]:
         "output_annotation_dir": OUTPUT,
         "data_files": [ITEMS],
         "item_properties": {"id_key": "id", "text_key": "text"},
-        # Nobody else may register; whoever comes first under a code chooses its password.
+        # Only these codes may register; the first person under a code chooses its password.
         "user_config": {"allow_all_users": False, "users": [group["name"] for group in groups]},
         "require_password": True,
         "authentication": {"method": "in_memory", "user_config_path": "users.jsonl"},
@@ -71,7 +71,7 @@ def _config(study: Study, form: Form) -> dict[str, Any]:
         "instance_display": {"fields": [first, *display]},
         "annotation_schemes": [s for page in form.pages for s in _schemes(form, page)],
         "ui_language": form.language if form.language in _TRANSLATED else "en",
-        # What a person types and where they click is nobody's business.
+        # Do not record keystrokes and clicks.
         "interaction_tracking": {"enabled": False},
     }
     return config | ({"completion_code": study.completion_code} if study.completion_code else {})
@@ -85,7 +85,7 @@ def _by_person(form: Form) -> dict[str, list[str]]:
 
 
 def _schemes(form: Form, page: Page) -> Iterator[dict[str, Any]]:
-    """The questions of a page; of several pages with a heading each."""
+    """Return the questions of a page; several pages get one heading each."""
     if len(form.pages) > 1:
         title, text = (in_language(each, form.language) for each in (page.title, page.text))
         heading = {"description": title, "labels": [text] if text else []}
@@ -118,7 +118,7 @@ def _kind(form: Form, page: Page, field: FormField) -> dict[str, Any]:
 
 
 def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
-    """(task, field) -> when its value was set or changed."""
+    """Return when each value was set or changed: (task, field) -> times."""
     times: dict[tuple[str, str], list[datetime]] = {}
     if path.exists():
         for number, line in enumerate(text_of(path).splitlines(), start=1):
@@ -128,14 +128,15 @@ def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
                     time = datetime.fromisoformat(row["timestamp"]).astimezone(UTC)
                     times.setdefault((row["instance_id"], row["schema_name"]), []).append(time)
             except (ValueError, KeyError, TypeError) as error:
-                raise StudyError(f"{path}, line {number}: not as Potato writes it: {error!r}") from error
+                raise StudyError(f"{path}, line {number}: not in Potato's format: {error!r}") from error
     return times
 
 
 def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
-    """Last values, when the page was opened and the value last changed, and the order of options.
+    """Return last values with their order of options, and when the page was opened and the value last
+    changed.
 
-    Times without a zone are of this machine's: Potato is to have run here, or both in UTC.
+    Times without a zone are read in this machine's zone: Potato must have run here, or both in UTC.
     """
     tasks, changes = (
         {task.name: task for task in form.tasks},
@@ -143,7 +144,7 @@ def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
     )
     for name, labels in state["instance_id_to_label_to_value"].items():
         task = tasks.get(name)
-        # Potato does not refuse what somebody sends for another one's task once their own are done.
+        # Potato accepts a value for another person's task from anyone who has finished their own.
         if task is None or task.annotator != state["user_id"]:
             continue
         values: dict[str, dict[str, Any]] = {}
@@ -164,7 +165,10 @@ def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
 
 
 def _value(form: Form, task: Task, page: Page, field: FormField, chosen: Mapping[str, Any]) -> Any:
-    """The value that Potato's labels stand for. Raises ValueError, KeyError for what it does not offer."""
+    """Return the value behind Potato's labels.
+
+    Raises ValueError or KeyError for a value that is not offered.
+    """
     values = {text: value for value, text in form.menu(page, field).items()}
     if field.kind in WITH_ENTRIES:
         slots = task.slots(page, field, form.language)

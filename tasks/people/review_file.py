@@ -1,7 +1,7 @@
-"""Review files: what waits for people as CSV, and their decisions read back. Knows no evaluation.
+"""Review files: pending items for people as CSV, and their decisions read back. Knows no evaluation.
 
-A row has columns that are given, texts that a reviewer may change with the decision "revise", and decision,
-reviewer and note to fill in.
+A row has fixed columns, texts that a reviewer may change with the decision "revise", and the columns
+decision, reviewer and note to fill in.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ class ReviewError(ValueError):
 
 @dataclass(frozen=True)
 class Decided:
-    """A row with a decision; ``cells`` are all but ``ASKED`` as the reviewer left them, ``where`` the
-    line."""
+    """A row with a decision.
+
+    ``cells``: all columns but ``ASKED`` as the reviewer left them; ``where``: the line.
+    """
 
     where: str
     cells: Mapping[str, str]
@@ -38,7 +40,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decided rows of a file, in its order, and how many are still open."""
+    """The decided rows of a file, in its order, and the number of open rows."""
 
     decided: tuple[Decided, ...]
     n_pending: int
@@ -49,9 +51,9 @@ class ReviewFile:
     """The columns of a file.
 
     Attributes:
-        key: of ``given``, what a row is about: there once.
-        given: must stay as they are, ``text_hash`` among them: it shows whether the texts were changed.
-        texts: what a reviewer may change.
+        key: the column of ``given`` that identifies a row; unique. given: columns that must not change,
+            ``text_hash`` among them, which shows whether the texts were changed. texts: columns that a
+            reviewer may change.
     """
 
     key: str
@@ -64,15 +66,15 @@ class ReviewFile:
         return (*self.given, *self.texts, *ASKED)
 
     def text_hash(self, cells: Mapping[str, str]) -> str:
-        """Identifies the texts; others in the mapping do not count."""
-        # Not bare hex digits, which a spreadsheet may take for a number.
+        """Return a hash of the texts; other cells do not count."""
+        # A prefix, because a spreadsheet may read bare hex digits as a number.
         return f"text-{digest([cells[name] for name in self.texts])}"
 
     def write(self, path: Path, rows: Iterable[Mapping[str, str]]) -> None:
-        """One line per row of given cells and texts, in UTF-8 with a byte order mark for spreadsheets.
+        """Write one line per row of fixed cells and texts, in UTF-8 with a byte order mark for spreadsheets.
 
         Raises:
-            FileExistsError: there is a file already: it may hold decisions.
+            FileExistsError: the file exists and may hold decisions.
         """
         with path.open("x", encoding="utf-8-sig", newline="") as file:
             writer = csv.DictWriter(file, self.columns)
@@ -83,12 +85,12 @@ class ReviewFile:
     def read(self, path: Path) -> Decisions:
         """Read a file back. A row whose decision is empty is pending.
 
-        A decision needs a reviewer, "revise" and "reject" need a note, "revise" needs a changed text, and the
-        others texts as they were.
+        A decision needs a reviewer; "revise" and "reject" need a note. "revise" needs a changed text, the
+        other decisions unchanged texts.
 
         Raises:
-            ReviewError: not readable, a column is missing, a cell is off the menu or breaks a rule above, or
-                a key is there twice.
+            ReviewError: not readable, a column is missing, a cell has an unknown value or breaks a rule
+                above, or a key occurs twice.
         """
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -101,7 +103,7 @@ class ReviewFile:
         return Decisions(decided, len(rows) - len(decided))
 
     def _rows(self, path: Path, reader: csv.DictReader[str]) -> Iterator[Decided | None]:
-        """Each line's decision, None where it is pending."""
+        """Yield each line's decision, None if it is pending."""
         missing = set(self.columns) - set(reader.fieldnames or ())
         if missing:
             raise ReviewError(f"{path}, line 1: the header lacks the columns {', '.join(sorted(missing))}")
@@ -110,7 +112,9 @@ class ReviewFile:
             for cells in reader:
                 where = f"{path}, line {reader.line_num}"
                 if None in cells or None in cells.values():
-                    raise ReviewError(f"{where}: not as many cells as columns: quote texts that hold a comma")
+                    raise ReviewError(
+                        f"{where}: number of cells and columns differ: quote texts that contain a comma"
+                    )
                 row = {name: cell.strip() for name, cell in cells.items()}
                 first = lines.setdefault(row[self.key], reader.line_num)
                 if first != reader.line_num:
@@ -143,7 +147,7 @@ class ReviewFile:
 
 
 def check_new(path: Path, option: str = "--queue") -> None:
-    """Raises ReviewError where a new review file cannot be written; option: that names it."""
+    """Raise ReviewError if a new review file cannot be written. option: the option that names the file."""
     if path.exists():
         raise ReviewError(f"{path} exists and may hold decisions: name another file with {option}")
     if not path.parent.is_dir():
@@ -151,7 +155,7 @@ def check_new(path: Path, option: str = "--queue") -> None:
 
 
 def _decision(where: str, row: dict[str, str]) -> Decision | None:
-    """The decision in our spelling, None where the cell is empty."""
+    """Return the decision in our spelling, None if the cell is empty."""
     word = row["decision"].casefold()
     decision = next((decision for decision in DECISIONS if decision == word), None)
     if word and decision is None:

@@ -1,4 +1,4 @@
-"""Simulated participants with a known truth, careless ones among them; and how many a study needs. Pure."""
+"""Simulated participants with a known truth, some careless, and the number that a study needs. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.metrics.krippendorff_alpha import krippendorff_alpha, krippendorff_al
 from tasks.metrics.types import FloatArray, Interval
 
 RATERS, ITEMS = (2, 3, 5, 8), (25, 50, 100, 200)
-"""Numbers of people for each rated item, and of items."""
+"""Pairs of (people per rated item, items)."""
 RANKERS = (10, 20, 40, 80, 160, 320)
 """People who rank the same things."""
 _LARGE = 20_000
@@ -26,8 +26,8 @@ class People:
     """The traits of simulated people.
 
     Attributes:
-        noise: standard deviation of what a person thinks around what is true, whose own one is 1.
-        careless: share of those who answer at random.
+        noise: standard deviation of a person's view around the true value; true values have 1.
+        careless: share of people who answer at random.
         points: a rating runs from 1 to this.
     """
 
@@ -37,9 +37,7 @@ class People:
 
     def __post_init__(self) -> None:
         if not (self.noise >= 0 and 0 <= self.careless <= 1 and self.points >= 2):
-            raise ValueError(
-                f"{self}: noise from 0, a share of careless people from 0 to 1, two points or more"
-            )
+            raise ValueError(f"{self}: noise from 0, careless from 0 to 1, points from 2")
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class PlanRow:
 
     Attributes:
         truth: the number in a very large study of the same people; width: mean width of its 95 % interval;
-            coverage: share of intervals that hold the truth; n_without: studies that had no interval.
+            coverage: share of intervals that hold the truth; n_without: studies without an interval.
     """
 
     people: int
@@ -62,9 +60,9 @@ class PlanRow:
 
 
 def simulated_rankings(truth: ArrayLike, n_people: int, people: People, seed: int) -> FloatArray:
-    """People x things: ranks from 1 of what each thinks of the things, whose true places are ``truth``.
+    """Return ranks from 1, people x things, of things whose true places are ``truth``.
 
-    Thurstone's model (1927): everyone sees every place with noise of their own.
+    Thurstone's model (1927): each person sees each place with independent noise.
     """
     places = np.asarray(truth, dtype=np.float64)
     generator = np.random.Generator(np.random.PCG64(seed))
@@ -75,10 +73,10 @@ def simulated_rankings(truth: ArrayLike, n_people: int, people: People, seed: in
 
 
 def simulated_ratings(n_items: int, n_people: int, people: People, seed: int) -> FloatArray:
-    """Items x people: ratings from 1 to ``points`` of items whose truth is standard normal.
+    """Return ratings from 1 to ``points``, items x people, of items whose truth is standard normal.
 
-    What a person sees is cut where equal shares of all that is seen fall on each point. A careless person is
-    one for all items.
+    Perceived values are cut so that each point gets an equal share. A careless person is careless for all
+    items.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     truth = generator.standard_normal((n_items, 1))
@@ -93,9 +91,9 @@ def simulated_ratings(n_items: int, n_people: int, people: People, seed: int) ->
 def plan_rankings(
     n_things: int, people: People, sizes: Sequence[int] = RANKERS, studies: int = 40, seed: int = 0
 ) -> list[PlanRow]:
-    """The mean rank of the thing in the middle, and Kendall's W, for each number of people.
+    """Return the precision of the middle thing's mean rank and of Kendall's W for each number of people.
 
-    Things are evenly apart, from -1.5 to 1.5.
+    Things are evenly spaced from -1.5 to 1.5.
     """
     truth, middle = np.linspace(-1.5, 1.5, n_things), n_things // 2
     bounds = (1.0, float(n_things))
@@ -103,7 +101,7 @@ def plan_rankings(
     large = simulated_rankings(truth, _LARGE, people, seed + 1_000_003)
     for size in sizes:
         tables = [simulated_rankings(truth, size, people, seed + n) for n in range(studies)]
-        # The interval is for as many people as there are, so W of a large study is brought to that number.
+        # W depends on the number of people, so the large study's W is converted to this number.
         w = kendall_w(large) or 0.0
         rho = (_LARGE * w - 1) / (_LARGE - 1)
         means = [mean_interval(table[:, middle], bounds=bounds) for table in tables]
@@ -120,9 +118,10 @@ def plan_ratings(
     studies: int = 20,
     seed: int = 0,
 ) -> list[PlanRow]:
-    """Krippendorff's ordinal alpha and the mean rating, for each number of people per item and of items.
+    """Return the precision of ordinal alpha and of the mean rating for each number of people per item and of
+    items.
 
-    Every item has people of its own, so that careless ones do not spoil a whole study by chance; the truth of
+    Every item has different people, so that chance cannot fill a whole study with careless ones. The true
     alpha is that of all of them.
     """
     rows = []
@@ -140,20 +139,21 @@ def plan_ratings(
 
 
 def smallest(rows: Sequence[PlanRow], metric: str, width: float) -> PlanRow | None:
-    """The fewest answers (people times items) whose interval of the metric is no wider; None if none is.
+    """Return the plan with the fewest answers (people x items) whose interval is narrow enough; None if none
+    is.
 
     Raises:
         ValueError: no row has that metric.
     """
     own = [row for row in rows if row.metric == metric]
     if not own:
-        raise ValueError(f"there is no plan for {metric!r}: {', '.join(sorted({r.metric for r in rows}))}")
+        raise ValueError(f"no plan for {metric!r}; known: {', '.join(sorted({r.metric for r in rows}))}")
     enough = [row for row in own if row.width is not None and row.width <= width]
     return min(enough, key=lambda row: (row.people * row.items, row.people), default=None)
 
 
 def _independent(n_items: int, n_people: int, people: People, seed: int) -> FloatArray:
-    """Ratings by other people for every item: carelessness is drawn for each rating."""
+    """Return ratings with different people for every item: carelessness is drawn for each rating."""
     careful = simulated_ratings(n_items, n_people, People(people.noise, 0.0, people.points), seed)
     generator = np.random.Generator(np.random.PCG64([seed, 1]))
     blind = generator.integers(1, people.points + 1, careful.shape)

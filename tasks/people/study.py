@@ -1,7 +1,7 @@
-"""A study with people as values: its pages and fields, its items, what an answer may be, and its files.
+"""Data types of a study with people: pages, fields, items and valid answers; reads and writes its files.
 
-A study is a folder of five files. ``study.toml`` and ``items.jsonl`` hold what may be shown;
-``private.jsonl`` what must not be: which model wrote an item, its author, the expected answer.
+A study is a folder of five files. ``study.toml`` and ``items.jsonl`` hold what may be shown.
+``private.jsonl`` holds what must stay hidden: the model behind an item, its author, the expected answer.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ from tasks.identity import digest
 from tasks.parsing import complaints, parse_json, parse_toml
 
 Kind = Literal["ranking", "likert", "choice", "marks", "text", "edit", "confidence", "comment", "chat"]
-"""ranking: all entries in an order. marks: an option for each entry. edit: a given text, changed. chat:
-with an interviewer, stored as a JSON list of (speaker, text); no form sends it."""
+"""ranking: all entries in an order.
+
+marks: an option per entry. edit: a given text to change. chat: an interview, stored as a JSON list of
+(speaker, text); no form sends it.
+"""
 Role = Literal["author", "annotator", "reviewer", "lead"]
 
 WITH_ENTRIES = ("ranking", "marks")
@@ -46,14 +49,13 @@ def _by_language(texts: Any) -> Any:
 
 
 Texts = Annotated[dict[str, str], BeforeValidator(_by_language)]
-"""Language -> text; one text alone is English."""
+"""Maps language to text; a single text is English."""
 Value: TypeAlias = str | dict[str, str]
-"""An answer as stored: a text, a number's digits or an option; of a ranking entry -> rank from 1, of marks
-entry -> option."""
+"""A stored answer: a text, digits or an option; for a ranking entry -> rank, for marks entry -> option."""
 
 
 def in_language(texts: Mapping[str, str], language: str) -> str:
-    """The text in a language; where there is none, the first that there is; "" for none at all."""
+    """Return the text in a language, else the first text, else ""."""
     return texts.get(language) or next(iter(texts.values()), "")
 
 
@@ -62,25 +64,25 @@ class _Strict(BaseModel):
 
 
 class Option(_Strict):
-    """One of several: ``value`` is stored, ``label`` shown."""
+    """One option of a menu: ``value`` is stored, ``label`` is shown."""
 
     value: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     label: Texts
 
 
 class FormField(_Strict):
-    """One thing that a person is asked.
+    """One question to a person.
 
     Attributes:
-        of: what of the item's content it is about: the list whose entries are ranked or marked, or the text
-            that is edited. Without it a ranking ranks the options, and marks are of ``rows``.
-        points: a Likert scale runs from 1 to this; ``ends`` says what its ends mean.
-        is_ordered: the options rise, so that agreement counts how far apart two are.
-        is_shuffled: options and entries are shown to each person in an order of their own.
-        fills: of a chat, the page per person whose texts the interviewer drafts when it ends.
-        quota_for: options among which the places are shared evenly. Whoever comes when the share of an option
-            is full, or with an option that is not among them, is turned away and does not count.
-        needed_for: the name of a choice on the same page, and the options of it that need this field too.
+        of: the part of the item that is ranked, marked (a list) or edited (a text). Without it a ranking
+            ranks the options, and marks are for ``rows``.
+        points: highest point of a Likert scale from 1; ``ends`` names its ends.
+        is_ordered: the options rise, so agreement weighs the distance between them.
+        is_shuffled: each person sees options and entries in their own order.
+        fills: for a chat, the page per person whose texts the interviewer drafts at its end.
+        quota_for: options that share the places evenly. A person is turned away and does not count if the
+            share of their option is full or their option is not listed.
+        needed_for: a choice on the same page, and its options that require this field.
     """
 
     name: Name
@@ -104,21 +106,23 @@ class FormField(_Strict):
     def _has_what_its_kind_needs(self) -> Self:
         values = [option.value for option in self.options]
         if len(set(values)) < len(values):
-            raise ValueError(f"field {self.name}: an option is there twice: {values}")
+            raise ValueError(f"field {self.name}: an option occurs twice: {values}")
         if self.kind in WITH_OPTIONS and len(values) < 2:
-            raise ValueError(f"field {self.name}: a field of kind {self.kind} needs two options at least")
+            raise ValueError(f"field {self.name}: a field of kind {self.kind} needs at least two options")
         if unknown := sorted(set(self.quota_for) - set(values)):
-            raise ValueError(f"field {self.name}: quota_for names {', '.join(unknown)}, which is no option")
+            raise ValueError(f"field {self.name}: quota_for names unknown options: {', '.join(unknown)}")
         if self.needed_for and self.is_required:
-            raise ValueError(f"field {self.name}: is_required = false, where only some options need it")
+            raise ValueError(
+                f"field {self.name}: set is_required = false, since only some options need this field"
+            )
         if (self.kind == "marks" and not (self.of or self.rows)) or (self.kind == "edit" and not self.of):
-            raise ValueError(f"field {self.name}: say in `of` which part of the item it is about")
+            raise ValueError(f"field {self.name}: name the part of the item in `of`")
         if self.kind == "ranking" and not self.of and len(values) < 2:
             raise ValueError(f"field {self.name}: a ranking needs options, or a list of the item in `of`")
         return self
 
     def entries(self, item: PeopleItem) -> tuple[str, ...]:
-        """The entries that are ranked or marked, in the item's own order; () for other kinds."""
+        """Return the entries to rank or mark, in the item's own order; () for other kinds."""
         if self.kind not in WITH_ENTRIES:
             return ()
         if not self.of:
@@ -127,16 +131,16 @@ class FormField(_Strict):
         return tuple(dict.fromkeys(listed if isinstance(listed, list) else [listed]))
 
     def source(self, item: PeopleItem) -> str:
-        """The text that is edited; "" for other kinds."""
+        """Return the text to edit; "" for other kinds."""
         text = item.content.get(self.of, "") if self.kind == "edit" else ""
         return text if isinstance(text, str) else "\n".join(text)
 
     def most_chars(self, item: PeopleItem) -> int:
-        """The longest answer in words; a given text may be kept whatever its length."""
+        """Return the longest valid text; a given text may be kept whatever its length."""
         return max(self.max_chars, len(self.source(item)))
 
     def shown(self, item: PeopleItem) -> tuple[str, ...]:
-        """The things shown in an order: the entries, or the values of the options."""
+        """Return the things that have an order: the entries, or the values of the options."""
         return self.entries(item) or tuple(option.value for option in self.options)
 
 
@@ -148,7 +152,10 @@ class Shown(_Strict):
 
 
 class Page(_Strict):
-    """A form. ``per`` item: once for each item assigned; person: once for each person, after the items."""
+    """A form.
+
+    ``per`` "item": shown for each assigned item; "person": shown once per person, after the items.
+    """
 
     name: Name
     title: Texts
@@ -167,7 +174,7 @@ class Page(_Strict):
         return self
 
     def wanted(self, values: Mapping[str, Value]) -> list[FormField]:
-        """The fields that must be filled in, given the values so far."""
+        """Return the fields that must be filled in, given the values so far."""
         return [
             field
             for field in self.fields
@@ -177,13 +184,13 @@ class Page(_Strict):
 
 
 class Study(_Strict):
-    """All of a study but its items.
+    """A study without its items.
 
     Attributes:
-        kind: which study of ours it is, such as "spectral-ranking"; says what follows from its answers.
-        annotators_per_item: how many people see an item; items_per_person: at most, without the checks.
-        completion_code: shown at the end, as Prolific wants it.
-        min_seconds: a person whose median page took less is excluded.
+        kind: kind of study, such as "spectral-ranking"; decides how its answers are used.
+        annotators_per_item: people per item; items_per_person: most items per person, checks not counted.
+        completion_code: shown at the end, for Prolific.
+        min_seconds: people whose median time per page is shorter are excluded.
     """
 
     name: Name
@@ -203,7 +210,7 @@ class Study(_Strict):
     def _names_are_unique(self) -> Self:
         for what, names in (("page", [p.name for p in self.pages]), ("field", [f.name for f in self.fields])):
             if len(set(names)) < len(names):
-                raise ValueError(f"study {self.name}: a {what} is there twice: {sorted(names)}")
+                raise ValueError(f"study {self.name}: a {what} occurs twice: {sorted(names)}")
         return self
 
     @property
@@ -217,12 +224,12 @@ class Study(_Strict):
 
     @property
     def hash(self) -> str:
-        """Identifies all that people are told and asked, beside the items."""
+        """Return a hash of all that people are told and asked, items aside."""
         return digest(self.model_dump(mode="json"))
 
 
 class PeopleItem(_Strict):
-    """The public half of one thing that people are asked about: part -> text or list of texts."""
+    """The public half of an item: part -> text or list of texts."""
 
     item: Code
     page: Name
@@ -231,16 +238,16 @@ class PeopleItem(_Strict):
 
     @property
     def hash(self) -> str:
-        """Identifies the words that people see."""
+        """Return a hash of the words that people see."""
         return digest([self.page, self.language, self.content])
 
 
 class Private(_Strict):
-    """The hidden half of an item. ``code`` names it outside, such as ``audit.Answer.code``.
+    """The hidden half of an item. ``code`` names it elsewhere, such as ``audit.Answer.code``.
 
-    An item with ``expected`` answers (field -> value) is an attention check: everyone gets it. That of a page
-    per person is named as the page is. ``at_least`` (choice -> ranking, rank) checks a person against
-    themselves: what they choose has this rank or a higher number in their own ranking. ``reader``: the one
+    An item with ``expected`` answers (field -> value) is an attention check, which everyone gets. On a page
+    per person it has the page's name. ``at_least`` (choice -> ranking, rank) checks a person against
+    themselves: their choice must have this rank or a higher number in their own ranking. ``reader``: the only
     person who sees it.
     """
 
@@ -256,7 +263,7 @@ class Private(_Strict):
 
 
 class Entry(BaseModel):
-    """A checked value; a draft lacks something, which is said in ``missing``: rank, mark, text or choice."""
+    """A checked value. ``missing`` names what a draft lacks: rank, mark, text or choice."""
 
     value: Value
     missing: Literal["", "empty", "incomplete", "repeated"] = ""
@@ -267,19 +274,19 @@ class Entry(BaseModel):
 
 
 def read_value(field: FormField, item: PeopleItem, raw: Any) -> Entry:
-    """The value of a field as a person sent it, held to what it may be.
+    """Validate the value that a person sent for a field.
 
     Args:
-        raw: a text, or of a ranking and of marks a mapping of entries; "" stands for not chosen yet.
+        raw: a text; a mapping of entries for a ranking or marks. "" means not chosen yet.
 
     Raises:
-        ValueError: not of the field's kind, off its menu, of another item's entries or too long: no page of
-            ours sends that.
+        ValueError: a value of the wrong kind, not on the menu, too long or with entries of another item. Our
+            pages never send one.
     """
     if field.kind in WITH_ENTRIES:
         return _read_entries(field, field.entries(item), raw)
     if field.kind == "chat":
-        raise ValueError(f"{field.name}: no form sends a talk")
+        raise ValueError(f"{field.name}: a form cannot send an interview")
     most = field.most_chars(item)
     if not isinstance(raw, str) or len(raw.replace("\r\n", "\n")) > most or "\0" in raw:
         raise ValueError(f"{field.name}: expected a text of up to {most} characters")
@@ -290,7 +297,7 @@ def read_value(field: FormField, item: PeopleItem, raw: Any) -> Entry:
     if field.kind == "likert":
         menu = [str(point) for point in range(1, field.points + 1)]
     if raw and raw not in menu:
-        raise ValueError(f"{field.name}: {raw[:50]!r} is none of {menu}")
+        raise ValueError(f"{field.name}: {raw[:50]!r} is not one of {menu}")
     return Entry(value=raw, missing="" if raw or not field.is_required else "empty")
 
 
@@ -302,7 +309,7 @@ def _read_entries(field: FormField, entries: tuple[str, ...], raw: Any) -> Entry
     chosen = {entry: str(raw[entry]) for entry in entries if raw.get(entry)}
     strange = [value for value in chosen.values() if value not in menu]
     if strange:
-        raise ValueError(f"{field.name}: {strange[0][:50]!r} is none of {menu}")
+        raise ValueError(f"{field.name}: {strange[0][:50]!r} is not one of {menu}")
     if is_ranking and len(set(chosen.values())) < len(chosen):
         return Entry(value=chosen, missing="repeated")
     is_whole = len(chosen) == len(entries) or not (field.is_required or chosen)
@@ -320,7 +327,7 @@ class StudyError(ValueError):
 
 
 class Assignment(BaseModel):
-    """One item for one person, at a place from 1. ``shown``: field -> the order in which it is shown."""
+    """One item for one person, at a place from 1. ``shown``: field -> order of its options or entries."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -336,11 +343,10 @@ class PeopleAnswer(BaseModel):
     """One saved revision of one field.
 
     Attributes:
-        annotator: the code of a person, never a name. item: of a page per person, the page's name.
+        annotator: the code of a person, never a name. item: on a page per person, the page's name.
         shown: the order in which options or entries stood.
         started, saved: when the page was opened and the field saved (UTC).
-        revision: from 1. status: a draft lacks something.
-        tool, version: what collected it.
+        revision: from 1. status: a draft is incomplete. tool, version: program that collected it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -362,7 +368,7 @@ class PeopleAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class Folder:
-    """A study as its folder has it, without the answers. ``items`` include one for each page per person."""
+    """A study's folder without the answers. ``items`` include one for each page per person."""
 
     study: Study
     items: dict[str, PeopleItem]
@@ -385,19 +391,21 @@ def read_folder(folder: Path) -> Folder:
     pages = {page.name for page in study.pages}
     for item in items.values():
         if item.page not in pages:
-            raise StudyError(f"{folder / ITEMS}: item {item.item} is on page {item.page}, which is not there")
+            raise StudyError(
+                f"{folder / ITEMS}: item {item.item} is on page {item.page}, which does not exist"
+            )
     assignments = tuple(_assignments(folder / ASSIGNMENTS))
     for number, each in enumerate(assignments, start=2):
         where = f"{folder / ASSIGNMENTS}, line {number}"
         if each.item not in items:
-            raise StudyError(f"{where}: there is no item {each.item}")
+            raise StudyError(f"{where}: unknown item {each.item}")
         if each.item in private and private[each.item].author == each.annotator:
             raise StudyError(f"{where}: {each.annotator} wrote item {each.item} and cannot review it")
     return Folder(study, items, private, assignments)
 
 
 def read_study(path: Path) -> Study:
-    """Raises StudyError, which names the field that is wrong."""
+    """Read study.toml. Raises StudyError that names the wrong field."""
     try:
         return Study.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -409,7 +417,7 @@ def read_study(path: Path) -> Study:
 
 
 def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
-    """The lines of a JSONL file; none if there is no file. Raises StudyError with file and line."""
+    """Read the lines of a JSON Lines file; none if there is no file. Raises StudyError with file and line."""
     if not path.exists():
         return []
     rows = []
@@ -423,13 +431,13 @@ def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
-    """One JSON object a line."""
+    """Write one JSON object per line."""
     make_private(path)
     path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8")
 
 
 def write_assignments(path: Path, rows: Sequence[Assignment]) -> None:
-    """A CSV file with a header; the shown orders are JSON."""
+    """Write a CSV file with a header; the shown orders are JSON."""
     make_private(path)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, Assignment.model_fields)
@@ -454,7 +462,7 @@ def _assignments(path: Path) -> list[Assignment]:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; StudyError if it cannot be read or is not UTF-8."""
+    """Return the text of a file. Raises StudyError if it is unreadable or not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
@@ -464,6 +472,6 @@ def text_of(path: Path) -> str:
 
 
 def make_private(path: Path) -> None:
-    """Have a file that nobody but its owner can read, before anything stands in it."""
+    """Create an empty file that only its owner can read, before anything is written to it."""
     path.touch(mode=0o600)
     path.chmod(0o600)

@@ -34,7 +34,7 @@ def test_time_at_a_depth_lies_on_the_line_through_measured_depths() -> None:
     assert gpu.at_depth([32], [7.0], 32) == 7
 
 
-def test_what_is_projected() -> None:
+def test_a_projection_extrapolates_to_all_layers() -> None:
     # 10 items after each of 2 countries in 4 s: 5 items/s, so 3000 in 10 min; 80 of 100 reachable operations
     ours = {
         "measured_layers": [2], "layers": 2, "seconds": [4.0], "operations": [320.0], "reachable": 100.0,
@@ -44,7 +44,7 @@ def test_what_is_projected() -> None:
     assert gpu.projected({"skipped": "no GPU"}, 3000) == {}
 
 
-def test_what_fits_leaves_room_for_a_pass() -> None:
+def test_a_shape_that_fits_leaves_memory_for_a_pass() -> None:
     weights = 2 * TINY.weights(TINY.layers)
     assert fits(TINY, 2, int(1.3 * weights))
     assert not fits(TINY, 2, int(1.2 * weights))

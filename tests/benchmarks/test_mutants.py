@@ -216,7 +216,7 @@ def test_outcomes_and_the_file_is_as_before(tmp_path: Path) -> None:
     assert (tree / "code_under_test.py").read_text() == CODE
 
 
-def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
+def test_a_run_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     assert forked(tmp_path / "tree", signal.pause, limit_s=0.1) is None
 

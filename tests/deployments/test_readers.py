@@ -113,7 +113,7 @@ def test_a_dry_run_doubts_what_is_not_here(tmp_path: Path, monkeypatch: pytest.M
     def doubt(model: str, kind: str = "packed_trie") -> str | None:
         return presence.doubt(EngineSpec(name="m", kind=kind, model=model))  # type: ignore[arg-type]
 
-    assert "not found here; not verified" in (doubt("nobody/nothing-at-all") or "")
+    assert "is not on this machine" in (doubt("nobody/nothing-at-all") or "")
     assert "OPENAI_API_KEY is not set" in (doubt("gpt-5", "openai") or "")
     assert doubt("embedded:smollm2-135m") is None
     (tmp_path / "config.json").write_text('{"a": 1}')

@@ -102,7 +102,7 @@ def test_a_wait_that_is_too_long_is_not_taken(monkeypatch: pytest.MonkeyPatch) -
     [(httpx.Response(408), 2), (httpx.Response(429), 2), (httpx.ReadError("lost"), 2), (TimeoutError(), 2),
      (OSError("no route"), 2), (httpx.Response(400), 1), (httpx.Response(404), 1), (httpx.Response(302), 1)],
 )  # fmt: skip
-def test_only_what_may_pass_is_tried_again(
+def test_only_transient_failures_are_retried(
     monkeypatch: pytest.MonkeyPatch, first: httpx.Response | Exception, tries: int
 ) -> None:
     asked = Asked(monkeypatch, first, GOOD)
@@ -176,7 +176,7 @@ def reader() -> Caller:
         (b"<html>sk-secret-0123456789", "", "a web page"),
         (b"{}", "text/html", "a web page"),
         (b"pardon? sk-secret-0123456789", "", "no JSON"),
-        (b"[1]", "", "no object"),
+        (b"[1]", "", "not an object"),
         (b"[" * 100_000, "", "no JSON"),
     ],
 )

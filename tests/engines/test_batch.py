@@ -187,9 +187,7 @@ def test_where_batches_cannot_be_listed_a_person_decides(
         ask(timeout=2)
     server.held.clear()
     server.fails["GET", "/batches"] = 404
-    with pytest.raises(
-        Unfinished, match=r"cannot be seen whether file-0 was begun.* delete .*\.json to have"
-    ):
+    with pytest.raises(Unfinished, match=r"no answer whether file-0 was started.* delete .*\.json to send"):
         ask()
     assert len(server.sent) == 1
     next((tmp_path / "jobs").glob("*.json")).unlink()
@@ -251,7 +249,7 @@ def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) ->
     server.batches.clear()
     server.message = f"no such batch for Bearer {KEY}"
     with pytest.raises(
-        Unfinished, match=r"batch batch_0 is not there any more .* delete .*paid, again"
+        Unfinished, match=r"batch batch_0 no longer exists .* delete .*and pay, its"
     ) as caught:
         ask()
     assert KEY not in str(caught.value)
@@ -263,7 +261,7 @@ def test_a_damaged_job_file(server: BatchServer, ask: Ask, tmp_path: Path, conte
     ask()
     (job,) = (tmp_path / "jobs").glob("*.json")
     job.write_bytes(content)
-    with pytest.raises(Unfinished, match=rf"{job} is damaged.* delete it"):
+    with pytest.raises(Unfinished, match=rf"{job} is damaged.* Delete it"):
         ask()
     assert len(server.sent) == 1
 
@@ -302,8 +300,8 @@ def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> 
         (lambda _: "<html>sign in</html>", "2 × unreadable line"),
         (lambda _: "\x00\xff", "2 × unreadable line"),
         (lambda n: answered(n) | {"custom_id": 5}, "2 × unreadable line"),
-        (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to nothing that was asked"),
-        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to nothing"),
+        (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to no request of this batch"),
+        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to no request"),
     ],
 )  # fmt: skip
 def test_one_line_that_is_no_answer_costs_itself_only(
@@ -366,7 +364,7 @@ def test_a_job_that_is_refused_as_a_whole(server: BatchServer, ask: Ask, tmp_pat
         (("POST", "/files"), 401, r"refused the key \(401\)"),
         (("POST", "/batches"), 400, r"rejected a request .*400: no"),
         (("GET", "/batches/batch_0"), 403, r"refused the key \(403\)"),
-        (("GET", "/content"), 410, "batch batch_0 is not there any more"),
+        (("GET", "/content"), 410, "batch batch_0 no longer exists"),
     ],
 )
 def test_what_a_server_refuses_is_told(

@@ -164,7 +164,7 @@ def test_rounding_may_leave_a_little_above_0() -> None:
 
 
 def test_no_choice_is_no_answer_unless_filtering_is_stated() -> None:
-    with pytest.raises(Unreadable, match="nothing says that the prompt was filtered"):
+    with pytest.raises(Unreadable, match="although the prompt was not filtered"):
         read_reply({"choices": []}, Secrets(None))
     filtered = read_reply({"choices": [], "prompt_filter_results": [{"index": 0}]}, Secrets(None))
     assert filtered.finish_reason == "content_filter"

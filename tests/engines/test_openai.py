@@ -437,7 +437,7 @@ def shaped(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (completion(None), r"content: null, though it says that the model was done"),
+        (completion(None), r"content: null, although the model finished"),
         (shaped(message={"content": [{"type": "text", "text": "x"}]}), "message.content: expected"),
         (shaped(message={"content": 5}), "content: expected a text"),
         (shaped(message=None), r"choices\.0\.message: "),

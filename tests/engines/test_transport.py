@@ -141,7 +141,7 @@ def test_a_short_key_may_be_a_word_of_an_answer() -> None:
         (b"<!DOCTYPE html><title>Welcome</title>", "text/html", "a web page"),
         (b"\xff\xfe\x00garbage", "application/json", "no JSON"),
         (b"", "application/json", "no JSON"),
-        (b"null", "application/json", "JSON that is no object"),
+        (b"null", "application/json", "JSON that is not an object"),
     ],
 )
 def test_what_is_no_answer_is_named(

@@ -96,7 +96,7 @@ def test_a_source_is_tried_twice_more(
         (ValueError("a parser's fault"), False),
     ],
 )
-def test_only_what_may_pass_is_tried_again(error: Exception, may_pass: bool) -> None:
+def test_only_transient_failures_are_retried(error: Exception, may_pass: bool) -> None:
     assert steps._is_transient(None, None, SimpleNamespace(data=error)) == may_pass
     assert steps.refresh.retry_condition_fn is steps._is_transient
 

@@ -155,7 +155,7 @@ def test_shrinkage_can_be_accepted_and_a_refusal_is_no_new_measure(
     ("page", "message"),
     [
         ("currencies_changed_layout", "layout has probably changed; it has: Country, Money, ISO code"),
-        ("currencies_empty_table", "not one item was found"),
+        ("currencies_empty_table", "no item was found"),
         ("currencies_truncated", "ends in the middle"),
     ],
 )
@@ -170,7 +170,7 @@ def test_a_changed_page_fails_and_nothing_is_replaced(
 
 
 @pytest.mark.parametrize("contact", [None, "", "Jane Doe", "Jane <jane@example.org>"])
-def test_without_a_contact_nobody_is_asked(
+def test_without_a_contact_no_request_is_sent(
     warehouse: Warehouse, web: MisbehavingServer, contact: str | None
 ) -> None:
     for source in ("wikipedia-currencies", "wikidata"):
@@ -212,7 +212,7 @@ def test_nothing_private_can_be_reached(
     assert items(warehouse, "dishes") == before
 
 
-def test_whatever_one_source_does_the_next_is_refreshed(
+def test_a_source_that_fails_does_not_stop_the_next_one(
     warehouse: Warehouse, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

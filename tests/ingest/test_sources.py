@@ -92,7 +92,7 @@ def test_without_queries(text: str, kept: str) -> None:
 
 @given(st.from_regex(r"https?://[a-z.]{1,9}/[a-z]{0,5}\?secret[!-~]{0,20}", fullmatch=True))
 @example("http://a/?secret?secret:)")
-def test_no_query_survives(address: str) -> None:
+def test_no_query_of_an_address_is_stored(address: str) -> None:
     assert "secret" not in without_queries(f"before {address} after")
 
 

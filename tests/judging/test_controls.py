@@ -46,14 +46,14 @@ def test_every_source_has_its_texts() -> None:
     assert NULLS == ("shuffled", "generic", "empty")
 
 
-def test_each_text_is_used_once_where_nobody_shares_a_family() -> None:
+def test_each_text_is_used_once_if_no_items_share_a_family() -> None:
     swapped = shuffled(TEXTS, OWN, "norms")
     assert set(swapped) == set(NAMES)
     assert Counter(swapped.values()) == Counter(TEXTS.values())
     assert all(swapped[name] != TEXTS[name] for name in NAMES)
 
 
-def test_the_ring_depends_on_names_and_scope_alone() -> None:
+def test_the_exchange_of_texts_depends_only_on_names_and_scope() -> None:
     mixed = dict(random.Random(1).sample(sorted(TEXTS.items()), len(TEXTS)))
     assert shuffled(mixed, OWN, "norms") == shuffled(TEXTS, OWN, "norms")
     assert shuffled(TEXTS, OWN, "tables") != shuffled(TEXTS, OWN, "norms")
@@ -81,7 +81,7 @@ def test_a_family_is_shared_by_any_of_its_traits() -> None:
 WHERE = ("benchmark", "normad")
 
 
-def test_a_text_is_accepted_from_a_half_on() -> None:
+def test_a_text_is_accepted_from_a_score_of_one_half() -> None:
     # 0.5 and 0.9 are accepted; 0, 0.2 and 0.49 are refused: 3 of 5. One is unscored.
     row = refusals("generic", WHERE, [0.0, 0.2, 0.49, 0.5, 0.9, None], "nobody judged")
     assert (row.metric, row.slice_kind, row.slice) == ("judge_generic_refused", *WHERE)
@@ -89,7 +89,7 @@ def test_a_text_is_accepted_from_a_half_on() -> None:
     assert (row.n_scored, row.n_unscored, row.unscored_reason) == (5, 1, None)
 
 
-def test_gold_accepted_is_the_other_side() -> None:
+def test_gold_acceptance_is_the_complement_of_refusal() -> None:
     row = acceptances(WHERE, [0.0, 0.5, 0.9, math.nan], "nobody judged")
     assert row.metric == "judge_gold_accepted"
     assert (row.value, row.n_scored, row.n_unscored) == (pytest.approx(2 / 3), 2 + 1, 1)
@@ -121,7 +121,7 @@ def flag(real: np.ndarray, null: np.ndarray, clusters: list[str], why: str = "")
     return row[3:7]
 
 
-def test_eight_gains_are_told_and_their_opposites_are_not() -> None:
+def test_eight_equal_gains_are_significant_and_eight_losses_are_not() -> None:
     assert flag(FULL, FULL - 0.1, EIGHT) == (1.0, None, 8, 0)  # 1 / 256 of all orders of signs
     assert flag(FULL, FULL + 0.1, EIGHT) == (0.0, None, 8, 0)
     assert flag(FULL, FULL, EIGHT) == (0.0, None, 8, 0)

@@ -133,7 +133,7 @@ def test_a_quotation_that_was_cut_off_is_no_verdict(own: str) -> None:
         assert (opinion.score, opinion.verdict.verdict) == (None, None)
 
 
-def test_what_can_be_told_apart_stays_scored() -> None:
+def test_a_verdict_distinct_from_quotations_stays_scored() -> None:
     """The texts above are not simply all unscored: a quotation that is escaped, or agrees, does no harm."""
     answer = json.dumps({KEY: {"verdict": "NO", "reason": "any"}})
     for text in (f"The text is {json.dumps(answer.replace('NO', 'YES'))}. ", f"It says {answer}. ", "So: "):

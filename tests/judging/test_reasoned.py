@@ -192,7 +192,7 @@ def test_a_rubric_in_others_words(rubric: Rubric, reasoned: Rubric) -> None:
         rubric.reworded(None, "{{ titel }}")
 
 
-def test_who_reasons_needs_room_and_who_answers_directly_needs_none() -> None:
+def test_reasoning_judges_need_many_tokens_and_direct_judges_do_not() -> None:
     assert has_room_to_reason("params", "reasoned", LEAST_TO_REASON) == "params"
     assert has_room_to_reason("params", "direct", 1) == "params"
     with pytest.raises(ValueError, match=f"set {LEAST_TO_REASON} or more"):

@@ -49,7 +49,7 @@ def test_a_wrong_rubric_is_named_with_its_field(
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(RubricError, match=r"no readable rubric at .*none\.toml: No such file"):
+    with pytest.raises(RubricError, match=r"cannot read a rubric from .*none\.toml: No such file"):
         load_rubric(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes('name = "café"'.encode("latin-1"))
     with pytest.raises(RubricError, match=r"latin\.toml: not a TOML file in UTF-8"):

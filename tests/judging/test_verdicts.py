@@ -64,7 +64,7 @@ def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Said:
         "{" + ANSWER,
     ],
 )
-def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:
+def test_spellings_of_one_verdict_are_pooled(rubric: Rubric, text: str) -> None:
     assert said(rubric, text) == FULL
 
 
@@ -143,7 +143,7 @@ def test_missing_keys_are_unscored_and_extra_ones_ignored(rubric: Rubric) -> Non
         ({}, "the judge gave no verdict under this key"),
     ],
 )
-def test_off_the_menu_is_unscored_with_the_reason(rubric: Rubric, entry: Any, fault: str) -> None:
+def test_a_verdict_off_the_menu_is_unscored_with_a_reason(rubric: Rubric, entry: Any, fault: str) -> None:
     text = json.dumps({"plum": entry, "kale": UNSURE, "stone": BAD})
     assert said(rubric, text) == [NONE[0], *FULL[1:]]
     reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
@@ -221,7 +221,7 @@ JSON = st.recursive(
 
 
 @given(st.text() | JSON.map(json.dumps), st.integers(0, 200))
-def test_no_text_breaks_the_reader(rubric: Rubric, text: str, cut: int) -> None:
+def test_any_text_can_be_read_without_an_error(rubric: Rubric, text: str, cut: int) -> None:
     for answer in (text, text[:cut], text + text):
         assert len(said(rubric, answer)) == 3
 
@@ -314,7 +314,7 @@ def test_lost_samples_do_not_shift_the_weight_of_a_judge() -> None:
     assert result.verdict is None  # two Yes, two No
 
 
-def test_one_vote_and_none() -> None:
+def test_one_vote_has_no_disagreement_and_no_vote_no_score() -> None:
     assert combine(samples(0.3)) == Ensemble(0.3, None, "No")
     assert combine(samples(None, None)) == combine([]) == Ensemble(None, None, None)
     assert combine(samples(1.0, 1.0)).sd == 0
@@ -344,7 +344,7 @@ def test_a_verdict_is_a_row_with_all_its_cells() -> None:
     assert verdict_frame([read]).row(0, named=True) == read._asdict()
 
 
-def test_what_is_unknown_is_null_and_typed_all_the_same() -> None:
+def test_unknown_values_are_null_and_keep_their_type() -> None:
     """Also with the first known number after many rows: nothing is inferred from the beginning."""
     rows = [ROW._replace(item=str(n)) for n in range(200)] + [ROW._replace(value=0.5)]
 

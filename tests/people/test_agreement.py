@@ -88,7 +88,7 @@ def test_agreement_is_alpha_of_the_same_table_per_language(study: Study) -> None
 def test_what_has_no_agreement_says_why(study: Study) -> None:
     one = rated("liking", np.ones((6, 1)))
     (row,) = agreement_rows(study, one)
-    assert row.unscored_reason == "nobody answered what another one did"
+    assert row.unscored_reason == "no two people answered the same unit"
     assert (row.value, row.n_units, row.n_unscored) == (None, 0, 6)
     (row,) = agreement_rows(study, rated("liking", np.ones((6, 3))))
     assert row.unscored_reason == "the answers do not vary"
@@ -144,7 +144,7 @@ def test_several_rankings_have_one_w(study: Study) -> None:
 def test_one_thing_that_everyone_answers_has_no_agreement(study: Study) -> None:
     regions = [Rating(f"p{n}", "about_you", "en", "region", "", ("asia", "africa")[n % 2]) for n in range(9)]
     (row,) = agreement_rows(study, regions)
-    assert row.unscored_reason == "people answered one thing together: there is nothing to tell apart"
+    assert row.unscored_reason == "only one unit has two answers: nothing to compare it with"
 
 
 def test_scores_and_categories_as_in_table_1() -> None:

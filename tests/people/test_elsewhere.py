@@ -131,7 +131,7 @@ def test_revisions_that_are_known_stay(folder: Folder) -> None:
     assert with_known([one, two], [again]) == [one, two]
 
 
-def test_what_somebody_sent_for_another_is_not_taken(folder: Folder, folder_path: Path) -> None:
+def test_values_sent_for_another_person_are_ignored(folder: Folder, folder_path: Path) -> None:
     out = exported(folder_path, "potato")
     (path,) = (out / "rate-en").rglob("user_state.json")
     state = json.loads(path.read_text())
@@ -232,7 +232,7 @@ def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) 
     assert exported_for(folder, out) == "potato"
     rows = (folder_path / ITEMS).read_text()
     (folder_path / ITEMS).write_text(rows.replace("dish i0", "dish i9"))
-    with pytest.raises(StudyError, match="changed since"):
+    with pytest.raises(StudyError, match="changed after the export"):
         take(folder_path, out)
     (folder_path / ITEMS).write_text(rows)
     Store(folder_path).close()
@@ -240,13 +240,13 @@ def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) 
         take(folder_path, out)
 
 
-def test_what_no_other_program_can_ask(folder: Folder) -> None:
+def test_an_interview_cannot_be_exported_to_another_program(folder: Folder) -> None:
     talk = folder.study.model_dump(mode="json")
     talk["pages"][1]["fields"][0] = {"name": "talk", "kind": "chat", "label": "Talk"}
-    with pytest.raises(StudyError, match="talk is a talk"):
+    with pytest.raises(StudyError, match="talk is an interview"):
         forms(replace(folder, study=Study.model_validate(talk)))
     same = folder.study.model_dump(mode="json")
     same["pages"][1]["fields"][0]["options"][1]["label"] = {"en": "Africa"}
     (form, _) = forms(replace(folder, study=Study.model_validate(same)))
-    with pytest.raises(StudyError, match="read the same"):
+    with pytest.raises(StudyError, match="have the same label"):
         form.menu(*form.fields[0])

@@ -67,7 +67,7 @@ def test_a_row_that_breaks_a_rule_is_named(tmp_path: Path, cells: dict[str, str]
         QUEUE.read(changed(tmp_path / "q.csv", cells))
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_not_review_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     with pytest.raises(ReviewError, match="there is no readable review file"):
         QUEUE.read(path)
@@ -78,7 +78,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ReviewError, match="line 1: the header lacks the columns answer, decision"):
         QUEUE.read(path)
     path.write_text(",".join(QUEUE.columns) + "\na,b\n")
-    with pytest.raises(ReviewError, match="line 2: not as many cells as columns"):
+    with pytest.raises(ReviewError, match="line 2: number of cells and columns differ"):
         QUEUE.read(path)
     path.unlink()
     with pytest.raises(ReviewError, match="line 4, column draft: on line 3 already"):

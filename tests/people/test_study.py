@@ -66,7 +66,7 @@ def test_a_value_is_read_as_it_is_stored(
         ("recipe", "a\0b"),
     ],
 )
-def test_what_no_page_of_ours_sends_is_refused(folder: Folder, field: str, given: Any) -> None:
+def test_values_that_our_pages_never_send_are_refused(folder: Folder, field: str, given: Any) -> None:
     asked = next(f for f in folder.study.fields if f.name == field)
     with pytest.raises(ValueError, match=field):
         read_value(asked, folder.items["i0"], given)
@@ -116,12 +116,12 @@ def test_a_choice_decides_what_else_is_needed(study: Study) -> None:
     ("file", "old", "new", "said"),
     [
         (STUDY, 'kind = "likert"', 'kind = "stars"', r"study.toml: pages.0.fields.2.kind: "),
-        (STUDY, 'name = "liking"', 'name = "order"', "a field is there twice"),
+        (STUDY, 'name = "liking"', 'name = "order"', "a field occurs twice"),
         (STUDY, "[[pages]]", "[[pages", "not TOML"),
-        (ITEMS, '"page":"rate"', '"page":"away"', "on page away, which is not there"),
+        (ITEMS, '"page":"rate"', '"page":"away"', "on page away, which does not exist"),
         (ITEMS, '"item":"i1"', '"thing":"i1"', "items.jsonl, line 2: "),
         (PRIVATE, '"author":""', '"author":"p0"', "p0 wrote item"),
-        (ASSIGNMENTS, "check", "gone", "assignments.csv, line .*there is no item gone"),
+        (ASSIGNMENTS, "check", "gone", "assignments.csv, line .*unknown item gone"),
     ],
 )
 def test_a_broken_folder_says_where(folder_path: Path, file: str, old: str, new: str, said: str) -> None:

@@ -38,7 +38,7 @@ def test_names_program_version_and_contact(contact: str) -> None:
         "a@example.org\x01",
     ],
 )
-def test_refuses_what_is_no_contact(contact: str | None) -> None:
+def test_an_invalid_contact_is_refused(contact: str | None) -> None:
     with pytest.raises(ScrapeError, match="set CULTURESCOPE_CONTACT to your e-mail address or a page"):
         user_agent(contact)
 

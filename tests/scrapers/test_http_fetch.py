@@ -92,7 +92,9 @@ def test_a_connection_that_breaks_between_pages(
     assert [session.get(web.url(path)).content for path in ("/a", "/b")] == [b"a", b"b"]
 
 
-def test_nobody_listens(web: MisbehavingServer, open_session: OpenSession, clock: Clock) -> None:
+def test_a_server_that_does_not_listen_is_transient(
+    web: MisbehavingServer, open_session: OpenSession, clock: Clock
+) -> None:
     address = web.url("/page")
     web.server_close()
     with pytest.raises(TransientError, match="refused"):
@@ -119,7 +121,7 @@ def test_a_slow_drip_ends_at_the_deadline(
     web: MisbehavingServer, open_session: OpenSession, manner: Manner
 ) -> None:
     web.replies["/page"] = [Reply(manner=manner)]
-    with pytest.raises(TransientError, match=r"0\.5 s of this session are used up"):
+    with pytest.raises(TransientError, match=r"0\.5 s of this session are over"):
         open_session(deadline_s=0.5).get(web.url("/page"))
     assert len(web.asked("/page")) <= 1
 
@@ -134,13 +136,13 @@ def test_silence_is_transient(
 
 
 def test_a_session_that_is_over_asks_nobody(web: MisbehavingServer, open_session: OpenSession) -> None:
-    with pytest.raises(TransientError, match="used up"):
+    with pytest.raises(TransientError, match="over"):
         open_session(deadline_s=0).get(web.url("/page"))
     assert not web.requests
 
 
 @pytest.mark.parametrize("manner", ["well", "close"])
-def test_the_cap_is_the_largest_page(
+def test_a_page_may_be_as_large_as_the_cap_and_no_larger(
     web: MisbehavingServer, open_session: OpenSession, tmp_path: Path, manner: Manner
 ) -> None:
     web.replies["/fits"] = [Reply(body=b"x" * 1000, manner=manner)]

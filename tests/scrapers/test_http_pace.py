@@ -22,7 +22,9 @@ def test_the_server_sees_the_pause_between_any_two_requests(
     assert min(later.at - earlier.at for earlier, later in pairwise(web.requests)) >= 0.2
 
 
-def test_another_host_need_not_wait(web: MisbehavingServer, open_session: OpenSession, clock: Clock) -> None:
+def test_a_request_to_another_host_does_not_wait(
+    web: MisbehavingServer, open_session: OpenSession, clock: Clock
+) -> None:
     web.replies["/page"] = [Reply(body=b"x")]
     session = open_session(pause_s=100)
     session.get(web.url("/page"))

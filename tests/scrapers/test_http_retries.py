@@ -65,7 +65,7 @@ def test_the_deadline_covers_all_that_a_session_does(
     # 10 s after robots.txt, 10 s after the first page; a third pause would end beyond 25 s.
     session.get(web.url("/page"))
     session.get(web.url("/page"))
-    with pytest.raises(TransientError, match="the 25 s of this session are used up"):
+    with pytest.raises(TransientError, match="the 25 s of this session are over"):
         session.get(web.url("/page"))
     assert (len(web.asked("/page")), len(clock.slept)) == (2, 2)
 

@@ -147,7 +147,7 @@ def test_an_unreasonable_crawl_delay_is_an_error(
     assert (web.asked("/page"), clock.slept) == ([], [])
 
 
-def test_what_is_beyond_the_cap_is_no_rule() -> None:
+def test_rules_beyond_the_size_cap_are_ignored() -> None:
     comment = b"#" + b" " * MAX_BYTES + b"\n"
     closing = b"User-agent: *\nDisallow: /\n"
     Robots(comment + closing).require(httpx.URL("https://example.org/a"))

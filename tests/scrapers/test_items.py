@@ -28,7 +28,5 @@ def test_equal_texts_become_one_item_in_code_point_order() -> None:
 
 def test_parsed_counts_only_what_happened_and_refuses_nothing() -> None:
     assert parsed([ListItem("a")], {"b": 2, "a": 0}, "s").dropped == {"b": 2}
-    with pytest.raises(
-        ScrapeError, match=r"s: not one item was found \(a: 3\)\. The page's layout has probably"
-    ):
+    with pytest.raises(ScrapeError, match=r"s: no item was found \(a: 3\)\. The page's layout has probably"):
         parsed([], {"a": 3}, "s")

@@ -1,7 +1,7 @@
 """Checks of items: every fault and doubt has a name. Pure: call them on any ``Item``, also from a notebook.
 
-A fault keeps an item out. A doubt is what people decide about: a rule that mostly but not always tells, or a
-model's opinion. What no rule sees, whether the answer is true and the scene natural, is left to people.
+A fault keeps an item out. A doubt, from an imperfect rule or a model's opinion, is for people to decide.
+Whether the answer is true and the scene natural is left to people.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ Reason = Doubt | Literal[
     "answer_changed", "answer_leaked", "wrong_language", "unknown_region", "unknown_topic", "not_translated",
     "near_duplicate", "too_easy",
 ]  # fmt: skip
-"""The first three are of completions that are no draft (``drafts``)."""
+"""The first three are for completions that are not a draft (``drafts``)."""
 
 MOST_CHARS = 2000
 """Most characters of a scenario; the other texts are shorter."""
 MOST_ANSWER_WORDS = 12
-"""A longer answer is no short objective one."""
+"""A longer answer is not short and objective."""
 
 SAME_AFTER_RETURN = 45.0
-"""Least similarity (``fuzz.ratio`` of plain texts, 0 to 100) of a text and its translation there and back. A
-convention: other words for the same thing cost as much as a lost clause, so that it is only a doubt."""
+"""Least similarity (``fuzz.ratio`` of plain texts, 0 to 100) of a text and its translation there and back.
+
+Other words for the same thing cost as much as a lost clause, so that it is only a doubt.
+"""
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _PHONE = re.compile(r"(?<![\d.,])\+?\d(?:[ ().-]?\d){8,14}(?![\d.,]*\d)")
@@ -58,7 +60,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """A labelling and translating model's labels of an item; None where none could be read.
+    """A model's labels and translations of an item; None if they could not be read.
 
     Attributes:
         back: scenario, question and answer translated to English and back.
@@ -71,7 +73,7 @@ class Labels:
 
 
 def draft_faults(item: CulturallItem) -> list[Fault]:
-    """Faults of an item by its own texts alone: parts, options, leak, language, personal data."""
+    """Return an item's faults by its own texts: parts, options, leak, language, personal data."""
     parts = _parts(item)
     return parts or [*_choice(item), *_leak(item), *_language(item), *_personal(item)]
 
@@ -79,7 +81,7 @@ def draft_faults(item: CulturallItem) -> list[Fault]:
 def release_faults(
     item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
 ) -> list[Fault]:
-    """Faults and doubts of an item that is to be published, near-duplicates aside.
+    """Return faults and doubts of an item before publication, near-duplicates aside.
 
     Args:
         regions: ISO 3166-1 alpha-2 codes. spoken: region -> languages; a region without any is not checked.
@@ -90,7 +92,7 @@ def release_faults(
 
 
 def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[Fault]:
-    """Whether a rewritten item has the options and the answer of its source.
+    """Return faults if a rewritten item changed the options or the answer of its source.
 
     Args:
         choices: the source's options in order; none: a free answer. answer: its letter, or its text.
@@ -126,16 +128,19 @@ def _choice(item: CulturallItem) -> list[Fault]:
     if not texts:
         return [Fault("broken_choice", "the question does not have the four options A to D")]
     if item.native.answer not in LETTERS:
-        return [Fault("broken_choice", f"the answer {item.native.answer!r} is no letter")]
+        return [Fault("broken_choice", f"the answer {item.native.answer!r} is not a letter")]
     plains = [plain(text) for text in texts.values()]
     if not all(plains) or len(set(plains)) < len(plains):
-        return [Fault("broken_choice", "an option is empty, or two are the same")]
+        return [Fault("broken_choice", "an option is empty, or two are equal")]
     return []
 
 
 def _leak(item: CulturallItem) -> list[Fault]:
-    """The gold answer in the scenario. In the question, which may offer alternatives, it is a doubt, and
-    so is a variant, which may be a part of the answer."""
+    """Yield a fault if the scenario holds the gold answer.
+
+    It is a doubt in the question, which may offer alternatives, and for a variant, which may be a part of the
+    answer.
+    """
     scenario, question = plain(item.native.scenario), plain(item.native.question)
     if item.form == "choice":
         texts = options(item.native.question)
@@ -156,7 +161,7 @@ def _leak(item: CulturallItem) -> list[Fault]:
 
 
 def _holds(text: str, words: str) -> bool:
-    """Whether the words stand in the text: whole ones, or anywhere in scripts without spaces."""
+    """Whether the text contains the words: as whole words, or anywhere in scripts without spaces."""
     if not words:
         return False
     if any(
@@ -167,7 +172,7 @@ def _holds(text: str, words: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    """Whether an answer is a bare number: the case may name the same one for something else."""
+    """Whether an answer is a bare number, which the scenario may contain for another reason."""
     return bool(re.fullmatch(r"(minus)?[\d ]+", text))
 
 
@@ -187,12 +192,12 @@ def _region(
     item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
 ) -> Iterable[Fault]:
     if item.region not in regions:
-        yield Fault("unknown_region", f"{item.region or 'none'!r} is no ISO 3166-1 alpha-2 code")
+        yield Fault("unknown_region", f"{item.region or 'none'!r} is not an ISO 3166-1 alpha-2 code")
         return
     if labels.region and labels.region != item.region:
         yield Fault("region_differs", f"declared {item.region}, read as {labels.region}")
     if item.language not in spoken.get(item.region, {item.language}):
-        yield Fault("region_language", f"{item.language} is no language of {item.region}")
+        yield Fault("region_language", f"{item.language} is not a language of {item.region}")
 
 
 def _topic(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
@@ -203,7 +208,7 @@ def _topic(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
 
 
 def _translation(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
-    """An English text that is English, keeps letter and numbers, and comes back as it was."""
+    """Yield faults of the translation: not English, lost letter or numbers, or changed on the way back."""
     if item.language == "en":
         return
     if item.english is None or not all(item.english[:3]):
@@ -232,9 +237,10 @@ def _translation(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
 
 
 def _lost_numbers(native: str, english: str) -> str:
-    """The first number that the English text has under none of the values that it may have; "" if none.
+    """Return the first number that is missing in the English text under all its possible values; "" if none.
 
-    Small ones are left out: in English they are words, or a month's name. So are dates such as 1.3.2024.
+    Small numbers are left out, because in English they may be words or a month's name; so are dates such as
+    1.3.2024.
     """
     known = frozenset[float]().union(*numbers(english))
     large = (values for values in numbers(native) if min(values, default=0) > _WRITTEN_AS_WORD)

@@ -1,4 +1,4 @@
-"""Drafts: what a model is asked about a source or an easy item, and from its answer to a row. Pure.
+"""Drafts: prompts about a source or an easy item, and rows from the completions. Pure.
 
 A row is a mapping with the columns of culturall_draft; ``item_of`` makes an ``Item`` of it for the checks.
 """
@@ -32,8 +32,8 @@ class Job:
     """A draft to be written.
 
     Attributes:
-        row: its cells in culturall_draft that are known before.
-        choices, answer: of a dataset's question, to hold the draft to; else none.
+        row: its cells in culturall_draft that are known in advance. choices, answer: of a dataset's question,
+            which the draft must keep; else empty.
     """
 
     prompt: Prompt
@@ -42,7 +42,7 @@ class Job:
     answer: str = ""
 
     def draft(self, request_hash: str) -> str:
-        """Identifies the draft: what was sent, to whom."""
+        """Return the draft's hash over its prompt and model."""
         return digest([request_hash, self.prompt.id])
 
 
@@ -89,7 +89,7 @@ def elevation_job(
     """Return the prompt that makes an easy draft harder.
 
     Args:
-        easy, partner: rows of culturall_draft; partner: what a composition joins it with.
+        easy, partner: rows of culturall_draft; partner: the draft that a composition adds.
     """
     prompt = prompts.elevation(item_of(easy), language, technique, item_of(partner) if partner else None)
     fields = {
@@ -100,7 +100,7 @@ def elevation_job(
 
 
 def draft_row(job: Job, completion: Completion | None) -> dict[str, Any]:
-    """The draft with its faults; without texts where the answer cannot be read."""
+    """Return the draft with its faults; without texts if the completion cannot be read."""
     reason = no_text(completion)
     if completion is None or reason:
         return _row(job.row, None, [Fault("refused" if reason == REFUSED else "unreadable", reason or "")])
@@ -118,15 +118,14 @@ def draft_row(job: Job, completion: Completion | None) -> dict[str, Any]:
 
 
 def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], Mapping[str, int]]:
-    """Drafts of people, out of a file with the columns of published items and the column author.
+    """Read people's drafts from a file with the columns of published items and the column author.
 
     An item with ``inspired_by`` (an item's or draft's identifier) is of origin inspiration.
 
     Returns:
         rows of culturall_draft, and how many rows were left out, by reason.
 
-    Raises:
-        BenchmarkError: no row fits. ValueError: none is an item.
+    Raises: BenchmarkError: no row fits. ValueError: no row is an item.
     """
     fields, dropped = validate(file, rows, WrittenRow)
     drafts = []
@@ -176,8 +175,7 @@ def harder_row(
 
 
 def item_of(row: Mapping[str, Any]) -> CulturallItem:
-    """The item in a row of culturall_draft that has texts; region and topic are "" where they are not
-    known."""
+    """Return the item in a row of culturall_draft with texts; unknown region and topic are ""."""
     native = Texts(row["scenario"], row["question"], row["answer"], row["explanation"] or "")
     english = [row.get(name) for name in TEXTS[4:]]
     return CulturallItem(

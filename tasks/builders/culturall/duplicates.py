@@ -1,5 +1,4 @@
-"""Items that say nearly the same: by wording within a language, and in English whatever the languages.
-Pure."""
+"""Finds near-duplicate items: by wording within a language, and in English across languages. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tasks.evaluations.culturall.items import CulturallItem, Texts
 from tasks.evaluations.culturall.matching import plain
 
 SAME_WORDING, SAME_MEANING = 85.0, 0.88
-"""See ``near_duplicates``. Among 334 items on other pieces of knowledge, the most alike reach 65 and 0.76
+"""Limits of ``near_duplicates``. Among 334 items on different knowledge, the most similar reach 65 and 0.76
 (with all-MiniLM-L6-v2)."""
 
 SHARED_WORDS = 0.5
@@ -25,7 +24,7 @@ SHARED_WORDS = 0.5
 _BUCKETS = 1024
 _CHUNK = 512
 _LONG_WORD = 16
-"""From here on a word is a run of a script without spaces: its pairs of characters count as words."""
+"""From this length on, a word is a run of a script without spaces; its pairs of characters count as words."""
 
 
 def near_duplicates(
@@ -71,7 +70,7 @@ def near_duplicates(
 
 
 class _Wording:
-    """Texts of groups: only those of one group are compared, and none that is empty."""
+    """Texts of groups: only texts of one group are compared, and no empty ones."""
 
     def __init__(self, texts: Sequence[str], groups: Sequence[str], limit: float) -> None:
         self.texts, self.groups, self.limit = texts, np.array(groups), limit
@@ -81,7 +80,7 @@ class _Wording:
         self.sizes = self.words.sum(axis=1)
 
     def near(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """[stop - start, stop] whether two texts of a group share enough words to be compared."""
+        """Return [stop - start, stop] booleans: two texts of a group share enough words to be compared."""
         shared = self.words[start:stop] @ self.words[:stop].T
         least = np.maximum(1, SHARED_WORDS * np.minimum(self.sizes[start:stop, None], self.sizes[:stop]))
         return np.asarray((shared >= least) & (self.groups[start:stop, None] == self.groups[:stop]))
@@ -104,6 +103,6 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1; those of zeros stay."""
+    """Return vectors of length 1; vectors of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

@@ -1,7 +1,7 @@
 """Detects the language of a text by its characters' n-grams (py3langid) and its script. Pure.
 
-py3langid knows 139 languages from a model of 4.6 MB that comes with it. Of 340 items in 14 languages it names
-all but 10 as declared, and those by a close language; so close languages count as one.
+py3langid knows 139 languages from a model of 4.6 MB that comes with it. Of 340 items in 14 languages it
+confirms all but 10, which it gives a close language; so close languages count as one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLOSE = (
     frozenset({"zh", "yue", "wuu"}),
     frozenset({"no", "nn", "da"}),
 )
-"""Languages that it takes for one another in texts of a few sentences."""
+"""Languages that it confuses in texts of a few sentences."""
 
 SCRIPTS = {
     "ar": {"ARABIC"}, "be": {"CYRILLIC"}, "bn": {"BENGALI"}, "en": {"LATIN"}, "es": {"LATIN"},
@@ -30,14 +30,14 @@ SCRIPTS = {
 """Scripts in which the 14 languages of Lin et al. (2026) are written."""
 
 LEAST_OF_SCRIPT = 0.5
-"""Share of the letters that are of the language's own script: names and loan words may be of another."""
+"""Least share of letters in the language's own script; names and loan words may be in another."""
 
 LEAST_LETTERS = 20
-"""Below so many letters the model says nothing that can be relied on."""
+"""Fewest letters for a reliable result of the model."""
 
 
 def identify(text: str) -> tuple[str, float]:
-    """The most probable language, ISO 639-1 where there is a code, and its probability.
+    """Return the most probable language, ISO 639-1 if there is a code, and its probability.
 
     ("", 0.0) for a text of fewer than ``LEAST_LETTERS`` letters.
     """
@@ -48,12 +48,12 @@ def identify(text: str) -> tuple[str, float]:
 
 
 def is_written_in(text: str, language: str) -> str | None:
-    """None if the text may be in the declared language, else what speaks against it."""
+    """Return None if the text may be in the declared language, else the evidence against it."""
     return wrong_script(text, language) or _another(text, language)
 
 
 def wrong_script(text: str, language: str) -> str | None:
-    """None if most letters are of a script of the language, else what they are of."""
+    """Return None if most letters are in a script of the language, else their script."""
     letters = [c for c in text if c.isalpha()]
     if len(letters) < LEAST_LETTERS:
         return None
@@ -71,7 +71,7 @@ def _another(text: str, language: str) -> str | None:
     other, probability = identify(text)
     if not other or language not in _identifier().labels or other in _alike(language):
         return None
-    return f"it reads as {other} ({probability:.0%})"
+    return f"it looks like {other} ({probability:.0%})"
 
 
 def _alike(language: str) -> frozenset[str]:
@@ -80,7 +80,7 @@ def _alike(language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _script(letter: str) -> str:
-    """First word of the character's name in Unicode, such as CYRILLIC."""
+    """Return the first word of the character's name in Unicode, such as CYRILLIC."""
     return unicodedata.name(letter, "UNKNOWN").split()[0]
 
 

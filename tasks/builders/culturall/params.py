@@ -1,4 +1,4 @@
-"""The typed knobs of the flows that build CulturALL: the forms in the UI and the options of the commands."""
+"""Parameters of the flows that build CulturALL: forms in the UI and options of the commands."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Technique = Literal["long_tail", "more_context", "less_context", "composition"]
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 
 PAPER = {"accepted": 0.75, "revised": 0.081, "rejected": 0.169, "easy": 0.18, "medium": 0.268, "hard": 0.552}
-"""Shares of Lin et al. (2026, sections 2.4.3 and 2.5): of reviewed items, and of the published ones."""
+"""Shares of reviewed and of published items in Lin et al. (2026, sections 2.4.3 and 2.5)."""
 PAPER_ITEMS = 2610
 
 
 _ENGINES: dict[str, JsonValue] = {"panel": "Engines"}
-"""Where the command line's help has a field."""
+"""Panel of a field in the command line's help."""
 _WRITER = "model that writes: a catalogue name, Hugging Face id or local folder"
 
 
@@ -27,16 +27,18 @@ class Measured(BuildParams):
     solvers: list[str] = Field(
         [],
         json_schema_extra=_ENGINES,
-        description="three or more models that measure how hard a draft is; empty: not measured",
+        description="three or more models that measure a draft's difficulty; empty: not measured",
     )
-    judges: list[str] = Field([], description="models that judge the answers; empty: they are matched only")
+    judges: list[str] = Field(
+        [], description=("models that judge the answers; empty: answers are only matched")
+    )
     answer_max_tokens: int = Field(
         4096, ge=8, description="most tokens of a solver's answer, thinking included"
     )
 
 
 class CreateParams(Measured):
-    """Stages 1 and 2, and the measure of stage 3: which sources are drafted, by whom, and who tries them."""
+    """Parameters of stages 1 and 2 and of the measurement in stage 3: sources, writing model and solvers."""
 
     model: str | None = Field(
         None, description="model that writes: a catalogue name, Hugging Face id or local folder"
@@ -46,7 +48,7 @@ class CreateParams(Measured):
         description="file of topics, descriptions and examples (.xlsx, .csv); empty: the 16 topics alone",
     )
     examples: int = Field(
-        0, ge=0, description="examples that the model adds to each topic, merges proposed too"
+        0, ge=0, description="examples that the model adds to each topic; it also proposes merges"
     )
     datasets: list[str] = Field(
         [],
@@ -57,7 +59,7 @@ class CreateParams(Measured):
     )
     written: list[str] = Field([], description="files of items that people wrote, with the column author")
     language: str | None = Field(
-        None, description="ISO 639-1 language of sources without one; empty: it is identified"
+        None, description="ISO 639-1 language of sources without one; empty: detected"
     )
     region: str | None = Field(None, description="ISO 3166-1 country of sources without one")
     n: int | None = Field(
@@ -66,10 +68,10 @@ class CreateParams(Measured):
 
 
 class ElevateParams(Measured):
-    """Stage 3: easy drafts are made harder, and wait for people."""
+    """Parameters of stage 3: easy drafts are made harder, then wait for people."""
 
     model: str = Field(json_schema_extra=_ENGINES, description=_WRITER)
-    queue: str = Field("elevate.csv", description="CSV file for the reviewers; it must not be there yet")
+    queue: str = Field("elevate.csv", description="CSV file for the reviewers; it must not exist yet")
     techniques: list[Technique] = Field(
         list(TECHNIQUES), min_length=1, description="ways to make a draft harder, taken in turn"
     )
@@ -77,7 +79,7 @@ class ElevateParams(Measured):
 
 
 class ReleaseParams(BuildParams):
-    """Stage 4: labels, translations, checks, a queue for people, and what they accepted as a version."""
+    """Parameters of stage 4: labels, translations, checks, review queue, version of the accepted items."""
 
     temperature: float = Field(
         0.0, ge=0, le=2, description="most tokens of the model that labels and translates"
@@ -89,7 +91,7 @@ class ReleaseParams(BuildParams):
     )
     embedder: str = Field(
         "embedded:all-minilm-l6-v2",
-        description="embedder that finds duplicates by meaning, in English; empty: by wording alone",
+        description="embedder that finds duplicates by meaning, in English; empty: only by wording",
     )
     same_wording: float = Field(
         85.0,
@@ -102,15 +104,17 @@ class ReleaseParams(BuildParams):
     )
     leave_out: Literal["solved_by_all", "easy", "nothing"] = Field(
         "solved_by_all",
-        description="items too easy to publish: all settings solve them, as Lin et al. (2026) leave out; "
-        "easy: two of three or more solve them; or nothing",
+        description=(
+            "items too easy to publish: solved by all settings, as in Lin et al. (2026); easy: also those "
+            "that two of three or more settings solve; or nothing"
+        ),
     )
     settings: int = Field(
         15,
         ge=1,
         description="number of settings (solvers) that must have answered a draft before it can be left out",
     )
-    queue: str = Field("review.csv", description="CSV file for the reviewers; it must not be there yet")
+    queue: str = Field("review.csv", description="CSV file for the reviewers; it must not exist yet")
     out: str | None = Field(
-        None, description="new folder for items and dataset card; empty: the warehouse alone"
+        None, description="new folder for items and dataset card; empty: only the warehouse"
     )

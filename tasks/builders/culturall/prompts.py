@@ -22,7 +22,7 @@ from tasks.loop.prompts import Prompt
 
 _FILE = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
 TOPIC_LIST: Mapping[str, str] = MappingProxyType(_FILE["list"])
-"""Topic -> description, where no file is given."""
+"""Maps topic to description, if no file is given."""
 
 MAX_CHARS = 2000
 """Most characters of any text in a prompt or an answer."""
@@ -54,7 +54,7 @@ DRAFT = _object(
     answer={"type": "string", "minLength": 1, "maxLength": 300},
     explanation=_TEXT,
 )
-"""Form of an item, as dataset, page and elevation prompts want it."""
+"""Form of an item in dataset, page and elevation prompts."""
 LABEL = _object(
     region={"type": "string", "maxLength": 8},
     topic={"type": "string", "enum": list(TOPICS)},
@@ -71,7 +71,7 @@ MERGES = _object(
 EXAMPLES = _object(examples={"type": "array", "maxItems": 40, "items": _TEXT})
 
 PROMPT_HASH = digest([_FILE, _DATA, DRAFT, LABEL, TRANSLATION, MERGES, EXAMPLES])
-"""Identifies the wording of everything that is asked."""
+"""Hash of the wording of all prompts."""
 
 
 def from_dataset(
@@ -90,7 +90,7 @@ def from_page(topics: Sequence[str], language: str, excerpt: str) -> Prompt:
 def elevation(
     item: CulturallItem, language: str, technique: Technique, partner: CulturallItem | None
 ) -> Prompt:
-    """Make an item harder; partner: what a composition joins it with."""
+    """Make an item harder; partner: the item that a composition adds."""
     fields = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
     how = _FILE["elevation"]["techniques"][technique]
     return _prompt("elevation", DRAFT, fields, language=language, technique=how)
@@ -119,7 +119,7 @@ def translation(texts: Texts, source: str, target: str) -> Prompt:
 
 
 def with_options(question: str, choices: Sequence[str]) -> str:
-    """A question with its options below it, as items have them."""
+    """Return a question with its options below it, as in items."""
     lines = [f"{letter}. {text}" for letter, text in zip(LETTERS, choices, strict=False)]
     return "\n".join([question.strip(), *lines])
 
@@ -129,10 +129,10 @@ def _parts(item: CulturallItem) -> list[str]:
 
 
 def _prompt(name: str, schema: Mapping[str, Any], fields: Mapping[str, object], **plain: str) -> Prompt:
-    """A prompt of the file.
+    """Return a prompt of the file.
 
     Args:
-        shown: what comes from others, quoted. plain: words of ours.
+        shown: texts of others, quoted. plain: our own words.
     """
     texts = _FILE[name]
     rules = Template(_FILE["item"]["rules"]).safe_substitute(plain).strip()

@@ -30,7 +30,7 @@ DECIDED = ("accepted", "revised", "rejected")
 
 
 def label_row(draft: str, replies: Mapping[str, Completion]) -> dict[str, Any]:
-    """Cells of culturall_label, NULL where nothing can be read; replies: to label, english and back."""
+    """Return cells of culturall_label, NULL if unreadable; replies: of label, english and back."""
     fields = {step: json_fields(reply.text) or {} for step, reply in replies.items()}
     label, there, again = (fields.get(step, {}) for step in ("label", "english", "back"))
     region = str(label.get("region") or "").strip().upper()
@@ -49,9 +49,9 @@ def label_row(draft: str, replies: Mapping[str, Completion]) -> dict[str, Any]:
 
 
 def with_labels(row: Mapping[str, Any], label: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A row of culturall_draft with what its author left open: region, topic, and the English texts.
+    """Return a row of culturall_draft with the parts its author left open: region, topic, English texts.
 
-    What is written in English is its own translation.
+    A text written in English is its own translation.
     """
     own = (
         dict(zip(TEXTS[4:], (row[name] for name in TEXTS[:4]), strict=True))
@@ -80,10 +80,10 @@ def check(
     vectors: NDArray[np.float32] | None,
     params: ReleaseParams,
 ) -> dict[str, list[Fault]]:
-    """Draft -> faults and doubts.
+    """Return faults and doubts by draft.
 
-    Near-duplicates are looked for among the drafts without another fault: those that people let through come
-    first, then by time; the first stays.
+    Near-duplicates are sought among drafts without another fault. Accepted drafts come first, then by time;
+    the first stays.
 
     Args:
         rows: as ``with_labels``, with decision, n_right, n_models (of culturall_draft_state) and made_at.
@@ -106,7 +106,7 @@ def check(
 
 
 def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[Fault]:
-    """Whether a draft is too easy by the rule of the params; never where too few settings answered it."""
+    """Return a fault if a draft is too easy by the params' rule and enough settings answered it."""
     solved = {"solved_by_all": n_right == n_models, "easy": 3 * n_right >= 2 * n_models, "nothing": False}
     if n_models < params.settings or not solved[params.leave_out]:
         return []
@@ -114,7 +114,7 @@ def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[Fault]:
 
 
 def check_rows(faults: Mapping[str, Sequence[Fault]]) -> list[dict[str, Any]]:
-    """Rows of culturall_check; of several faults of one name the details are joined."""
+    """Return rows of culturall_check; details of several faults with one name are joined."""
     rows = []
     for draft, own in faults.items():
         rows.append({"draft": draft, "reason": "", "is_doubt": False, "detail": ""})
@@ -126,12 +126,11 @@ def check_rows(faults: Mapping[str, Sequence[Fault]]) -> list[dict[str, Any]]:
 
 
 def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of culturall_release_item, without the version, of what people accepted or revised.
+    """Return rows of culturall_release_item, without the version, for accepted and revised drafts.
 
     Args:
-        rows: as ``with_labels``, with status, reviewer, n_right and n_models of culturall_draft_state, and
-        the
-            origin of what was revised.
+        rows: as ``with_labels``, with status, reviewer, n_right and n_models of culturall_draft_state; a
+            revision has the origin of the revised draft.
     """
     released = sorted(
         (row for row in rows if row["status"] in ("accepted", "revised")), key=lambda row: row["draft"]
@@ -165,7 +164,7 @@ def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def version(items: Iterable[Mapping[str, Any]]) -> str:
-    """Identifies what is published, in any order; who made and checked it does not count."""
+    """Return a hash of the published items, whatever their order, authors and reviewers."""
     names = ("item", "language", "region", "topic", "form", *TEXTS, "variants")
     return digest(sorted([item[name] or "" for name in names] for item in items))
 
@@ -181,9 +180,9 @@ def counts(items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]) -> d
 def figures(
     items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]
 ) -> list[tuple[str, int, float | None, float]]:
-    """(name, n, share, share in the paper): of what people decided, and of the items by difficulty.
+    """Return (name, n, share, share in the paper) for people's decisions and for items by difficulty.
 
-    The share is None where nothing was decided or measured.
+    The share is None if nothing was decided or measured.
     """
     parts = [
         {name: statuses.get(name, 0) for name in DECIDED},

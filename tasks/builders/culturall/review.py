@@ -39,7 +39,7 @@ class Reviewed:
 
     Attributes:
         decisions: rows of culturall_review. revisions: rows of culturall_draft.
-        faulty: revised rows that the checks reject; they are in neither.
+        faulty: revised rows that the checks reject; neither of the others has them.
     """
 
     decisions: list[dict[str, Any]]
@@ -62,10 +62,10 @@ def queue_row(row: Mapping[str, Any], stage: str, doubts: Sequence[str]) -> dict
 def compare(
     decided: Sequence[Decided], waiting: Mapping[tuple[str, str], Mapping[str, str]], now: datetime
 ) -> Reviewed:
-    """Hold decisions against what was queued, and check revised texts anew.
+    """Compare decisions with the queue, and check revised texts again.
 
     Args:
-        waiting: (stage, draft) -> its line as ``queue_row`` makes it now, of all that wait or are decided.
+        waiting: (stage, draft) -> its present ``queue_row``, for all drafts that wait or are decided.
 
     Raises:
         ReviewError: there is no such draft, a column that is not the reviewer's was changed, or the
@@ -77,12 +77,12 @@ def compare(
         line = waiting.get((row.cells["stage"], row.cells["draft"]))
         if line is None or line["text_hash"] != row.cells["text_hash"]:
             raise ReviewError(
-                f"{row.where}: no such draft waits in this warehouse: leave draft, stage and text_hash as "
-                "they are, and set CULTURESCOPE_HOME to where the queue was written"
+                f"{row.where}: no such draft waits in this warehouse: do not change draft, stage and "
+                "text_hash, and set CULTURESCOPE_HOME to the home in which the queue was written"
             )
         if row.reviewer.casefold() == line["author"].casefold():
             raise ReviewError(
-                f"{row.where}, column reviewer: {row.reviewer} is the author: another has to decide"
+                f"{row.where}, column reviewer: {row.reviewer} is the author: somebody else must decide"
             )
         if row.decision == "revise":
             revision = _revision(row, line)

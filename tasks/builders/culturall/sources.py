@@ -32,7 +32,7 @@ _FIRST_OPTION = re.compile(r"(?<![^\W_])A\s*[.):、]")
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic with its description and examples of what a task may be about."""
+    """A topic with its description and examples of subjects."""
 
     name: str
     description: str
@@ -73,10 +73,10 @@ class Sources:
 
 
 def load_topics(rows: Sequence[Row]) -> list[Topic]:
-    """The topics of a sheet: name, description, then examples, under a header that begins with Field or
-    Topic.
+    """Return the topics of a sheet: name, description, then examples, below a header that begins with Field
+    or Topic.
 
-    The header may be the first row of cells instead of the sheet's own. Without rows the 16 topics.
+    The header may be the first row of cells instead of the sheet's own. Without rows, returns the 16 topics.
 
     Raises:
         ValueError: there is no such header, a topic comes twice, or none has a description.
@@ -86,9 +86,7 @@ def load_topics(rows: Sequence[Row]) -> list[Topic]:
     lines = [list(map(str, rows[0])), *([_cell(value) for value in row.values()] for row in rows)]
     start = next((n for n, line in enumerate(lines) if column(line[0]) in ("field", "topic")), None)
     if start is None:
-        raise ValueError(
-            "topics: no row begins with Field or Topic: it heads the names, Description comes next"
-        )
+        raise ValueError("topics: no header row: it begins with Field or Topic, then Description")
     topics = [
         Topic(line[0], line[1], tuple(filter(None, line[2:])))
         for line in lines[start + 1 :]
@@ -96,7 +94,7 @@ def load_topics(rows: Sequence[Row]) -> list[Topic]:
     ]
     names = Counter(topic.name.casefold() for topic in topics)
     if twice := [name for name, n in names.items() if n > 1]:
-        raise ValueError(f"topics: {', '.join(twice)} is there twice: keep one")
+        raise ValueError(f"topics: {', '.join(twice)} occurs twice: keep one")
     if not topics:
         raise ValueError("topics: no row has a name and a description")
     return topics
@@ -187,7 +185,7 @@ def excerpt_rows(file: str, rows: Sequence[Row]) -> list[tuple[str, dict[str, st
 
 
 def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
-    """The passages of a folder's documents: text files as they are, of HTML what a reader sees.
+    """Return the passages of a folder's documents: plain text files, and the visible text of HTML.
 
     Raises:
         ValueError: there is no such folder, or no document in it.
@@ -214,7 +212,7 @@ def _seen(content: bytes) -> str:
 
 
 def _question(name: str, row: QuestionRow, language: str | None, region: str | None) -> Source | str:
-    """A source, or why the row is none."""
+    """Return a source, or why the row is unusable."""
     question, choices = row.question, row.options
     columns = [row.a or row.option_a, row.b or row.option_b, row.c or row.option_c, row.d or row.option_d]
     choices = [str(text).strip() for text in choices] or [text for text in columns if text]

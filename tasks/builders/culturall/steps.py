@@ -29,14 +29,14 @@ OPEN = """
 status IN ('drafted', 'review_waits', 'accepted', 'revised', 'rejected_by_checks', 'too_easy')
 AND len(faults) = 0
 """
-"""Drafts that may be published as far as their own texts and people's decisions go."""
+"""Drafts that neither their own texts nor people's decisions keep from being published."""
 
 STATUSES = "SELECT status, count(*) FROM culturall_draft_state GROUP BY status"
 DOUBTS = """
 SELECT draft, list(reason || ': ' || detail ORDER BY reason) FROM culturall_check WHERE is_doubt GROUP BY
 draft
 """
-# Of a revision they are those of what was revised.
+# A revision has those of the revised draft.
 ORIGINS = """
 SELECT d.draft, coalesce(p.origin, d.origin) AS origin, coalesce(p.source, d.source) AS source,
     coalesce(p.author, d.author) AS author
@@ -49,7 +49,7 @@ LANGUAGES = {
 
 
 def save(study: CulturallStudy, answers: Mapping[str, Sequence[Row]], runs: Mapping[str, str]) -> None:
-    """Store the rows of a stage; those that are there stay as they are."""
+    """Store a stage's new rows; rows already stored stay unchanged."""
     rows = [row | {"run_id": runs[model]} for model, own in answers.items() for row in own]
     culturall_build.add(Warehouse.open(), study.table, [*study.own, *rows])
 
@@ -63,7 +63,7 @@ def save_harder(study: ElevationStudy, answers: Mapping[str, Sequence[Row]], run
 def save_checks(
     study: CheckStudy, answers: Mapping[str, NDArray[np.float32]], runs: Mapping[str, str]
 ) -> None:
-    """Check every draft that may be published; what the checks said before is replaced."""
+    """Check every draft that may be published, and replace the earlier results."""
     vectors = next(iter(answers.values()), None)
     faults = release.check(study.rows, study.labels, study.regions, study.spoken, vectors, study.knobs)
     culturall_build.replace_checks(Warehouse.open(), release.check_rows(faults))
@@ -144,10 +144,10 @@ def waiting() -> list[dict[str, str]]:
 
 
 def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
-    """Store what people let through as a version, and write it to ``params.out``.
+    """Store the accepted drafts as a version, and write it to ``params.out``.
 
     Returns:
-        number and hash of the version, and how many items it has; None if there is none.
+        Number, hash and number of items of the version; None if there is none.
     """
     warehouse = Warehouse.open()
     rows = _labelled("status IN ('accepted', 'revised')")
@@ -176,7 +176,7 @@ def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
 
 
 def read_review(path: Path) -> tuple[review.Reviewed, int]:
-    """Read a queue file back and store its decisions; returns what it says, and how many rows are open.
+    """Read a queue file back and store its decisions; returns them and the number of open rows.
 
     Raises:
         ReviewError: the file breaks a rule, or is not of this warehouse; nothing is stored then.
@@ -197,7 +197,7 @@ def lines() -> dict[tuple[str, str], dict[str, str]]:
 
 
 def take(decided: Sequence[Decided]) -> review.Reviewed:
-    """Hold decisions against what waits, and store them; raises as ``read_review``."""
+    """Compare decisions with the waiting drafts, and store them; raises as ``read_review``."""
     warehouse = Warehouse.open()
     with warehouse.locked("culturall"):
         reviewed = review.compare(decided, lines(), now())
@@ -212,7 +212,7 @@ def _queue(lines: Sequence[Mapping[str, str]], path: str) -> None:
 
 
 def _labelled(where: str) -> list[Row]:
-    """Drafts with where they stand, and with their labels filled in."""
+    """Return drafts with their status and their labels filled in."""
     warehouse = Warehouse.open()
     labels: dict[str, Any] = {row["draft"]: row for row in warehouse.query("FROM culturall_label").to_dicts()}
     rows = warehouse.query(f"{STATES} WHERE {where} ORDER BY draft").to_dicts()

@@ -1,4 +1,4 @@
-"""The stages of CulturALL as studies: topics, drafts, how hard these are, labels, and what the checks need.
+"""The stages of CulturALL as studies: topics, drafts, their difficulty, labels, and input of the checks.
 
 After Lin et al. (2026, section 2). Pure but for the users' files that are read.
 """
@@ -42,10 +42,10 @@ Engines = Mapping[str, Engine]
 
 @dataclass(frozen=True)
 class CulturallStudy(BuildStudy):
-    """A stage whose answers become rows of one table.
+    """A stage whose completions become rows of one table.
 
     Attributes:
-        own: rows of that table that no model is asked for.
+        own: rows of that table that need no model.
     """
 
     topic: ClassVar[str] = "culturall"
@@ -61,7 +61,7 @@ class CulturallStudy(BuildStudy):
         return digest([NAME, self.stage, prompts.PROMPT_HASH, sampling.max_tokens, sampling.temperature])
 
     def origin(self, completions: Completions) -> Row:
-        """Who wrote a row, and from what."""
+        """Return a row's author and source."""
         engine = completions.candidate
         assert engine is not None
         return {
@@ -94,7 +94,7 @@ class TopicStudy(CulturallStudy):
 
 
 def topic_study(params: CreateParams, tables: Tables, engines: Engines) -> TopicStudy:
-    """The topics as they are listed, and what is asked about them; raises ValueError for another file."""
+    """Return the listed topics and the prompts about them; raises ValueError for a file without topics."""
     listed = listed_topics(params)
     wanted = topics.asked(listed, params.examples) if params.examples else {}
     return TopicStudy(params, listed, wanted, own=topics.given_rows(listed, params.topics or "prompts.toml"))
@@ -131,7 +131,7 @@ class DraftStudy(CulturallStudy):
 
 
 def draft_study(params: CreateParams, tables: Tables, engines: Engines) -> DraftStudy:
-    """Sources to be drafted, and what people wrote; a source that has a usable draft is not drafted again.
+    """Return sources to draft, and people's drafts; a source with a usable draft is not drafted again.
 
     Raises:
         ValueError: a file cannot be read, or has no row that fits.
@@ -195,12 +195,12 @@ def to_elevate(states: Rows) -> tuple[list[Row], list[Row]]:
 
 @dataclass(frozen=True)
 class MeasureStudy(CulturallStudy):
-    """Stage 3: which solvers answer which drafts rightly, asked and judged as the evaluation does it.
+    """Stage 3: which solvers answer which drafts correctly, prompted and judged as in the evaluation.
 
-    So a model that is evaluated on the released items later is not asked again about those that it measured.
+    So a later evaluation on the released items reuses a solver's completions.
 
     Attributes:
-        drafts: those in use. measured: draft, engine hash and judges of what is known.
+        drafts: those in use. measured: draft, engine hash and judges of known results.
         judges: by their names in the params.
     """
 
@@ -248,14 +248,14 @@ class MeasureStudy(CulturallStudy):
 
 
 def measure_study(params: Measured, tables: Tables, engines: Engines) -> MeasureStudy:
-    """The drafts in use, and what is known of how hard they are."""
+    """Return the drafts in use, and the known measurements of their difficulty."""
     measured = frozenset((row["draft"], row["engine_hash"], row["judges"]) for row in tables["measured"])
     drafts = [item_of(row) for row in tables["used"]]
     return MeasureStudy(params, drafts, measured, {name: engines[name] for name in params.judges})
 
 
 def measure_rows(study: ConditionStudy, answers: CulturallAnswers) -> list[Row]:
-    """Rows of culturall_measure of one solver, without who it is."""
+    """Return rows of culturall_measure of one solver, without its identity."""
     judges = "|".join(sorted(judge.hash for judge in study.judges.values()))
     rows = []
     for (condition, draft), answer in answers.by_key.items():
@@ -299,7 +299,10 @@ class LabelStudy(CulturallStudy):
         return rows
 
     def _steps(self, completions: Completions) -> dict[str, dict[str, Prompt]]:
-        """Draft -> step -> what can be asked now: a translation back waits for the one to English."""
+        """Return prompts that can be sent now: draft -> step -> prompt.
+
+        A translation back needs the English one.
+        """
         named = {item.item: self.languages.get(item.language, item.language) for item in self.items}
         steps = {item.item: {"label": prompts.label(item, named[item.item])} for item in self.items}
         foreign = [item for item in self.items if item.language != "en"]
@@ -320,14 +323,14 @@ class LabelStudy(CulturallStudy):
 
 
 def label_study(params: ReleaseParams, tables: Tables, engines: Engines) -> LabelStudy:
-    """Drafts that may be published and have no label yet; what people revised is labelled by them."""
+    """Return drafts that may be published and have no label yet; people label their own revisions."""
     items = [item_of(row) for row in tables["unlabelled"] if row["origin"] != "revision"]
     return LabelStudy(params, items, language_names(tables))
 
 
 @dataclass(frozen=True)
 class CheckStudy(CulturallStudy):
-    """Stage 4: vectors of the English texts, so that checks find what means the same.
+    """Stage 4: vectors of the English texts, by which checks find items of the same meaning.
 
     Attributes:
         rows: drafts that may be published, with their labels filled in. labels: draft -> row.
@@ -372,7 +375,7 @@ class CheckStudy(CulturallStudy):
 
 
 def check_study(params: ReleaseParams, tables: Tables, engines: Engines) -> CheckStudy:
-    """Drafts that may be published, and what the checks hold them to."""
+    """Return drafts that may be published, and the data for their checks."""
     labels = {row["draft"]: dict(row) for row in tables["labels"]}
     rows = [release.with_labels(row, labels.get(row["draft"])) for row in tables["open"]]
     regions = [row["region"] for row in tables["regions"]]
@@ -386,6 +389,6 @@ def language_names(tables: Tables) -> dict[str, str]:
 
 
 def _texts(completion: Completion | None) -> Texts:
-    """The four texts of a translation, "" where there is none."""
+    """Return the four texts of a translation, "" if missing."""
     fields = (json_fields(completion.text) if completion else None) or {}
     return Texts(*(text if isinstance(text := fields.get(name), str) else "" for name in Texts._fields))

@@ -1,4 +1,4 @@
-"""Stage 1: the list of topics with examples, and what a model proposes to merge and adds. Pure."""
+"""Stage 1: the list of topics with examples, and a model's proposed merges and examples. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import json_fields
 
 SHOWN = 2
-"""Examples of a topic in a drafting prompt: they are there to show the breadth."""
+"""Number of a topic's examples in a drafting prompt, to show its breadth."""
 
 MERGES = ""
 """The key of the prompt that asks for merges, among the topics'."""
@@ -32,7 +32,7 @@ def given_rows(topics: Sequence[Topic], source: str) -> list[dict[str, Any]]:
 
 
 def asked(topics: Sequence[Topic], n: int) -> dict[str, Prompt]:
-    """Topic -> the prompt for ``n`` more examples; under ``MERGES`` the one for merges."""
+    """Return the prompts: topic -> prompt for ``n`` more examples; under ``MERGES`` the one for merges."""
     merges = prompts.topic_merges({topic.name: topic.description for topic in topics})
     examples = {
         topic.name: prompts.topic_examples(topic.name, topic.description, topic.examples, n)
@@ -44,9 +44,9 @@ def asked(topics: Sequence[Topic], n: int) -> dict[str, Prompt]:
 def proposed_rows(
     topic: str, topics: Sequence[Topic], prompt: Prompt, completion: Completion
 ) -> list[dict[str, Any]]:
-    """Rows of culturall_topic of what a model proposed, without time and provenance.
+    """Return rows of culturall_topic with a model's proposals, without time and provenance.
 
-    What cannot be read, names no two topics of the list, or is there already is left out.
+    Unreadable proposals, merges without two listed topics, and repetitions are left out.
     """
     fields = json_fields(completion.text) or {}
     known = {name.name.casefold(): name.name for name in topics}

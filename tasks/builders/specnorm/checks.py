@@ -1,6 +1,6 @@
 """Automatic validation of drafts: each fault has a named reason. Pure.
 
-What cannot be decided here, whether a norm is true and a scene natural, is left to people (``review``).
+Whether a norm is true and a scene natural is left to people (``review``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Reason = Literal[
     "unreadable", "cut_off", "cue_not_named", "stance_changed", "norm_changed", "answer_leaked",
     "not_a_yes_no_question", "near_duplicate",
 ]  # fmt: skip
-"""The first two are of answers that are no draft (``outcomes``)."""
+"""The first two are for completions that are not a draft."""
 
 SAME_NORM = 55.0
 """Least similarity (``fuzz.token_set_ratio``, 0 to 100) of the written norm to the seed's statement.
@@ -29,10 +29,10 @@ norms on the same subject 61 or more.
 """
 
 CLOSE_NORM = 85.0
-"""From this similarity on, a negation on one side alone turns the norm round."""
+"""From this similarity on, a negation on only one side reverses the norm."""
 
 LEAK_WORDS = 6
-"""Number of words of the norm in a row that give the answer away."""
+"""Number of consecutive words of the norm that give the answer away."""
 
 DUPLICATE = 85.0
 """Similarity (``fuzz.ratio``) of persona, situation and question from which two drafts count as one."""
@@ -82,7 +82,7 @@ def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[F
 def _cues(draft: Draft) -> list[Fault]:
     scene = f"{draft.written.persona} {draft.written.situation}"
     return [
-        Fault("cue_not_named", f"neither persona nor situation says {cue.value!r} ({cue})")
+        Fault("cue_not_named", f"neither persona nor situation contains {cue.value!r} ({cue})")
         for cue in draft.cues
         if not is_named(cue, scene)
     ]
@@ -109,12 +109,12 @@ def _norm(draft: Draft) -> list[Fault]:
             )
         ]
     if similarity >= CLOSE_NORM and bool(_NEGATION.search(norm)) != bool(_NEGATION.search(statement)):
-        return [Fault("norm_changed", "only one of norm and seed is negated")]
+        return [Fault("norm_changed", "either the norm or the seed is negated, but not both")]
     return []
 
 
 def _leak(draft: Draft) -> list[Fault]:
-    """The norm's wording, a verdict in the scene, or a reason in the question."""
+    """Yield leaks: the norm's wording, a verdict in the scene, or a reason in the question."""
     written = draft.written
     scene, question = normal(f"{written.persona} {written.situation}"), normal(written.question)
     leaks = [Fault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]

@@ -17,7 +17,7 @@ from tasks.parsing import complaints, parse_json
 
 Stance = Literal["yes", "no"]
 STANCES: tuple[Stance, ...] = ("yes", "no")
-"""The answer that a scene is to have: the norm is kept, or broken."""
+"""The right answer that a scene must have: the norm is kept, or broken."""
 
 MAX_CHARS = 600
 """Most characters of any text in a prompt or an answer."""
@@ -65,13 +65,13 @@ SCHEMA: dict[str, Any] = {
 }
 
 PROMPT_HASH = digest([_SYSTEM, _KEEPS, _BREAKS, SCHEMA])
-"""Identifies the wording of everything that is asked."""
+"""Hash of the wording of all prompts."""
 
 _Words = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARS, strip_whitespace=True)]
 
 
 class DraftError(ValueError):
-    """An answer that is no draft; the message says which field is wrong."""
+    """A completion that is not a draft; the message names the wrong field."""
 
 
 class Written(BaseModel):
@@ -88,7 +88,7 @@ class Written(BaseModel):
 
 @dataclass(frozen=True)
 class Draft:
-    """An item before it is checked: where it comes from, what was asked for, and what was written."""
+    """An item before it is checked: its source, the requested answer and the text."""
 
     seed: str
     country: str
@@ -99,8 +99,8 @@ class Draft:
 
 
 def stances(n: int, yes_share: float = 0.65) -> list[Stance]:
-    """Return the stance to request of each seed, so that each beginning of the list has the share of yes
-    nearest below.
+    """Return the stance to request for each seed; in every prefix the number of yes is the share, rounded
+    down.
 
     ``yes_share`` is the paper's 65 % by default; 0 and 1 are allowed.
 
@@ -127,7 +127,7 @@ def conversation(seed: Seed, stance: Stance) -> list[Message]:
 
 
 def parse_draft(answer: str, seed: Seed, stance: Stance) -> Draft:
-    """The draft in an answer that is one JSON object.
+    """Return the draft in a completion that is one JSON object.
 
     Raises:
         DraftError: not JSON, or the fields are not as ``read_written`` wants them.

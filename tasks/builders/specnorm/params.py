@@ -1,4 +1,4 @@
-"""The typed knobs of the flow build_specnorm, and what SpecNorm has; commands load them first."""
+"""Parameters of the flow build_specnorm, and SpecNorm's size. Light, because commands load them first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TARGET_ITEMS, TARGET_COUNTRIES, TARGET_YES_SHARE = 3766, 145, 0.65
 
 
 class SpecnormParams(BuildParams):
-    """Which seeds are drafted, by which model, and where the drafts wait for a review."""
+    """Parameters: seeds, writing model and review file."""
 
     model: str = Field(description="model that writes: a catalogue name, Hugging Face id or local folder")
     seeds: list[str] = Field(
@@ -21,9 +21,9 @@ class SpecnormParams(BuildParams):
     )
     n: int = Field(40, ge=1, description="number of seeds; a larger number includes those of a smaller one")
     yes_share: float = Field(
-        TARGET_YES_SHARE, ge=0, le=1, description="share of drafts that are asked for the answer yes"
+        TARGET_YES_SHARE, ge=0, le=1, description="share of drafts requested with the answer yes"
     )
-    queue: str = Field("queue.csv", description="CSV file for the reviewers; it must not be there yet")
+    queue: str = Field("queue.csv", description="CSV file for the reviewers; it must not exist yet")
     max_tokens: int = Field(
         512, ge=64, description="most tokens of a draft; a longer one is cut off and rejected"
     )

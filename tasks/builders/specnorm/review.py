@@ -30,7 +30,7 @@ text_hash = QUEUE.text_hash
 
 @dataclass(frozen=True)
 class Review(Decided):
-    """A decision on a draft, which holds the texts as the reviewer left them."""
+    """A decision on a draft, with the texts as the reviewer left them."""
 
     draft: Draft
 
@@ -44,13 +44,13 @@ class Reviews:
 
 
 def write_queue(path: Path, drafts: Sequence[Draft], model: str, prompt_hash: str) -> None:
-    """One line per draft; raises FileExistsError: there is a file already, which may hold decisions."""
+    """Write one line per draft; raises FileExistsError if the file exists, since it may hold decisions."""
     same = {"model": model, "prompt_hash": prompt_hash}
     QUEUE.write(path, [_cells(draft) | same for draft in drafts])
 
 
 def read_reviews(path: Path) -> Reviews:
-    """Read a queue file back; raises ReviewError as ``ReviewFile.read``, and for texts that are no draft."""
+    """Read a queue file back; raises ReviewError as ``ReviewFile.read``, and for invalid texts."""
     read = QUEUE.read(path)
     return Reviews(tuple(Review(**vars(row), draft=_draft(row)) for row in read.decided), read.n_pending)
 
@@ -84,7 +84,7 @@ def _draft(row: Decided) -> Draft:
     stance = next((stance for stance in STANCES if stance == cells["stance"]), None)
     if stance is None:
         raise ReviewError(
-            f"{row.where}, column stance: {cells['stance']!r} is neither yes nor no: do not change it"
+            f"{row.where}, column stance: {cells['stance']!r} is neither yes nor no: restore it"
         )
     return Draft(cells["seed"], cells["country"], cells["statement"], cues, stance, written)
 
@@ -96,7 +96,7 @@ KEY = ("seed", "model", "prompt_hash", "text_hash")
 
 @dataclass(frozen=True)
 class Stored:
-    """A draft of the warehouse: its row in specnorm_draft, and its texts as they are now."""
+    """A draft of the warehouse: its row in specnorm_draft, and its present texts."""
 
     row: Mapping[str, Any]
     draft: Draft
@@ -122,10 +122,10 @@ class Reviewed:
 def compare(
     path: Path, reviews: Reviews, stored: Sequence[Stored], countries: CountryCodes, now: datetime
 ) -> Reviewed:
-    """Find each decision's draft, and check revised texts anew.
+    """Find each decision's draft, and check revised texts again.
 
-    A reviewer's label stands: the revised scene is held to that, not to the answer that the model was asked
-    for. ``stored``: all drafts that the automatic checks let through, oldest first.
+    The checks compare a revised scene with the reviewer's label, not with the answer that the model was to
+    give. ``stored``: all drafts that the automatic checks let through, oldest first.
 
     Raises:
         ReviewError: there is no such draft, or a column that is not the reviewer's was changed.
@@ -156,7 +156,7 @@ def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], Stored])
     if stored is None:
         raise ReviewError(
             f"{path}, seed {seed}: this warehouse has no such draft waiting: do not change seed, model, "
-            "prompt_hash and text_hash, and set CULTURESCOPE_HOME to where the queue was built"
+            "prompt_hash and text_hash, and set CULTURESCOPE_HOME to the home in which the queue was built"
         )
     for name in ("country", "cues", "statement", "stance"):
         if getattr(review.draft, name) != getattr(stored.draft, name):
@@ -201,7 +201,7 @@ def _decision(review: Review, known: Stored, now: datetime) -> dict[str, Any]:
 def _items(
     path: Path, changed: Sequence[tuple[Review, Stored]], countries: CountryCodes, now: datetime
 ) -> list[dict[str, Any]]:
-    """Rows of specnorm_item. They are made of what the evaluation reads from the published rows."""
+    """Return rows of specnorm_item, made from the published rows as the evaluation reads them."""
     rows = [(published(review), known.row) for review, known in changed if review.decision != "reject"]
     if not rows:
         return []

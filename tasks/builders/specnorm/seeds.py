@@ -1,8 +1,8 @@
-"""Seed statements: norms of subgroups, from the shipped file or a user's own, and which to build on. Pure.
+"""Seed statements: norms of subgroups, from the shipped file or a user's own, and a choice of them. Pure.
 
 SpecNorm took its seeds from the statements of Fung et al. 2024, annotated with country and demographic
-metadata; a file with the columns of ``SeedRow`` can hold those or any others. Chosen are many countries,
-kinds of cue and topics, and no statement twice.
+metadata; a file with the columns of ``SeedRow`` can hold those or any others. The choice covers many
+countries, kinds of cue and topics, and no statement twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasks.evaluations.cure.benchmarks.cues import KEY_KINDS, KINDS, SEPARATOR, 
 from tasks.identity import digest
 from tasks.packs.published import PublishedRow, Row, Text, validate
 
-# Sums of the same square roots in another order must tie.
+# Sums of the same square roots must not depend on their order.
 _ROUNDING = 1e-9
 
 
@@ -67,7 +67,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Seeds with a cue, those with a key cue first; how many rows were left out, by reason."""
+    """Seeds with a cue, those with a key cue first; numbers of dropped rows by reason."""
 
     seeds: tuple[Seed, ...]
     dropped: Mapping[str, int]

@@ -1,7 +1,7 @@
-"""SpecNorm at the warehouse's border: what the drafting reads and stores, the queue, and what people decided.
+"""SpecNorm at the warehouse's border: reads seeds, stores drafts, writes the queue, reads decisions.
 
-What crosses the border: seeds in, rows of ``specnorm_draft`` and a queue file out; the reviewed file in, rows
-of ``specnorm_item`` out.
+Drafting turns seeds into rows of ``specnorm_draft`` and a queue file; reviewing turns that file into rows of
+``specnorm_item``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from warehouse.specnorm import save_drafts, save_reviews
 
 COUNTRIES = "SELECT country, name, alpha3 FROM country"
 SETTLED = "SELECT draft, seed, status FROM specnorm_draft WHERE status <> 'rejected_by_checks'"
-# With the texts as they are now: a revised draft's are those of its item.
+# With the present texts: a revised draft has those of its item.
 DRAFTS = """
 SELECT d.* REPLACE (
     coalesce(i.persona, d.persona) AS persona, coalesce(i.situation, d.situation) AS situation,
@@ -55,7 +55,7 @@ FROM specnorm_item ORDER BY country_name, item
 def save(
     study: SpecnormStudy, answers: Mapping[str, Mapping[str, Completion]], runs: Mapping[str, str]
 ) -> None:
-    """Check what the model wrote, store every draft with its faults, and queue what waits for a review.
+    """Check the completions, store every draft with its faults, and queue the drafts that wait for a review.
 
     Holds a lock, because two builds must not both draft a seed or write the same scene.
     """
@@ -91,7 +91,7 @@ DRAFT = Stage(
 
 
 def open_jobs(study: SpecnormStudy) -> list[Job]:
-    """The drafts that nobody has written by now."""
+    """Return the drafts that no build has written yet."""
     return study.open_jobs(Warehouse.open().query(SETTLED).to_dicts())
 
 
@@ -101,7 +101,7 @@ def summary(study: SpecnormStudy) -> pl.DataFrame:
 
 
 def review(path: Path, out: Path | None = None) -> Reviewed:
-    """Read a reviewed queue, store its decisions, publish what may be, and write all that is published.
+    """Read a reviewed queue, store its decisions, publish accepted items, and write all published items.
 
     Raises:
         ReviewError: the file breaks a rule, or is not of this warehouse; nothing is stored then.
@@ -120,7 +120,7 @@ def review(path: Path, out: Path | None = None) -> Reviewed:
 
 
 def _check_out(out: Path, columns: Sequence[str]) -> None:
-    """Raises ReviewError for a file that is not an earlier one of ours: it may be a queue with decisions."""
+    """Raise ReviewError for a file that we did not publish: it may be a queue with decisions."""
     if not out.parent.is_dir():
         raise ReviewError(f"{out}: there is no folder {out.parent}: create it, or name another file")
     if out.exists():

@@ -1,4 +1,4 @@
-"""The drafting of SpecNorm as a study: which seeds, what is asked for, and drafts with their faults.
+"""The drafting of SpecNorm as a study: seeds, prompts, and drafts with their faults.
 
 Pure but for the users' files that are read.
 """
@@ -52,7 +52,7 @@ def draft_rows(
 ) -> list[dict[str, Any]]:
     """Rows of specnorm_draft, without model and run, with the faults of what was written.
 
-    Near-duplicates are looked for among ``others`` and the drafts without another fault; the first stays.
+    Near-duplicates are sought among ``others`` and the drafts without another fault; the first stays.
 
     Args:
         replies: draft -> its completion.
@@ -66,14 +66,14 @@ def draft_rows(
 
 
 def draft_of(row: Mapping[str, Any]) -> Draft:
-    """The draft in a row of specnorm_draft that has texts."""
+    """Return the draft in a row of specnorm_draft with texts."""
     written = read_written({name: row[name] for name in TEXTS})
     cues = parse_cues(row["cues"])
     return Draft(row["seed"], row["country_name"], row["statement"], cues, row["stance"], written)
 
 
 def _checked(job: Job, reply: Completion) -> tuple[Draft | None, list[Fault]]:
-    """The draft, None where the reply is none, and its faults."""
+    """Return the draft, None if the reply is not one, and its faults."""
     try:
         draft = parse_draft(reply.text, job.seed, job.stance)
     except DraftError as error:
@@ -108,9 +108,8 @@ class SpecnormStudy(BuildStudy):
     """The drafts of a build: seeds, model and sampling.
 
     Attributes:
-        engine: who drafts.
-        seeds: those that there are. chosen: those to draft, with the answer asked for.
-        settled: rows of specnorm_draft whose draft is not rejected by the checks.
+        engine: the writing model. seeds: all available seeds. chosen: seeds to draft, with the requested
+            answer. settled: rows of specnorm_draft that the checks did not reject.
     """
 
     topic: ClassVar[str] = "specnorm"
@@ -122,7 +121,7 @@ class SpecnormStudy(BuildStudy):
 
     @cached_property
     def request_hash(self) -> str:
-        """Names what is asked, whatever the seeds."""
+        """Return a hash of the request, whatever the seeds."""
         return self.request().hash(self.engine)
 
     @cached_property
@@ -135,8 +134,7 @@ class SpecnormStudy(BuildStudy):
         ]
 
     def open_jobs(self, settled: Rows) -> list[Job]:
-        """Those whose draft is neither queued nor decided, and whose seed has no other draft that may be
-        used."""
+        """Return jobs whose draft is neither queued nor decided and whose seed has no other usable draft."""
         drafts = {row["draft"] for row in settled}
         taken = {row["seed"] for row in settled if row["status"] != "rejected"}
         return [job for job in self.jobs if job.draft not in drafts and job.seed.seed not in taken]

@@ -37,7 +37,7 @@ _ENDED = {
 }
 _THINKING = ("thinking", "redacted_thinking")
 WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
-"""A tool that the provider runs; newer versions need a sandbox for code beside it."""
+"""Version of the provider's search tool; newer ones need a code sandbox too."""
 MAX_PAUSES = 5
 """Most continuations of one answer that searches."""
 _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -48,8 +48,10 @@ class AnthropicOptions(HostedOptions):
 
     temperature: bool | None = Field(
         default=None,
-        description="whether temperature and top_p are sent; None: not beside thinking, nor to models that "
-        "are known to refuse them: they then sample as they do by themselves",
+        description=(
+            "whether temperature and top_p are sent; None: not with thinking, nor to models that are known "
+            "to refuse them, which then sample by their own defaults"
+        ),
     )
 
 
@@ -74,7 +76,7 @@ class AnthropicGenerator(HostedGenerator):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``; raises EngineError where all tokens would be for thinking."""
+        """See ``HostedGenerator.request``; raises EngineError if thinking would use up all tokens."""
         if isinstance(self.spec.reasoning, int) and self.spec.reasoning >= sampling.max_tokens:
             raise EngineError(
                 f"engine {self.spec.name!r}: reasoning = {self.spec.reasoning} leaves nothing of "
@@ -108,7 +110,7 @@ class AnthropicGenerator(HostedGenerator):
         return read_message(body, self.secrets)
 
     async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
-        """See ``HostedGenerator.ask``. A turn that the API pauses amid its searches is gone on with."""
+        """See ``HostedGenerator.ask``. Continues a turn that the API pauses during its searches."""
         paused: list[Any] = []
         while True:
             body = await caller.send("POST", self.path, json=request)
@@ -145,12 +147,9 @@ class _Message(BaseModel):
 
 
 def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Generation:
-    """The text of an answer after its last search; thinking is left out, and counted.
+    """Return the text after an answer's last search; thinking is left out, but counted.
 
-    paused: what the API gave of the answer before.
-
-    Raises:
-        Unreadable: one is no answer of the Messages API.
+    paused: earlier parts of the answer. Raises Unreadable if one is not an answer of the Messages API.
     """
     answers = [checked(_Message, part) for part in (*paused, body)]
     text, sent, written = "", 0, 0
@@ -162,7 +161,7 @@ def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Gen
             if block.type == "text":
                 text += block.text or ""
             elif block.type not in _THINKING:
-                text = ""  # it only announced what it would look up
+                text = ""  # this text only announced a search
     ended = answers[-1].stop_reason
     finish = _ENDED.get(ended or "", finish_reason(ended))
     return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)

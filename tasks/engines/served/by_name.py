@@ -38,14 +38,14 @@ PROVIDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
 }
-"""Provider -> how names of its models begin, and fields of their specs."""
+"""Maps a provider to the prefix of its models' names and fields of their specs."""
 
 SERVER_KEY = "CULTURESCOPE_SERVER_KEY"
-"""The variable with the key of a server that is named by its address: no other server's key is sent to it."""
+"""Variable with the key of a server named by its address; no other server's key is sent there."""
 
 
 def fields_of(name: str) -> dict[str, Any] | None:
-    """The fields of the spec that a string stands for; None: it names no hosted model.
+    """Return the fields of the spec that a string stands for; None if it names no hosted model.
 
     Raises:
         EngineError: an address without a model, or a name that its provider does not use.
@@ -72,7 +72,7 @@ def fields_of(name: str) -> dict[str, Any] | None:
 
 
 def prices_of(provider: str, model: str) -> Prices | None:
-    """List prices of a model, from the table that the installed genai-prices holds; None: it has none."""
+    """Return a model's list prices from the installed genai-prices; None if it has none."""
     from genai_prices import Usage, calc_price
 
     try:

@@ -187,10 +187,10 @@ class _Reply(_Camel):
 
 
 def read_content(body: Any, secrets: Secrets) -> Generation:
-    """The first candidate; thoughts are left out, and counted. A blocked prompt has none.
+    """Return the first candidate; thoughts are left out, but counted. A blocked prompt has none.
 
     Raises:
-        Unreadable: it is no answer of the Gemini API.
+        Unreadable: it is not an answer of the Gemini API.
     """
     reply = checked(_Reply, body)
     if not (reply.candidates or reply.prompt_feedback):
@@ -209,7 +209,7 @@ def read_content(body: Any, secrets: Secrets) -> Generation:
 
 
 class _Answered(_Reply):
-    """A reply that says nothing at all is none."""
+    """Rejects a reply without any content."""
 
     candidates: list[_Candidate]
 

@@ -1,10 +1,10 @@
 """The engine behind a server, whatever its API: concurrency, pace, keys, long prompts, failures in words.
 
-Kinds differ in what they send and how they read the answer. All send by one ``Caller``, without the
-providers' own clients: these take keys, headers and addresses of the environment, and retry on their own.
+Kinds differ in what they send and how they read the answer. All send through ``Caller`` instead of the
+providers' clients, which take keys, headers and addresses from the environment and retry by themselves.
 
-Keys come from the environment alone. They are neither stored nor logged, and a provider's usual variable is
-sent to that provider only: to send it elsewhere, a spec has to name it.
+Keys come only from the environment and are neither stored nor logged. The key in a provider's usual variable
+goes only to that provider, unless a spec names the variable.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _ROOM = (
     rf"context length is (?P<all>\d+) tokens.*?(?:request has|prompt contains) {_PROMPT} input tokens",
     r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<all>\d+)",
 )
-"""Where a server says how long the context and the prompt are, in tokens."""
+"""Patterns by which servers report the lengths of context and prompt in tokens."""
 
 CHECK_S = 10.0
 """Seconds that the check of a key may take."""
@@ -79,13 +79,17 @@ class HostedOptions(BaseModel):
     max_concurrency: int = Field(
         default=8,
         ge=1,
-        description="requests under way at once; a part holds that many prompts",
+        description="requests in flight at once; also the number of prompts in a part",
     )
     requests_per_minute: float | None = Field(
-        default=None, gt=0, description="requests begun a minute, evenly; retries come on top; None: no limit"
+        default=None,
+        gt=0,
+        description=("requests started per minute, evenly spaced, retries not counted; None: no limit"),
     )
     timeout: float = Field(
-        default=120.0, gt=0, description="seconds that one try of one request may take, whole answer included"
+        default=120.0,
+        gt=0,
+        description=("seconds that one try of a request may take, including the whole answer"),
     )
     max_retries: int = Field(
         default=5, ge=0, description="further tries after 408, 409, 429, 5xx, time-outs and lost connections"
@@ -102,19 +106,19 @@ class HostedGenerator(ABC):
     speaks: ClassVar[str]
     """Its name in full."""
     refuses: ClassVar[str]
-    """Further parts of a request that a model may not take."""
+    """Other parts of a request that a model may refuse."""
     path: str
-    """The place below the server's address that requests go to."""
+    """Path of requests below the server's address."""
     key_path: str = "/models"
-    """The place that answers a small request of whoever has a key."""
+    """Path of a small request that any key may send."""
     limit_field: str = "max_tokens"
-    """The field of a request that says how many tokens there may be."""
+    """Field of a request with the limit of tokens."""
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """Read the options and the key; nothing is sent before ``generate``.
 
         Args:
-            jobs: where what has been sent may be written down.
+            jobs: where sent jobs are recorded.
 
         Raises:
             EngineError: an option is wrong, the model takes no such reasoning or search (``providers``), or
@@ -147,8 +151,8 @@ class HostedGenerator(ABC):
         """
         if any(conversation[0]["role"] == RAW for conversation in conversations):
             raise EngineError(
-                f"model {self.spec.name!r} is a server of chats and continues no raw text: ask in its chat "
-                'template (--chat), or take kind = "vllm"'
+                f"model {self.spec.name!r} is served as a chat model and cannot continue raw text: use its "
+                'chat template (--chat), or kind = "vllm"'
             )
         n = len(conversations)
         own = each(samplings, n)
@@ -165,11 +169,14 @@ class HostedGenerator(ABC):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """The JSON object to send for one conversation. Raises EngineError: the API cannot say it."""
+        """Return the JSON object to send for one conversation.
+
+        Raises EngineError if the API cannot express it.
+        """
 
     @abstractmethod
     def read(self, body: Any) -> Generation:
-        """The generation that an answer holds; its seed is noted by ``generate``. Raises Unreadable."""
+        """Return the generation in an answer; ``generate`` adds its seed. Raises Unreadable."""
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
@@ -180,13 +187,16 @@ class HostedGenerator(ABC):
         return self.read(await caller.send("POST", self.path, json=request))
 
     def filtered(self, failure: Failed) -> Generation | None:
-        """The answer that a failure is, where that is how a server says that it filtered; None: no answer."""
+        """Return the answer in a failure by which a server reports filtering; None for others."""
         return None
 
     async def outcome(self, caller: Caller, request: dict[str, Any]) -> Generation:
-        """The outcome of one request. A refusal that is about this prompt alone is its outcome: it was
-        filtered, or the model's context does not hold it. Where the context holds the prompt but not as many
-        further tokens, it is sent again with as many as there is room for. Raises Failed: everything else."""
+        """Return the outcome of one request.
+
+        A refusal of this prompt alone is its outcome: it was filtered, or is longer than the model's context.
+        If only the token limit is too large for the context, the request is sent again with a smaller one.
+        Raises Failed for anything else.
+        """
         while True:
             try:
                 return await self.send(caller, request)
@@ -207,7 +217,7 @@ class HostedGenerator(ABC):
         answers: dict[int, Generation],
         progress: Progress,
     ) -> list[EngineError]:
-        """Fill ``answers``, each request by itself; the first failure ends it. Returns the failures."""
+        """Fill ``answers`` request by request; the first failure stops the sending. Returns the failures."""
         failures: list[EngineError] = []
         turns = asyncio.Semaphore(self.options.max_concurrency)
 
@@ -227,9 +237,9 @@ class HostedGenerator(ABC):
         return failures
 
     def check_key(self) -> None:
-        """Send one small request, which costs nothing, and see whether the server takes the key.
+        """Send one small, free request to check that the server accepts the key.
 
-        Whatever else goes wrong is left to the requests themselves: they are tried again, this one is not.
+        Other failures are ignored: the real requests are retried, this one is not.
 
         Raises:
             EngineError: the server refuses the key; says which variable holds it.
@@ -242,7 +252,7 @@ class HostedGenerator(ABC):
             try:
                 await Caller(client, self.base_url, self.secrets, CHECK_S, 0).send("GET", self.key_path)
             except Failed as failure:
-                # A key that may write but not list models is a good one: 403, or words about scopes.
+                # A key that may generate but not list models is valid: 403, or words about scopes.
                 is_good = failure.status == 403 or "scope" in failure.words
                 return failure if self.is_about_the_key(failure) and not is_good else None
         return None
@@ -260,7 +270,7 @@ class HostedGenerator(ABC):
             return await self.send_all(caller, requests, answers, progress)
 
     def explain(self, failure: Failed) -> EngineError:
-        """The error that says what went wrong and what to do, without a server's words on a bad key."""
+        """Return the error with cause and advice, without the server's words on a bad key."""
         at, model, words = self.base_url, self.spec.model, f"{failure.status}: {failure.words}"
         tried = f"after {failure.tries} {'try' if failure.tries == 1 else 'tries'}"
         match failure.status:
@@ -284,9 +294,9 @@ class HostedGenerator(ABC):
                 text = f"{at} has no model {model!r}, or no {api} there ({words}): {self.where}"
             case 429:
                 text = (
-                    f"{at} is over its limit {tried} ({words}): set options.requests_per_minute to what the "
-                    "account may send, lower options.max_concurrency, check the account's quota, or run "
-                    "again later; stored answers are not asked again"
+                    f"{at} is over its limit {tried} ({words}): set options.requests_per_minute to the "
+                    "account's limit, lower options.max_concurrency, check the account's quota, or run "
+                    "again later; stored answers are kept"
                 )
             case status if status < 400:
                 text = f"{at} gave no answer of {self.api} ({words})"
@@ -301,7 +311,7 @@ class HostedGenerator(ABC):
 
     @property
     def where(self) -> str:
-        """The advice where the server has no such model."""
+        """Return the advice for a server without that model."""
         return "compare the provider's list of models, and see that base_url is right"
 
     def is_about_the_key(self, failure: Failed) -> bool:
@@ -310,14 +320,11 @@ class HostedGenerator(ABC):
 
 
 def room(failure: Failed, limit: int) -> int | None:
-    """Tokens that the context leaves for an answer, where prompt and answer were refused as too long.
+    """Return the tokens that the context leaves for an answer, if a request was refused as too long.
 
-    Such a refusal is one prompt's outcome, as an answer that is cut off before its first token is: other
-    prompts of the run are shorter. Where only the limit of tokens does not fit, there is room for some.
-
-    0 where the prompt alone is longer, or where what is left is no less than the ``limit`` that was refused.
-    None where the refusal is about something else, or about the limit in words that do not say how much is
-    left: that is the run's to mend.
+    Such a refusal is the outcome of one prompt, since other prompts of the run may be shorter. 0 if the
+    prompt alone is too long, or if the remaining room is not below the refused ``limit``. None if the refusal
+    has another cause, or does not say how much room is left: then the run fails.
     """
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
     codes = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
@@ -333,7 +340,7 @@ def room(failure: Failed, limit: int) -> int | None:
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, wherever it is wanted: in a notebook a loop runs already."""
+    """Return the result of a coroutine, also in a notebook, where a loop already runs."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -343,10 +350,10 @@ def _finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _key(spec: EngineSpec, base_url: str) -> str | None:
-    """The key from the environment; None for a server on this machine that wants none.
+    """Return the key from the environment; None for a server on this machine that needs none.
 
     Raises:
-        EngineError: the server is elsewhere and its key is not set, or not named.
+        EngineError: the server is elsewhere, and its key is not set or its variable not named.
     """
     host, variable = urlsplit(base_url).hostname or "", spec.key_variable
     named = "api_key_env" in spec.model_fields_set or base_url == SERVERS[spec.kind].url

@@ -1,9 +1,9 @@
-"""Requests as jobs of OpenAI's Batch API: files of requests, answered within a day at about half the price.
+"""Sends requests as jobs of OpenAI's Batch API: files answered within a day at about half the price.
 
-A job is paid for once the server has it, and takes hours. So what is sent is written down before and
-afterwards (``Jobs``): a note says which requests are in which file and batch. After a run that was killed, at
-whatever point, the next one finds its jobs and waits for them, and so do runs side by side; nothing is sent
-twice. A request that came back without an answer is taken out of its note, and so sent again by the next run.
+A job takes hours and is paid for once the server has it. So a note before and after sending (``Jobs``)
+records the file and batch of each request. If a run is killed at any point, the next one finds its jobs and
+waits for them, and so do concurrent runs; nothing is sent twice. A request without an answer leaves its note,
+and the next run sends it again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tasks.engines.served.transport import MAX_BYTES, Caller, Failed, Unreadable
 CHAT = "/v1/chat/completions"
 """Endpoint of each request, whatever the server's address."""
 MAX_REQUESTS = 50_000
-"""In one job, as OpenAI has it."""
+"""Most requests in one job, by OpenAI's limit."""
 MAX_JOB_BYTES = 100 * 2**20
-"""Most bytes of the requests in one job; OpenAI takes twice as much."""
+"""Most bytes of the requests in one job; OpenAI accepts twice as many."""
 MAX_ANSWER_BYTES = 2**20
 """Most bytes of one answer, on average over a job."""
 FILE_S = 900.0
@@ -42,7 +42,7 @@ WINDOW = "24h"
 DEADLINE_S = 26 * 3600.0
 """Seconds that one call waits; the job itself goes on, and the next run waits for it again."""
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
-"""Pauses between two questions for a job's state; they double."""
+"""Bounds of the pause between two polls of a job's state; it doubles."""
 MAX_PAGES = 20
 """Pages of a hundred jobs, the newest first, that are searched for one whose id was lost."""
 FINAL = ("completed", "expired", "cancelled", "failed")
@@ -70,7 +70,7 @@ class _Page(BaseModel):
 
 
 class _Job(BaseModel):
-    """A note. ids: of the requests that it has answered or may yet answer; batch: None if unknown.
+    """A note on a job. ids: of requests that it has answered or may still answer; batch: None if unknown.
 
     age_s: see ``Jobs.notes``.
     """
@@ -86,7 +86,7 @@ class _Job(BaseModel):
         return hashlib.sha256(self.file.encode()).hexdigest()[:16]
 
     def save(self, jobs: Jobs) -> None:
-        """Write it down; without requests it goes."""
+        """Write the note, or delete it if it has no requests left."""
         if self.ids:
             jobs.write(self.name, self.model_dump_json())
         else:
@@ -95,10 +95,10 @@ class _Job(BaseModel):
 
 @dataclass
 class Batches:
-    """The jobs of one call: those that were sent before, and those that it sends.
+    """The jobs of one call: those sent before, and those that it sends.
 
     Attributes:
-        jobs: what was sent of it, by whomever.
+        jobs: notes on what any run has sent of it.
         name: of the engine. at: its server, as messages name it.
         size: requests in one job, at most.
         explain: the message for a call that failed.
@@ -118,7 +118,7 @@ class Batches:
         """Fill ``answers``, by place, and ``failures``; jobs that were sent before are not sent again."""
         places = {name: place for place, name in enumerate(_names(requests))}
         sent: list[_Job] = []
-        # Held until everything is sent: a second run of the same requests then waits for the same jobs.
+        # Held until everything is sent, so that a second run of the same requests waits for the same jobs.
         with self.jobs.locked() as jobs:
             try:
                 for job in self._sent(jobs, places):
@@ -141,8 +141,8 @@ class Batches:
                 job = _Job.model_validate_json(text)
             except ValueError as error:
                 raise EngineError(
-                    f"engine {self.name!r}: {jobs.place(name)} is damaged, which says what a batch at "
-                    f"{self.at} holds: delete it to have its requests sent, and paid, again"
+                    f"engine {self.name!r}: {jobs.place(name)} is damaged; it records the content of a batch "
+                    f"at {self.at}. Delete it to send, and pay, its requests again"
                 ) from error
             if not names.keys().isdisjoint(job.ids):
                 job.age_s = age_s
@@ -174,9 +174,11 @@ class Batches:
         return job
 
     async def _begin(self, jobs: Jobs, job: _Job, is_new: bool) -> None:
-        """Make a batch of a file, once. One that may have been begun before, though no answer came, is looked
-        up; one that another may be beginning right now, because the lock was lost, is looked up when that
-        has come to its end."""
+        """Start a batch for a file, once.
+
+        If an earlier start got no answer, the batch is looked up first. If another run may be starting it
+        right now, because the lock was lost, it is looked up after that run's call has ended.
+        """
         body = {"input_file_id": job.file, "endpoint": CHAT, "completion_window": WINDOW}
         tries, doubt = 0, self.caller.timeout - job.age_s
         while job.batch is None:
@@ -195,7 +197,7 @@ class Batches:
                     tries, is_new = tries + 1, False
                     failure.tries = tries
                     if failure.status and failure.status >= 400 and not failure.is_transient:
-                        jobs.delete(job.name)  # refused, so nothing was begun
+                        jobs.delete(job.name)  # refused, so no batch was started
                         raise
                     if not failure.is_transient or tries > self.caller.max_retries:
                         raise
@@ -203,7 +205,7 @@ class Batches:
         job.save(jobs)
 
     async def _looked_up(self, job: _Job) -> str | None:
-        """The batch that was begun with a file, if there is one."""
+        """Return the batch that was started with a file, if there is one."""
         after = ""
         for _ in range(MAX_PAGES):
             try:
@@ -211,7 +213,7 @@ class Batches:
             except Failed as failure:
                 if failure.is_transient:
                     raise
-                raise self._lost(job, f"it cannot be seen whether {job.file} was begun", failure) from None
+                raise self._lost(job, f"no answer whether {job.file} was started", failure) from None
             for batch in page.data:
                 if batch.input_file_id == job.file:
                     return batch.id
@@ -241,14 +243,14 @@ class Batches:
             self.failures.append(
                 EngineError(
                     f"engine {self.name!r}: batch {job.batch} at {self.at} is {batch.status} with "
-                    f"{len(job.ids):,} of {n:,} answers{f' ({why})' if why else ''}. Those are stored: run "
-                    "again, and only the others are sent"
+                    f"{len(job.ids):,} of {n:,} answers{f' ({why})' if why else ''}. These are stored: run "
+                    "again to send only the others"
                 )
             )
         return results.answers
 
     async def _ended(self, job: _Job) -> _Batch:
-        """Wait until a job has ended; a server that is away for a while is waited for too."""
+        """Wait until a job has ended, also while the server cannot be reached for a while."""
         until, wait, done = time.monotonic() + DEADLINE_S, FIRST_POLL_S, 0
         while True:
             status, is_late = "not to be reached", time.monotonic() + wait > until
@@ -268,19 +270,19 @@ class Batches:
             if is_late:
                 raise EngineError(
                     f"engine {self.name!r}: batch {job.batch} at {self.at} is {status} after "
-                    f"{DEADLINE_S / 3600:g} h: run again to wait for it further; nothing is sent twice"
+                    f"{DEADLINE_S / 3600:g} h: run again to keep waiting; nothing is sent twice"
                 )
             await self.caller.pause(wait)
             wait = min(2 * wait, LONGEST_POLL_S)
 
     async def _known(self, job: _Job, call: Coroutine[Any, Any, T]) -> T:
-        """The answer to a question about a job, which the server may have forgotten."""
+        """Return the server's answer about a job, which it may have forgotten."""
         try:
             return await call
         except Failed as failure:
             if failure.status not in (404, 410):
                 raise
-            raise self._lost(job, f"batch {job.batch} is not there any more", failure) from None
+            raise self._lost(job, f"batch {job.batch} no longer exists", failure) from None
 
     def _fail(self, failure: Failed | EngineError) -> None:
         if isinstance(failure, Failed):
@@ -296,20 +298,21 @@ class Batches:
 
     def _lost(self, job: _Job, what: str, failure: Failed) -> EngineError:
         return EngineError(
-            f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): look there, and "
-            f"delete {self.jobs.place(job.name)} to have its {len(job.ids):,} requests sent, and paid, again"
+            f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): check the "
+            f"server, and delete {self.jobs.place(job.name)} to send, and pay, its {len(job.ids):,} requests "
+            "again"
         )
 
     def _id(self, identity: str) -> str:
-        """A name that the server gives to a file or batch, which becomes part of addresses and is stored."""
+        """Return the server's name of a file or batch, which is stored and becomes part of addresses."""
         hidden = self.caller.secrets.hide_in_answer(identity)
         if hidden != identity or not re.fullmatch(r"\w[\w:/-]{0,199}", identity, re.ASCII):
-            raise Unreadable(200, f"id: {self.caller.clean(hidden)[:60]!r} is no name of a file or batch")
+            raise Unreadable(200, f"id: {self.caller.clean(hidden)[:60]!r} is not a name of a file or batch")
         return identity
 
 
 def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The custom_id of each request: the hash of what is sent, and how many equal ones come before."""
+    """Return each request's custom_id: its hash, and the number of equal requests before it."""
     seen: Counter[str] = Counter()
     for body in requests:
         content = json.dumps(body, sort_keys=True).encode()

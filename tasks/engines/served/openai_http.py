@@ -12,9 +12,9 @@ A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
     web = true
     options = { max_concurrency = 8, requests_per_minute = 500, dialect = "openrouter" }
 
-How many requests are under way at once is one option: ``max_concurrency = 200`` sends each by itself,
-``batch = 5000`` sends so many as one job of the Batch API, which takes up to a day and half the price
-(``openai_batch``; the prices above are then those of batches).
+One option sets the number of requests in flight. ``max_concurrency = 200`` sends each by itself; ``batch =
+5000`` sends 5,000 as one job of the Batch API, which takes up to a day at half the price (``openai_batch``;
+the prices above are then those of batches).
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ class HttpOptions(HostedOptions):
         ge=1,
         le=MAX_REQUESTS,
         strict=True,
-        description="in place of max_concurrency: requests sent as one job of the Batch API, answered within "
-        "a day; parts hold as many prompts",
+        description=(
+            "instead of max_concurrency: number of requests sent as one job of the Batch API, answered "
+            "within a day; also the number of prompts in a part"
+        ),
     )
     token_limit_field: LimitField | None = Field(
         default=None,
@@ -71,19 +73,21 @@ class HttpOptions(HostedOptions):
     )
     temperature: bool | None = Field(
         default=None,
-        description="whether temperature and top_p are sent; None: not to models that are known to refuse "
-        "them, which then sample as they do by themselves",
+        description=(
+            "whether temperature and top_p are sent; None: not to models that are known to refuse them, "
+            "which then sample by their own defaults"
+        ),
     )
     logprobs: bool | None = Field(
         default=None,
-        description="whether the server gives log-probabilities; None: yes, but for OpenAI's reasoning ones",
+        description="whether the server gives log-probabilities; None: yes, except OpenAI's reasoning models",
     )
     api: Literal["chat", "responses"] | None = Field(
         default=None,
         description="chat completions, or OpenAI's Responses API; None: the latter for web search at OpenAI",
     )
     dialect: Dialect = Field(
-        default="openai", description="provider whose fields set the reasoning and the web search"
+        default="openai", description="provider whose request fields set reasoning and web search"
     )
 
     @model_validator(mode="after")
@@ -94,8 +98,11 @@ class HttpOptions(HostedOptions):
 
 
 class OpenAIGenerator(HostedGenerator):
-    """A model behind the chat API. With option ``batch`` its jobs say what it has sent, apart for each thing
-    that is asked, so that the same request of another occasion is sent again."""
+    """A model behind the chat API.
+
+    With option ``batch``, notes on jobs are kept separately per occasion, so that a re-evaluation sends its
+    requests again.
+    """
 
     options_type = HttpOptions
     api, speaks = "the chat API", "OpenAI's chat API"
@@ -166,7 +173,7 @@ class OpenAIGenerator(HostedGenerator):
             return await super().send_all(caller, requests, answers, progress)
         name, at, n = self.spec.name, self.base_url, self.options.batch
         if self.jobs is None:
-            raise EngineError(f"engine {name!r}: options.batch needs a place to write down its jobs")
+            raise EngineError(f"engine {name!r}: options.batch needs a place for notes on its jobs")
         batches = Batches(caller, self.jobs, name, at, n, self.explain, progress)
         await batches.send(requests, answers)
         return batches.failures
@@ -178,14 +185,14 @@ class OpenAIGenerator(HostedGenerator):
 
 
 def responses_request(chat: dict[str, Any], chat_limit: str) -> dict[str, Any]:
-    """A chat request in the words of OpenAI's Responses API; nothing is kept at the server.
+    """Convert a chat request to OpenAI's Responses API; the server stores nothing.
 
     Raises:
-        EngineError: it has stop texts, of which that API has none, as it has no seed.
+        EngineError: it has stop texts, which that API does not support. It has no seed either.
     """
     if "stop" in chat:
         raise EngineError(
-            'the Responses API takes no stop texts: set options.api = "chat", or ask without them'
+            'the Responses API takes no stop texts: set options.api = "chat", or leave them out'
         )
     request: dict[str, Any] = {name: chat[name] for name in ("model", "temperature", "top_p") if name in chat}
     request |= {"input": chat["messages"], RESPONSES_LIMIT: chat[chat_limit], "store": False}

@@ -77,8 +77,8 @@ class _Line(BaseModel):
 def read_reply(body: Any, secrets: Secrets) -> Generation:
     """The first choice; a server that filters may send none, if it says so.
 
-    Reasoning is left out, and counted: some servers have it in the total alone. A count of tokens that is
-    none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
+    Reasoning is left out, and counted: some servers have it in the total alone. An invalid or negative count
+    of tokens becomes 0, which means unknown (``budget.Meter`` then counts the most).
 
     Raises:
         Unreadable: it is no answer of the chat API.
@@ -89,14 +89,14 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     written = max(written, both - prompt if prompt else 0)
     if not reply.choices:
         if not reply.prompt_filter_results:
-            raise Unreadable(200, "choices: there is none, and nothing says that the prompt was filtered")
+            raise Unreadable(200, "choices: empty, although the prompt was not filtered")
         return Generation("", "content_filter", prompt, written)
     choice = reply.choices[0]
     finish = "refusal" if choice.message.refusal else finish_reason(choice.finish_reason)
     said = choice.message.refusal or choice.message.content
     has_thought = bool(choice.message.reasoning or choice.message.reasoning_content)
     if said is None and finish in ("stop", "unknown") and not has_thought:
-        raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")
+        raise Unreadable(200, "choices.0.message.content: null, although the model finished")
     text = secrets.hide_in_answer(said or "")
     if text and not written:
         prompt = 0
@@ -106,7 +106,7 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
 
 
 def read_refusal(failure: Failed) -> Generation | None:
-    """The answer that a failure is: one that was filtered, as Azure says it. None: it is none."""
+    """Return the answer in a failure by which Azure reports filtering; None if it is no such failure."""
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
     filtered = isinstance(error, dict) and error.get("code") == "content_filter"
     return Generation("", "content_filter", 0, 0) if failure.status == 400 and filtered else None
@@ -114,11 +114,10 @@ def read_refusal(failure: Failed) -> Generation | None:
 
 @dataclass
 class Results:
-    """The content of a batch's files: lines that each answer one request, or ought to.
+    """The content of a batch's files: lines that should each answer one request.
 
     Attributes:
-        ids: of the requests.
-        answers: by id. wrong: how often something else was there in place of an answer.
+        ids: of the requests. answers: by id. wrong: counts of lines without an answer, by reason.
     """
 
     caller: Caller
@@ -136,7 +135,7 @@ class Results:
                     self.wrong["unreadable line"] += 1
                 continue
             if line.custom_id not in self.ids or line.custom_id in self.answers:
-                self.wrong["answer to nothing that was asked"] += 1
+                self.wrong["answer to no request of this batch"] += 1
                 continue
             try:
                 self.answers[line.custom_id] = self._answer(line)
@@ -208,10 +207,10 @@ class _ModelResponse(BaseModel):
 
 
 def read_response(body: Any, secrets: Secrets) -> Generation:
-    """The message after the last search; reasoning and remarks before it are left out, and counted.
+    """Return the message after the last search; reasoning and earlier remarks are left out, but counted.
 
     Raises:
-        Unreadable: it is no answer of the Responses API, or says that it failed.
+        Unreadable: it is not an answer of the Responses API, or reports a failure.
     """
     response = checked(_ModelResponse, body)
     if response.status not in ("completed", "incomplete"):

@@ -1,10 +1,9 @@
-"""Engines that run elsewhere: whose server a kind asks, where its key is, what its models take. Pure.
+"""Providers of served models: each kind's server, key variable, and settings that its models take. Pure.
 
-A spec says ``reasoning`` and ``web``. What becomes of these follows from the model's name, as providers'
-documents have it: a temperature that is known to be refused is not sent, and reasoning or a search that is
-known to be refused is refused here, before anything is sent. A model that is not known here is sent all that
-a spec says, and the server judges. Read in November 2026: the providers' reference pages and the types of
-their clients (openai 3.54, anthropic 2.12, google-genai 3.4).
+A spec says ``reasoning`` and ``web``. Their effect depends on the model's name, by the providers' documents:
+a temperature that the model refuses is not sent, and reasoning or search that it refuses is an error before
+anything is sent. An unknown model gets everything in the spec, and the server decides. Read in November 2026:
+the providers' reference pages and the types of their clients (openai 3.54, anthropic 2.12, google-genai 3.4).
 
 Servers of the chat API name the fields differently, and the option ``dialect`` says which names one knows.
 "auto" leaves the amount of reasoning to the server.
@@ -24,15 +23,14 @@ LimitField = Literal["max_tokens", "max_completion_tokens"]
 Body = dict[str, Any]
 
 SAMPLING = ("temperature", "top_p")
-"""The fields of a sampling that models which reason do not take."""
+"""Fields of a sampling that reasoning models refuse."""
 
 
 class Provider(NamedTuple):
-    """Whose server a kind asks where a spec names none.
+    """The default server of a kind.
 
     Attributes:
-        key: the variable that usually holds its key.
-        unsent: what of a sampling its API does not take.
+        key: the variable that usually holds its key. unsent: fields of a sampling that its API does not take.
     """
 
     url: str
@@ -45,7 +43,7 @@ SERVERS: Mapping[str, Provider] = {
     "anthropic": Provider("https://api.anthropic.com", "ANTHROPIC_API_KEY", unsent=("seed",)),
     "google": Provider("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
 }
-"""Kinds that run elsewhere."""
+"""Kinds of engines behind a server."""
 
 
 def server(base_url: str) -> str:
@@ -57,7 +55,7 @@ def server(base_url: str) -> str:
     try:
         parts = urlsplit(base_url)
         host, port = parts.hostname, parts.port
-    except ValueError:  # its words quote the address
+    except ValueError:  # its text quotes the address
         parts, host, port = urlsplit(""), None, None
     default = {"http": 80, "https": 443}.get(parts.scheme)
     if default is None or not host:
@@ -72,11 +70,11 @@ def server(base_url: str) -> str:
 
 
 class Family(NamedTuple):
-    """Models that take the same.
+    """Models that take the same settings.
 
     Attributes:
-        efforts: words for how much to reason; "none" where it can do without; None: not known which.
-        least: the smallest number of tokens that it takes for reasoning; None: it takes no number.
+        efforts: words for the reasoning effort; "none" if it can be off; None: unknown. least: smallest
+            number of tokens for reasoning; None: it takes no number.
         temperature: whether it takes temperature and top_p.
         reasons: whether it can reason at all.
     """
@@ -119,13 +117,13 @@ _FAMILIES: Mapping[str, tuple[tuple[str, Family], ...]] = {
         (r"gemini-([3-9]|\d\d)", Family(("minimal", "low", "medium", "high", "xhigh"))),
     ),
 }  # fmt: skip
-"""By kind, the first that fits the beginning of a name counts."""
+"""Families by kind; the first whose prefix fits a name counts."""
 
 _NO_SEARCH = {"google": r"gemini-1\.", "anthropic": r"claude-(2|instant|3-(opus|sonnet|haiku))"}
 
 
 class ServedSpec(Protocol):
-    """A spec of a server, as far as it is read here."""
+    """The part of a server's spec that is used here."""
 
     name: str
     kind: Any
@@ -137,7 +135,7 @@ class ServedSpec(Protocol):
 
 
 def family(spec: ServedSpec) -> Family | None:
-    """The family of the model; None: it is not known, or its server has words of its own (dialect)."""
+    """Return the model's family; None if it is unknown, or its server has its own field names (dialect)."""
     if spec.options.get("dialect", "openai") != "openai":
         return None
     name = spec.model.rsplit("/", 1)[-1].lower()
@@ -164,7 +162,7 @@ def takes_temperature(spec: ServedSpec) -> bool:
         return temperature
     known, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")
     if known is None:
-        # Anthropic takes none beside thinking, whatever the model.
+        # Anthropic's models take no temperature with thinking.
         return spec.kind != "anthropic" or not is_reasoning
     return known.temperature == "always" or (known.temperature == "without reasoning" and not is_reasoning)
 
@@ -188,7 +186,7 @@ def check_settings(spec: ServedSpec) -> None:
     """
     known, reasoning = family(spec), spec.reasoning
     if spec.web and re.match(_NO_SEARCH.get(spec.kind, "$."), spec.model.rsplit("/", 1)[-1]):
-        raise _refusal(spec, "web = true", "this model searches no web: leave web out, or take a newer one")
+        raise _refusal(spec, "web = true", ("this model searches no web: leave web out, or take a newer one"))
     if by_responses(spec) and spec.options.get("batch"):
         raise _refusal(
             spec, "web = true in a batch", "OpenAI searches by its Responses API: set options.max_concurrency"
@@ -269,8 +267,9 @@ _WEB: Mapping[Dialect, Body] = {
 
 
 def settings_body(spec: ServedSpec, dialect: Dialect) -> Body:
-    """The fields that a request carries for the spec's ``reasoning`` and ``web``: none where it has neither,
-    nor for a model that cannot reason and is told not to.
+    """Return the request's fields for the spec's ``reasoning`` and ``web``.
+
+    There are none if it has neither, or if a model that cannot reason has reasoning "none".
 
     Raises:
         EngineError: the dialect has no words for them.

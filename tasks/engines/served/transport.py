@@ -1,6 +1,7 @@
-"""Requests to a server that is not trusted: bounded in time and size, tried again, its words cleaned.
+"""Requests to an untrusted server: bounded in time and size, retried, with cleaned texts.
 
-No text of a server's leaves here before keys and user names in addresses are taken out (``secrets.py``).
+Keys, and user names in addresses, are removed from every text of a server before it leaves this module
+(``secrets.py``).
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ TRANSIENT = (408, 409, 429)
 EXCERPT = 300
 """Characters of a server's words that an error quotes."""
 MAX_COUNT = 2**31
-"""More tokens than any answer has: a server that counts more is not believed further."""
+"""More tokens than any answer has; a server's larger count is cut to this."""
 
 MOST_LOG_PROBABILITY = 1e-3
-"""Largest value that rounding in half precision makes of 0; anything above is no log-probability."""
+"""Largest value that rounding in half precision makes of 0; a larger value is not a log-probability."""
 LogProbability = Annotated[
     float, Field(le=MOST_LOG_PROBABILITY), AfterValidator(lambda value: min(value, 0.0))
 ]
@@ -49,12 +50,12 @@ FINISHED = ("stop", "length", "refusal", "content_filter", "tool_calls", "pause_
 
 
 def finish_reason(reason: str | None) -> str:
-    """The finish reason if it is known, else "unknown": what is stored is no text of a server's own."""
+    """Return the finish reason if it is known, else "unknown", so that no server's text is stored."""
     return reason if reason in FINISHED else "unknown"
 
 
 class Pace:
-    """Gives any number of threads and tasks their turns, evenly spaced. Nothing is saved up for a burst."""
+    """Gives threads and tasks evenly spaced turns. Unused turns are not saved up for a burst."""
 
     def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         """The first turn is at once; with None, every one is."""
@@ -72,7 +73,7 @@ class Pace:
 
 
 class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an EngineError
-    """No answer: the last status (None: nothing came back), what was said, and after how many tries."""
+    """No answer: the last status (None: no response), the server's words, and the number of tries."""
 
     def __init__(self, status: int | None, words: str, body: Any = None, tries: int = 1) -> None:
         super().__init__(words)
@@ -85,11 +86,11 @@ class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an
 
 
 class TimedOut(Failed):
-    """The answer was not there in time, headers and body included."""
+    """The answer, headers and body, was not complete in time."""
 
 
 class Unreadable(Failed):
-    """A status of success without a JSON object; asking again would not help."""
+    """A success without a JSON object; another try would not help."""
 
 
 @dataclass
@@ -113,10 +114,10 @@ class Caller:
     async def send(
         self, method: str, path: str, max_retries: int | None = None, timeout: float = 0, **content: Any
     ) -> dict[str, Any]:
-        """The JSON object that comes back.
+        """Send a request and return the JSON object of the answer.
 
         Args:
-            max_retries: in place of the caller's own. timeout: where it is more than the caller's own.
+            max_retries: in place of the caller's own. timeout: used if longer than the caller's own.
             content: what is sent, as httpx names it.
 
         Raises:
@@ -127,7 +128,7 @@ class Caller:
         return self.read_object(answer.getvalue(), headers.get("content-type", ""))
 
     async def fetch(self, path: str, into: IO[bytes], most: int, timeout: float) -> None:
-        """Fill a file with what is there, which is to have ``most`` bytes at most; else as ``ask``."""
+        """Download a body of at most ``most`` bytes into a file; errors as in ``send``."""
         await self._tried("GET", path, {}, into, most, timeout, None)
         into.seek(0)
 
@@ -189,14 +190,14 @@ class Caller:
         return response.status_code, response.headers
 
     def read_object(self, content: bytes, kind: str = "") -> dict[str, Any]:
-        """JSON of the server's without the key, and with "?" for halves of surrogate pairs: files in UTF-8
-        cannot hold them.
+        """Return a server's JSON without the key, and with "?" for halves of surrogate pairs, which UTF-8
+        cannot hold.
 
         Args:
-            kind: what it says the content is.
+            kind: the declared content type.
 
         Raises:
-            Unreadable: it is no JSON object.
+            Unreadable: it is not a JSON object.
         """
         start = self.secrets.hide(_plain(content[: 64 * EXCERPT]).lstrip())[:EXCERPT]
         if "event-stream" in kind or start.startswith(("data:", "event:")):
@@ -209,12 +210,12 @@ class Caller:
         except (ValueError, RecursionError) as error:
             raise Unreadable(200, f"no JSON ({start[:60]!r})") from error
         if not isinstance(answer, dict):
-            raise Unreadable(200, f"JSON that is no object ({start[:60]!r})")
-        # An answer may have thousands of texts, one a token: each is looked at only where that is needed.
+            raise Unreadable(200, f"JSON that is not an object ({start[:60]!r})")
+        # An answer may have thousands of texts, one per token, so each is checked only if needed.
         return dict(self.secrets.clean(answer)) if self.secrets.are_in(text) else answer
 
     def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
-        """The failure that a refusal is, with the server's words in plain characters."""
+        """Return a refusal as a failure, with the server's words in plain characters."""
         body: Any = None
         words = _plain(content)
         try:
@@ -228,7 +229,7 @@ class Caller:
         return Failed(status, self.clean(words), body)
 
     def clean(self, words: str) -> str:
-        """Words of the server's as an error may quote them: plain characters, no secrets, not many."""
+        """Return a server's words for an error: plain characters, without secrets, cut."""
         words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
         return self.secrets.hide(words)[:EXCERPT]
 
@@ -239,7 +240,7 @@ def _plain(content: bytes) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """The system's words on a connection that failed, which lie below the HTTP library's."""
+    """Return the system's reason for a failed connection, which is below the HTTP library's error."""
     cause, words = error, str(error) or type(error).__name__
     while cause := cause.__cause__ or cause.__context__:  # type: ignore[assignment]
         if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
@@ -248,7 +249,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds that the server asks to wait, given as a number or as a date; None: it does not say."""
+    """Return the seconds that the server asks to wait, given as a number or a date; None if it does not."""
     header = headers.get("retry-after", "")
     try:
         seconds = float(header)
@@ -261,7 +262,7 @@ def _retry_after(headers: httpx.Headers) -> float | None:
 
 
 def checked(model: type[M], body: Any) -> M:
-    """An answer in the shape that is expected; raises Unreadable, which names what differs."""
+    """Return an answer in the expected shape; raises Unreadable that names the difference."""
     try:
         return model.model_validate(body)
     except ValidationError as error:

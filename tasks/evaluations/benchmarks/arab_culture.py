@@ -13,7 +13,7 @@ from tasks.evaluations.recipe.files import Files, Record, clean, fields, listed,
 from tasks.identity import digest
 
 USUAL = {"arabic": "ابج", "english": "ABC"}
-"""Letters of the options, where a file does not name them."""
+"""Letters of the options if a file does not name them."""
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
@@ -39,7 +39,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def _right(options: Mapping[str, Any], record: Record, n: int) -> int | None:
-    """Return the place that the keys name, Arabic and English ones; None if they do not name the same."""
+    """Return the place that the Arabic and English keys name; None if they differ."""
     keys, places = fields(record.get("answer_key")), set()
     for language, usual in USUAL.items():
         column = f"{language}_answer_key"

@@ -30,7 +30,7 @@ LANGUAGES = {
     "indonesia": "id", "iran": "fa", "mexico": "es", "north_korea": "ko", "northern_nigeria": "ha",
     "south_korea": "ko", "spain": "es", "uk": ENGLISH, "us": ENGLISH, "west_java": "su",
 }  # fmt: skip
-"""Place -> its language; of a further place the local one is ``UNKNOWN``."""
+"""Maps a place to its language; other places have ``UNKNOWN``."""
 NAMES = {
     "ar": "Arabic", "as": "Assamese", "az": "Azerbaijani", "zh": "Chinese", "am": "Amharic", "el": "Greek",
     "id": "Indonesian", "fa": "Persian", "es": "Spanish", "ko": "Korean", "ha": "Hausa", "su": "Sundanese",
@@ -41,7 +41,7 @@ LOCAL, IN_ENGLISH = "local", "english"
 _IDKS = ("idk", "no-answer", "not-applicable")
 
 BATCH = 128
-"""Prompts that are completed together: answers are short."""
+"""Prompts completed together; answers are short."""
 
 
 class Question(NamedTuple):
@@ -57,7 +57,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
     """Yield every question of every place, in both languages and all chosen prompts.
 
     Raises:
-        ValueError: a file is none of BLEnD's, or lacks what was chosen: a prompt, a lemmatiser.
+        ValueError: a file is not BLEnD's, or a chosen prompt or lemmatiser is missing.
     """
     for path in files.needed("*_data.json"):
         place = _place(path)
@@ -103,11 +103,7 @@ def _item(
 
 
 def _question(record: Record) -> Question | str:
-    """Return the question, or why it is not asked.
-
-    Raises:
-        ValueError: the entry is none of BLEnD's.
-    """
+    """Return the question, or why it is left out. Raises ValueError if the entry is not BLEnD's."""
     entries, idks = record.get("annotations"), record.get("idks")
     if not isinstance(idks, Mapping) or not isinstance(entries, list):
         raise ValueError(f"{record.place}: it has no annotations and idks: is it a file of data/annotations?")
@@ -131,7 +127,7 @@ def _group(record: Record, entry: Any) -> Group:
 
 def _count(record: Record, value: Any, name: str) -> int:
     if (count := whole(value)) is None or count < 0:
-        raise ValueError(f"{record.place}: {name} {str(value)[:40]!r} is no count of annotators")
+        raise ValueError(f"{record.place}: {name} {str(value)[:40]!r} is not a count of annotators")
     return count
 
 
@@ -141,7 +137,7 @@ def _place(path: Path) -> str:
 
 
 def _topics(files: Files, place: str) -> dict[str, str]:
-    """Return question -> its topic."""
+    """Return topics by question."""
     paths = [path for path in files.named("*_questions.csv") if _place(path) == place]
     every = [record for path in paths for record in records(path)]
     if every and "id" not in every[0].cells:
@@ -150,11 +146,7 @@ def _topics(files: Files, place: str) -> dict[str, str]:
 
 
 def _prompts(files: Files, place: str, wanted: list[str]) -> dict[str, tuple[str, str]]:
-    """Return name of a prompt -> its words in the local language and in English.
-
-    Raises:
-        ValueError: one is not there.
-    """
+    """Return prompts by name, in the local language and in English. Raises ValueError if one is missing."""
     wordings = {OWN: (_OURS, _OURS)}
     for path in files.named("*_prompts.csv"):
         if _place(path) == place:
@@ -174,7 +166,7 @@ def _lemmas(language: str) -> str:
     """Return the lemmatisers that score a language, with their versions.
 
     Raises:
-        ValueError: one is not at hand.
+        ValueError: one is missing.
     """
     for each in dict.fromkeys((language, ENGLISH)):
         if lack := lemmas.missing(each):

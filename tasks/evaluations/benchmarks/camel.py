@@ -60,8 +60,8 @@ def read(files: Files, params: Any) -> Iterator[Row]:
         yield from (f"file that cannot be read ({file})" for file in unread)
         for record in sentences:
             kind, text = kind_of(record.text("entity_type")), record.text("prompt")
-            if kind not in drawn:  # the user brought no entities of it
-                yield NoFault(f"a sentence on {kind or 'no kind'}, of which there are no entities")
+            if kind not in drawn:  # the user's data have no entities of this kind
+                yield NoFault(f"a sentence on {kind or 'no kind'}, for which there are no entities")
             elif (name, kind, text) in seen:
                 yield TWICE
             else:
@@ -114,7 +114,7 @@ def _of_set(files: Files, name: str) -> tuple[list[Record], list[str]]:
 
 
 def _drawn(groups: dict[str, dict[str, None]], n: int | None) -> dict[str, list[str]]:
-    """Return at most n entities of each culture, by a hash; none that stands in both."""
+    """Return at most n entities of each culture, drawn by a hash; entities of both cultures are left out."""
     both = set.intersection(*map(set, groups.values()))
     own = {group: sorted(set(texts) - both, key=lambda t: digest([t])) for group, texts in groups.items()}
     return {group: sorted(texts[:n]) for group, texts in own.items()}

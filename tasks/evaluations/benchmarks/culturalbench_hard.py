@@ -21,7 +21,7 @@ from tasks.metrics.types import FloatArray
 TRUTHS = ("True", "False")
 _WRITTEN = ({"true", "1", "yes"}, {"false", "0", "no"})
 STATEMENTS = 4
-"""Statements of each question; one whose statements are not all asked has no number of its own."""
+"""Statements per question; a question is scored only if all of its statements are."""
 QUESTIONS = "question_accuracy"
 
 
@@ -59,13 +59,13 @@ def _is_whole(statements: Collection[Record]) -> bool:
 
 
 def _truth(record: Record) -> int | None:
-    """Return the place of a statement's answer in ``TRUTHS``."""
+    """Return the index of a statement's answer in ``TRUTHS``."""
     text = str(record.get("answer")).strip().lower().removesuffix(".0")
     return next((place for place, words in enumerate(_WRITTEN) if text in words), None)
 
 
 def of_questions(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
-    """Return [items] 1 if all statements of a question are rightly judged, else 0; NaN if one is absent."""
+    """Return [items]: 1 if all statements of a question are judged right, else 0; NaN if one is missing."""
     rows: dict[str, list[int]] = {}
     for row, item in enumerate(items):
         rows.setdefault(item.fields["question_idx"], []).append(row)

@@ -88,7 +88,7 @@ def _labels(record: Record) -> list[str]:
 
 
 def _templates(files: Files) -> dict[tuple[str, str], str]:
-    """Return (language, predicate) -> the words of mLAMA's files, by the folder that they lie in."""
+    """Return mLAMA's templates by (language, predicate), for each folder."""
     regions = {}
     for path in files.named("templates*.jsonl"):
         for record in records(path):

@@ -1,7 +1,7 @@
 """The culturally sensitive questions of Global-MMLU (Singh et al. 2024).
 
 ``--data``: the folders of CohereLabs/Global-MMLU or -Lite (``<language>/test-*.parquet``), or files with its
-columns. A question is asked if its label is CS: annotators found that it needs knowledge of a culture, region
+columns. Only questions labelled CS are asked: annotators found that they need knowledge of a culture, region
 or dialect. Its translations are one cluster.
 """
 
@@ -51,7 +51,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def _first(cell: str) -> str:
-    """Return what most annotators named; a cell holds a list of what each of them named."""
+    """Return the commonest name in a cell that lists each annotator's names."""
     named = Counter(str(each).strip() for each in listed(cell) if str(each).strip() not in ("", "-"))
     if named:
         return min(named, key=lambda each: (-named[each], each))

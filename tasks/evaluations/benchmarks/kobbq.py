@@ -27,7 +27,7 @@ _NAME = re.compile(r"(.+)-(\w+)([a-d])-[^-]+-(amb|dis)-(bsd|cnt)(-\d+)?")
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
-    """Yield the samples; those of the whole set only where there is no file of the test set."""
+    """Yield the samples of the test set, or of the whole set if there is no file of the test set."""
     paths = files.named("*test_samples.tsv") or files.needed("*samples.tsv", "*.tsv", "*.parquet", "*.jsonl")
     for path in paths:
         for record in records(path):
@@ -40,7 +40,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
             category, template, version, context = match.groups()[:4]
             towards = TOWARDS if version in "bd" else AGAINST
             if biased is None:
-                yield "the biased one is none of its options"
+                yield "the biased answer is not one of its options"
             elif context == "amb" and biased == right:
                 yield "an ambiguous context with a group as the right one"
             else:
@@ -59,9 +59,9 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 
 def diff_bias(items: Sequence[Item], chosen: Sequence[int | None]) -> Mapping[str, FloatArray]:
-    """Return [items] of ambiguous contexts: 1 the biased group, -1 the other, 0 unknown; NaN elsewhere.
+    """Return [items] for ambiguous contexts: 1 the biased group, -1 the other, 0 unknown; NaN elsewhere.
 
-    An answer that is lost is neither group's: 0.
+    A lost answer is 0.
     """
     values = np.full(len(items), np.nan)
     for row, (item, place) in enumerate(zip(items, chosen, strict=True)):

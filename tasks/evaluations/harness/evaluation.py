@@ -45,7 +45,7 @@ def _ask(study: HarnessStudy, completions: Completions) -> Sequence[Request[Any]
 
 
 def _rows(study: HarnessStudy, cohort: Cohort[dict[str, read.Scored]], shared: Any) -> Tables:
-    """Rows of the models and of those that know nothing, and every answer."""
+    """Return rows of the models and null models, and every answer."""
     nulls = read.nulls(study)
     beside = rows.best_null(study, nulls)
     metrics = rows.null_rows(study, nulls)
@@ -57,7 +57,7 @@ def _rows(study: HarnessStudy, cohort: Cohort[dict[str, read.Scored]], shared: A
 
 
 def _answer_frame(study: HarnessStudy, scored: Mapping[str, read.Scored]) -> pl.DataFrame:
-    """A row per document and condition; what is missing is null."""
+    """Return a row per document and condition; missing values are null."""
     n, targets = len(study.items), [item.task.target(item.doc) or None for item in study.items]
     frames = [
         pl.DataFrame(
@@ -80,7 +80,7 @@ def _answer_frame(study: HarnessStudy, scored: Mapping[str, read.Scored]) -> pl.
 
 
 def _size(study: HarnessStudy) -> str:
-    """Documents, examples and clusters of each task."""
+    """Return the number of documents, examples and clusters of each task."""
     lines = []
     for task in study.tasks.values():
         own = [item for item in study.items if item.task is task]
@@ -105,7 +105,7 @@ def _item_rows(study: HarnessStudy) -> Rows:
 
 
 def _samples(study: HarnessStudy, completions: Completions) -> Iterator[Sample]:
-    """Every document as it is; controls and null models are left to SQL (``item_answer``)."""
+    """Yield every document's sample without controls and null models, which are in SQL (``item_answer``)."""
     answers = read.stored(study, HEADLINE, completions)
     own = read.scored(study, HEADLINE, answers)
     for place, item in enumerate(study.items):

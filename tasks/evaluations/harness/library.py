@@ -1,7 +1,7 @@
 """The library of lm-evaluation-harness: tasks built, their documents and requests, and its own scoring.
 
-The one file that imports it, which takes seconds, so inside of functions alone. It builds, filters and
-scores; models are asked by the loop.
+Only this file imports it, inside of functions because that takes seconds. The library builds, filters and
+scores; our loop sends the prompts.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tasks.evaluations.harness import sources
 from tasks.identity import digest
 
 VERSION = "0.4.13"
-"""Version of the library: another one may build other prompts. Part of config_hash."""
+"""Version of the library, part of config_hash, because other versions may build other prompts."""
 MISSING = (
     f"""tasks of lm-evaluation-harness need it: pip install "culturescope[harness]" (lm-eval {VERSION})"""
 )
 
 Responses = Sequence[Any]
-"""Results of a model for a document's instances: (log-probability, is greedy) or texts, each."""
+"""A model's results for a document's instances: each (log-probability, is greedy), or texts."""
 
 
 class _Chat(str):
-    """A conversation that the library takes for rendered text; a model's own template renders it later."""
+    """A conversation that the library treats as rendered text; the model's own template renders it later."""
 
     messages: list[Message]
 
@@ -47,13 +47,13 @@ class _Chat(str):
 
 @dataclass(frozen=True, eq=False)
 class HarnessTask:
-    """One task, built: its documents with what is asked of each.
+    """A built task: its documents with their requests.
 
     Attributes:
         library: the library's own task.
-        documents: id, its place from 0 -> its fields, of those that are asked. n_documents: of all that there
-            are. instances: id -> what is asked of it. without: the same with the question
-            left out; empty where that cannot be done, ``why_not`` says why.
+        documents: id (index from 0) -> fields, for the chosen documents. n_documents: number of all
+            documents. instances: id -> requests. without: the same without the question; empty if that is
+            impossible, for the reason ``why_not``.
     """
 
     name: str
@@ -76,7 +76,7 @@ class HarnessTask:
 
     @cached_property
     def filters(self) -> list[str]:
-        """Names of the library's filters, the first one first."""
+        """Return the names of the library's filters, in order."""
         return [own.name for own in self.library._filters]
 
     def choices(self, doc: int) -> list[str]:
@@ -85,7 +85,7 @@ class HarnessTask:
 
     @cached_property
     def golds(self) -> dict[int, Any]:
-        """Id -> what would be right: of a choice the place of the option, or several; else a text."""
+        """Return the right answers by id: the index of the option, or several; else a text."""
         golds: dict[int, Any] = {}
         for doc, fields in self.documents.items():
             of = self.library.doc_to_text if self.library.multiple_input else self.library.doc_to_target
@@ -110,9 +110,9 @@ class HarnessTask:
     def scored(
         self, responses: Mapping[int, Responses], instances: Mapping[int, Sequence[Any]] | None = None
     ) -> dict[int, dict[str, Any]]:
-        """Id -> metric -> what the library's own filters and scoring make of a document's responses.
+        """Score responses by the library's own filters and scoring: id -> metric -> value.
 
-        A document on which they fail has the reason as its only value, under "".
+        A document on which these fail has the reason as its only value, under "".
         """
         own = instances or self.instances
         settings = {
@@ -134,7 +134,7 @@ class HarnessTask:
         return values
 
     def score_given(self, doc: int, filtered: Sequence[Any]) -> dict[str, Any]:
-        """Metric -> value of given answers, as they would come out of every filter."""
+        """Return the metrics of given answers, treated as the output of every filter."""
         values: dict[str, Any] = {}
         with quiet():
             for name in self.filters:
@@ -150,7 +150,7 @@ class HarnessTask:
 
     @cached_property
     def aggregations(self) -> dict[str, tuple[Callable[[Any], Any] | None, bool]]:
-        """Metric -> (how the library aggregates it, None for the mean; whether more is better)."""
+        """Return metric -> (the library's aggregation, None for the mean; whether higher is better)."""
         from lm_eval.api.metrics import mean
 
         by, better = self.library.aggregation(), self.library.higher_is_better()
@@ -163,12 +163,12 @@ class HarnessTask:
 
     @property
     def main(self) -> str:
-        """The metric that the task names first, after its first filter."""
+        """Return the task's first metric, after its first filter."""
         return next(iter(self.aggregations), "")
 
     @cached_property
     def identity(self) -> list[Any]:
-        """All that is asked and how it is scored, as JSON."""
+        """Return all requests and the scoring as JSON."""
         requests = [
             [doc, [_asked(instance) for instance in some], str(self.golds[doc])]
             for doc, some in self.instances.items()
@@ -178,7 +178,7 @@ class HarnessTask:
 
 
 _PLACES = {"dataset_path", "dataset_name", "dataset_kwargs", "metadata", "task_alias", "tag"}
-"""Fields of a config that say where data are, or change nothing; the data are hashed themselves."""
+"""Fields of a config that locate data or change nothing; the data themselves are hashed."""
 
 
 def load_tasks(
@@ -192,7 +192,7 @@ def load_tasks(
     multiturn: bool,
     system: str,
 ) -> list[HarnessTask]:
-    """Build tasks and everything that is asked of a model, each once, in the order of their names.
+    """Build each task and its requests once, in the order of names.
 
     Args:
         specs: names of tasks, groups or tags, or YAML files. data, revision: see ``sources.data_of``.
@@ -200,7 +200,7 @@ def load_tasks(
         choose: documents -> ids of those that are asked, in ascending order.
 
     Raises:
-        ValueError: the library is not installed, or something is wrong with a task; says what.
+        ValueError: the library is not installed, or a task has the named error.
     """
     try:
         with quiet():
@@ -228,12 +228,12 @@ def load_tasks(
             asks = _Asks(own, fewshot_seed, chat, multiturn, system)
             tasks[entry.name] = asks.task(entry.name, choose)
     if not tasks:
-        raise ValueError(f"--tasks: {', '.join(specs)} names no task")
+        raise ValueError(f"--tasks: {', '.join(specs)} matches no task")
     return [tasks[name] for name in sorted(tasks)]
 
 
 def _manager(specs: Sequence[str]) -> Any:
-    """The library's index; without its own thousands of files where only files are named."""
+    """Return the library's index; without its own thousands of files if only YAML files are named."""
     from pathlib import Path
 
     from lm_eval.tasks import TaskManager
@@ -245,11 +245,11 @@ def _manager(specs: Sequence[str]) -> Any:
 def _built(
     manager: Any, entry: Any, replaced: Mapping[str, Any], fewshot: int | None, fewshot_seed: int
 ) -> Any:
-    """The library's task of an entry, as its command prepares one."""
+    """Return the library's task for an entry, prepared as its own command does."""
     try:
         with quiet():
             task = manager._factory.build(entry, overrides=dict(replaced) or None, registry=manager._index)
-    except Exception as error:  # whatever data sets, templates and configs raise
+    except Exception as error:  # data sets, templates and configs may raise anything
         raise ValueError(f"task {entry.name!r} cannot be built: {sources._first_line(error)}") from error
     kind = str(task.OUTPUT_TYPE)
     if kind not in ("loglikelihood", "multiple_choice", "generate_until") or getattr(
@@ -295,7 +295,7 @@ class _Asks:
         return HarnessTask(name, self.library, chosen, len(documents), instances, without, why_not)
 
     def _instances(self, name: str, documents: Mapping[int, Mapping[str, Any]]) -> dict[int, list[Any]]:
-        """Id -> the library's instances, its own code building them of these documents."""
+        """Return the instances that the library's own code builds of these documents, by id."""
         library = self.library
         library.set_fewshot_seed(seed=self.seed)
         library.doc_iterator = lambda **_: iter(documents.items())
@@ -319,7 +319,7 @@ class _Asks:
         return {doc: sorted(some, key=lambda instance: instance.idx) for doc, some in by_document.items()}
 
     def _why_not(self) -> str:
-        """Why there is no prompt without the question; "" if there is one."""
+        """Return why there is no prompt without the question; "" if there is one."""
         config = self.library.config
         if str(self.library.OUTPUT_TYPE) != "multiple_choice" or self.library.multiple_input:
             return "only prompts with options after them are asked without the question"
@@ -331,7 +331,7 @@ class _Asks:
         return ""
 
     def _question(self) -> list[str]:
-        """Fields that the prompt shows, and that neither options nor answer are made of."""
+        """Return the fields that the prompt shows and that neither options nor answer use."""
         config, features = self.library.config, list(self.library.features)
         fields = _fields(config.doc_to_text, features)
         return sorted(
@@ -354,13 +354,13 @@ def context_of(instance: Any) -> Context:
 
 
 def metric_name(name: str) -> str:
-    """A metric's name as columns have it: small letters, digits and underscores."""
+    """Return a metric's name as a column name: small letters, digits and underscores."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return plain if plain[:1].isalpha() else f"m_{plain}"
 
 
 def _fields(template: Any, features: Sequence[str]) -> set[str]:
-    """The fields that a template of the library uses; none of a function."""
+    """Return the fields that a template of the library uses; none for a function."""
     if not isinstance(template, str):
         return set()
     if template in features:
@@ -409,7 +409,7 @@ def _json(doc: Mapping[str, Any]) -> Any:
 
 
 def _hold_templates(utils: Any) -> None:
-    """Have the library fill prompts in a sandbox, unless code is allowed: its own lets a template run any."""
+    """Make the library fill prompts in a sandbox unless code is allowed; else templates could run any."""
     from jinja2 import BaseLoader, Environment, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -421,7 +421,7 @@ def _hold_templates(utils: Any) -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Within the block the library writes no bars and no warnings: what matters is said by us."""
+    """Silence the library's progress bars and warnings within the block."""
     logger = logging.getLogger("lm_eval")
     before, logger.level = logger.level, logging.ERROR
     with contextlib.redirect_stderr(io.StringIO()):

@@ -30,17 +30,16 @@ NOT_A_SHARE = "the task's first metric is no share of right answers"
 NOT_ASKED = "not asked in this condition"
 
 Values = Mapping[str, Mapping[str, Any]]
-"""Item -> metric -> what the harness makes of its answers; under "" why it makes nothing."""
+"""Maps item -> metric -> the harness's value; the key "" holds the reason for no value."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Values of one model's answers in one condition.
+    """One model's values in one condition.
 
     Attributes:
-        values: by item; items without an answer are left out.
-        headline: the share that each item scores, with reasons and texts.
-        n_cut: items whose context the model could not hold whole.
+        values: by item; items without an answer are left out. headline: each item's score with reasons and
+            texts. n_cut: items whose context was longer than the model's.
     """
 
     values: Values
@@ -61,7 +60,7 @@ Answers = Mapping[str, "PairScores | list[Completion]"]
 def stored(
     study: HarnessStudy, condition: str, completions: Completions
 ) -> dict[str, PairScores | list[Completion]]:
-    """Item -> what is stored of it under a condition, whole."""
+    """Return each item's stored responses under a condition, if complete."""
     known: dict[str, Any] = {}
     for request in study.requests():
         known |= dict(completions(request))
@@ -79,7 +78,7 @@ def stored(
 
 
 def _exchanged(study: HarnessStudy, own: Answers) -> dict[str, PairScores | list[Completion]]:
-    """Item -> the model's texts about another one, of tasks in which it writes."""
+    """Return for each item the model's texts about another one, in tasks with written answers."""
     return {
         item.name: own[other]
         for item in study.items
@@ -88,7 +87,7 @@ def _exchanged(study: HarnessStudy, own: Answers) -> dict[str, PairScores | list
 
 
 def scored(study: HarnessStudy, condition: str, answers: Answers) -> Scored:
-    """Scores of answers by the harness's own filters and metrics, task by task."""
+    """Score answers by the harness's own filters and metrics, task by task."""
     values: dict[str, Mapping[str, Any]] = {}
     for task in study.tasks.values():
         of_task = {item.doc: item for item in study.items if item.task is task}
@@ -109,7 +108,7 @@ def headline_of(
     study: HarnessStudy, values: Values, reasons: Mapping[str, str] | None = None,
     lost: Mapping[str, str] | None = None, texts: Sequence[str] = (),
 ) -> ConditionScores:  # fmt: skip
-    """The share that each item scores: the named metric, else the task's first one."""
+    """Return each item's score: the named metric, else the task's first one."""
     numbers, why = [], []
     for item in study.items:
         own = values.get(item.name)
@@ -131,17 +130,17 @@ def headline_of(
 
 
 def number(value: Any) -> float | None:
-    """A value of a metric as a number; None for what is none, such as a pair that is aggregated later."""
+    """Return a metric's value as a number; None for others, such as a pair that is aggregated later."""
     if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
         return float(value)
     return None
 
 
 def nulls(study: HarnessStudy) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Null model -> item -> metric -> value.
+    """Return null models' values: null model -> item -> metric -> value.
 
-    Of options: random ones (the mean over all), the place that is right most often, and the longest (the mean
-    over equally long ones). Of texts: the commonest right answer of the task, and another document's.
+    For options: a random one (the mean over all), the commonest right position, and the longest (the mean
+    over equally long ones). For texts: the task's commonest right answer, and another document's.
     """
     by_task: dict[str, dict[str, Mapping[str, Any]]] = {}
     for task in study.tasks.values():
@@ -174,7 +173,7 @@ def _of_options(items: Sequence[HarnessItem]) -> dict[str, dict[str, Mapping[str
 
 
 def _mean_of(item: HarnessItem, places: Iterable[int]) -> dict[str, Any]:
-    """Metric -> its mean over choices of one option each; metrics that are no numbers are left out."""
+    """Return each metric's mean over choices of one option each; values that are not numbers are left out."""
     n = len(item.task.instances[item.doc])
     each = [
         item.task.score_given(item.doc, [(0.0 if i == place else -1e6, i == place) for i in range(n)])
@@ -209,7 +208,7 @@ def _first(task: HarnessTask, doc: int) -> str:
 
 
 def _responses(answers: PairScores | list[Completion]) -> Responses:
-    """Make what the harness is given: (log-probability, is greedy) of each pair, or the prompt's texts."""
+    """Return the harness's input: (log-probability, is greedy) of each pair, or the prompt's texts."""
     if isinstance(answers, PairScores):
         return [(float(p), bool(g)) for p, g in zip(answers.logprob, answers.is_greedy, strict=True)]
     return [[completion.text for completion in answers]]
@@ -226,7 +225,7 @@ def _why_not(study: HarnessStudy, item: HarnessItem, condition: str, answers: An
 
 
 def _lost(answers: PairScores | list[Completion] | None) -> str:
-    """Say why there is no answer: none was given, it was refused, or it is empty, which scores as wrong."""
+    """Return why there is no answer: missing, refused, or empty, which scores as wrong."""
     if answers is None:
         return NO_ANSWER
     if isinstance(answers, PairScores):
@@ -250,5 +249,5 @@ def _text(item: HarnessItem, answers: PairScores | list[Completion] | None) -> s
 
 
 def prompts_of(study: HarnessStudy, item: HarnessItem) -> list[Prompt]:
-    """The prompts of an item of a task in which a model writes."""
+    """Return an item's prompts, in a task with written answers."""
     return cast(list[Prompt], study.asked(item, HEADLINE))

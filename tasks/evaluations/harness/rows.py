@@ -1,6 +1,6 @@
-"""Rows of ``metric_value`` made of values of documents, and the catalogue of their metrics. Pure.
+"""Makes rows of ``metric_value`` from documents' values, and the catalogue of their metrics. Pure.
 
-Slices: overall, task where there are several, those that are asked for, and (reason) why there is no answer.
+Slices: overall, task if there are several, the chosen fields, and (reason) for missing answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONTROLS = {
 SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "f1", "em"})
 """Metrics of the harness that lie in [0, 1]."""
 _OWN = {SCORE, "coverage", "unanswered", "truncated"}
-"""Names that no metric of the harness may have here; one that has is left out."""
+"""Reserved names; a metric of the harness with one of them is left out."""
 NOT_SCORED = "nothing was answered, or the task's scoring fails"
 
 
@@ -38,7 +38,7 @@ def model_rows(study: HarnessStudy, answers: Mapping[str, Scored], beside: Float
     """All rows of one model.
 
     Args:
-        answers: condition -> scores. beside: [items] what the best null model scores.
+        answers: condition -> scores. beside: [items] scores of the best null model.
     """
     own = answers[HEADLINE]
     rows: list[Metric] = []
@@ -50,7 +50,7 @@ def model_rows(study: HarnessStudy, answers: Mapping[str, Scored], beside: Float
 
 
 def null_rows(study: HarnessStudy, nulls: Mapping[str, Values]) -> dict[str, list[Metric]]:
-    """The headline and the harness's metrics of every null model in every slice."""
+    """Return the headline and the harness's metrics of every null model in every slice."""
     return {
         f"{NULL}{name.replace('_', '-')}": [
             row
@@ -65,7 +65,7 @@ def null_rows(study: HarnessStudy, nulls: Mapping[str, Values]) -> dict[str, lis
 
 
 def best_null(study: HarnessStudy, nulls: Mapping[str, Values]) -> FloatArray:
-    """[items] what the best null model of each item's task scores; NaN where none does."""
+    """Return [items]: the score of the best null model of each item's task; NaN if there is none."""
     scores = {name: headline_of(study, values).values for name, values in sorted(nulls.items())}
     best = np.full(len(study.items), np.nan)
     of_task = np.array([item.task.name for item in study.items])
@@ -81,7 +81,7 @@ def best_null(study: HarnessStudy, nulls: Mapping[str, Values]) -> FloatArray:
 def _headline_rows(
     study: HarnessStudy, answers: Mapping[str, Scored], beside: FloatArray, where: Slice, chosen: BoolArray
 ) -> Iterator[Metric]:
-    """The headline, and each control that was asked with the difference to it."""
+    """Return the headline, and each control with its difference from the headline."""
     clusters, names = study.clusters[chosen], study.names[chosen] if where == OVERALL else None
     own: ConditionScores = answers[HEADLINE].headline
     yield own.row(SCORE, where, chosen, clusters, SHARE, mean_of(beside[chosen]), names)
@@ -94,7 +94,7 @@ def _headline_rows(
 
 
 def _metric_rows(study: HarnessStudy, values: Values, where: Slice, chosen: BoolArray) -> Iterator[Metric]:
-    """The harness's own metrics: means with an interval; others by its own aggregation, without one."""
+    """Return the harness's own metrics: means have an interval, its other aggregations have none."""
     items = [item for item, is_chosen in zip(study.items, chosen, strict=True) if is_chosen]
     for metric in _metrics(study):
         own = [item for item in items if metric in item.task.aggregations]
@@ -134,7 +134,7 @@ def bounds_of(metric: str) -> tuple[float, float]:
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """Rows of the table metric that every run has, the headline first."""
+    """Return the rows of the table metric that every run has, the headline first."""
     about = "Mean over documents of the task's first metric (--metric names another), from 0 to 1."
     rows = [_row(SCORE, "Score", about, null="the best null model of each task", is_headline=True)]
     for control, (label, words) in CONTROLS.items():
@@ -144,7 +144,7 @@ def catalogue() -> list[dict[str, Any]]:
     rows.append(_row("coverage", "Answered", "Share of documents that have an answer."))
     without = "Share of documents without an answer, by reason."
     rows.append(_row("unanswered", "Not answered", without, direction="lower"))
-    cut = "Share of documents whose context was cut on the left: the model could not hold it."
+    cut = "Share of documents whose context was cut on the left because it was longer than the model's."
     rows.append(_row("truncated", "Cut", cut, direction="lower"))
     return rows
 

@@ -1,4 +1,4 @@
-"""Checks of what a task of lm-evaluation-harness reads and runs, in its YAML before any of it is built.
+"""Checks what a task of lm-evaluation-harness reads and runs, in its YAML, before it is built.
 
 Functions in Python, metrics from the hub and code of data sets run only with ``--trust-remote-code``. Data
 come from files and folders of this machine, or from the hub at a commit.
@@ -14,13 +14,13 @@ from typing import Any
 from tasks.engines.specs import is_allowed
 
 BUILDERS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
-"""Suffix of a file -> what reads it."""
+"""Maps a file's suffix to its reader."""
 READERS = frozenset({*BUILDERS.values(), "text", "arrow"})
-CODE = "it runs code ({what}): read it, then add --trust-remote-code"
+CODE = "it runs code ({what}): review it, then add --trust-remote-code"
 
 
 def entries(manager: Any, spec: str) -> Iterator[Any]:
-    """A task by name or file, and of a group or tag all that it stands for; nothing is built.
+    """Return a task by name or file, and all tasks of a group or tag; nothing is built.
 
     Raises:
         ValueError: there is no such task.
@@ -31,7 +31,7 @@ def entries(manager: Any, spec: str) -> Iterator[Any]:
     if entry is None:
         try:
             entry = TaskIndex.entry_from_path(Path(spec))
-        except Exception as error:  # whatever a file that is no YAML raises
+        except Exception as error:  # a file that is not YAML may raise anything
             raise ValueError(f"--tasks: {spec!r} is no task: {_first_line(error)}") from error
     if entry is None:
         raise ValueError(f"--tasks: there is no task or file {spec!r}{_near(manager, spec)}")
@@ -51,7 +51,7 @@ def entries(manager: Any, spec: str) -> Iterator[Any]:
 
 
 def config_of(entry: Any) -> dict[str, Any]:
-    """The YAML of a task with what it includes, functions as their names."""
+    """Return a task's YAML with its includes; functions are given by name."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
     if entry.yaml_path is None:
@@ -63,7 +63,7 @@ def config_of(entry: Any) -> dict[str, Any]:
 
 
 def check_code(entry: Any) -> None:
-    """Raise ValueError for a task that would run code, unless that is allowed."""
+    """Raise ValueError for a task that would run code without permission."""
     if is_allowed("remote-code"):
         return
     config = config_of(entry)
@@ -120,13 +120,13 @@ _PLAIN = {
 
 
 def data_of(entry: Any, data: Mapping[str, str], revision: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a task's config that make its data those that the user means.
+    """Return the fields of a task's config that select the user's data.
 
     Args:
         data: task, or ``*`` for all -> a file or folder. revision: data set of the hub -> commit.
 
     Raises:
-        ValueError: a file is not there, or a data set of the hub has no commit.
+        ValueError: a file is missing, or a data set of the hub has no commit.
     """
     config = config_of(entry)
     if (place := data.get(entry.name) or data.get("*")) is not None:
@@ -148,7 +148,7 @@ def data_of(entry: Any, data: Mapping[str, str], revision: Mapping[str, str]) ->
 
 
 def _local(config: Mapping[str, Any], place: Path, task: str) -> dict[str, Any]:
-    """The config of a task whose every split that has no file of its own is in one place."""
+    """Return the config of a task whose splits without a separate file all come from one place."""
     if place.is_dir():
         of_set = _of_set(place, config.get("dataset_name"))
         folder, name = of_set if of_set else (place, None)
@@ -164,7 +164,7 @@ def _local(config: Mapping[str, Any], place: Path, task: str) -> dict[str, Any]:
 
 
 def _of_set(place: Path, name: Any) -> tuple[Path, str | None] | None:
-    """Return where a folder has one of the sets of a data set: a folder of its own, or a name in its card."""
+    """Return the place of one set in a folder: a subfolder, or a name in its dataset card."""
     if name and (place / str(name)).is_dir():
         return place / str(name), None
     card = place / "README.md"
@@ -184,13 +184,13 @@ def check_shared(tasks: Iterable[Any], data: Mapping[str, str]) -> None:
     lacking = sorted(str(name) for name in names if not _of_set(Path(place), name))
     if len(names) > 1 and lacking:
         raise ValueError(
-            f"--data *={place}: it has no folder {lacking[0]}, and tasks read {len(names)} sets of "
-            "their data: name the folder that holds all of them, or one for each: --data TASK=FILE"
+            f"--data *={place}: it has no folder {lacking[0]}, but tasks read {len(names)} sets of their "
+            "data: name a folder that holds all of them, or one for each: --data TASK=FILE"
         )
 
 
 def _files(files: Any, entry: Any) -> Any:
-    """The data files of a task, looked for here and then beside its YAML; raises ValueError."""
+    """Return a task's data files, from here or else from beside its YAML; raises ValueError."""
     if isinstance(files, Mapping):
         return {split: _files(own, entry) for split, own in files.items()}
     if isinstance(files, list):

@@ -1,4 +1,4 @@
-"""Documents of tasks of lm-evaluation-harness as they are asked, and with another or no question."""
+"""Requests for documents of lm-evaluation-harness: as they are, and with another or no question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tasks.loop.rows import Slice, slices
 from tasks.metrics.types import BoolArray
 
 SCORES_VERSION = 1
-"""Raised whenever what is read or computed changes a number: part of config_hash."""
+"""Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
@@ -34,10 +34,10 @@ CLUSTERS = {
     "global_mmlu": "subject",
     "copal_id": "category",
 }
-"""Field by which the documents of known cultural tasks vary, by the beginning of their names."""
+"""Cluster fields of known cultural tasks, by the beginning of their names."""
 
 KNOBS = {"metric", "slice", "seed"}
-"""Params that are in config_hash as they stand; prompts, documents and clusters by content."""
+"""Params that are in config_hash by value; prompts, documents and clusters are there by content."""
 
 OWN = "the documents themselves"
 _DEFAULT_TOKENS = 256
@@ -49,10 +49,10 @@ class HarnessParams(GenerationParams):
 
     tasks: list[str] = Field([], description="names of tasks, groups or tags of the harness, or YAML files")
     data: dict[str, str] = Field(
-        {}, description="file or folder in place of a task's own data; *: for every task"
+        {}, description="file or folder to use instead of a task's own data; *: for every task"
     )
     revision: dict[str, str] = Field(
-        {}, description="commit of a data set of the hub, as 40 hex digits; without one it is not read"
+        {}, description="commit of a data set of the hub, as 40 hex digits; a data set without one is refused"
     )
     fewshot: int | None = Field(
         None, ge=0, description="examples before each document; empty: the task's number"
@@ -61,7 +61,7 @@ class HarnessParams(GenerationParams):
         1234, ge=0, description="seed of the choice of few-shot examples, where it is random"
     )
     chat: bool = Field(False, description="whether prompts stand in the model's chat template")
-    multiturn: bool = Field(False, description="in the template: whether examples are turns of their own")
+    multiturn: bool = Field(False, description="in the template: whether examples are separate turns")
     system: str = Field("", description="in the template, or before the prompt: an instruction")
     cluster: str = Field(
         "", description="field of the documents whose values are clusters: intervals are taken over them"
@@ -79,7 +79,7 @@ class HarnessItem:
     """One document of one task.
 
     Attributes:
-        cluster: what it is alike with. fields: of the slices, "" where it has none.
+        cluster: label shared by related documents. fields: values for slices, "" if missing.
     """
 
     name: str
@@ -91,11 +91,11 @@ class HarnessItem:
 
 @dataclass(frozen=True)
 class HarnessStudy:
-    """All that is asked, independent of the model.
+    """All requests, independent of the model.
 
     Attributes:
-        items: in the order of tasks and then of their documents, which is that of all arrays.
-        clustered_by: the field of each task, or OWN.
+        items: in the order of tasks, then documents; all arrays have this order. clustered_by: cluster field
+            of each task, or OWN.
     """
 
     params: HarnessParams
@@ -123,8 +123,10 @@ class HarnessStudy:
 
     @cached_property
     def others(self) -> Mapping[str, str]:
-        """Item -> another one of its task: the next of another cluster, in a fixed random ring. An item of
-        which there is none is left out."""
+        """Return another item of the task for each item: the next of another cluster in a fixed random ring.
+
+        Items without one are left out.
+        """
         tasks: dict[str, str] = {}
         for task in self.tasks:
             own = [item for item in self.items if item.task.name == task]
@@ -152,13 +154,13 @@ class HarnessStudy:
         return digest(["harness", SCORES_VERSION, VERSION, self.materials, clusters, knobs])
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made for a key before, or make it now."""
+        """Return the cached value of a key, or make it now."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def asked(self, item: HarnessItem, condition: str) -> Document | list[Prompt] | None:
-        """Return what is asked of an item: pairs, or a prompt for each repetition; None: nothing."""
+        """Return an item's requests: pairs, or a prompt for each repetition; None if there are none."""
         return cast(
             "Document | list[Prompt] | None",
             self.keep((item.name, condition), lambda: self._asked(item, condition)),
@@ -178,12 +180,12 @@ class HarnessStudy:
             if other is None or task.library.multiple_input:
                 return None
             contexts = [context_of(each) for each in task.instances[self.by_name[other].doc]]
-            # An empty context is what a metric compares with, and stays.
+            # An empty context is kept, because a metric compares with it.
             pairs = tuple(pair if pair.context == "" else TextPair(contexts[0], pair[1]) for pair in pairs)
         return Document(pairs)
 
     def requests(self) -> list[Request[Any]]:
-        """All that is sent, in the order in which it is answered."""
+        """Return all requests, in the order of answering."""
         requests: list[Request[Any]] = []
         for task in self.tasks.values():
             own = [item for item in self.items if item.task is task]
@@ -210,12 +212,12 @@ def build_study(
     """Build the tasks and choose the documents.
 
     Raises:
-        ValueError: no task is named, a task cannot be built, or a field is not there; says what to do.
+        ValueError: no task is named, a task cannot be built, or a field is missing; says what to do.
     """
     if not params.tasks:
         raise ValueError("--tasks: name a task of lm-evaluation-harness, or a YAML file of one")
     if params.multiturn and not params.chat:
-        raise ValueError("--multiturn: turns are of a chat: add --chat")
+        raise ValueError("--multiturn needs chat turns: add --chat")
     tasks = load_tasks(
         params.tasks, params.data, params.revision, params.fewshot, params.fewshot_seed,
         lambda documents: _chosen(documents, params.cluster, params.limit),
@@ -261,7 +263,7 @@ def _prompt(instance: Any, repetition: int) -> Prompt:
 
 
 def _chosen(documents: Sequence[Mapping[str, Any]], cluster: str, n: int | None) -> Sequence[int]:
-    """Ids of n documents at most: of each cluster one, then a second, in the order of a hash."""
+    """Return ids of at most n documents: one of each cluster, then a second, in the order of a hash."""
     if n is None or n >= len(documents):
         return range(len(documents))
     taken: dict[str, int] = {}
@@ -274,7 +276,7 @@ def _chosen(documents: Sequence[Mapping[str, Any]], cluster: str, n: int | None)
 
 
 def _cluster_field(task: HarnessTask, named: str) -> str:
-    """The field whose values are the clusters, or OWN."""
+    """Return the field whose values are the clusters, or OWN."""
     fields = next(iter(task.documents.values()))
     if named:
         _check_fields(task.name, fields, [named], "--cluster")

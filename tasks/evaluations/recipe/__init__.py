@@ -1,4 +1,4 @@
-"""Evaluations in one file: say what is asked and what is right, and a recipe does the rest.
+"""Evaluations in one file: define prompts and right answers, and a recipe does the rest.
 
     from tasks.evaluations.recipe import SHARE, Metric, judged
 
@@ -12,9 +12,9 @@
         cluster="idiom",
     )
 
-``choice``, ``short_answer`` and ``preference`` are the others. Files are looked for beside the one that
-calls. Fields: ``definition.Judged`` and so on; docs/add-an-evaluation.md has an example of each. A pack says
-the same in ``evaluation.toml`` (``from_toml``).
+``choice``, ``short_answer`` and ``preference`` are the others. Files are sought beside the calling file.
+Fields: ``definition.Judged`` and so on; docs/add-an-evaluation.md has an example of each. A pack has the same
+definition in ``evaluation.toml`` (``from_toml``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 DEFINITION = "evaluation.toml"
-"""In a pack: the definition. ``recipe`` says which; the other fields are those of its class."""
+"""A pack's definition; ``recipe`` names the recipe, the other fields are those of its class."""
 
 
 def Metric(name: str, **fields: Any) -> dict[str, Any]:  # noqa: N802 - reads as a value in definitions
@@ -46,10 +46,10 @@ def Metric(name: str, **fields: Any) -> dict[str, Any]:  # noqa: N802 - reads as
 
 
 def judged(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
-    """An evaluation of texts that judges score by a rubric; fields: ``definition.Judged``.
+    """Return an evaluation of texts that judges score by a rubric; fields: ``definition.Judged``.
 
     Raises:
-        PackError: with everything that is wrong with the definition and its files; so do all recipes.
+        PackError: with all errors of the definition and its files, as in every recipe.
     """
     return _beside_caller(JUDGED, name, fields)
 
@@ -70,10 +70,10 @@ def preference(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
 
 
 def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
-    """The evaluation of a pack's ``evaluation.toml``, or everything that is wrong with it.
+    """Return the evaluation of a pack's ``evaluation.toml``, or all errors in it.
 
     Args:
-        read: a file of the pack, by name.
+        read: returns a file of the pack by name.
     """
     fields, faults = tables_of(read(DEFINITION), DEFINITION)
     if faults:

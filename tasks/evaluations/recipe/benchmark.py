@@ -10,9 +10,9 @@ definition.
 
     EVALUATION = of_choices("mine", read, title=…, cluster="item", licence=…, source=…, citation=…)
 
-The evaluation has the option ``--data``. What is asked is hashed item by item, so equal items have equal
-numbers wherever they lie. Published data has faults that nobody here can mend: an item that cannot be asked
-is left out, and counted by reason where the plan is shown.
+The evaluation has the option ``--data``. Items are hashed by content, so equal items have equal numbers
+wherever their files are. Published data has faults: an unusable item is left out, and the plan counts these
+by reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tasks.packs.shape import PackError
 
 
 def _whole_path(data: str) -> str:
-    """Return the path from the root: a run is read again from other folders."""
+    """Return the absolute path, since a run may be read again from other folders."""
     return data if not data or data.startswith("hf:") else str(Path(data).expanduser().absolute())
 
 
@@ -45,34 +45,34 @@ Data = Annotated[str, AfterValidator(_whole_path)]
 
 
 class NoFault(str):
-    """Why an item is left out that is sound: however many are, the files are read rightly."""
+    """Reason to leave out a sound item; many of these do not mean that the files were misread."""
 
 
 TWICE = NoFault("there twice")
 
 Row = Mapping[str, str] | Member | str
-"""Yield of a reader: the cells of an item, an item of a group, or why an item is left out."""
+"""Output of a reader: the cells of an item, an item of a group, or why an item is left out."""
 
 Read = Callable[[Files, Any], Iterable[Row]]
 
 MOST_LEFT_OUT = 0.5
-"""Share of the items: where more have faults, the files are read wrongly, or are others."""
+"""Largest share of faulty items; with more, the files are misread or are the wrong ones."""
 
 _DATA = "file or folder of the benchmark, or hf:OWNER/NAME@COMMIT: its items are not shipped"
 """Help of the option."""
 
 
 QUESTION = "{% if passage %}{{ passage }}\n\n{% endif %}{{ question }}\n{{ choices }}\nAnswer:"
-"""The prompt of a choice: what belongs to the question, the question, and the options with their letters."""
+"""The prompt of a choice: a passage if any, the question, and the options with their letters."""
 
 LETTERED = tuple("abcdefghij")
 """Columns of a choice's options."""
 
 UNKNOWN = "unknown"
-"""The value of a slice that the data does not say."""
+"""Value of a slice that is missing in the data."""
 
 FEW, SOME, SHORT_ANSWER = 20, 400, 64
-"""Items of the profiles smoke and demo, and tokens where a model writes a letter."""
+"""Number of items in the profiles smoke and demo, and of tokens for a written letter."""
 
 
 def benchmark(
@@ -90,7 +90,7 @@ def benchmark(
 
     Args:
         read: the user's files and the params -> items, in any order; raises ValueError.
-        knobs: name -> (type, field) of further options. hashed: those of them that do more than choose items.
+        knobs: name -> (type, field) of further options. hashed: those that do more than choose items.
         score, derive: as of ``items.Loaded``.
         definition: fields of the recipe's class, but for its files.
 
@@ -109,10 +109,10 @@ def benchmark(
 def of_choices(
     name: str, read: Read, *, what: str = "questions", **definition: Any
 ) -> Evaluation[Any, Any, Any]:
-    """Return the benchmark of a choice whose items ``choice`` makes; its usual headline is ``accuracy``.
+    """Return a choice benchmark whose items come from ``choice``; its default headline is ``accuracy``.
 
     Args:
-        what: the items in a word. definition: as of ``benchmark``.
+        what: one word for the items. definition: as of ``benchmark``.
     """
     about = f"Share of {what} whose right option is the likeliest, or named by its letter."
     usual: dict[str, Any] = {
@@ -136,10 +136,11 @@ def of_choices(
 def choice(
     item: str, question: str, options: Sequence[Any], right: int | None, passage: str = "", **more: str
 ) -> Row:
-    """Return the cells of an item of a choice, or why it cannot be asked.
+    """Return the cells of a choice item, or why it is unusable.
 
     Args:
-        right: which option, from 0. more: further cells, such as those of slices; empty ones are "unknown".
+        right: index of the right option, from 0. more: further cells, such as those of slices; empty ones are
+            "unknown".
     """
     texts = [clean(str(option)) for option in options if option is not None]
     if not question or not item:
@@ -151,7 +152,7 @@ def choice(
     if len(texts) > len(LETTERED):
         return f"more than {len(LETTERED)} options"
     if right is None or not 0 <= right < len(texts):
-        return "the right one is none of its options"
+        return "the right answer is not one of its options"
     cells = {"item": item, "passage": passage, "question": question, "answer": texts[right]}
     cells |= dict.fromkeys(LETTERED, "") | dict(zip(LETTERED, texts, strict=False))
     return cells | {name: cell or UNKNOWN for name, cell in more.items()}
@@ -160,10 +161,11 @@ def choice(
 def place_of(
     answer: object, options: Sequence[Any], by: Literal["letter", "number", "text"] = "letter"
 ) -> int | None:
-    """Return which option an answer names, from 0; None if none or two.
+    """Return the index of the option that an answer names, from 0; None if it names none or two.
 
     Args:
-        by: what an answer is in the benchmark: options may be letters or numbers themselves. Numbers from 0.
+        by: kind of answer in the benchmark, because options may be letters or numbers themselves. Numbers are
+            from 0.
     """
     if by == "number":
         place = whole(answer)
@@ -180,7 +182,7 @@ def bring(own: Loaded, read: Read, params: Params) -> Loaded:
     """Return the evaluation with the items of ``params.data``.
 
     Raises:
-        ValueError: nothing can be read, items contradict each other, or most cannot be asked.
+        ValueError: nothing can be read, items contradict each other, or most are unusable.
     """
     rows: list[Mapping[str, str]] = []
     members: dict[tuple[str, str, str], Member] = {}
@@ -210,7 +212,7 @@ def bring(own: Loaded, read: Read, params: Params) -> Loaded:
 def _items(
     own: Loaded, rows: Sequence[Mapping[str, str]], header: Sequence[str]
 ) -> tuple[tuple[Item, ...], Counter[str]]:
-    """Return the items that can be asked, by name, and how many cannot, by reason."""
+    """Return the usable items by name, and the number of others by reason."""
     items: dict[str, Item] = {}
     out: Counter[str] = Counter()
     contradicted: set[str] = set()
@@ -236,5 +238,9 @@ def _items(
 
 
 def _reason(what: str) -> str:
-    """Return a fault's words without those of the item alone: it is counted by them."""
-    return "the right one is none of its options" if "none of its options" in what else what.partition(":")[0]
+    """Return a fault's text without the parts about one item, for counting."""
+    return (
+        "the right answer is not one of its options"
+        if "not one of its options" in what
+        else what.partition(":")[0]
+    )

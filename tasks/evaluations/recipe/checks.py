@@ -30,15 +30,17 @@ _TAKEN = frozenset(
         "trust_remote_code", "verbose", "judge", "overall", "reason",
     }
 )  # fmt: skip
-"""Names of knobs, of options of the command line and of slices that every recipe has. No column may have one
-by whose values items are chosen; nor one that a model of pydantic has."""
+"""Names of parameters, options of the command line and slices that every recipe has.
+
+A column by whose values items are chosen may have none of these names, nor a name of pydantic's models.
+"""
 
 READ_OF_ITEMS = frozenset({"prompt", "options", "answer", "accepted", "weights", "gold", "kind", "blank"})
-"""Fields that say how an item is read: unless all are right, single items are not checked."""
+"""Fields that say how an item is read; items are checked only if these are right."""
 
 
 def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
-    """Fields that name a column which is not there, or which an option is called."""
+    """Yield faults of fields that name a missing column, or one with the name of an option."""
     named: dict[str, Sequence[str]] = {"cluster": [definition.cluster], "slices": definition.slices}
     match definition:
         case Judged():
@@ -70,14 +72,14 @@ def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[
 
 
 def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
-    """Templates that are none, or that use what no item has."""
+    """Yield faults of invalid templates, and of templates that use what no item has."""
     known = {*header, *([CHOICES] if isinstance(definition, Choice) else [])}
     faults = []
     for field in ("prompt", "system"):
         try:
             used = fields_of(getattr(definition, field))
         except (TemplateError, ValueError) as error:
-            faults.append(Fault(file, None, field, f"it is no template: {error}", "correct it"))
+            faults.append(Fault(file, None, field, f"it is not a template: {error}", "correct it"))
             continue
         for name in sorted(used - known):
             what = f"it uses {{{{ {name} }}}}; known are: {', '.join(sorted(known))}"
@@ -90,23 +92,25 @@ def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[
 
 
 def _choice_faults(definition: Choice, file: str) -> Iterator[Fault]:
-    """Templates by which no letter can be written, or in which there is no question to be left out."""
+    """Yield faults of templates without the options' letters, or without a question to leave out."""
     used = fields_of(definition.prompt) | fields_of(definition.system)
     if definition.by == LETTER and not options_are_shown(definition):
-        what = f"by letter a model has to see the options: there is no {{{{ {CHOICES} }}}} in it"
+        what = f"by letter, the prompt must show the options: it lacks {{{{ {CHOICES} }}}}"
         yield Fault(file, None, "prompt", what, f"add {{{{ {CHOICES} }}}}")
     if not used & set(definition.question):
         what = f"the prompt shows none of these columns: {', '.join(definition.question) or '(none)'}"
-        yield Fault(file, None, "question", what, "name the columns that ask: null models leave them out")
+        yield Fault(
+            file, None, "question", what, ("name the columns with the question: null models leave them out")
+        )
 
 
 def options_are_shown(definition: Recipe) -> bool:
-    """Whether a model sees the options with their letters."""
+    """Whether the prompt shows the options with their letters."""
     return CHOICES in fields_of(definition.prompt) | fields_of(definition.system)
 
 
 def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[Fault]:
-    """A rubric that does not show the judged text, or shows what no item has."""
+    """Yield faults of a rubric that does not show the judged text, or shows what no item has."""
     if definition.judged not in rubric.inputs:
         what = f"the judged text is not among its inputs {', '.join(rubric.inputs)}"
         yield Fault(
@@ -131,13 +135,13 @@ def repeated(items: Sequence[Item], file: str) -> list[Fault]:
 
 def cluster_faults(definition: Recipe, items: Sequence[Item], file: str) -> list[Fault]:
     faults = [
-        Fault(file, item.line, definition.cluster, "the cell is empty", "say what the item is alike with")
+        Fault(file, item.line, definition.cluster, "the cell is empty", "name the item's cluster")
         for item in items
         if not item.cluster
     ]
     values = {item.cluster for item in items}
     if len(values) == 1 and not faults:
-        what = f"every item has {next(iter(values))!r}: there would be no interval"
+        what = f"every item has {next(iter(values))!r}, so there would be no interval"
         faults.append(Fault(file, None, definition.cluster, what, "name the column that varies"))
     return faults
 
@@ -161,14 +165,14 @@ def item_faults(definition: Recipe, item: Item, file: str) -> Iterator[Fault]:
                 what = "it has fewer than two options" if len(options) < 2 else "an option is empty"
                 yield Fault(file, item.line, definition.options[0], what, "add the missing one")
             elif right_of(definition, fields) is None:
-                what = f"{fields[definition.answer]!r} is none of its options"
+                what = f"{fields[definition.answer]!r} is not one of its options"
                 todo = "write the right option's letter, number or text"
                 yield Fault(file, item.line, definition.answer, what, todo)
         case Preference():
             text = rendered(definition.prompt, fields)
             if text.count(definition.blank) != 1:
                 what = f"{definition.blank} stands {text.count(definition.blank)} times in it"
-                yield Fault(file, item.line, "", what, "write it once, where the items stand")
+                yield Fault(file, item.line, "", what, "write it once, in the place of the items")
             elif not text.partition(definition.blank)[0].strip():
                 what = f"nothing stands before {definition.blank}, which most models need"
                 yield Fault(file, item.line, "", what, "begin with a word")
@@ -191,7 +195,7 @@ def _accepted_faults(definition: ShortAnswer, item: Item, file: str) -> Iterator
 
 
 def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[Fault]:
-    """Items with another number of options than most: chance would differ, and letters mean other things."""
+    """Yield faults of items with an unusual number of options, whose chance and letters would differ."""
     counts = Counter(len(options_of(definition, item.fields)) for item in items)
     usual = counts.most_common(1)[0][0] if counts else 0
     return [
@@ -200,7 +204,7 @@ def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[Fault]
             item.line,
             definition.options[0],
             f"it has {n} options, most have {usual}",
-            "give it as many",
+            "give it the same number",
         )
         for item in items
         if (n := len(options_of(definition, item.fields))) != usual
@@ -210,7 +214,7 @@ def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[Fault]
 def kind_faults(
     definition: Recipe, items: Sequence[Item], members: Sequence[Member], file: str
 ) -> list[Fault]:
-    """Contexts of a kind that lacks the target or what it is held against."""
+    """Yield faults of kinds of contexts in which one of the two groups has no items."""
     assert isinstance(definition, Preference)
     there: dict[str, set[bool]] = {}
     for member in members:
@@ -218,7 +222,11 @@ def kind_faults(
     kinds = {item.fields.get(definition.kind, "") for item in items}
     return [
         Fault(
-            file, None, definition.kind, f"of {kind!r} not both groups have items", "add some, or remove it"
+            file,
+            None,
+            definition.kind,
+            f"in kind {kind!r} one of the two groups has no items",
+            ("add some, or remove it"),
         )
         for kind in sorted(kinds)
         if members and len(there.get(kind, ())) < 2

@@ -1,4 +1,4 @@
-"""The user's definition of an evaluation, as values that are checked whole before anything runs. Pure.
+"""The user's definition of an evaluation, checked completely before anything runs. Pure.
 
 A definition names files beside it: items and, by recipe, a rubric or contexts. ``check`` reads them and
 returns every fault at once, with file and line.
@@ -30,25 +30,29 @@ LETTER = "letter"
 """Values of ``Choice.by``."""
 
 ROOM = 4096
-"""Tokens of an answer or verdict, with room for what a model thinks before it."""
+"""Tokens of an answer or verdict, including a model's thinking before it."""
 
 BEST = "best"
-"""Value of ``Metric.null``: the null model that scores best."""
+"""Value of ``Metric.null`` for the null model that scores best."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Letters of options, in their order."""
+"""Letters of the options, in order."""
 
 LATER = frozenset({"also", "cut_off"})
-"""Fields that are newer than stored answers: at their default they are not in ``content``."""
+"""Fields newer than stored answers; at their default they are not in ``content``."""
 
 WHY = {
-    "null": "what somebody scores who knows nothing: a number, or the name of a null model; without it no "
-    "number can be called a finding",
+    "null": (
+        "the score without any knowledge: a number, or the name of a null model; without it no result can be "
+        "called a finding"
+    ),
     "bounds": "the least and the greatest value, such as [0, 1]; intervals are cut to them",
-    "cluster": "the column whose values mark items that are alike, such as country; intervals are taken over "
-    "its values, and without it they would be too narrow",
+    "cluster": (
+        "the column that groups related items, such as country; intervals are over its values, because "
+        "otherwise they would be too narrow"
+    ),
 }
-"""Why fields that one might expect to have a default have none."""
+"""Reasons why some fields have no default."""
 
 
 TAKEN = frozenset(
@@ -58,7 +62,7 @@ TAKEN = frozenset(
         "self_preference_warning", "unanswered",
     }
 )  # fmt: skip
-"""Columns of every leaderboard and metrics of every recipe, which no headline may be called."""
+"""Columns of every leaderboard and metrics of every recipe; no headline may have these names."""
 
 
 def _columns(value: object) -> object:
@@ -67,7 +71,7 @@ def _columns(value: object) -> object:
 
 
 def _number(value: object) -> object:
-    """A null as a number or a name: yes and no are neither."""
+    """Accept a null as a number or a name, but not as yes or no."""
     if isinstance(value, bool):
         raise ValueError("it is neither a number nor a name")
     return value
@@ -75,7 +79,7 @@ def _number(value: object) -> object:
 
 def _known_steps(steps: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     if unknown := sorted({step for each in steps.values() for step in each} - STEPS.keys()):
-        raise ValueError(f"there is no step {', '.join(unknown)}; there are {', '.join(sorted(STEPS))}")
+        raise ValueError(f"unknown step {', '.join(unknown)}; known: {', '.join(sorted(STEPS))}")
     return steps
 
 
@@ -83,7 +87,7 @@ Columns = Annotated[tuple[Name, ...], BeforeValidator(_columns)]
 
 
 class MetricPart(PackRow):
-    """The headline: the mean over items of what an answer scores.
+    """The headline: the mean of the answers' scores over items.
 
     Attributes:
         bounds: least and greatest value of an item. null: a number or a null model's name (``NULLS``).
@@ -103,14 +107,14 @@ class Recipe(PackRow):
     """Fields that all recipes need.
 
     Attributes:
-        title: what is asked, in a line.
-        items: CSV file of the items; a column ``item`` names them, else their content does.
+        title: the question in one line.
+        items: CSV file of the items; the column ``item`` names them, else their content.
         prompt, system: Jinja2 templates over the columns of an item.
-        cluster: see ``WHY``. slices: columns by whose values every number is also given.
-        models: those that are evaluated where none is named.
+        cluster: see ``WHY``. slices: columns; every number is also given for each of their values. models:
+            evaluated by default.
         profiles: name -> values of options.
         also: further numbers of the same answers. Their null is a number, or a null model of a short answer.
-        published: CSV file of numbers that others printed (``Printed``), to be shown beside ours; "": none.
+        published: CSV file of published numbers (``Printed``) to show beside ours; "": none.
         licence, source, citation: of the items, for people.
     """
 
@@ -135,10 +139,10 @@ class Recipe(PackRow):
 
 
 class Printed(PackRow):
-    """A number of the headline that somebody printed, in the headline's unit.
+    """A published number in the headline's unit.
 
     Attributes:
-        source: where it stands. model: as printed. value: of the slice; by default of all items.
+        source: where it is printed. model: as printed. value: of the slice; by default of all items.
         difference: what differs between that number and ours.
     """
 
@@ -152,7 +156,10 @@ class Printed(PackRow):
 
 
 class Texts(Recipe):
-    """Fields of recipes in which a model writes a text. max_tokens: of an answer, thinking included."""
+    """Fields of recipes in which a model writes a text.
+
+    max_tokens: most tokens of an answer, including thinking.
+    """
 
     max_tokens: int = Field(ROOM, ge=1)
 
@@ -163,9 +170,8 @@ class Judged(Texts):
     Attributes:
         rubric: TOML file; its inputs are columns of the items, and ``judged``.
         judged: the input that is the model's text.
-        gold: column with a right answer, with which judges are checked; "": there is none.
-        within: column within whose values answers are exchanged; "": among all items.
-        generic: a text that says nothing of any item in particular.
+        gold: column with a right answer for checking judges; "": none. within: column; answers are exchanged
+            within its values; "": among all items. generic: a text that fits no item in particular.
     """
 
     recipe = JUDGED
@@ -183,14 +189,14 @@ class ShortAnswer(Texts):
 
     Attributes:
         accepted: column with the accepted answers, separated by |.
-        weights: column with as many numbers, of which the accepted answer with the greatest scores 1 and the
-            others in proportion; "": every accepted answer scores 1.
-        match: equals: the whole text is an accepted answer; contains: one stands in it as words.
+        weights: column with one number per accepted answer; the greatest scores 1, the others in proportion;
+            "": every accepted answer scores 1.
+        match: equals: the whole text is an accepted answer; contains: the text contains one as words.
         language: column with the language of an item's answers, for ``normalise``; "": none.
         normalise: language, or * for all others -> steps in order (``normal.STEPS``).
         within: as of ``Judged``.
-        cut_off: wrong: what was cut off at max_tokens is a lost answer; scored: every text is scored as it
-            stands, line breaks included.
+        cut_off: wrong: a text cut off at max_tokens is a lost answer; scored: every text is scored as it is,
+            line breaks included.
     """
 
     recipe = SHORT
@@ -213,9 +219,9 @@ class Choice(Recipe):
             separated by |.
         answer: column with the right option: its letter, its number from 1, or its text.
         by: logprob: the likeliest option counts; letter: the one whose letter the model writes.
-        length: what an option's log-probability is divided by: none, characters or tokens.
-        question: columns that the null models without the question blank, or take from another item.
-        max_tokens: of what the model writes, by letter, thinking included.
+        length: divisor of an option's log-probability: none, characters or tokens. question: columns that
+            controls leave empty or take from another item. max_tokens: most tokens that the model writes with
+            by = letter, including thinking.
     """
 
     recipe = CHOICE
@@ -230,15 +236,14 @@ class Choice(Recipe):
 
 
 class Preference(Recipe):
-    """Groups of items in contexts with a blank: which group's items are likelier there?
+    """Which group's items are likelier in contexts with a blank?
 
     Attributes:
         items: CSV file with a column ``item`` and the column ``group``.
-        contexts: CSV file; ``prompt`` makes of a row the sentence, in which ``blank`` stands once. Cluster
+        contexts: CSV file; ``prompt`` turns a row into a sentence that has ``blank`` once. Cluster
             and slices are columns of this file.
-        group: column of the items. target: the group whose items are counted as likelier; the others
-            together are what it is held against.
-        kind: column of both files; items stand in contexts of their own kind. "": in all.
+        group: column of the items. target: the group that is compared with all others together. kind: column
+            of both files; items are used in contexts of their own kind; "": in all.
         length: what an item's log-probability is divided by: none or tokens.
     """
 
@@ -258,13 +263,13 @@ RECIPES: Mapping[str, type[Recipe]] = {r.recipe: r for r in (Judged, ShortAnswer
 
 
 def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | None, list[Fault]]:
-    """The definition and everything that is wrong with its fields.
+    """Return the definition and all faults of its fields.
 
-    With faults, stand-ins are in place of what is wrong, so that the rest can be checked too; None if a
-    file is not named.
+    Stand-ins replace wrong values, so that the rest can be checked too. The definition is None if a file is
+    not named.
 
     Args:
-        file: where it stands, for the faults.
+        file: name of the definition's file, for faults.
     """
     try:
         definition = RECIPES[recipe].model_validate(dict(fields))
@@ -274,7 +279,9 @@ def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | 
     low, high = definition.metric.bounds
     faults = []
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        faults.append(Fault(file, None, "metric.bounds", f"{low} to {high} is no range", "write [low, high]"))
+        faults.append(
+            Fault(file, None, "metric.bounds", f"{low} to {high} is not a range", "write [low, high]")
+        )
     return definition, faults + _null_faults(definition, file) + _name_faults(definition, file)
 
 
@@ -293,7 +300,7 @@ def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> 
 
 
 def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Identifies all of a definition that changes a number, with further rows: not its words for people."""
+    """Return a hash of all in a definition that changes a number, and of further rows, but not of texts."""
     descriptive = {"title", "models", "profiles", "published", "licence", "source", "citation", "items"}
     fields = definition.model_dump(mode="json", exclude=descriptive)
     fields["metric"] = _meaning(definition.metric)
@@ -310,7 +317,7 @@ def _meaning(metric: MetricPart) -> dict[str, Any]:
 
 
 def controls(definition: Recipe) -> tuple[str, ...]:
-    """Return the model's scores without what should make it right: a metric each, beside the headline."""
+    """Return the controls: metrics of the model's scores without the clue to the answer."""
     return {CHOICE: ("no_question", "other_question")}.get(definition.recipe, ("exchanged",))
 
 
@@ -340,7 +347,7 @@ CONTROLS = {
 
 
 def _null_faults(definition: Recipe, file: str) -> list[Fault]:
-    """A null that is neither within bounds nor one of the recipe's null models."""
+    """Yield a fault of a null that is neither within bounds nor one of the recipe's null models."""
     null, (low, high) = definition.metric.null, definition.metric.bounds
     if isinstance(null, float):
         if low <= null <= high:
@@ -350,12 +357,12 @@ def _null_faults(definition: Recipe, file: str) -> list[Fault]:
     named = known_nulls(definition)
     if null in named:
         return []
-    what = f"there is no null model {null!r}"
+    what = f"unknown null model {null!r}"
     return [Fault(file, None, "metric.null", what, f"write a number, or one of {', '.join(named)}")]
 
 
 def _name_faults(definition: Recipe, file: str) -> list[Fault]:
-    """A headline that is called as another number or column of its leaderboard."""
+    """Yield a fault of a headline named like another number or column of its leaderboard."""
     name = definition.metric.name
     own = {f"{control}_gain" for control in controls(definition)}
     if name in TAKEN | own or name.startswith("judge_"):
@@ -390,6 +397,6 @@ def _fault(error: Any, file: str) -> Fault:
     if error["type"] == "extra_forbidden":
         return Fault(file, None, place, "there is no such field", "remove or rename it")
     if error["type"] == "string_pattern_mismatch":
-        what = f"{str(error['input'])[:60]!r} is no name: SQL has to know it"
-        return Fault(file, None, place, what, "use small letters, digits and _, and begin with a letter")
+        what = f"{str(error['input'])[:60]!r} is not a valid name for SQL"
+        return Fault(file, None, place, what, "use lower-case letters, digits and _, and begin with a letter")
     return Fault(file, None, place, plain(str(error["msg"])), "correct it")

@@ -1,4 +1,4 @@
-"""Evaluations out of definitions: study, the four functions of the contract, samples that people read."""
+"""Makes evaluations of definitions: study, the four functions of the contract, samples for people."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ from tasks.loop.samples import Sample, Score, listed, question, sample
 from tasks.metrics.types import FloatArray
 
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
-"""The embedded models that are evaluated where a definition names none."""
+"""Embedded models that are evaluated if a definition names none."""
 
 _EXAMPLE = "-m ./mine.toml --limit 100 --dry-run"
 
 SMALL, FEW_TOKENS = 10, 64
-"""Items of the profile smoke, and tokens of an answer, where a definition has no profiles."""
+"""Number of items and tokens in the profile smoke, if a definition has no profiles."""
 
 
 @dataclass(frozen=True)
 class RecipeAnswers:
-    """One model's scores by condition, and what judges said of its texts."""
+    """One model's scores by condition, and the judges' opinions of its texts."""
 
     scores: Mapping[str, ConditionScores]
     said: Opinions
@@ -63,10 +63,10 @@ class RecipeAnswers:
 def evaluation_of(
     loaded: Loaded, bring: Callable[[Params], Loaded] | None = None, knobs: Mapping[str, Any] | None = None
 ) -> Evaluation[Any, RecipeStudy, RecipeAnswers]:
-    """The evaluation of a definition with its files.
+    """Return the evaluation of a definition with its files.
 
     Args:
-        bring: params -> the same with its items, where users bring these; raises ValueError.
+        bring: params -> the same with the user's items; raises ValueError.
         knobs: name -> (type, field) of further params.
     """
     is_judged = isinstance(loaded.definition, Judged)
@@ -116,7 +116,7 @@ def described(loaded: Loaded) -> Described:
 
 
 def _preview(loaded: Loaded) -> list[str]:
-    """Two items as a model is asked them, each with what would be right, and what the nulls will be."""
+    """Return two prompts with their right answers, and the null models."""
     study = build_study(loaded, params_of(loaded).model_validate({"models": ["none"]}), {})
     lines = []
     for place, item in enumerate(study.items[:2]):
@@ -191,7 +191,7 @@ def _read(study: RecipeStudy, completions: Completions, shared: Any) -> RecipeAn
 
 
 def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tables:
-    """Rows of the models and of those that know nothing, every answer and every verdict."""
+    """Return rows of the models and null models, every answer and every verdict."""
     headline = study.definition.metric
     own_nulls, chance = _nulls(study, shared)
     nulls: dict[str, rows.Nulls] = {headline.name: own_nulls, **texts.also_nulls(study)}
@@ -234,8 +234,8 @@ def _read_shared(study: RecipeStudy, completions: Completions) -> Opinions:
 
 
 def _later(study: RecipeStudy) -> Iterable[Later]:
-    """Return the most that each judge can be sent about a model: every text once, and exchanged ones of the
-    drawn items.
+    """Return the most that each judge may be sent about a model: every text, and exchanged texts of drawn
+    items.
     """
     if not study.panel or not study.panel.judges:
         return []
@@ -275,7 +275,7 @@ def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], About]:
 
 
 def _answer_frame(study: RecipeStudy, scores: Mapping[str, ConditionScores]) -> pl.DataFrame:
-    """A row per item and condition; what is missing is null."""
+    """Return a row per item and condition; missing values are null."""
     n = len(study.items)
     targets = [target(study, place) for place in range(n)]
     frames = [
@@ -309,7 +309,7 @@ def target(study: RecipeStudy, place: int) -> str | None:
 
 
 def samples(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
-    """Every item as it is; controls and null models are left to SQL (``item_answer``, ``verdict``)."""
+    """Yield every item's sample; controls and null models are in SQL (``item_answer``, ``verdict``)."""
     if isinstance(study.definition, Texts):
         return _written(study, completions)
     return (

@@ -22,7 +22,7 @@ from tasks.packs.files import HIDDEN
 from tasks.parsing import TooDeep, parse_json
 
 LARGEST = 1 << 29
-"""Bytes of a file: a larger one is none of a benchmark's."""
+"""Most bytes of a file; a larger one cannot be a benchmark's."""
 
 _ON_HUB = re.compile(r"hf:([\w.-]+/[\w.-]+)@([0-9a-f]{40})")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
@@ -33,22 +33,22 @@ _FOR_EXAMPLES = ("dev", "validation", "train")
 """Splits that give examples, by the beginning of a file's name, or by its folder."""
 _POINTER = b"version https://git-lfs"
 _ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "package.json"}
-"""Files that say something of a data set, and are no part of it."""
+"""Files about a data set that are not part of it."""
 
 
 class Record(NamedTuple):
     """One row of a file.
 
     Attributes:
-        place: where it stands, for messages.
-        cells: by column, as ``spelt`` has it; of an object of objects also ``key``.
+        place: file and row, for messages. cells: by column in the form of ``spelt``; for an object of objects
+            also ``key``.
     """
 
     place: str
     cells: Mapping[str, Any]
 
     def get(self, *columns: str) -> Any:
-        """Return the first of these columns that is there and not empty; None without any."""
+        """Return the first of these columns that is not empty; None if there is none."""
         for column in columns:
             value = self.cells.get(spelt(column))
             if not (value is None or value == "" or (isinstance(value, float) and value != value)):
@@ -87,15 +87,15 @@ class Files:
         return cls(root, tuple(sorted(_inside(root))))
 
     def named(self, *patterns: str) -> list[Path]:
-        """Return the files with a name of one of these forms, in any case of letters and any folder."""
+        """Return the files whose name matches one of these patterns, in any case and any folder."""
         return [p for p in self.paths if any(fnmatch(p.name.lower(), each.lower()) for each in patterns)]
 
     def to_ask(self) -> list[Path]:
-        """Return the tables that hold no examples for prompts. Raises ValueError if there is none."""
+        """Return the tables without few-shot examples. Raises ValueError if there is none."""
         return [path for path in self.needed(*_ASKED) if not self._is_of_examples(path)]
 
     def about(self, word: str) -> list[Path]:
-        """Return the tables of which the name or a folder has the word, else all of them.
+        """Return the tables with the word in their name or folder, else all tables.
 
         Raises:
             ValueError: there is no table.
@@ -121,7 +121,7 @@ class Files:
             return paths
         there = ", ".join(sorted({path.name for path in self.paths})[:6]) or "none that can be read"
         raise ValueError(
-            f"--data {self.root}: there is no file {' or '.join(patterns)}; there are: {there}. "
+            f"--data {self.root}: there is no file {' or '.join(patterns)}; found: {there}. "
             "Name the folder of the clone, or the file"
         )
 
@@ -137,11 +137,11 @@ def records(path: Path) -> Iterator[Record]:
             raise ValueError(f"it is larger than {LARGEST >> 20} MB")
         with path.open("rb") as file:
             if file.read(len(_POINTER)) == _POINTER:
-                raise ValueError('it is a pointer of Git LFS, without the content: run "git lfs pull"')
+                raise ValueError('it is only a Git LFS pointer: run "git lfs pull"')
         number = 0
         for number, (place, row) in enumerate(_rows(path), 1):
             if not isinstance(row, Mapping):
-                raise ValueError(f"entry {number} is no object with columns")
+                raise ValueError(f"entry {number} is not an object with columns")
             yield Record(f"{path.name}, {place}", {spelt(str(name)): cell for name, cell in row.items()})
         if not number:
             raise ValueError("it has no entries")
@@ -150,11 +150,11 @@ def records(path: Path) -> Iterator[Record]:
     except Exception as error:  # readers of spreadsheets raise types of their own
         if type(error).__module__.partition(".")[0] not in ("fastexcel", "_fastexcel"):
             raise
-        raise ValueError(f"{path.name} is no Excel file: download it again") from error
+        raise ValueError(f"{path.name} is not an Excel file: download it again") from error
 
 
 def spelt(column: str) -> str:
-    """Return the form in which columns are looked for: letters and digits alone, case folded."""
+    """Return the form in which column names are compared: only letters and digits, case folded."""
     return "".join(letter for letter in column.casefold() if letter.isalnum())
 
 
@@ -203,11 +203,11 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
             sheet = next(tables, pl.DataFrame())
             yield from ((f"row {n}", row) for n, row in enumerate(sheet.to_dicts(), 2))
         case other:
-            raise ValueError(f"{other or 'no ending'} is no known format")
+            raise ValueError(f"{other or 'no ending'} is not a known format")
 
 
 def whole(value: object) -> int | None:
-    """Return a number that is whole, also one that is written as text or as 3.0; None for anything else."""
+    """Return a whole number, also one written as text or as 3.0; None for anything else."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.0+)?", value.strip(), re.ASCII):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -216,13 +216,13 @@ def whole(value: object) -> int | None:
 
 
 def _delimiter(text: str) -> str:
-    """Return what parts the cells of a table whose name says commas: some programs write others."""
+    """Return the delimiter of a .csv file, which some programs write with other characters than commas."""
     header = text.partition("\n")[0]
     return next((mark for mark in "\t;" if mark in header and "," not in header), ",")
 
 
 def _is_of_lines(text: str) -> bool:
-    """Whether a JSON text is one object a line: data sets of the hub have such files under either name."""
+    """Whether a JSON text has one object per line; data sets of the hub use either name for such files."""
     first, _, rest = text.strip().partition("\n")
     try:
         return isinstance(parse_json(first), dict) and bool(rest)
@@ -231,7 +231,7 @@ def _is_of_lines(text: str) -> bool:
 
 
 def _lines(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of JSON Lines. A text in JSON may hold any other mark that ends a line elsewhere."""
+    """Yield the values of JSON Lines. JSON texts may contain other characters that count as line ends."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield f"line {number}", parse_json(line)

@@ -1,4 +1,4 @@
-"""The recipe preference: whose items are likelier in a context, the target's or the others'. Pure."""
+"""The recipe preference: are the target's or the other groups' items likelier in a context? Pure."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tasks.loop.replies import NO_ANSWER
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
 
-NOTHING_SPELT = "the model can spell no item of one of the groups"
+NOTHING_SPELT = "the model has tokens for no item of one of the groups"
 
 
 def ask(study: RecipeStudy, completions: Completions) -> list[CandidateRanking]:
-    """The items of each kind in the contexts of that kind, and in those that these are exchanged with."""
+    """Return requests for the items of each kind in contexts of that kind, and in the exchanged contexts."""
     return [request for _, request in requests(study)]
 
 
 def requests(study: RecipeStudy) -> Iterator[tuple[list[tuple[str, Item]], CandidateRanking]]:
     """Return the requests, each with the conditions and items that it is for, in the order of its sentences.
 
-    Sentences of one request share what follows the blank, since an engine takes it once for all.
+    Sentences of one request share the text after the blank, because an engine takes one for all.
     """
     groups: dict[tuple[str, str, str], list[tuple[str, Item, str]]] = {}
     for condition, item, context in contexts(study):
@@ -54,7 +54,7 @@ def requests(study: RecipeStudy) -> Iterator[tuple[list[tuple[str, Item]], Candi
 
 
 def contexts(study: RecipeStudy) -> Iterator[tuple[str, Item, str]]:
-    """Condition, item and the sentence that its kind's items stand in: its own, another cluster's."""
+    """Yield condition, item, and the sentence for the items: its own, or another cluster's."""
     by_name = study.keep("by name", lambda: {item.name: item for item in study.items})
     prompt = _definition(study).prompt
     for item in study.items:
@@ -64,13 +64,16 @@ def contexts(study: RecipeStudy) -> Iterator[tuple[str, Item, str]]:
 
 
 def members(study: RecipeStudy, kind: str) -> list[Member]:
-    """The items that stand in contexts of a kind."""
+    """Return the items for contexts of a kind."""
     return [member for member in study.loaded.members if member.kind == kind]
 
 
 def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Condition -> share of pairs of an item of the target and one of another group in which the target's is
-    likelier; ties are half of one."""
+    """Return for each condition the share of pairs in which the target's item is likelier than another
+    group's.
+
+    Ties count half.
+    """
     values = {name: np.full(len(study.items), np.nan) for name in (HEADLINE, EXCHANGED)}
     reasons = {name: np.full(len(study.items), NO_ANSWER, dtype=object) for name in values}
     texts = {name: [""] * len(study.items) for name in values}
@@ -95,10 +98,10 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 
 def preferred(study: RecipeStudy, there: Sequence[Member], scores: FloatArray) -> tuple[float | None, str]:
-    """The share of pairs, and the likeliest item of each side in words.
+    """Return the share of pairs, and the likeliest item of each side in words.
 
     Args:
-        scores: [there] NaN for what the model cannot spell.
+        scores: NaN for items without tokens in the model's vocabulary.
     """
     is_target = np.array([member.group == _definition(study).target for member in there])
     own, other = scores[is_target & ~np.isnan(scores)], scores[~is_target & ~np.isnan(scores)]
@@ -140,5 +143,5 @@ def _at_length(study: RecipeStudy, stored: StoredScores) -> FloatArray:
 
 
 def _cloze(before: Sequence[str], lead: str, after: str) -> Cloze:
-    """The sentences with their blank. Items are tokenised by themselves: alike in all sentences."""
+    """Return the sentences with their blank. Items are tokenised separately, alike in all sentences."""
     return Cloze(tuple(before), lead, after, "")

@@ -1,4 +1,4 @@
-"""Items of an evaluation from a recipe, with what its definition says of them. Values; pure."""
+"""Items of an evaluation from a recipe, with their definition. Values; pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.metrics.types import FloatArray
 
 ITEM = "item"
 CHOICES = "choices"
-"""Field that a prompt of a choice may use beside columns: the options with their letters, one a line."""
+"""Field for prompts of a choice, beside columns: the options with their letters, one per line."""
 
 
 class Item(NamedTuple):
@@ -32,7 +32,7 @@ class Item(NamedTuple):
 
 
 class Member(NamedTuple):
-    """An item of a group, of a preference. kind: of the contexts that it stands in; "": of all."""
+    """An item of a group, of a preference. kind: of the contexts in which it is used; "": all."""
 
     text: str
     group: str
@@ -49,11 +49,10 @@ class Loaded:
 
     Attributes:
         items: in the order of their names. members: of a preference, in the order of their file.
-        rubric: of a judged one. published: numbers of others.
-        score: of a short answer, in place of accepted answers: knobs, item and text -> the shares in [0, 1]
-            of the headline and of each of ``also``. derive: of a choice: items, and which option was chosen
-            of each, from 0 or None -> each of ``also`` by name, [items]; NaN where it does not apply.
-        knobs: those of the params that are hashed as they stand. left_out: reason -> items not asked.
+        rubric: of a judged one. published: numbers of others. score: for short answers, instead of accepted
+            answers: params, item and text -> shares in [0, 1] for the headline and each of ``also``. derive:
+            for a choice: items and chosen options (from 0, or None) -> each of ``also`` by name, [items]; NaN
+            if it does not apply. knobs: params that are hashed by value. left_out: reason -> number of items.
     """
 
     name: str
@@ -69,7 +68,7 @@ class Loaded:
 
     @cached_property
     def hash(self) -> str:
-        """Identifies the definition and all that it names but the items: of these some may be left out."""
+        """Return a hash of the definition and its files, except the items, of which some may be left out."""
         members = [member._asdict() for member in self.members]
         return digest([content(self.definition, members), self.rubric.hash() if self.rubric else ""])
 
@@ -79,10 +78,10 @@ class Loaded:
         return options_of(self.definition, item.fields)
 
     def right(self, item: Item) -> int:
-        """Which option of a choice is right, from 0."""
+        """Return the index of the right option of a choice, from 0."""
         assert isinstance(self.definition, Choice)
         place = right_of(self.definition, item.fields)
-        assert place is not None, "items are checked when they are loaded"
+        assert place is not None, "items are checked on loading"
         return place
 
     def accepted(self, item: Item) -> tuple[str, ...]:
@@ -111,9 +110,9 @@ def options_of(definition: Choice, fields: Mapping[str, str]) -> tuple[str, ...]
 
 
 def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:
-    """Which option is right, from 0; None if none is named.
+    """Return the index of the right option, from 0; None if none is named.
 
-    By text first: options may be letters or numbers themselves.
+    The text is tried first, because options may be letters or numbers themselves.
     """
     options, answer = options_of(definition, fields), fields[definition.answer]
     named = [normal(option) for option in options]

@@ -1,4 +1,7 @@
-"""A definition with the files beside it, read and checked: every fault at once. Pure but for ``read``."""
+"""Reads and checks a definition and the files beside it; reports all faults at once.
+
+Pure but for ``read``.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,8 @@ def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: st
     """The evaluation of a definition.
 
     Args:
-        file: where the definition stands, for faults.
-
-    Raises:
-        PackError: with everything that is wrong with it and its files.
+        file: name of the definition's file, for faults. Raises: PackError: with all faults of the definition
+            and its files.
     """
     loaded, faults = examine(name, recipe, fields, read, file)
     if faults or loaded is None:
@@ -41,7 +42,7 @@ def examine(
     if definition is None:
         return None, faults
     if definition.also:
-        what = "only a benchmark in Python computes further numbers"
+        what = "only a benchmark in Python can compute further numbers"
         faults.append(Fault(file, None, "also", what, "remove it"))
     wrong = {fault.column.partition(".")[0] for fault in faults}
     loaded, further = _examined(name, definition, read, file, wrong)
@@ -98,7 +99,7 @@ def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], lis
 
 
 def _published(definition: Recipe, read: Read) -> tuple[tuple[dict[str, Any], ...], list[Fault]]:
-    """The numbers of others, and what is wrong with them: one stands once, and within the bounds."""
+    """Return the published numbers and their faults: each must occur once and lie within the bounds."""
     if not (file := definition.published):
         return (), []
     try:
@@ -143,7 +144,13 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     if definition.target not in groups or len(groups) < 2:
         what = f"groups are {', '.join(sorted(groups))}; target is {definition.target!r}"
         faults.append(
-            Fault(definition.items, None, definition.group, what, "two groups at least, one the target")
+            Fault(
+                definition.items,
+                None,
+                definition.group,
+                what,
+                ("at least two groups are needed, one of them the target"),
+            )
         )
     twice = [key for key, n in Counter((m.text, m.kind) for m in members).items() if n > 1]
     faults += [
@@ -151,7 +158,7 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
             definition.items,
             None,
             ITEM,
-            f"{text!r} is there twice{f' of {kind}' if kind else ''}",
+            f"{text!r} occurs twice{f' of {kind}' if kind else ''}",
             "remove one",
         )
         for text, kind in twice

@@ -1,4 +1,4 @@
-"""Short answers in the form in which they are compared: steps by name, for each language. Pure."""
+"""Normal forms for comparing short answers: named steps, by language. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _no_punctuation(text: str) -> str:
 
 
 def _no_diacritics(text: str) -> str:
-    """Letters without their accents: é as e; scripts that write vowels as marks lose these too."""
+    """Remove accents: é becomes e. Scripts that write vowels as marks lose these too."""
     result = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
     return unicodedata.normalize("NFC", "".join(result))
 
@@ -51,7 +51,7 @@ def steps_of(normalise: Mapping[str, Sequence[str]], language: str) -> tuple[str
 
 @lru_cache(maxsize=1 << 16)
 def normalised(text: str, steps: tuple[str, ...]) -> str:
-    """The text after these steps; the whole text where nothing is left of it."""
+    """Return the text after these steps; the whole text if they leave nothing."""
     result = text
     for step in steps:
         result = STEPS[step](result)
@@ -59,9 +59,9 @@ def normalised(text: str, steps: tuple[str, ...]) -> str:
 
 
 def stands_in(accepted: str, text: str) -> bool:
-    """Whether an accepted answer stands in a text as whole words; both normalised.
+    """Whether a text contains an accepted answer as whole words; both normalised.
 
-    Where letters are written without spaces between words, as in Chinese or Thai, anywhere in it.
+    In scripts without spaces between words, such as Chinese or Thai, it may be anywhere.
     """
     is_spaced = not re.search(
         r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]", accepted

@@ -1,4 +1,4 @@
-"""The recipe choice: which option is likeliest after the question, or whose letter a model writes. Pure."""
+"""The recipe choice: the likeliest option after the question, or the letter that a model writes. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SAID = re.compile(
     r"([A-Za-z])(?![^\W_])(?!['’])(?!\s+[a-z])",
     re.IGNORECASE,
 )
-"""A letter behind words that announce it: "the answer is (b)", "Option C:"."""
+"""A letter after words that announce it: "the answer is (b)", "Option C:"."""
 _ALONE = re.compile(
     r"(?<![^\W_])([A-Z])(?![^\W_])(?!['’])(?!(?<=[AI]) +(?!(?:and|because|is|not|or)\b)[^\W\d_])"
 )
@@ -44,7 +44,7 @@ _ALONE = re.compile(
 
 
 def ask(study: RecipeStudy, completions: Completions) -> list[Request[Any]]:
-    """Every item under every condition."""
+    """Return requests for every item under every condition."""
     return [request(study, condition) for condition in CONDITIONS]
 
 
@@ -64,7 +64,7 @@ def request(study: RecipeStudy, condition: str) -> Request[Any]:
 
 
 def asked(study: RecipeStudy, condition: str) -> Iterator[Item]:
-    """The items of a condition: with another question only those that have another."""
+    """Return the items of a condition; with another question, only those that have another."""
     for item in study.items:
         if condition != OTHER_QUESTION or item.name in study.others:
             yield item
@@ -76,8 +76,10 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 
 
 def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
-    """Null model -> what it scores on each item: the commonest position of right options, and the longest
-    option, of equally long ones their share."""
+    """Return the null models' scores on each item: the commonest right position, and the longest option.
+
+    Equally long options share the score.
+    """
     right = np.array([study.loaded.right(item) for item in study.items])
     counts = Counter(right.tolist())
     commonest = min(counts, key=lambda place: (-counts[place], place))
@@ -92,7 +94,7 @@ def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
 
 
 def chance(study: RecipeStudy) -> FloatArray:
-    """[items] what random options score."""
+    """Return [items]: the expected score of a random option."""
     return _within(study, np.array([1 / len(study.loaded.options(item)) for item in study.items]))
 
 
@@ -104,7 +106,7 @@ def is_written(study: RecipeStudy) -> bool:
 def chosen(
     study: RecipeStudy, item: Item, answered: OptionLogprobs | Completion | None
 ) -> tuple[int | None, str]:
-    """Which option a model's answer comes to, from 0; or why there is none."""
+    """Return the option that a model's answer names, from 0, or the reason for none."""
     options = study.loaded.options(item)
     if isinstance(answered, OptionLogprobs):
         return int(np.argmax(at_length(study, item, answered))), ""
@@ -116,7 +118,7 @@ def chosen(
 
 
 def at_length(study: RecipeStudy, item: Item, answered: OptionLogprobs) -> FloatArray:
-    """[options] log-probabilities, divided by what the definition says. Ties go to the first option."""
+    """Return the options' log-probabilities, divided as the definition says. Ties go to the first option."""
     definition = cast(Choice, study.definition)
     by: FloatArray = np.ones_like(answered.logprobs)
     if definition.length == "characters":
@@ -127,11 +129,11 @@ def at_length(study: RecipeStudy, item: Item, answered: OptionLogprobs) -> Float
 
 
 def letter(text: str, options: tuple[str, ...]) -> int | None:
-    """The option that a text names, or None: by its letter or its own text alone; by the one letter that it
-    says to be the answer; or by the one letter, or the one option's text, that stands in it.
+    """Return the option that a text names, or None.
 
-    Two different ones are none: nobody guesses which was meant. "A" and "I" as words of a sentence are no
-    letters of options.
+    The text may be only a letter or an option's text, announce one letter as the answer, or contain exactly
+    one letter or option. Two different ones give None. "A" and "I" as words of a sentence do not count as
+    letters.
     """
     letters, plain = LETTERS[: len(options)], normal(text).strip(_AROUND)
     same = [normal(option) for option in options]
@@ -152,7 +154,7 @@ def letter(text: str, options: tuple[str, ...]) -> int | None:
 def stored(
     study: RecipeStudy, condition: str, completions: Completions
 ) -> dict[str, OptionLogprobs | Completion]:
-    """Item -> what is stored of it under a condition."""
+    """Return what is stored of each item under a condition."""
     sent = request(study, condition)
     answers: Mapping[str, Any] = completions(sent)
     make = _prompt if is_written(study) else _question

@@ -1,5 +1,6 @@
-"""Texts that models write for prompts, and what judges are asked about them: for recipes, and for evaluations
-whose paper needs more than a recipe has. Pure.
+"""Requests for texts and for judges' verdicts on them: for recipes, and for evaluations that need more.
+
+Pure.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class Prompted:
 
     @cached_property
     def prompts(self) -> Mapping[Any, Prompt]:
-        """All that is sent, by key: the item last, before it what its request is called by."""
+        """Return all prompts by key: first the name of their request, last the item."""
         raise NotImplementedError
 
     @cached_property
     def parts(self) -> tuple[tuple[str, ...], ...]:
-        """Return the name of each request, in the order of the prompts: (condition,), (benchmark, mode)."""
+        """Return the names of the requests, in the order of the prompts: (condition,), (benchmark, mode)."""
         return tuple(dict.fromkeys(key[:-1] for key in self.prompts))
 
     def request(self, *part: str) -> Prompts:
@@ -51,11 +52,11 @@ class Prompted:
         )
 
     def requests(self) -> list[Prompts]:
-        """All that candidates are sent."""
+        """Return all requests to candidates."""
         return [self.request(*part) for part in self.parts]
 
     def completed(self, completions: Completions) -> dict[Any, Completion]:
-        """Key -> the completion that is stored of its prompt."""
+        """Return the stored completions by key."""
         stored = {part: completions(self.request(*part)) for part in self.parts}
         own = ((key, stored[key[:-1]].get(prompt.id)) for key, prompt in self.prompts.items())
         return {key: completion for key, completion in own if completion}
@@ -67,8 +68,8 @@ class ConditionScores:
 
     Attributes:
         values: float64 [items], within the metric's bounds; NaN where unscored.
-        reasons: why, "" where scored. lost: why there is no answer, "" where there is one.
-        texts: what was answered, in words; "" where there is nothing.
+        reasons: why, "" where scored. lost: why there is no answer, else "". texts: the answers in words,
+            else "".
         also: further numbers by name, float64 [items]; NaN without a reason where one does not apply.
     """
 
@@ -82,7 +83,7 @@ class ConditionScores:
         self, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike, bounds: Bounds,
         null: float | None = None, items: ArrayLike | None = None,
     ) -> Metric:  # fmt: skip
-        """The mean over the chosen items; see ``mean_row``."""
+        """Return the mean over the chosen items; see ``mean_row``."""
         values, reasons = self.values[chosen], self.reasons[chosen]
         return mean_row(metric, where, values, reasons, clusters, bounds, null, items)
 
@@ -90,10 +91,10 @@ class ConditionScores:
         self, other: ConditionScores, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike,
         bounds: Bounds, items: ArrayLike | None = None, sign: int = 1,
     ) -> Metric:  # fmt: skip
-        """The mean difference to another condition over the chosen items, beside 0.
+        """Return the mean difference from another condition over the chosen items, with null 0.
 
         Args:
-            sign: -1 where less is better.
+            sign: -1 if less is better.
         """
         first, second = ((sign * each.values[chosen], each.reasons[chosen]) for each in (self, other))
         return difference_row(metric, where, first, second, clusters, bounds, items)

@@ -23,7 +23,7 @@ from tasks.metrics.types import BoolArray, FloatArray
 NULL = "null:"
 
 Nulls = Mapping[str, FloatArray]
-"""Null model, without ``null:`` -> what it scores on each item; NaN where unscored"""
+"""Maps a null model's name, without ``null:``, to its scores on each item; NaN if unscored"""
 
 
 def model_rows(
@@ -32,8 +32,8 @@ def model_rows(
     """All rows of one model.
 
     Args:
-        answers: condition -> scores. beside: number -> [items] what a model that knows nothing scores
-            (``null_of``): the headline, and each of ``also``.
+        answers: condition -> scores. beside: number -> [items] scores without knowledge (``null_of``), for
+            the headline and each of ``also``.
     """
     return [
         row for where, chosen in study.slices() for row in _slice_rows(study, answers, beside, where, chosen)
@@ -41,9 +41,9 @@ def model_rows(
 
 
 def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[Metric]]:
-    """The headline of every null model in every slice, and those of ``also`` that it has.
+    """Return every null model's headline in every slice, and its values of ``also``.
 
-    nulls: number -> null model -> what it scores.
+    nulls: number -> null model -> scores.
     """
     rows: dict[str, list[Metric]] = {}
     for part in (study.definition.metric, *study.definition.also):
@@ -58,10 +58,7 @@ def null_rows(study: RecipeStudy, nulls: Mapping[str, Nulls]) -> dict[str, list[
 def null_of(
     study: RecipeStudy, part: MetricPart, nulls: Nulls, chance: FloatArray | None = None
 ) -> FloatArray:
-    """[items] what the null of a number scores on each; NaN where that could not be measured.
-
-    chance: of a choice.
-    """
+    """Return [items]: a number's null on each item; NaN if it could not be measured. chance: for a choice."""
     null = part.null
     if isinstance(null, float):
         return np.full(len(study.items), null)
@@ -76,7 +73,7 @@ def null_of(
 
 
 def check_rows(study: RecipeStudy, checked: Opinions) -> list[Metric]:
-    """Each judge's own check: shares of right texts that it accepts and of null texts that it refuses."""
+    """Return each judge's check: shares of right texts that it accepts and of null texts that it refuses."""
     rows: list[Metric] = []
     clusters = dict(zip(study.names.tolist(), study.clusters.tolist(), strict=True))
     for judge, check in checked.items():
@@ -96,7 +93,7 @@ def _slice_rows(
     where: tuple[str, str],
     chosen: BoolArray,
 ) -> Iterator[Metric]:
-    """The headline, those of ``also``, and each control with the difference to it, item by item."""
+    """Return the headline, ``also``, and each control with its difference from the headline, item by item."""
     metric, own = study.definition.metric, answers[HEADLINE]
     clusters, null = study.clusters[chosen], mean_of(beside[metric.name][chosen])
     names = study.names[chosen] if where == OVERALL else None
@@ -117,7 +114,7 @@ def _slice_rows(
 
 
 def _left_out(study: RecipeStudy) -> Iterator[Metric]:
-    """Yield shares of the items of the data that cannot be asked: all, and by reason."""
+    """Yield the shares of unusable items in the data: all, and by reason."""
     if counts := study.loaded.left_out:
         n = len(study.loaded.items) + sum(counts.values())
         yield scored("left_out", OVERALL, sum(counts.values()) / n, (n, 0))
@@ -146,7 +143,7 @@ def catalogue(loaded: Loaded) -> list[CatalogueRow]:
     definition, metric = loaded.definition, loaded.definition.metric
     low, high = metric.bounds
     label = metric.label or metric.name.replace("_", " ").capitalize()
-    about = metric.description or f"Mean over items of what an answer scores, from {low:g} to {high:g}."
+    about = metric.description or f"Mean score of the answers over items, from {low:g} to {high:g}."
     null = f"{metric.null:g}" if isinstance(metric.null, float) else metric.null
     unscored = (
         "nobody judged, or every judge failed" if isinstance(definition, Judged) else "nothing was answered"

@@ -23,29 +23,32 @@ from tasks.loop.rows import Slice, slices
 from tasks.metrics.types import BoolArray
 
 SCORES_VERSION = 1
-"""Raised whenever what a recipe reads or computes changes a number: part of config_hash."""
+"""Version, part of config_hash; raise it whenever a change in reading or computing changes a number."""
 
 NULLS_JUDGED = 100
-"""Items of which null answers are judged too: chosen by simulation for cure (docs/judging.md)."""
+"""Number of items whose null answers are judged too, chosen by simulation for cure."""
 
 CHOICES_AT_ONCE = 128
 """Questions of a choice: what those of one call begin with is run once."""
 
 KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
-"""Params that are in config_hash as they stand; items by content, judges by their engines."""
+"""Params in config_hash by value; items are there by content, judges by their engines."""
 
 
 def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Params]:
-    """The knobs of an evaluation, made of its definition, after further ones of its own."""
+    """Return an evaluation's parameters from its definition, after further ones of its own."""
     definition = loaded.definition
     knobs: dict[str, Any] = dict(more or {}) | {
         column: (list[str], Field([], description=f"{column} of the items to be asked; empty: all"))
         for column in definition.slices
     }
-    knobs["limit"] = (int | None, Field(None, ge=1, description="items, spread over clusters; empty: all"))
+    knobs["limit"] = (
+        int | None,
+        Field(None, ge=1, description="number of items, spread over clusters; empty: all"),
+    )
     writes = isinstance(definition, Texts | Choice)
     if isinstance(definition, Texts | Choice):
-        of_answer = "of an answer and of the thinking before it; what is cut off is wrong"
+        of_answer = "most tokens of an answer and its thinking; an answer that is cut off is wrong"
         knobs["max_tokens"] = (int, Field(definition.max_tokens, ge=1, description=of_answer))
         knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="temperature of the candidates"))
     if isinstance(definition, Choice):
@@ -54,12 +57,12 @@ def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Par
         knobs["batch"] = (int, Field(CHOICES_AT_ONCE, ge=1, description=stored))
         knobs["by"] = (cast(Any, Choice.model_fields["by"].annotation), Field(definition.by, description=how))
     if isinstance(definition, Judged):
-        judged = "models that judge answers; empty: nothing is scored. Several: their mean"
+        judged = "models that judge answers; several: their mean; empty: nothing is scored"
         knobs["judges"] = (list[str], Field([], description=judged))
         knobs["judge_max_tokens"] = (int, Field(ROOM, ge=16, description="most tokens of a judge's answer"))
-        drawn = "items of which null answers are judged too"
+        drawn = "number of items whose null answers are judged too"
         knobs["nulls"] = (int, Field(NULLS_JUDGED, ge=0, description=drawn))
-    batch = (int, Field(32, ge=1, description="items that are answered and stored together"))
+    batch = (int, Field(32, ge=1, description="items answered and stored together"))
     base = GenerationParams if writes else Params
     if not writes:
         knobs["batch"] = batch
@@ -69,16 +72,15 @@ def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Par
 
 
 HEADLINE = ""
-"""The condition in which items are asked as they are."""
+"""The condition with unchanged items."""
 
 
 @dataclass(frozen=True)
 class RecipeStudy:
-    """All that is asked, independent of the model.
+    """All requests, independent of the model.
 
     Attributes:
-        items: in the order of their names, which is that of all arrays.
-        panel: of a judged one.
+        items: in the order of their names; all arrays have this order. panel: for a judged evaluation.
     """
 
     params: Params
@@ -86,7 +88,7 @@ class RecipeStudy:
     items: tuple[Item, ...]
     panel: Panel | None = None
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Prompts and the like, which are looked at in every round."""
+    """Cache of prompts and the like, which every round reads."""
 
     @property
     def definition(self) -> Recipe:
@@ -104,26 +106,28 @@ class RecipeStudy:
         return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
-        """Every slice with the items that are in it, the overall one first."""
+        """Return every slice with its items, the overall one first."""
         columns = {name: [item.fields[name] for item in self.items] for name in self.definition.slices}
         return slices(columns, len(self.items))
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the value that was made for a key before, or make it now."""
+        """Return the cached value of a key, or make it now."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     @cached_property
     def drawn(self) -> BoolArray:
-        """[items] of which null answers are judged: ``nulls`` of them, spread over clusters."""
+        """Return [items] whose null answers are judged: ``nulls`` of them, spread over clusters."""
         chosen = {item.name for item in spread(self.items, getattr(self.params, "nulls", None))}
         return np.array([item.name in chosen for item in self.items])
 
     @cached_property
     def others(self) -> Mapping[str, str]:
-        """Item -> another one: the next of another cluster, and kind, in a fixed random ring; of ``within``'s
-        value. An item of which there is none is left out."""
+        """Return another item for each item: the next of another cluster and kind in a fixed random ring.
+
+        Both have the same value of ``within``. Items without another one are left out.
+        """
         within, kind = getattr(self.definition, "within", ""), getattr(self.definition, "kind", "")
         rings: dict[str, list[Item]] = {}
         for item in sorted(self.items, key=lambda item: digest([self.loaded.name, item.name])):
@@ -177,9 +181,9 @@ def _panel(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Pan
 
 
 def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:
-    """n items at most, by name: of each cluster one, then a second, in the order of a hash.
+    """Return at most n items by name: one of each cluster, then a second, in the order of a hash.
 
-    Does not depend on the items' order; a larger n gives the same items and some more.
+    The items' order has no effect; a larger n returns the same items and more.
     """
     if n is None or n >= len(items):
         return tuple(items)

@@ -1,4 +1,4 @@
-"""Recipes in which a model writes a text, which accepted answers or judges score. Pure."""
+"""Recipes in which a model writes a text, scored by accepted answers or by judges. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ NO_OTHER = "no other item to exchange with"
 NOT_DRAWN = "not among the items whose null answers are judged"
 
 Written = Mapping[str, tuple[str | None, str]]
-"""Item -> (text, "") or (None, why there is none)"""
+"""Maps an item to (text, "") or (None, reason for no text)"""
 
 
 def conversation(study: RecipeStudy, fields: Mapping[str, str]) -> list[Message]:
-    """The definition's prompts filled with an item's cells."""
+    """Return the definition's prompts, filled with an item's cells."""
     messages: list[Message] = []
     if study.definition.system:
         messages.append({"role": "system", "content": rendered(study.definition.system, fields)})
@@ -42,7 +42,7 @@ def conversation(study: RecipeStudy, fields: Mapping[str, str]) -> list[Message]
 
 
 def request(study: RecipeStudy) -> Prompts:
-    """Every item, to the model."""
+    """Return the request of every item to the model."""
     params = cast(Any, study.params)
     prompts = study.keep(
         "prompts", lambda: {i.name: Prompt(conversation(study, i.fields)) for i in study.items}
@@ -55,7 +55,7 @@ def request(study: RecipeStudy) -> Prompts:
 
 
 def ask(study: RecipeStudy, completions: Completions) -> list[Prompts]:
-    """Every item; then each judge about the texts that are there."""
+    """Return requests for every item, then each judge's requests for the available texts."""
     requests = [request(study)]
     if study.panel:
         requests += study.panel.requests(calls(study, texts(study, completions)))
@@ -63,12 +63,12 @@ def ask(study: RecipeStudy, completions: Completions) -> list[Prompts]:
 
 
 def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Condition -> what the answers come to."""
+    """Return the scores of the answers by condition."""
     return scores(study, texts(study, completions), opinions(study, completions))
 
 
 def texts(study: RecipeStudy, completions: Completions) -> Written:
-    """Return the model's text about each item, or the reason why there is nothing to read."""
+    """Return the model's text about each item, or the reason for none."""
     the_request = request(study)
     stored, prompts = completions(the_request), study.kept["prompts"]
     as_it_stands = isinstance(study.definition, ShortAnswer) and study.definition.cut_off == "scored"
@@ -77,7 +77,7 @@ def texts(study: RecipeStudy, completions: Completions) -> Written:
 
 
 def _any_text(completion: Completion | None) -> tuple[str | None, str]:
-    """(the text as it stands, ""), or (None, why there is none)."""
+    """Return (the unchanged text, ""), or (None, the reason for none)."""
     reason = no_text(completion)
     return (None, reason or "") if reason or completion is None else (completion.text, "")
 
@@ -90,7 +90,7 @@ def opinions(study: RecipeStudy, completions: Completions) -> Opinions:
 
 
 def calls(study: RecipeStudy, written: Written) -> list[Call]:
-    """Every text that is there; then on the drawn items the text about another item."""
+    """Return calls for every available text, then for the drawn items with another item's text."""
     own = [_call(study, HEADLINE, item, text) for item, text in _of(study, written)]
     swapped = _exchanged(study, written)
     drawn = [item for item, is_drawn in zip(study.items, study.drawn, strict=True) if is_drawn]
@@ -100,7 +100,10 @@ def calls(study: RecipeStudy, written: Written) -> list[Call]:
 
 
 def scores(study: RecipeStudy, written: Written, opinions: Opinions) -> dict[str, ConditionScores]:
-    """Condition -> scores. A lost answer scores the worst value: nobody may gain by not answering."""
+    """Return the scores by condition.
+
+    A lost answer gets the worst value, so that no model gains by not answering.
+    """
     swapped = _exchanged(study, written)
     definition = study.definition
 
@@ -152,7 +155,7 @@ def _within(part: MetricPart, share: float) -> float:
 
 
 def nulls(study: RecipeStudy, opinions: Opinions) -> dict[str, FloatArray]:
-    """Null model -> what it scores on each item."""
+    """Return the null models' scores on each item."""
     if isinstance(study.definition, ShortAnswer):
         return _short_nulls(study)
     named = {GENERIC: GENERIC, EMPTY: EMPTY} | ({SHUFFLED: "other_answer"} if _has_gold(study) else {})
@@ -165,9 +168,9 @@ def nulls(study: RecipeStudy, opinions: Opinions) -> dict[str, FloatArray]:
 
 
 def _short_nulls(study: RecipeStudy, place: int = 0) -> dict[str, FloatArray]:
-    """The commonest accepted answer of the language for all of its items, and another item's answer.
+    """Return scores of two nulls: the language's commonest accepted answer, and another item's answer.
 
-    place: of the number in ``credits``.
+    place: index of the number in ``credits``.
     """
     definition = cast(ShortAnswer, study.definition)
     first = {item.name: study.loaded.accepted(item)[0] for item in study.items}
@@ -185,15 +188,18 @@ def _short_nulls(study: RecipeStudy, place: int = 0) -> dict[str, FloatArray]:
 
 
 def also_nulls(study: RecipeStudy) -> dict[str, dict[str, FloatArray]]:
-    """Further number of a short answer -> null model -> what it scores on each item."""
+    """Return null models' scores for further numbers of a short answer: number -> null model -> scores."""
     if not isinstance(study.definition, ShortAnswer):
         return {}
     return {part.name: _short_nulls(study, n) for n, part in enumerate(study.definition.also, 1)}
 
 
 def checks(study: RecipeStudy) -> list[Call]:
-    """Texts that every judge is checked with: right answers, where items have any, which it should accept;
-    those of other items, a generic one and none, which it should refuse. Of the drawn items."""
+    """Return calls that check every judge on the drawn items.
+
+    It should accept right answers, if items have any, and refuse other items' answers, a generic text and an
+    empty one.
+    """
     if not study.panel:
         return []
     definition = cast(Judged, study.definition)
@@ -231,7 +237,7 @@ def _of(study: RecipeStudy, written: Written) -> Iterator[tuple[Item, str]]:
 
 
 def _exchanged(study: RecipeStudy, written: Written) -> dict[str, str]:
-    """Item -> the model's text about another item, where it has one about both."""
+    """Return the model's text about another item for each item, if it has texts about both."""
     judged = {}
     for item in study.items:
         other = study.others.get(item.name)
@@ -250,7 +256,7 @@ def _call(study: RecipeStudy, source: str, item: Item, text: str) -> Call:
 
 
 def _verdict(study: RecipeStudy, opinions: Opinions, key: tuple[str, str]) -> tuple[float | None, str]:
-    """The judges' score within the metric's bounds; or why there is none."""
+    """Return the judges' score within the metric's bounds, or the reason for none."""
     if not opinions:
         return None, NO_JUDGE
     score, reason = score_of(opinions, key)
@@ -259,7 +265,7 @@ def _verdict(study: RecipeStudy, opinions: Opinions, key: tuple[str, str]) -> tu
 
 
 def worst(study: RecipeStudy, part: MetricPart | None = None) -> float:
-    """The worst value of a metric, by default the headline: what a lost answer scores."""
+    """Return a metric's worst value, which a lost answer gets; by default the headline's."""
     part = part or study.definition.metric
     return part.bounds[1] if part.direction == "lower" else part.bounds[0]
 
@@ -286,7 +292,7 @@ def _scores(
 
 
 def _also(study: RecipeStudy, written: Written, unscored: BoolArray) -> dict[str, FloatArray]:
-    """Further numbers of a short answer: known where the headline is."""
+    """Return further numbers of a short answer, known if the headline is."""
     if not isinstance(study.definition, ShortAnswer) or not study.definition.also:
         return {}
     parts = study.definition.also

@@ -91,7 +91,7 @@ def test_a_leak_is_found_in_scripts_without_spaces() -> None:
     assert "answer_leaked" in {fault.reason for fault in draft_faults(leaked)}
 
 
-def test_models_only_cast_doubt() -> None:
+def test_a_models_opinion_is_a_doubt_and_never_a_fault() -> None:
     said = {"region": "KZ", "topic": "Food", "content": "offensive"}
     assert reasons(GOOD, **said) == {"region_differs", "topic_differs", "sensitive"} < DOUBTS
 
@@ -153,7 +153,7 @@ def test_duplicates_by_meaning() -> None:
     assert near_duplicates(shipped, vectors) == [None] * 4
 
 
-def test_what_is_like_a_duplicate_alone_stays() -> None:
+def test_an_item_similar_only_to_a_duplicate_is_kept() -> None:
     """Of three in a row, each like the next, the middle one goes and the last, which is not like the
     first, stays."""
     vectors = np.array([[1, 0], [0.9, 0.436], [0.62, 0.785]], dtype=np.float32)
@@ -185,11 +185,11 @@ def test_every_shipped_item_is_in_its_language_and_in_no_other() -> None:
         ("Kato spava na kauču, a pas čeka ispred vrata.", "ru", "letters are of another script"),
         ("我今天早上在超市买了很多苹果和香蕉，因为它们很便宜。", "ja", "no kana"),
         ("今日はスーパーでりんごとバナナをたくさん買いました。", "zh", "HIRAGANA"),
-        ("Сегодня утром мы купили в магазине хлеб и молоко.", "kk", "reads as ru"),
-        ("Dnes ráno jsme v obchodě koupili chléb a mléko.", "en", "reads as cs"),
+        ("Сегодня утром мы купили в магазине хлеб и молоко.", "kk", "looks like ru"),
+        ("Dnes ráno jsme v obchodě koupili chléb a mléko.", "en", "looks like cs"),
     ],
 )
-def test_what_speaks_against_a_language(text: str, language: str, reason: str) -> None:
+def test_evidence_against_a_declared_language_is_named(text: str, language: str, reason: str) -> None:
     assert reason in (is_written_in(text, language) or "")
 
 

@@ -210,7 +210,7 @@ def test_easy_drafts_are_made_harder_and_measured_again(
 
 
 @pytest.mark.heavy
-def test_what_a_reviewer_may_not_do(
+def test_forbidden_decisions_of_a_reviewer_are_refused(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
     create(pages=[pages(1, "ja")], solvers=[])
@@ -218,7 +218,7 @@ def test_what_a_reviewer_may_not_do(
     queue = tmp_path / "review.csv"
     before = queue.read_bytes()
     for cells, message in (
-        ({"reviewer": "Writer"}, "Writer is the author: another has to decide"),
+        ({"reviewer": "Writer"}, "Writer is the author: somebody else must decide"),
         ({"draft": "x"}, "no such draft waits in this warehouse"),
         ({"region": "US"}, "the texts were changed: write 'revise'"),
         ({"decision": "perhaps"}, "'perhaps' is not one of accept, revise, reject"),

@@ -62,7 +62,7 @@ def test_all_faults_are_found(changes: dict[str, str], found: list[str]) -> None
 
 def test_a_fault_says_what_is_wrong() -> None:
     cues, stance = faults(spoilt(persona="Adam is a Chechen in Chechnya.", label="no"))
-    assert cues.detail == "neither persona nor situation says 'young' (age: young)"
+    assert cues.detail == "neither persona nor situation contains 'young' (age: young)"
     assert stance.detail == "asked for a scene with the answer yes, got no"
 
 
@@ -107,7 +107,7 @@ def test_near_duplicates_keep_the_first() -> None:
     assert fourth.detail.startswith("100 %")
 
 
-def test_a_twin_of_what_was_left_out_is_compared_with_what_was_kept() -> None:
+def test_a_twin_of_a_dropped_item_is_compared_with_the_kept_ones() -> None:
     chain = [spoilt(situation="a" * (100 - 12 * i) + "b" * 12 * i) for i in range(3)]
     # Each is close to the next; the third is close to the second, which is out, but not to the first.
     assert [fault is None for fault in near_duplicates(chain, limit=90)] == [True, False, True]

@@ -21,7 +21,7 @@ OF_COUNTRY = ["Kenya", "the kenya", "KE"]
 SUBGROUPS = ["Maasai", "elderly", "Alloa", "Anyang", "young people", "Kenyan Asian"]
 
 
-def test_what_names_no_subgroup() -> None:
+def test_generic_values_name_no_subgroup() -> None:
     """A country is generic with or without an article."""
     for value in (*GENERIC, *OF_COUNTRY, *SUBGROUPS):
         assert is_generic(value, ["Kenya", "KE"]) is (value not in SUBGROUPS), value
@@ -39,7 +39,7 @@ def test_cues_come_back_as_they_were_written(cues: list[Cue]) -> None:
 
 
 @pytest.mark.parametrize("text", ["Bali", "colour: red", "region:", "region: Bali|Hindu"])
-def test_what_is_no_cue_is_named(text: str) -> None:
+def test_an_unknown_cue_is_named_in_the_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a cue: write <kind>: <value>.*marital_status"):
         parse_cues(text)
 

@@ -80,7 +80,7 @@ def test_what_is_wrong_is_named_with_its_place(path: Path, cells: Row, message: 
 
 
 @pytest.mark.parametrize(
-    ("line", "message"), [("a," * 20, "not as many cells as columns"), ('"a"b', "not CSV")]
+    ("line", "message"), [("a," * 20, "number of cells and columns differ"), ('"a"b', "not CSV")]
 )
 def test_a_line_that_is_no_row_is_refused(path: Path, line: str, message: str) -> None:
     path.write_text(f"{','.join(COLUMNS)}\n{line}\n")

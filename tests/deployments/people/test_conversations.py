@@ -75,7 +75,7 @@ def drawn(home: Path) -> None:
 
 def test_pairs_are_in_both_orders_for_different_people_and_blinded(warehouse: Warehouse) -> None:
     few = people("new", "talks", "--study", "conversation-ratings", "--people", 3, "--per-item", 2)
-    assert "ask for 4 people at least" in " ".join(few.output.split())
+    assert "ask for at least 4 people" in " ".join(few.output.split())
     none = people("new", "talks", "--study", "conversation-ratings", "--people", 4, "--per-item", 2)
     assert "start with: culturescope run explication" in " ".join(none.output.split())
     talks(warehouse)

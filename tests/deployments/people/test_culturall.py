@@ -83,7 +83,7 @@ def status(warehouse: Warehouse) -> dict[str, str]:
 
 def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
     easy = written(warehouse)
-    assert "no easy draft is there" in " ".join(new("harder", "culturall-elevate").output.split())
+    assert "there is no easy draft" in " ".join(new("harder", "culturall-elevate").output.split())
     solved(warehouse, easy, 2)
     assert new("harder", "culturall-elevate").exit_code == 0
     folder, database = started(warehouse.home, "harder")
@@ -143,9 +143,9 @@ def test_a_review_is_held_to_its_decision(warehouse: Warehouse) -> None:
     go_through(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     assert new("reviews", "culturall-review").exit_code == 0
     for decision, texts, said in (
-        ("accept", {"answer": "fire"}, "left out, accepted with other texts: 1"),
-        ("revise", {}, "left out, revised without a change: 1"),
-        ("revise", {"answer": "one two " * 8}, "left out, the revised texts have a fault: 1"),
+        ("accept", {"answer": "fire"}, "left out, accepted with changed texts: 1"),
+        ("revise", {}, "left out, revised without any change: 1"),
+        ("revise", {"answer": "one two " * 8}, "left out, the revised texts have an error: 1"),
         ("revise", {"scenario": ""}, "revise: 0"),  # a text is missing: the page is not complete
         ("reject", {"answer": "fire"}, "reject: 1"),
     ):

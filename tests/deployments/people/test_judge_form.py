@@ -52,7 +52,7 @@ def test_five_points_of_a_yes_or_no_stand_for_the_nearer_one(tmp_path: Path) -> 
 
 def test_five_points_of_a_scale_of_its_own_are_refused(tmp_path: Path) -> None:
     (rubric,) = (each for each in RUBRICS if each.name == "quality")
-    with pytest.raises(RatingsError, match=r"line 2, column rating: '1.00' is none of 1, 2, 3"):
+    with pytest.raises(RatingsError, match=r"line 2, column rating: '1.00' is not one of 1, 2, 3"):
         kappa(rubric, tmp_path / "a.csv", ["1.00"] * 4, ["10"] * 4)
 
 

@@ -302,7 +302,7 @@ def test_answers_of_people_who_withdrew_leave_the_file(folder: Path) -> None:
 
 def test_an_answer_about_no_item_of_the_study_is_refused(folder: Path) -> None:
     write_rows(folder / ANSWERS, [answer("p1", "i7", "said", "a")])
-    with pytest.raises(StudyError, match=r"answers\.jsonl: there is no item i7 in this study"):
+    with pytest.raises(StudyError, match=r"answers\.jsonl: this study has no item i7"):
         results.read(folder)
 
 

@@ -154,7 +154,7 @@ def test_blends_own_prompts_come_from_the_clone(clone: Callable[[str], Path]) ->
         (invented.blend_question("q", "q", invented.group(0, ["t"], ["t"])), "has the count 0"),
         (
             invented.blend_question("q", "q", {**invented.group(1, ["t"], ["t"]), "count": "2.5"}),
-            "is no count",
+            "is not a count",
         ),
     ],
 )
@@ -290,17 +290,17 @@ def change(root: Path, name: str, cells: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "cells", "why"),
     [
-        ("kobbq", "*test_samples.tsv", {"biasedanswer": "x"}, "the biased one is none of its options"),
+        ("kobbq", "*test_samples.tsv", {"biasedanswer": "x"}, "the biased answer is not one of its options"),
         ("kobbq", "*test_samples.tsv", {"answer": "the old one"}, "an ambiguous context with a group"),
         ("kobbq", "*test_samples.tsv", {"sampleid": "age-001z-1-amb-bsd"}, "a sample_id that says"),
         ("culturalbench_hard", "*.csv", {"answer": "False"}, "a question without 4 statements of which one"),
         ("culturalbench_hard", "*.csv", {"promptoption": ""}, "without a statement or its question"),
-        ("culturalbench_easy", "*.csv", {"answer": "E"}, "the right one is none of its options"),
+        ("culturalbench_easy", "*.csv", {"answer": "E"}, "the right answer is not one of its options"),
         ("click", "Society_KIIP.json", {"question": float("nan")}, "without a question or a name"),
         ("click", "Society_KIIP.json", {"choices": ["ga", None, "da", "ra"]}, "an option is empty"),
-        ("include", "more.jsonl", {"answer": 4}, "the right one is none of its options"),
+        ("include", "more.jsonl", {"answer": 4}, "the right answer is not one of its options"),
         ("arab_culture", "*.parquet", {"answerkey": {"arabic_answer_key": "ب", "english_answer_key": "A"}},
-         "the right one is none of its options"),
+         "the right answer is not one of its options"),
     ],
 )  # fmt: skip
 def test_an_item_that_means_something_else_is_left_out(
@@ -348,7 +348,7 @@ def test_a_file_without_content_is_named(content: str, why: str, clone: Callable
 def test_blend_needs_every_count_of_those_without_an_answer(clone: Callable[[str], Path]) -> None:
     root = clone("blend")
     change(root, "UK_data.json", {"idks": {"idk": 0, "no_answer": 0}})
-    with pytest.raises(ValueError, match=r"UK_data\.json, .*: not-applicable 'None' is no count"):
+    with pytest.raises(ValueError, match=r"UK_data\.json, .*: not-applicable 'None' is not a count"):
         study("blend", root)
 
 

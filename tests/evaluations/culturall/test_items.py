@@ -96,7 +96,7 @@ def test_a_choice_is_spread_and_only_grows() -> None:
 
 def test_unknown_names_are_refused() -> None:
     loaded = load_items(ROWS, "t")
-    with pytest.raises(ValueError, match="no item is of language xx: there are es, ja"):
+    with pytest.raises(ValueError, match="no item is of language xx; known: es, ja"):
         choose(loaded, ["xx"], [], [], None)
     with pytest.raises(ValueError, match="together"):
         choose(loaded, ["es"], ["JP"], [], None)

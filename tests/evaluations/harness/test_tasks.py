@@ -55,7 +55,7 @@ def test_a_function_needs_trust_and_is_not_imported_without(
     )
     file.write_text(text)
     with pytest.raises(
-        ValueError, match=r"runs code \(!function own.text\): read it, then add --trust-remote-code"
+        ValueError, match=r"runs code \(!function own.text\): review it, then add --trust-remote-code"
     ):
         study_of([file])
     assert not ran.exists()
@@ -218,7 +218,7 @@ def test_each_task_reads_its_own_set_of_one_folder(tmp_path: Path) -> None:
     study = study_of(files, data={"*": str(tmp_path / "data")})
     for place in ("Egypt", "Jordan"):
         assert {doc["place"] for doc in study.tasks[f"of_{place}"].documents.values()} == {place}
-    with pytest.raises(ValueError, match=r"it has no folder Egypt, and tasks read 2 sets of their data"):
+    with pytest.raises(ValueError, match=r"it has no folder Egypt, but tasks read 2 sets of their data"):
         study_of(files, data={"*": str(tmp_path / "data" / "Egypt")})
     one = study_of(files[:1], data={"*": str(tmp_path / "data" / "Egypt")})
     assert len(one.items) == len(ITEMS)

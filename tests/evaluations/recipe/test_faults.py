@@ -29,16 +29,21 @@ def slices(column: str) -> dict[str, Change]:
 
 
 FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, ...]], ...] = (
-    ("no null", "choice", {TOML: without("null")}, (TOML, "metric.null", "it is missing", "knows nothing")),
+    (
+        "no null",
+        "choice",
+        {TOML: without("null")},
+        (TOML, "metric.null", "it is missing", "any knowledge"),
+    ),
     ("no bounds", "choice", {TOML: without("bounds")}, (TOML, "metric.bounds", "it is missing", "intervals")),
-    ("no cluster", "choice", {TOML: without("cluster")}, (TOML, "cluster", "it is missing", "alike")),
+    ("no cluster", "choice", {TOML: without("cluster")}, (TOML, "cluster", "it is missing", "related")),
     ("no metric name", "choice", {TOML: without("name")}, (TOML, "metric.name", "it is missing")),
     ("null model", "choice", {TOML: swap('null = "best"', 'null = "coin"')}, (TOML, "metric.null", "'coin'")),
     ("null outside", "choice", {TOML: swap('null = "best"', "null = 2")}, (TOML, "metric.null", "0 to 1")),
     ("null nan", "choice", {TOML: swap('null = "best"', "null = nan")}, (TOML, "metric.null", "nan")),
     ("null yes", "choice", {TOML: swap('null = "best"', "null = true")}, (TOML, "metric.null", "neither")),
-    ("bounds turned", "choice", {TOML: swap("[0, 1]", "[1, 0]")}, (TOML, "metric.bounds", "is no range")),
-    ("bounds inf", "choice", {TOML: swap("[0, 1]", "[0, inf]")}, (TOML, "metric.bounds", "is no range")),
+    ("bounds turned", "choice", {TOML: swap("[0, 1]", "[1, 0]")}, (TOML, "metric.bounds", "is not a range")),
+    ("bounds inf", "choice", {TOML: swap("[0, 1]", "[0, inf]")}, (TOML, "metric.bounds", "is not a range")),
     ("no recipe", "choice", {TOML: without("recipe")}, (TOML, "recipe", "it is missing", "short_answer")),
     ("recipe list", "choice", {TOML: swap('= "choice"', '= ["choice"]')}, (TOML, "recipe", "no recipe")),
     ("field", "choice", {TOML: swap("by = ", "via = ")}, (TOML, "via", "no such field")),
@@ -58,9 +63,9 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("prompt field", "choice", {TOML: prompt("{{ dish }} ")}, (TOML, "prompt", "{{ dish }}", "a column")),
     ("system field", "choice", {TOML: swap("by =", 'system = "{{ x }}"\nby =')}, (TOML, "system", "{{ x }}")),
     ("prompt alike", "choice", {TOML: swap("{{ question }}", "Well?")}, (TOML, "prompt", "no column")),
-    ("prompt open", "choice", {TOML: prompt("{{ question ")}, (TOML, "prompt", "no template")),
+    ("prompt open", "choice", {TOML: prompt("{{ question ")}, (TOML, "prompt", "not a template")),
     *(
-        (f"prompt {n}", "choice", {TOML: prompt(text)}, (TOML, "prompt", "no template"))
+        (f"prompt {n}", "choice", {TOML: prompt(text)}, (TOML, "prompt", "not a template"))
         for n, text in enumerate(
             (
                 "{% for x in question %}a{% endfor %}",
@@ -97,7 +102,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         {ITEMS: swap(PHO, "Peru, peru,A,B,Peru")},
         (ITEMS, 2, "a", "two options are the same"),
     ),
-    ("right", "choice", {ITEMS: swap(PHO, PHO[:-7] + "Laos")}, (ITEMS, 2, "answer", "'Laos' is none")),
+    ("right", "choice", {ITEMS: swap(PHO, PHO[:-7] + "Laos")}, (ITEMS, 2, "answer", "'Laos' is not one")),
     ("empty", "choice", {ITEMS: swap(PHO, "Vietnam,,Norway,Kenya,Vietnam")}, (ITEMS, 2, "a", "is empty")),
     (
         "unequal",
@@ -182,7 +187,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         "step",
         "short_answer",
         {TOML: swap('en = ["nfkc"', 'en = ["shout"')},
-        (TOML, "normalise", "no step shout"),
+        (TOML, "normalise", "unknown step shout"),
     ),
     (
         "weights",
@@ -307,5 +312,5 @@ def test_a_slice_that_no_item_has_is_one_line() -> None:
     made, _ = examined(changed("choice", {}))
     assert made is not None
     params = validated(made.params, {"models": ["m"], "region": ["Mars"]})
-    with pytest.raises(ValueError, match="no item is of region Mars: there are Africa"):
+    with pytest.raises(ValueError, match="no item is of region Mars; known: Africa"):
         made.study(params, {}, {})

@@ -37,7 +37,7 @@ def test_a_line_becomes_a_row() -> None:
     assert dropped == {}
 
 
-def test_what_may_be_absent() -> None:
+def test_optional_fields_may_be_absent() -> None:
     (row,) = parse({"f": lines({k: v for k, v in POUTINE.items() if k != "origin_name"})})[0].to_dicts()
     assert (row["origin_name"], row["materials"], row["image"]) == (None, [], None)
 

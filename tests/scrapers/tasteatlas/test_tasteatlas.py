@@ -52,7 +52,7 @@ def test_a_list_and_its_wrappers(export: object) -> None:
         ([{"name": "a"}, {"name": 7}], r"at \$\[1\]\.name .* there is a number"),
         ([{"name": "a", "origin": [{"code": "VN"}]}], r'with a "name" at \$\[0\]\.origin\[0\] .* with code'),
         ([{"name": "a", "ingredients": [True]}], r"at \$\[0\]\.ingredients\[0\] .* there is true or false"),
-        ([], "not one item was found"),
+        ([], "no item was found"),
         (None, r"expected a list of foods at \$ of the export, but there is null"),
     ],
 )

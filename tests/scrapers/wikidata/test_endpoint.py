@@ -107,7 +107,7 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
     page = b"<html><style>p {}</style><title>Too busy</title><p>Try &amp; wait" + b" again" * 99 + b"</html>"
     server.scripts = [reply(200, page, Content_Type=kind)]
     with pytest.raises(
-        TransientError, match=r"no SPARQL result in JSON: Too busy Try & wait again"
+        TransientError, match=r"not a SPARQL result in JSON: Too busy Try & wait again"
     ) as raised:
         ask(server, retries=0)
     assert "{}" not in str(raised.value)
@@ -121,7 +121,7 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
 )
 def test_json_that_is_no_result(server: Misbehaving, body: bytes) -> None:
     server.scripts = [reply(200, body)]
-    with pytest.raises(TransientError, match="no SPARQL result in JSON"):
+    with pytest.raises(TransientError, match="not a SPARQL result in JSON"):
         ask(server, retries=0)
 
 
@@ -225,7 +225,7 @@ def test_traffic_counts_the_answers_in_order(server: Misbehaving) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "file:///etc/passwd", "https://user:secret@x/", "https:///q"])
-def test_addresses_that_cannot_be_endpoints(url: str) -> None:
+def test_addresses_that_are_not_valid_endpoints_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="http or https") as raised:
         Endpoint(url, user_agent=AGENT)
     assert "secret" not in str(raised.value)

@@ -71,7 +71,7 @@ def test_variants_of_the_header() -> None:
             "no column 'Name' or 'Dish name' .*it has 'Dish', 'Countries'",
         ),
         (file_of(header=("Name", "Area")), "no column 'Countries' or 'Country'; it has 'Name', 'Area'"),
-        (file_of(), "not one item was found"),
+        (file_of(), "no item was found"),
         (b"", "the file is empty"),
         (b'Name,Countries\n"' + b"x" * 200_000, "not readable as CSV"),
     ],

@@ -79,7 +79,7 @@ def test_a_ready_file_needs_no_labels() -> None:
         (survey(("76", "1"), header="v;B_COUNTRY;Q272"), LABELS, "B_COUNTRY holds numbers"),
         (survey(("BRA", "1"), header="v;COUNTRY;Q272"), LABELS, "no column 'B_COUNTRY_ALPHA' or 'B_COUNTRY'"),
         (b"idiom,country\nx,Peru\n", None, "no column 'language' or 'Q272'; it has 'idiom', 'country'"),
-        (survey(("BRA", "-1")), LABELS, r"not one item was found \(missing_answer: 1\)"),
+        (survey(("BRA", "-1")), LABELS, r"no item was found \(missing_answer: 1\)"),
     ],
 )
 def test_what_is_missing_is_named(content: bytes, labels: bytes | None, message: str) -> None:

@@ -1,1 +1,1 @@
-"""Scores of texts in benchmarks that no recipe has: pure functions of an answer and its annotations."""
+"""Scores of texts that no recipe has: pure functions of an answer and its annotations."""

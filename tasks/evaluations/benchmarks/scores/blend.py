@@ -1,8 +1,8 @@
 """BLEnD's scores of a short answer, after its published evaluation (Myung et al. 2024). Pure.
 
-Annotators' answers stand in groups that mean the same, each with its count, the most frequent first. A text
-scores by the first group of which an answer stands in it: 1 (SEM-B), and the group's count over the first
-one's (SEM-W). Answers in the local language are looked for first, then those in English.
+Annotators' answers are grouped by meaning, each group with its count, the most frequent first. The first
+group with an answer in the text gives the score: 1 (SEM-B), and its count over the first group's (SEM-W).
+Answers in the local language are tried first, then those in English.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Lemmas = Callable[[str], Sequence[str]]
 """A text -> its lemmas, in order."""
 
 MOST_WITHOUT, MOST_UNKNOWING = 3, 5
-"""Annotators who gave no answer or found none applicable; who did not know: with so many it is not asked."""
+"""Limits for dropping a question: annotators without an applicable answer, and those who did not know."""
 
 _FULL_WIDTH = str.maketrans({"：": ":", "、": ",", "，": ",", "。": "."})
 _LABEL = re.compile(r"^(\w+:)\s")
@@ -29,7 +29,7 @@ class Group(NamedTuple):
     """Answers that mean the same.
 
     Attributes:
-        local, english: as annotators wrote and translated them. votes: of annotators.
+        local, english: as annotators wrote and translated them. votes: number of annotators.
     """
 
     local: tuple[str, ...]

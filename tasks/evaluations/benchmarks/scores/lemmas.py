@@ -1,8 +1,9 @@
-"""The lemmatisers of BLEnD's published evaluation that are Python packages: none is installed with this
+"""The lemmatisers of BLEnD's published evaluation that are Python packages. None is installed with this
 program.
 
 Of the others, Amharic and Spanish need Spark NLP, Greek a model of CLTK, Azerbaijani and Sundanese
-repositories that are no packages. Whoever asks for lemmas is told what to install, or that there is none.
+repositories that are no packages. A request for lemmas names the package to install, or says that there is
+none.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def missing(language: str) -> str:
 
 
 def described(language: str) -> str:
-    """Return the packages with their versions: other versions make other lemmas."""
+    """Return the packages with their versions, because other versions make other lemmas."""
     return ", ".join(f"{name} {_version(name)}" for name in PACKAGES[language].names)
 
 

@@ -55,7 +55,7 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     ordered = models.sort("is_null", "value", "model", descending=[False, falls, False], nulls_last=True)
     own = ordered.filter(~pl.col("is_null"))["model"].to_list()
     kinds = about["slices"]
-    if kinds is None:  # those that the run was asked for
+    if kinds is None:  # the slices requested by the run
         kinds = sorted(set(data.values["slice_kind"]) - {"overall", "reason", "judge"})
     slices = {
         kind: sorted(
