@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Door:
-    """What a user sees of an evaluation: its command, form and leaderboard columns.
+    """The parts of an evaluation that users see: command, form and leaderboard columns.
 
     Attributes:
         title: the question in one line, for the command's help and the Prefect UI.

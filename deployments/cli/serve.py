@@ -16,7 +16,7 @@ from warehouse import Warehouse
 
 CRON = "when to re-evaluate (UTC); replaces the schedule, at first 0 3 * * 1 (Mondays at 3)"
 BUDGET = "that a scheduled run may spend per model and its judges (default: no limit)"
-POOL = "register everything with this work pool of the server at PREFECT_API_URL, then end"
+POOL = "register all with this work pool (server: PREFECT_API_URL), then end"
 LIMIT = "with --pool: most runs at a time over all its workers"
 API = "PREFECT_API_URL"
 
@@ -85,7 +85,7 @@ def serve(
 
 
 def check_cron(cron: str | None) -> None:
-    """Raise ValueError for an invalid cron expression before anything starts; Prefect would refuse it later."""
+    """Raise ValueError for an invalid cron expression; Prefect would refuse it only after starting."""
     from prefect.client.schemas.schedules import CronSchedule
     from pydantic import ValidationError
 

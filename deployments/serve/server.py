@@ -2,7 +2,7 @@
 
 Prefect's built-in temporary server outlives a killed process. Ours ends with its parent, and keeps its
 database under CULTURESCOPE_HOME, so that past runs show in the UI later. Anyone who can use its API can run
-any command as this user. So it needs a login, which is kept in that folder, and checks the Host header: another
+any command as this user. So it needs a login, kept in that folder, and checks the Host header, since another
 site's page could have its own name resolve to 127.0.0.1. Authentication, origins and CSRF are
 settings of Prefect. Every command imports this module, so it imports httpx and psutil only when needed.
 """
@@ -275,8 +275,8 @@ def _damaged_database(folder: Path) -> str | None:
     if problem == "ok":
         return None
     return (
-        f"its database {file} is damaged ({problem}). Move it away: it holds what the Prefect UI shows of "
-        "past runs, and no answer or number."
+        f"its database {file} is damaged ({problem}). Move it away: it holds only the Prefect UI's "
+        "history of runs, no answers or numbers."
     )
 
 

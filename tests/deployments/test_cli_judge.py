@@ -95,7 +95,7 @@ def test_verdicts_from_before_texts_were_stored_say_what_to_do(warehouse: Wareho
     for arguments in (["audit"], ["validate", rated(Path("r.csv"), ["i"], {"ana": ["1"]})]):
         result = judge(*arguments)
         assert result.exit_code == 1
-        assert "of configuration c1 are stored without the texts that were judged: run cure" in words(result)
+        assert "of configuration c1 are stored without the judged texts. Run cure" in words(result)
     assert not Path("audit.csv").exists()
 
 

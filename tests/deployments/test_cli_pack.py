@@ -72,7 +72,7 @@ def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
         "culturall/profiles.toml, field a.models: a pack's profile may not set this",
         "culturall/profiles.toml, field a.documents: a pack's profile may not name a file",
         "culturall/profiles.toml, field b: --langages",
-        "field c: --passages: Input should be less than or equal to 20",
+        "field c: --passages: expected at most 20",
     ):
         assert fault in said
     run = call("run", "culturall", "--profile", "sports/c", "-m", "fake-a", "--dry-run")

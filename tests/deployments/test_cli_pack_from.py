@@ -37,7 +37,7 @@ def test_a_clone_becomes_a_pack_with_which_a_run_has_the_papers_setting(home: Pa
     assert done.exit_code == 0, done.output
     assert "every setting is the paper's but the model" in done.stderr
     without = call(*run)
-    assert "8 of 23 settings are not the paper's, and the model" in without.stderr
+    assert "8 of 23 settings differ from the paper's, and so does the model" in without.stderr
 
 
 def test_what_is_hostile_in_a_clone_is_said_and_not_run(home: Path, tmp_path: Path) -> None:

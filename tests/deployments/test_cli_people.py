@@ -157,7 +157,7 @@ def test_status_counts_and_no_study_is_said(warehouse: Warehouse) -> None:
         (("pull", "other"), "no study other; start with"),
         (("pull", "../survey"), "is not a study's name"),
         (("new", "survey", "--study", "spectral-ranking"), "exists already"),
-        (("new", "x", "--study", "stars"), "no kind of study 'stars'"),
+        (("new", "x", "--study", "stars"), "there is no study 'stars'"),
         (("new", "x", "--study", "fmlama-mes"), "start with: culturescope run fmlama"),
         (("new", "x", "--study", "specnorm-review"), "start with: culturescope specnorm build"),
         (("export", "survey", "--out", "survey/none/x"), "survey/none/x"),

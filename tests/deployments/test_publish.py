@@ -234,7 +234,7 @@ def test_only_a_site_of_ours_is_replaced_and_only_as_a_whole(
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
-    with pytest.raises(WarehouseError, match=r"no site of culturescope and is not overwritten"):
+    with pytest.raises(WarehouseError, match=r"not a site of culturescope and is not overwritten"):
         publish(filled, mine, ABOUT)
     with pytest.raises(WarehouseError, match=r"thesis\.txt is a file"):
         publish(filled, mine / "thesis.txt", ABOUT)

@@ -50,7 +50,7 @@ def test_where_no_paper_prints_such_a_number_it_says_so(warehouse: Warehouse) ->
     store_run(warehouse, "cure", "model-b", [row("exact_match", ("overall", "all"), 0.5)], {})
     done = runner.invoke(app, ["leaderboard", "cure", "--published"])
     assert done.exit_code == 1
-    assert "no published number is defined as one of cure" in done.stderr.replace("\n", " ")
+    assert "no published number is defined like one of cure" in done.stderr.replace("\n", " ")
 
 
 def test_whether_a_definition_is_equal_is_computed_from_the_settings(warehouse: Warehouse) -> None:
