@@ -110,7 +110,7 @@ def sql(
     with errors():
         text = read_query() if query == "-" else query
         if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
-            raise ValueError('empty query: write one, such as "FROM leaderboard"')
+            raise ValueError('there is no query: write one, such as "FROM leaderboard"')
         warehouse = Warehouse.existing()
         if out:
             write(warehouse.query(text), out)

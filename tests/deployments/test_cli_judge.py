@@ -35,7 +35,7 @@ def test_audit_draws_of_every_stratum_what_people_need(warehouse: Warehouse) -> 
     rows = audited(Path("mine.csv"))
     assert len(rows) == 24
     # 24 of eight strata of five answers each: three of each.
-    assert "24 of 40 answers, of 8 strata" in words(result)
+    assert "24 of 40 answers from 8 strata" in words(result)
     assert "culturescope judge validate mine.csv --evaluation cure --config c1" in words(result)
     assert result.stdout.count("m1") == result.stdout.count("m2") == 4
     assert {d: sum(r["dimension"] == d for r in rows) for d in METRICS.values()} == dict.fromkeys(

@@ -70,7 +70,7 @@ def test_who_changes_the_hashes_too_is_seen_by_fingerprint_and_warehouse(
     (problem,) = verify(site, verify(published).fingerprint).problems
     assert "the fingerprint is" in problem
     (problem,) = verify(site, warehouse=filled).problems
-    assert "metric rows are not here" in problem
+    assert "metric rows are not in this warehouse" in problem
 
 
 def test_parts_that_the_warehouse_lacks_are_counted(published: Path, copied_home: Callable[[], Path]) -> None:
