@@ -1,4 +1,4 @@
-"""Culturescope from Python: frames are polars, and no server is started.
+"""Culturescope from Python: functions return polars frames and start no server.
 
     import culturescope as cs
 
@@ -8,8 +8,8 @@
     cs.compare("smollm2-135m", "gemma3-270m")
     cs.sql("SELECT * FROM model_scores")
 
-Its packages have plain names: tasks, flows and so on. They are loaded from beside this one, whatever else of
-these names there is on the path, and from then on `import tasks` is Culturescope's in this process.
+Its packages have plain names, such as tasks and flows. They are loaded from this package's folder even if
+others of these names are on the path. From then on, `import tasks` means Culturescope's in this process.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
 
 _OF_THE_SHELL = frozenset({"again", "probe", "no_server", "replicas", "ray", "verbose"})
-"""Options of ``culturescope run`` that are no knobs of an evaluation."""
+"""Options of ``culturescope run`` that are not options of an evaluation."""
 
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 def _load_ours() -> None:
-    """Put our packages where `import` looks first; raises ImportError if a namesake is there already."""
+    """Make `import` find our packages first; raises ImportError if a package of such a name is loaded."""
     for name in ("warehouse", "scrapers", "tasks", "flows", "deployments"):
         file = _ROOT / name / "__init__.py"
         if name in sys.modules:
@@ -48,7 +48,7 @@ def _load_ours() -> None:
             continue
         spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
         if spec is None or spec.loader is None or not file.exists():
-            raise ImportError(f"culturescope is not whole: {file} is missing; install it again")
+            raise ImportError(f"culturescope is incomplete: {file} is missing; install it again")
         module = module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
@@ -58,15 +58,15 @@ _load_ours()
 
 
 def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
-    """Return the warehouse of a home folder, which everything here uses from then on.
+    """Open the warehouse of a home folder and return it; all functions here use it from then on.
 
     Args:
-        home: default $CULTURESCOPE_HOME, else ``.culturescope`` in the checkout, or in the working directory
-            of an installed package.
-        create: make it if there is none, as ``run`` does.
+        home: default $CULTURESCOPE_HOME, else ``.culturescope`` in the checkout or, for an installed package,
+            in the working directory.
+        create: make the warehouse if there is none, as ``run`` does.
 
     Raises:
-        WarehouseError: there is none, and none is to be made.
+        WarehouseError: there is none, and ``create`` is false.
     """
     from warehouse import Warehouse
 
@@ -78,7 +78,7 @@ def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
 
 
 def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """The rows of a query, also while runs write. Raises WarehouseError for what DuckDB refuses."""
+    """Return the rows of a query, also while runs write. Raises WarehouseError if DuckDB refuses it."""
     return connect().query(query, parameters)
 
 
@@ -89,17 +89,17 @@ def run(
     dry_run: bool = False,
     **options: Any,
 ) -> pl.DataFrame:
-    """Run an evaluation in this process; only what is missing is done. Returns its leaderboard.
+    """Run an evaluation in this process and return its leaderboard. Stored answers are used again.
 
     Args:
-        models: names of the catalogue, Hugging Face ids or folders; default: those of the evaluation.
-        dry_run: run nothing, and return the plan: a row per model and engine with the work left, its time and
+        models: catalogue names, Hugging Face ids or folders; default: the evaluation's own.
+        dry_run: run nothing and return the plan, a row per model and engine with the work left, its time and
             its cost.
         options: as on the command line, with underscores: ``max_items=60``.
 
     Raises:
         ValueError: there is no such evaluation, profile or option.
-        EngineError: models or judges failed; what the others answered is stored.
+        EngineError: models or judges failed; the answers of the others are stored.
     """
     from deployments.cli.choices import labelled
     from deployments.cli.options import validated
@@ -111,7 +111,7 @@ def run(
     if evaluation not in doors():
         raise ValueError(unknown(evaluation))
     if shell := sorted(options.keys() & _OF_THE_SHELL):
-        raise ValueError(f"{shell[0]} is an option of the command line alone: culturescope run {evaluation}")
+        raise ValueError(f"{shell[0]} exists on the command line only: culturescope run {evaluation}")
     configure(connect(create=True).home)  # before Prefect is imported
     from flows.evaluation import evaluate
 
@@ -132,13 +132,13 @@ def leaderboard(
     occasion: str | None = None,
     published: bool = False,
 ) -> pl.DataFrame:
-    """The leaderboard of one configuration, by place; defaults: of the newest run, newest of each model.
+    """Return one configuration's leaderboard, by place; default: the newest run's, with each model's newest.
 
     Args:
-        published: measured numbers and those of the papers instead, long and not ranked.
+        published: return measured and published numbers instead, in long form and not ranked.
 
     Raises:
-        WarehouseError: nothing has finished that fits; says what there is.
+        WarehouseError: no finished run fits; lists those there are.
     """
     from deployments.show import report
 
@@ -150,13 +150,13 @@ def leaderboard(
 
 
 def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame:
-    """Paired differences of every headline of two models, or of one on two occasions.
+    """Return paired differences of every headline of two models, or of one model on two occasions.
 
     Args:
-        which: evaluation, occasion, against, config, against_config, as of ``culturescope compare``.
+        which: evaluation, occasion, against, config, against_config, as for ``culturescope compare``.
 
     Raises:
-        WarehouseError: there are no two finished runs to compare; says what there is.
+        WarehouseError: no two finished runs to compare; lists those there are.
     """
     from deployments.serve.server import configure
 

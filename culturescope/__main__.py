@@ -1,4 +1,4 @@
-"""``python -m culturescope``: the command line, where the command itself is not on the path."""
+"""``python -m culturescope``: the command line, for when the command is not on the path."""
 
 from deployments.cli.app import app
 

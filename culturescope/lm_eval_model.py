@@ -1,9 +1,9 @@
-"""Our engines as a model of lm-evaluation-harness: ``culturescope-lm-eval`` is its command with one more.
+"""Offer our engines as a model of lm-evaluation-harness, in its command ``culturescope-lm-eval``.
 
     culturescope-lm-eval --model culturescope --model_args pretrained=smollm2-135m --tasks ./mine.yaml
 
-Version 0.4.13 finds models in a registry of its own and looks for none in other packages, so the model has to
-be registered before its command runs; from Python, importing this module does it.
+Version 0.4.13 keeps a registry of models and does not search other packages, so the model must be registered
+before the command runs. In Python, importing this module registers it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tasks.engines.specs import load_spec
 from warehouse.storage import usual_home
 
 PAIRS = 4096
-"""Pairs that are scored at once: what they share is run once."""
+"""Pairs scored at once; their common prefix is computed once."""
 TOKENS = 256
-"""Written at most, where a task does not say."""
+"""Most tokens generated if a task sets no limit."""
 
 
 @register_model("culturescope")
 class CulturescopeModel(LM):  # type: ignore[misc]
-    """A model of the catalogue, a folder or a Hugging Face id, behind the harness's kinds of requests."""
+    """A model (catalogue name, folder or Hugging Face id) that answers the harness's kinds of requests."""
 
     def __init__(self, pretrained: str, dtype: Any = None, **arguments: Any) -> None:
         """Load the engine.
@@ -50,11 +50,11 @@ class CulturescopeModel(LM):  # type: ignore[misc]
 
     @property
     def tokenizer_name(self) -> str:
-        """Names the tokenizer in the harness's caches."""
+        """Return the tokenizer's name for the harness's caches."""
         return str(getattr(self.tokenizer, "name_or_path", self.spec.name)).replace("/", "__")
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The template that the harness writes down; raises EngineError where the engine has none here."""
+        """Return the chat template for the harness's records; raises EngineError if there is none here."""
         if self.tokenizer is None:
             raise EngineError(
                 f'model {self.spec.name!r} (kind "{self.spec.kind}"): it has no chat template here: leave '
@@ -65,7 +65,7 @@ class CulturescopeModel(LM):  # type: ignore[misc]
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> str:
-        """Render a conversation; the last message of an assistant is left open."""
+        """Render a conversation as a prompt; an assistant's last message is left open."""
         return rendered_context(self.tokenizer, chat_history)
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
@@ -85,11 +85,13 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         return scored
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
-        """Refuse: no engine here scores whole texts in windows."""
-        raise EngineError("loglikelihood_rolling is not run here: take the harness's own models (--model hf)")
+        """Raise: no engine here scores whole texts in windows."""
+        raise EngineError(
+            "loglikelihood_rolling is not available here: use the harness's own models (--model hf)"
+        )
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
-        """Write a text for each (context, settings).
+        """Generate a text for each (context, settings).
 
         Raises:
             EngineError: the engine only scores, or a setting is not known.

@@ -1,6 +1,6 @@
-"""The doors: command line, server, schedules.
+"""The command line, the server and the schedules: the ways into Culturescope.
 
-Ctrl-C while modules are imported is one line, as anywhere else: this is the first module that is.
+This module is imported first. It makes Ctrl-C during imports print one line in place of a traceback.
 """
 
 import os

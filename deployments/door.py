@@ -1,4 +1,4 @@
-"""The type of doors; a file of its own, since both files and recipes make them."""
+"""The type of doors, in a file of its own because both door files and recipes make them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Door:
-    """An evaluation as people start it and see it.
+    """The parts of an evaluation that users see: command, form and leaderboard columns.
 
     Attributes:
-        title: the question, in one line: of the command's help and of the Prefect UI.
-        models: those that are evaluated where none is named.
-        examples: of its command, what follows ``culturescope run <name>``.
-        caption: one line under the leaderboard: how to read it, whichever columns are shown.
+        title: the question in one line, for the command's help and the Prefect UI.
+        models: the default models.
+        examples: options for ``culturescope run <name>``, shown in its help.
+        caption: one line under the leaderboard on how to read it, always shown.
         notes: column -> what it means, printed if the column is shown.
-        columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
-            columns, the most important first: a screen shows the first ones that fit.
-        judged: the numbers that only a judge can give; "": nothing is judged.
-        in_all: whether ``run all`` runs it unasked; not one that cannot run before something is named.
+        columns: turns a row of the view ``leaderboard_<name>`` into fewer columns for people, the most
+            important first; a screen shows the first ones that fit.
+        judged: the numbers that only a judge can give; "" if nothing is judged.
+        in_all: whether ``run all`` includes it; false if it cannot run without some option.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """Build the documentation: ``python docs/build.py [FOLDER]``; the site is FOLDER/site (build/docs/site).
 
-Beside the pages of this folder it has some that are made of the code, so that none is out of date (command
-line, metrics, tables, sources), and files that are documentation where they lie.
+Besides the pages of this folder, the site has pages generated from the code (command line, metrics, tables,
+sources), which are never out of date, and documentation files from elsewhere in the repository.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ ELSEWHERE = {
     "benchmarks/README.md": "benchmarks.md",
     "deployments/cluster/README.md": "cluster.md",
 }
-"""Documentation that lies outside of docs/ -> its page."""
+"""Documentation outside of docs/ -> its page."""
 Query = Callable[[str], Any]
 NOT_PROSE = (
     r"```.*?```|^ {4}[^\n]*|^#[^\n]*|^\|[^\n]*|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|\*\*.*?\*\*|\*[^*\n]*\*|<[^>]+>"
 )
-"""Parts of a page in which no term is linked: code, headings, tables, links, emphasis, tags."""
+"""Parts of a page without links of terms: code, headings, tables, links, emphasis, tags."""
 NOT_LINKED = {"run"}
-"""Terms of the glossary that pages also use as verbs."""
+"""Glossary terms that are never linked, since pages also use them as verbs."""
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
 def build(folder: Path) -> Path:
-    """Gather all pages in ``folder`` and build them; returns the site.
+    """Collect all pages in ``folder`` and build the site; returns its folder.
 
     Raises:
-        SystemExit: a page cannot be built, or has a link or an anchor that leads nowhere.
+        SystemExit: a page cannot be built, or has a broken link or anchor.
     """
     shutil.rmtree(folder, ignore_errors=True)
     pages = folder / "docs"
@@ -68,14 +68,14 @@ def build(folder: Path) -> Path:
 
 
 def navigable(config: str, pages: Path) -> str:
-    """The configuration with the pages that its navigation lacks under "More"."""
+    """Return the configuration, with pages missing from its navigation added under "More"."""
     listed = set(re.findall(r'"([\w/-]+\.md)"', config))
     more = sorted({page.relative_to(pages).as_posix() for page in pages.rglob("*.md")} - listed)
     return config.replace("\n]\n", f'\n  {{ "More" = {json.dumps(more)} }},\n]\n', 1) if more else config
 
 
 def linked(text: str, source: Path, page: Path, pages: Path) -> str:
-    """A page with its links to files of the repository led to the pages that these became."""
+    """Return a page with links to files of the repository changed to those files' pages."""
 
     def lead(match: re.Match[str]) -> str:
         target = (source.parent / match[1]).resolve()
@@ -92,7 +92,7 @@ def linked(text: str, source: Path, page: Path, pages: Path) -> str:
 
 
 def with_terms(text: str, glossary: str) -> str:
-    """Return a page in which each term of the glossary is linked where it first stands in prose."""
+    """Return a page with the first use in prose of each glossary term linked."""
     terms = re.findall(r"^### (.+)$", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.M)
     names = "|".join(sorted((t for t in terms if t.lower() not in NOT_LINKED), key=len, reverse=True))
     seen: set[str] = set()
@@ -140,7 +140,7 @@ def command_line(pages: Path) -> str:
 
 
 def with_links(body: str, name: str, help_of: dict[str, str]) -> str:
-    """A command's help with its list of commands linked, each with the first line of its own help."""
+    """Return a command's help with its subcommands linked, each with the first line of its own help."""
 
     def lead(match: re.Match[str]) -> str:
         full = f"{name} {match[1]}".strip()
@@ -154,7 +154,7 @@ def with_links(body: str, name: str, help_of: dict[str, str]) -> str:
 
 
 def from_warehouse(pages: Path) -> None:
-    """Metrics, tables and sources, as a new warehouse describes them."""
+    """Write the pages on metrics, tables and sources, as a new warehouse describes them."""
     from warehouse import Warehouse
 
     with tempfile.TemporaryDirectory() as home:
@@ -164,7 +164,7 @@ def from_warehouse(pages: Path) -> None:
 
 
 def metrics(query: Query) -> Iterator[str]:
-    """Every number of the catalogue, by evaluation."""
+    """Return the page of every number in the catalogue, by evaluation."""
     yield "# Metrics\n\nEvery number and what a null model scores. In SQL: the table `metric`."
     rows = query("SELECT * FROM metric ORDER BY evaluation, NOT is_headline, metric")
     for (evaluation,), own in rows.group_by("evaluation", maintain_order=True):
@@ -178,7 +178,7 @@ def metrics(query: Query) -> Iterator[str]:
 
 
 def tables(query: Query) -> Iterator[str]:
-    """Every view and table with its columns, from their comments."""
+    """Return the page of every view and table with its columns, from their comments."""
     yield "# Tables and views\n\nWhat `culturescope sql` can read. Recipes: [SQL cookbook](sql.md)."
     columns = query(
         "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
@@ -195,7 +195,7 @@ def tables(query: Query) -> Iterator[str]:
 
 
 def sources(query: Query) -> Iterator[str]:
-    """Return the origin and licence of every file of reference data."""
+    """Return the page of the origin and licence of every reference file."""
     yield "# All sources\n\nThe table `source`. In short: [data and licences](data.md).\n"
     yield "| file | source | version | licence | notes |\n|" + " --- |" * 5
     for found in query("SELECT file, source, version, licence, notes FROM source ORDER BY file").rows():
@@ -203,12 +203,12 @@ def sources(query: Query) -> Iterator[str]:
 
 
 def row(*cells: str | None) -> str:
-    """A row of a Markdown table."""
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(map(escaped, cells))} |"
 
 
 def escaped(text: str | None) -> str:
-    """Text for a cell: of one line, its bars no borders and its angle brackets no tags."""
+    """Return text for a cell on one line, with bars and angle brackets escaped."""
     return " ".join((text or "").split()).replace("|", "\\|").replace("<", "&lt;")
 
 

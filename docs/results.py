@@ -1,8 +1,8 @@
-"""Put a finished run on record: ``CULTURESCOPE_HOME=… python docs/results.py EVALUATION PROFILE [FIGURE …]``.
+"""Record a finished run: ``CULTURESCOPE_HOME=… python docs/results.py EVALUATION PROFILE [FIGURE …]``.
 
-Writes ``docs/results/PROFILE.md`` with leaderboard and times, and beside it the figures
-of the report (by default all; large ones are left out). What can and cannot be said from the numbers is for a
-person to add. The page's place in the navigation is a line of zensical.toml.
+Writes ``docs/results/PROFILE.md`` with leaderboard and times, and the figures of the report beside it (by
+default all but large ones). Add by hand what can and cannot be concluded, and the page's line in the
+navigation of zensical.toml.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FROM run WHERE config_hash = ? AND NOT is_null AND status = 'finished' ORDER BY 
 def write_results(
     warehouse: Warehouse, evaluation: str, profile: str, figures: set[str], folder: Path
 ) -> list[Path]:
-    """The page of the newest configuration of a profile, and its figures; returns what was written.
+    """Write the page of a profile's newest configuration, and its figures; returns the files.
 
     Raises:
         WarehouseError: no finished run of the evaluation has the profile.
@@ -68,7 +68,7 @@ def write_results(
 
 
 def table(frame: object) -> list[str]:
-    """A frame as a Markdown table."""
+    """Return a frame as a Markdown table."""
     columns, rows = frame.columns, frame.rows()  # type: ignore[attr-defined]
     lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
     return lines + [f"| {' | '.join('–' if cell is None else str(cell) for cell in row)} |" for row in rows]

@@ -1,7 +1,7 @@
-"""Finds words that readers have had to read twice: `python docs/words.py`, part of `make lint`.
+"""Find words that readers have had to read twice: `python docs/words.py`, part of `make lint`.
 
-A docstring begins with what is returned or done. Constants' docstrings, help texts and comments of views
-begin with a noun. The phrases are those that readers marked; add to them.
+A docstring begins with what the function returns or does. Constants' docstrings, help texts and comments of
+views begin with a noun. Readers marked the phrases; add to them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPENING = re.compile(
     r"(As|At|Beside|Between|By|For|From|How|In|Of|On|So|The same|To|What|Where|With)\b(?!.*\?)"
 )
 FRAGMENT = re.compile(r"(As|How|Of|So many|The same|What)\b(?!.*\?)", re.IGNORECASE)
-"""Openings of texts that name a thing: constants' docstrings, help, comments of views."""
+"""Banned openings of texts that name a thing: constants' docstrings, help, comments of views."""
 HELP = {"help", "short_help", "description"}
 COMMENT = re.compile(r"^COMMENT ON (?:VIEW|COLUMN) \S+ IS '(.*?)';?$", re.MULTILINE)
 AMERICAN = re.compile(
@@ -28,7 +28,7 @@ AMERICAN = re.compile(
     r"(?:normal|summar|random|recogn|general|capital)iz\w+)\b",
     re.IGNORECASE,
 )
-"""American forms in prose; code, links and names keep theirs."""
+"""American forms, banned in prose but not in code, links and names."""
 PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]*>")
 PHRASES = re.compile(
     r"there is nobody|is no address|goes before it|nothing left to do|no longer has anything|"

@@ -50,15 +50,15 @@ PANELS = {
         "copy": "warehouse:copy",
     },
 }
-"""Heading of the help -> name -> file of this folder, and the function in it, or an app with commands."""
+"""Help heading -> command -> file of this folder and the function (or the app with subcommands) in it."""
 COMMANDS = {name: where for commands in PANELS.values() for name, where in commands.items()}
 LIGHT = frozenset({"leaderboard", "runs", "sql"})
-"""Commands that mostly print a few rows, for which polars would be half of their time."""
+"""Commands that mostly print a few rows: importing polars would take half of their time."""
 _SUMMARY = r'(?:^def {0}\(.*?\n    """|^{0} = typer\.Typer\(.*?help=")(.*?)(?:\n\n|")'
 
 
 class _Commands(Suggesting):
-    """The commands, each imported when it is called."""
+    """Imports each command when it is called."""
 
     is_listing = False
 
@@ -78,7 +78,7 @@ class _Commands(Suggesting):
         command: Any
         if isinstance(there, typer.Typer):
             there.rich_markup_mode = "markdown"
-            command = typer.main.get_group(there)  # also where it has one command so far
+            command = typer.main.get_group(there)  # a group, even if it has a single command
         else:
             single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
             single.command()(there)
@@ -95,7 +95,7 @@ class _Commands(Suggesting):
 
 
 def summary(module: str, name: str) -> str:
-    """The first paragraph of a command's help, read in its file: the list of all imports none of them."""
+    """Return the first paragraph of a command's help, read from its file so that nothing is imported."""
     text = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
     match = re.search(_SUMMARY.format(name), text, re.DOTALL | re.MULTILINE)
     return " ".join(match[1].split()) if match else ""
@@ -106,7 +106,7 @@ app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode="markdow
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # with the modules of mail
+        from importlib.metadata import version  # slow: it imports the email modules
 
         typer.echo(version("culturescope"))
         raise typer.Exit()

@@ -1,4 +1,4 @@
-"""Progress displays: bars on a terminal, a line now and then in a log."""
+"""Progress displays: bars on a terminal, a line from time to time in a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERY_S = 30.0
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: 8 s, 3 min 20 s, 2 h 5 min."""
+    """Return seconds in words: 8 s, 3 min 20 s, 2 h 5 min."""
     minutes, rest = divmod(round(seconds), 60)
     if not minutes:
         return f"{rest} s"
@@ -27,10 +27,10 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def bars() -> Iterator[None]:
-    """Show what steps report within the block: a bar per label, or lines where nobody watches.
+    """Show the progress that steps report within the block: one bar per label on a terminal, lines in a log.
 
-    A log has a line of each label under way every ``EVERY_S``, also while nothing is reported, and one when
-    it is done.
+    A log gets a line per unfinished label every ``EVERY_S``, even if nothing was reported meanwhile, and one
+    when the label is done.
     """
     drawn = Progress(
         TextColumn("{task.description}", markup=False),
@@ -49,13 +49,13 @@ def bars() -> Iterator[None]:
         with lock:
             if label not in known:
                 known[label] = drawn.add_task(clean(label), total=total, speed="")
-                if advance:  # its work began after the last report: the loading of its engine is part of it
+                if advance:  # count from the last report, so that loading the engine is included
                     drawn.tasks[known[label]].start_time = latest
             latest = drawn.get_time()
             task = drawn.tasks[known[label]]
             was_finished = task.finished
             if total > task.total:
-                task.finished_time = None  # more of it has become known
+                task.finished_time = None  # the total has grown
             drawn.update(known[label], advance=advance, total=total)
             if task.speed and total > 1000:
                 drawn.update(known[label], speed=f"{task.speed:,.0f} items/s")
@@ -83,10 +83,10 @@ def bars() -> Iterator[None]:
 
 
 def _line(task: Task) -> str:
-    """label done/total, and rate with the time that is left, or the time that it took."""
+    """Return "label done/total" with the rate and the time left or, once done, the time taken."""
     text = f"{task.description} {task.completed:,.0f}/{task.total:,.0f}"
     elapsed = max(task.elapsed or 0.0, 1e-9)
     if task.finished:
         return f"{text} in {duration(elapsed)}"
-    rate = task.completed / elapsed  # not of the last answers: those of a server come in bursts
+    rate = task.completed / elapsed  # over the whole time, since a server answers in bursts
     return f"{text}, {rate:,.1f}/s, about {duration((task.remaining or 0) / rate)} left"

@@ -1,4 +1,4 @@
-"""``culturescope export inspect`` and ``culturescope browse``: what was asked and answered."""
+"""``culturescope export inspect`` and ``culturescope browse``: prompts, answers and verdicts."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ WHERE run_id = ? ORDER BY NOT is_headline, metric.rowid, slice_kind, slice
 """
 
 Of = Annotated[str | None, of_evaluations("all")]
-Model = Annotated[str | None, typer.Option("--model", "-m", help="name on the leaderboard; default: all")]
-Out = Annotated[Path | None, typer.Option(help="folder; default: inspect/ at home")]
+Model = Annotated[
+    str | None, typer.Option("--model", "-m", help="model as named on the leaderboard; default: all")
+]
+Out = Annotated[Path | None, typer.Option(help="folder to write to; default: inspect/ in CULTURESCOPE_HOME")]
 
 
 @app.command("inspect")
@@ -61,7 +63,7 @@ def export_inspect(
 ) -> None:
     """Write prompts, completions, verdicts, scores and conversations as logs of Inspect, one file per run.
 
-    Its viewer, its Python interface and its tools read them. What is there already is left alone.
+    Inspect's viewer, Python interface and tools read them. Existing logs are not written again.
 
     Examples:
 
@@ -69,7 +71,7 @@ def export_inspect(
 
     - `culturescope export inspect cure --model gemma3-270m --out logs`
     """
-    with errors("run again: what is written stays"):
+    with errors("run again to continue; finished logs are kept"):
         folder = out or Warehouse.existing().home / FOLDER
         failures = [*_written(folder, evaluation, (profile, config), model, occasion)]
         if failures:
@@ -85,9 +87,9 @@ def browse(
     out: Out = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="port of the viewer")] = PORT,
 ) -> None:
-    """Read prompts, answers, verdicts and conversations in a browser: in the viewer of Inspect.
+    """Read prompts, answers, verdicts and conversations in the browser, with the viewer of Inspect.
 
-    Writes the logs that are missing (`culturescope export inspect`), and shows them on 127.0.0.1 until
+    First writes missing logs (as `culturescope export inspect` does), then serves them on 127.0.0.1 until
     Ctrl-C. Anyone with an account on this machine can read them there.
 
     Examples:
@@ -96,7 +98,7 @@ def browse(
 
     - `culturescope browse explication --model gemma3-270m --port 8000`
     """
-    with errors("run again: what is written stays"):
+    with errors("run again to continue; finished logs are kept"):
         folder = out or Warehouse.existing().home / FOLDER
         if not is_free(port):
             raise ValueError(f"port {port} on {HOST} is taken: choose another with --port")
@@ -104,7 +106,7 @@ def browse(
             say(failure, "left out:", "yellow")
         logs = folder / evaluation if evaluation else folder
         if not any(logs.rglob("*.eval")):
-            raise WarehouseError("there is nothing to show: no log could be written")
+            raise WarehouseError("nothing to show: no log could be written")
         _view(logs, port)
 
 
@@ -116,10 +118,10 @@ def _written(
     occasion: str | None,
     is_quiet: bool = False,
 ) -> Iterator[str]:
-    """Write the logs that are missing, and say which; gives what could not be written, and why.
+    """Write missing logs and print their paths; yield the reason for each log that could not be written.
 
     Raises:
-        EngineError: inspect-ai is not installed. WarehouseError: there is no such run.
+        EngineError: inspect-ai is not installed. WarehouseError: no run fits.
     """
     check_evaluation(name)
     warehouse, n_same = Warehouse.existing(), 0
@@ -143,7 +145,7 @@ def _written(
             err.print("[green]log[/]", end=" ")
             typer.echo(path)
     if n_same and not is_quiet:
-        say(f"{n_same} logs were there already", style="")
+        say(f"{n_same} logs existed already", style="")
 
 
 def _runs(
@@ -153,7 +155,7 @@ def _runs(
     model: str | None,
     occasion: str | None,
 ) -> list[Run]:
-    """Return the runs of the configuration that is shown, of one evaluation or of each that has them."""
+    """Return the runs of the shown configuration, of one evaluation or of every evaluation with runs."""
     from deployments.show.configurations import shown_configuration
     from flows.stored import finished_runs
 
@@ -166,7 +168,7 @@ def _runs(
         return finished_runs(name, key, model, occasion)
     runs: list[Run] = []
     for each in evaluations(warehouse):
-        with suppress(WarehouseError):  # others have the model, the occasion or the profile
+        with suppress(WarehouseError):  # another evaluation may have fitting runs
             key = shown_configuration(warehouse, each, profile)
             runs += finished_runs(each, key, model, occasion)
     if runs:
@@ -177,7 +179,7 @@ def _runs(
 
 
 def _lazily(of: Evaluation[Any, Any, Any], run: Run) -> Iterator[Sample]:
-    """The samples of a run; its study is built once the first is wanted."""
+    """Yield the samples of a run; its study is built when the first one is read."""
     from flows.stored import rebuilt, samples
 
     yield from samples(of, *rebuilt(of, run))
@@ -186,7 +188,7 @@ def _lazily(of: Evaluation[Any, Any, Any], run: Run) -> Iterator[Sample]:
 def _view(folder: Path, port: int) -> None:
     """Show the logs of a folder until Ctrl-C.
 
-    The viewer runs as its command, away from the user's own: it would end another that it finds noted there.
+    The viewer runs with a data folder of its own: sharing the user's would end a viewer that already runs.
     Raises WarehouseError if it does not start.
     """
     with TemporaryDirectory() as own:
@@ -211,7 +213,7 @@ def _view(folder: Path, port: int) -> None:
 
 
 def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    """Until the viewer answers; raises WarehouseError if it ends, or does not within a minute."""
+    """Wait for the viewer; raise WarehouseError if it ends, or does not answer within a minute."""
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=1):

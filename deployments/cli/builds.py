@@ -1,6 +1,6 @@
-"""``culturescope specnorm`` and ``culturescope culturall``: build a data set; people decide in between.
+"""``culturescope specnorm`` and ``culturescope culturall``: build a data set in stages that people review.
 
-The options of what drafts are the fields of its params, and the plan comes first.
+The options of each command that drafts are the fields of its params. It shows its plan first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ culturall = typer.Typer(
     cls=Suggesting,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Build CulturALL items: drafts from your sources, measured, checked, reviewed by people, published.",
+    help="Build CulturALL items from your sources: draft, measure, check, review by people, publish.",
 )
 
 AnyParams = SpecnormParams | CreateParams | ElevateParams | ReleaseParams
@@ -59,13 +59,13 @@ SELECT status, count(*) AS n FROM culturall_draft_state
 WHERE status IN ('accepted', 'revised', 'rejected') GROUP BY status
 """
 Planned = Callable[[Any], "tuple[str, Session]"]
-"""Returns what a build of these params is about, and its first stage before it is asked."""
+"""Builds from params the heading of the plan and the first stage, before any request is sent."""
 
 
 def _command(
     kind: type[AnyParams], planned: Planned, title: str, show_standing: Callable[[], None]
 ) -> Callable[..., None]:
-    """Returns a command that shows its plan, builds, and shows a table of drafts with this title."""
+    """Return a command that shows its plan, builds, and prints the table of drafts under this title."""
 
     def start(**given: Any) -> None:
         dry_run, no_server, verbose = (given.pop(name) for name in ("dry_run", "no_server", "verbose"))
@@ -91,7 +91,7 @@ def _command(
                 build = "specnorm" if kind is SpecnormParams else "culturall"
                 say(f" fill in {queue}; next: culturescope {build} review {queue}", "done")
             elif queue:
-                say("nothing waits for a review: no queue was written", style="")
+                say("no draft waits for a review, so no queue was written", style="")
             show_standing()
 
     own = {"dry_run": DryRun, "no_server": NoServer, "verbose": Verbose}
@@ -116,12 +116,12 @@ def _show_decisions(counts: Mapping[str, int]) -> None:
 
 
 def _stop_at_faulty(faulty: Iterable[tuple[str, Iterable[Any]]], outcome: str) -> None:
-    """Name revised rows that have faults, and what became of them; if there are any, end with exit code 1."""
+    """Print the faults of revised rows under the outcome; end with exit code 1 if there are any."""
     lines = [f"{where}: {fault.reason}: {fault.detail}" for where, faults in faulty for fault in faults]
     for line in lines:
         say(line, outcome, "yellow")
     if lines:
-        say("correct these rows in the file and read it again", style="")
+        say("correct these rows in the file and run the command again", style="")
         raise typer.Exit(1)
 
 
@@ -158,10 +158,10 @@ def _show_published() -> None:
 
 specnorm.command(
     "build",
-    help="""Choose seeds, have a model draft items on them, check these, and queue the good ones for people.
+    help="""Choose seeds, have a model draft items from them, check the drafts, queue good ones for review.
 
-Every draft is a row of the table `specnorm_draft`, also those that the checks reject. A seed that has a
-draft in a queue or published is not drafted again; drafts that still wait are in the new queue too.
+Every draft is a row of the table `specnorm_draft`, including drafts that the checks reject. A seed whose
+draft is queued or published is not drafted again; drafts not yet reviewed are in the new queue too.
 
 Examples:
 
@@ -171,20 +171,25 @@ Examples:
 """,
 )(
     _command(
-        SpecnormParams, _plan_specnorm, "Drafts of this build (one may have several faults)", _show_published
+        SpecnormParams,
+        _plan_specnorm,
+        "Drafts of this build (a draft may have several faults)",
+        _show_published,
     )
 )
 
 
 @specnorm.command("review")
 def review_specnorm(
-    queue: Annotated[Path, typer.Argument(help="the queue, with its column decision filled in")],
-    out: Annotated[Path | None, typer.Option(help="CSV of all published items, for the evaluation")] = None,
+    queue: Annotated[Path, typer.Argument(help="the queue with its column decision filled in")],
+    out: Annotated[
+        Path | None, typer.Option(help="write all published items to this CSV, for the evaluation")
+    ] = None,
 ) -> None:
     """Publish the items that reviewers accepted or revised, into the table `specnorm_item`.
 
-    Rows without a decision stay pending; read the file again when there are more. A later decision replaces
-    an earlier one. Revised texts are checked like drafts; those with a fault are named and not published.
+    Rows without a decision stay pending: run the command again when more are decided. A later decision
+    replaces an earlier one. Revised texts are checked like drafts; faulty ones are listed, not published.
 
     Example: `culturescope specnorm review queue.csv --out published.csv`
     """
@@ -203,7 +208,7 @@ def review_specnorm(
 
 @specnorm.command("status")
 def status_specnorm(form: As = Format.table) -> None:
-    """Drafts by status, country and specificity, with the share of yes; and how far off the target is.
+    """Show drafts by status, country and specificity with their share of yes, and progress to the target.
 
     Example: `culturescope specnorm status --format csv`
     """
@@ -225,7 +230,7 @@ def _plan_create(params: CreateParams) -> tuple[str, Session]:
     topics = listed_topics(params)
     n_examples = sum(len(topic.examples) for topic in topics)
     if study.jobs and not params.model:
-        raise ValueError("sources need a model that drafts items on them: name it with --model")
+        raise ValueError("name the model that drafts items from the sources with --model")
     title = (
         f"culturall build\n{len(topics)} topics with {n_examples} examples, {len(study.jobs):,} sources to "
         f"draft, {len(study.own):,} items by people"
@@ -256,7 +261,7 @@ def _plan_release(params: ReleaseParams) -> tuple[str, Session]:
 
 
 def _show_figures() -> None:
-    """Show decisions so far, and the last version, beside Lin et al. (2026)."""
+    """Show the decisions so far and the last version, beside the figures of Lin et al. (2026)."""
     from tasks.builders.culturall.release import DECIDED, figures
 
     warehouse = Warehouse.open()
@@ -273,10 +278,10 @@ def _show_figures() -> None:
 
 CULTURALL: dict[str, tuple[type[AnyParams], Planned, str]] = {
     "build": (CreateParams, _plan_create, """\
-Draft items on your sources, and measure which models solve them.
+Draft items from your sources, and measure which models solve them.
 
-Every draft is a row of the table `culturall_draft`, also those that the checks reject. A source that has a
-usable draft is not drafted again; drafts that a solver has not answered are measured.
+Every draft is a row of the table `culturall_draft`, including drafts that the checks reject. A source with
+a usable draft is not drafted again; a draft that a solver has not answered yet is put to that solver.
 
 Examples:
 
@@ -288,16 +293,16 @@ Examples:
 - `culturescope culturall build --written mine.csv --solvers a,b,c`
 """),
     "elevate": (ElevateParams, _plan_elevate, """\
-Have easy drafts made harder, and queue the proposals for people.
+Have a model make easy drafts harder, and queue its proposals for review.
 
-Easy is what most solvers answer.
+A draft is easy if most solvers solve it.
 
-A proposal takes its parent's place once `culturescope culturall review` has read that somebody accepts it.
+A proposal replaces its draft once a reviewer has accepted it (`culturescope culturall review`).
 
 Example: `culturescope culturall elevate --model gpt --solvers a,b,c --judges gpt --queue harder.csv`
 """),
     "release": (ReleaseParams, _plan_release, """\
-Label, translate and check drafts, and publish what people accept.
+Label, translate and check drafts, and publish those that reviewers accept.
 
 Run it again after each review: it publishes a new version if anything has changed.
 
@@ -310,18 +315,18 @@ Examples:
 """),
 }  # fmt: skip
 for _name, (_kind, _planned, _help) in CULTURALL.items():
-    _title = "Drafts of this warehouse, by where they stand and what speaks against them"
+    _title = "Drafts of this warehouse by status and fault"
     culturall.command(_name, help=_help)(_command(_kind, _planned, _title, _show_figures))
 
 
 @culturall.command("review")
 def review_culturall(
-    queue: Annotated[Path, typer.Argument(help="a queue of elevate or release, its decisions filled in")],
+    queue: Annotated[Path, typer.Argument(help="queue of elevate or release with its decisions filled in")],
 ) -> None:
-    """Read what people decided: accept, revise or reject; another than the author decides.
+    """Read reviewers' decisions: accept, revise or reject. Nobody reviews a draft of their own.
 
-    Rows without a decision stay pending; read the file again when there are more. A later decision replaces
-    an earlier one. Revised texts are checked like drafts; those with a fault are named and not taken.
+    Rows without a decision stay pending: run the command again when more are decided. A later decision
+    replaces an earlier one. Revised texts are checked like drafts; faulty ones are listed, not taken.
 
     Example: `culturescope culturall review review.csv`
     """
@@ -340,7 +345,7 @@ def review_culturall(
 
 @culturall.command("status")
 def status_culturall(form: As = Format.table) -> None:
-    """Drafts by where they stand and what speaks against them; the last version beside the paper's figures.
+    """Show drafts by status and fault, and the last version beside the paper's figures.
 
     Example: `culturescope culturall status --format csv`
     """

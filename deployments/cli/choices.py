@@ -29,7 +29,7 @@ from tasks.evaluations.contract import Params
 from tasks.packs.folder import NAME
 
 CUSTOM = "custom"
-"""In a form: no profile; every field stands as it is."""
+"""Choice in a form that applies no profile: every field keeps its value."""
 
 if TYPE_CHECKING:
     Evaluation = str
@@ -38,23 +38,23 @@ else:
 
 _PROFILE = "sets every field you leave alone; custom sets none"
 _KNOBS = Params.model_fields
-_OF_MODEL = "of each model and its judges in each evaluation; empty: no limit"
+_OF_MODEL = "for each model and its judges in each evaluation; empty: no limit"
 
 
 def _unpinned(pack: str) -> str:
     if not NAME.fullmatch(pack):
-        raise ValueError("name the pack alone: NAME@HASH is its content for a single evaluation")
+        raise ValueError("name the pack without @HASH: a hash is of its content for one evaluation")
     return pack
 
 
 def _labels() -> list[str]:
-    """The profiles of all evaluations; those of packs, as ``pack/name``, last."""
+    """Return the profiles of all evaluations; those of packs, as ``pack/name``, come last."""
     every = dict.fromkeys(label for name in with_items() for label in profiles(name))
     return sorted(every, key=lambda label: "/" in label)
 
 
 class AllParams(BaseModel):
-    """The knobs of all evaluations together: several models, one occasion."""
+    """Options for running several evaluations of several models on one occasion."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,22 +62,22 @@ class AllParams(BaseModel):
     models: list[str] = Field([], description="models of every evaluation; empty: each evaluation's own")
     profile: str = Field(
         DEFAULT_PROFILE,
-        description="profile of every evaluation; PACK/NAME: the pack too, and NAME where it adds nothing",
+        description="profile of every evaluation; PACK/NAME takes the pack too (NAME where it does not fit)",
         json_schema_extra=lambda schema: schema.update(enum=[*_labels()]),
     )
     pack: list[Annotated[str, AfterValidator(_unpinned)]] = Field(
         [],
-        description="packs of your own content: an evaluation that one has files for takes it, in the pack's "
-        "profile of the chosen name if there is one; the others run as they are",
+        description="packs of your own content; each goes to the evaluations that it fits, in the pack's "
+        "profile of the chosen name if there is one; other evaluations run without it",
     )
     occasion: str = Field("", description=_KNOBS["occasion"].description)
     judges: list[str] = Field(
-        [], description="models that judge, in evaluations with judges; empty: the profile's"
+        [], description="judges of the evaluations that have some; empty: the profile's"
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
         None, description=_KNOBS["dtype"].description
     )
-    limit: int | None = Field(None, ge=1, description=f"{_KNOBS['limit'].description}, of each evaluation")
+    limit: int | None = Field(None, ge=1, description=f"{_KNOBS['limit'].description}, in each evaluation")
     max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
     max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
 
@@ -91,14 +91,14 @@ class AllParams(BaseModel):
 
     @property
     def packs(self) -> list[str]:
-        """That of the profile, and those that are named."""
+        """Return the pack of the profile and the named packs."""
         own = [self.profile.partition("/")[0]] if "/" in self.profile else []
         return list(dict.fromkeys([*own, *self.pack]))
 
 
 @cache
 def form(name: str) -> type[Params]:
-    """The params of an evaluation as the UI asks for them, with a profile to choose and its usual models."""
+    """Return the params that the UI's form shows: with a choice of profile and the usual models filled in."""
     kind = params(name)
     labels: Any = Literal[(*profiles(name), CUSTOM)]
     fields: dict[str, Any] = _filled(kind, shipped_profiles(name)) | {
@@ -112,13 +112,13 @@ def form(name: str) -> type[Params]:
 
 
 def _filled(kind: type[Params], by_profile: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the fields that profiles fill, with what each fills in: so what an untouched one stands for."""
+    """Return the fields that profiles set, with each profile's value added to the description."""
     fields: dict[str, Any] = {}
     for knob, field in kind.model_fields.items():
         own = {label: values[knob] for label, values in by_profile.items() if knob in values}
         if own and knob not in ("models", "profile"):
             filled = "; ".join(f"{label}: {options.short(value)}" for label, value in own.items())
-            text = f"{field.description or ''}. Left as it is, the profile fills it in ({filled})"
+            text = f"{field.description or ''}. If left alone, the profile sets it ({filled})"
             described = copy(field)
             described.description = text
             fields[knob] = (field.rebuild_annotation(), described)
@@ -132,12 +132,12 @@ def _models_and_profile_first(schema: dict[str, Any]) -> None:
 
 
 def usual_profile(name: str, wanted: str) -> str:
-    """The profile that is wanted, or the smallest of an evaluation that has none of that name."""
+    """Return the wanted profile or, if the evaluation has none of that name, its smallest."""
     return wanted if wanted in profiles(name) else next(iter(profiles(name)), CUSTOM)
 
 
 def completed(name: str, sent: Params) -> Params:
-    """The params that a form stands for: its profile fills what is left at its default.
+    """Return the params that a form means: its profile sets the fields left at their defaults.
 
     Raises ValueError for values that the evaluation refuses.
     """
@@ -155,18 +155,18 @@ def completed(name: str, sent: Params) -> Params:
 
 
 def labelled(values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a profile's values with a label that says what limit was given beside it."""
+    """Return a profile's values with the given limit added to the profile's label."""
     if names.get("limit") is None or "profile" not in values:
         return dict(values)
     return {**values, "profile": f"{values['profile']} limit {names['limit']}"}
 
 
 def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
-    """The params of one evaluation for what is chosen for all; raises ValueError as ``completed``.
+    """Return one evaluation's params for the choices made for all; raises ValueError as ``completed`` does.
 
     Args:
-        packs: those that it takes (``packs_of_all``); the first of their profiles that has the chosen name
-            overrides its own.
+        packs: the packs that it takes (``packs_of_all``). The first pack with a profile of the chosen name
+            overrides the evaluation's own profile.
     """
     known, label_of_all = params(name).model_fields, chosen.profile.rpartition("/")[2]
     labels = [f"{pack}/{label_of_all}" for pack in packs]
@@ -185,31 +185,31 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
 
 
 def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
-    """Evaluation that is chosen -> the packs that it takes. Raises ValueError for a pack that is not there,
-    or adds nothing to any of them."""
+    """Return each chosen evaluation with the packs that it takes. Raises ValueError for a pack that does not
+    exist or adds nothing to any of them."""
     from deployments.packs.folders import shared_out
 
     return shared_out(chosen.packs, chosen.evaluations or with_items())
 
 
 def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:
-    """The judges as the params of an evaluation take them; none of one that has no judges."""
+    """Return the judges as a field of the evaluation's params; empty if it has no judges."""
     return {"judges": list(judges)} if judges and "judges" in params(name).model_fields else {}
 
 
 def without_own_judge(name: str, chosen: Params) -> list[str]:
-    """Notes before a plan: no judge is named, or an embedded simulator talks with a model of the user's."""
+    """Return notes for the plan: no judge is named, or an embedded simulator talks with the user's model."""
     judges = getattr(chosen, "judges", None)
     lines = []
     if doors()[name].judged and not judges:
         lines.append(
-            f"nobody judges, so there will be no {doors()[name].judged}: --judges MODEL adds it, with a "
-            "model that is better than those that it judges"
+            f"no judge, so there will be no {doors()[name].judged}: name one with --judges MODEL, "
+            "a better model than those that it judges"
         )
     simulator = getattr(chosen, "simulator", None)
     if simulator and is_embedded(simulator) and not all(map(is_embedded, chosen.models)):
         lines.append(
-            f"{simulator} plays the people, which so small a model cannot: what comes of it shows that "
+            f"{simulator} plays the users, and is too small to do it well: the results only show that "
             "everything runs; name another with --simulator"
         )
     return lines

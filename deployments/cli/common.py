@@ -17,28 +17,30 @@ from deployments.show.display import Format, say
 from warehouse import WarehouseError, interruption
 
 EXPECTED = (WarehouseError, ServerError, ValueError, OSError)
-"""Errors that a user can put right, with EngineError and ScrapeError, whose modules import slowly."""
+"""Errors that a user can put right. EngineError and ScrapeError are too, but import slowly."""
 _TEMPORARY = re.compile(r"\.([^/]+)\.[0-9a-f]{32}\.(?:tmp|new)$")
-"""The name of a file that is being written: people know it by the name that it will have."""
+"""Temporary name of a file being written; messages use its final name."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
-MODEL = "catalogue name, Hugging Face id or folder; repeat it"
-NO_SERVER = "without Prefect: nothing of this run shows in its UI"
-FORMAT = "table for people, csv or json for programs, spreadsheet: csv with an apostrophe before = + - @"
+MODEL = "catalogue name, Hugging Face id or folder; may be repeated"
+NO_SERVER = "run without Prefect; the run does not show in its UI"
+FORMAT = "table for people, csv or json for programs; spreadsheet: csv safe to open in one (' before = + - @)"
 WITHOUT_SERVER = "Run again with --no-server to do without Prefect."
 
 Models = Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME", help=MODEL)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="show what would be done, and stop")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="show the plan and stop")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
 NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
 As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
-Wide = Annotated[bool, typer.Option("--wide", help="show all columns, also those wider than the terminal")]
-Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="show all columns, even if they exceed the terminal's width")
+]
+Occasion = Annotated[str | None, typer.Option(help="occasion to show; default: each model's newest")]
 
 
 def of_evaluations(otherwise: str) -> Any:
-    """An argument that is the name of an evaluation; otherwise: what is taken where none is named."""
+    """Return an argument that names an evaluation; ``otherwise`` describes the default."""
     from deployments.evaluations import doors
 
     names = list(doors())
@@ -46,7 +48,7 @@ def of_evaluations(otherwise: str) -> Any:
 
 
 def check_evaluation(name: str | None) -> None:
-    """Raise WarehouseError for an evaluation that there is not."""
+    """Raise WarehouseError if there is no such evaluation."""
     from deployments.evaluations import doors, unknown
 
     if name is not None and name not in doors():
@@ -55,8 +57,8 @@ def check_evaluation(name: str | None) -> None:
 
 @contextmanager
 def errors(resume: str = "run again to resume") -> Iterator[None]:
-    """Expected errors are one clear message and exit code 1, Ctrl-C one line and 130; anything else keeps its
-    traceback.
+    """Turn expected errors into one message and exit code 1, and Ctrl-C into one line and 130; others keep
+    their traceback.
 
     Args:
         resume: what to do after Ctrl-C.
@@ -75,7 +77,7 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
 
 
 def _words(error: Exception) -> str | None:
-    """Return what is said of an error; None: it is not expected, and keeps its traceback."""
+    """Return the message of an error; None if it is unexpected and keeps its traceback."""
     if isinstance(error, ImportError):
         from tasks.engines.extras import advice
 
@@ -87,7 +89,7 @@ def _words(error: Exception) -> str | None:
 
 
 def _is_expected(error: Exception) -> bool:
-    # pydantic's own errors are for us (``options.validated`` words the user's), broken pipes for typer.
+    # pydantic's errors are bugs here (``options.validated`` words users' errors); typer handles broken pipes.
     if isinstance(error, BrokenPipeError) or type(error).__module__.startswith("pydantic"):
         return False
     if isinstance(error, EXPECTED):
@@ -100,7 +102,7 @@ def _is_expected(error: Exception) -> bool:
 
 @contextmanager
 def _interruptions() -> Iterator[None]:
-    """Ctrl-C within the block is noted: libraries swallow it or turn it into errors of their own."""
+    """Note Ctrl-C within the block, since libraries swallow it or raise errors of their own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""``culturescope ingest``: the shipped reference data, and lists and dishes from sources."""
+"""``culturescope ingest``: load the shipped reference data, and item lists and dishes from sources."""
 
 from __future__ import annotations
 
@@ -28,28 +28,33 @@ WHERE started_at >= ? ORDER BY started_at
 
 def ingest(
     source: Annotated[
-        list[str] | None, typer.Option("--source", "-s", help=f"{', '.join(NAMES)}; repeat it")
+        list[str] | None, typer.Option("--source", "-s", help=f"{', '.join(NAMES)}; may be repeated")
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="ask the sources over the network")] = False,
+    live: Annotated[bool, typer.Option("--live", help="fetch from the sources over the network")] = False,
     file: Annotated[
-        list[str] | None, typer.Option(help="file that the source reads, or an export's address; repeat it")
+        list[str] | None,
+        typer.Option(help="file for the source to read, or the URL of an export; may be repeated"),
     ] = None,
-    language: Annotated[str | None, typer.Option(help="wikidata: comma-separated, default all six")] = None,
-    endpoint: Annotated[str | None, typer.Option(help="wikidata: the SPARQL endpoint")] = None,
+    language: Annotated[
+        str | None, typer.Option(help="wikidata: languages, comma-separated; default: all six")
+    ] = None,
+    endpoint: Annotated[str | None, typer.Option(help="wikidata: SPARQL endpoint")] = None,
     contact: Annotated[
-        str | None, typer.Option(help="your e-mail or page, for the sources' operators", envvar=CONTACT)
+        str | None,
+        typer.Option(help="your e-mail or web page, sent to the sources' operators", envvar=CONTACT),
     ] = None,
-    minimum: Annotated[int | None, typer.Option(help="refuse fewer items")] = None,
+    minimum: Annotated[int | None, typer.Option(help="refuse a list with fewer items than this")] = None,
     max_shrinkage: Annotated[
-        float | None, typer.Option(help="refuse a list that lost more than this share (default 0.2)")
+        float | None,
+        typer.Option(help="refuse a list that lost more than this share of its items (default 0.2)"),
     ] = None,
     no_server: NoServer = False,
     verbose: Verbose = False,
 ) -> None:
     """Load the reference data into the warehouse and check it; with --live or --file, refresh from sources.
 
-    Without options only the shipped data is used. A source that fails or looks wrong leaves its list as it
-    was; every attempt is a row of the table `ingest`. Only --live starts Prefect.
+    Without options only the shipped data is loaded. If a source fails or its data looks wrong, its list stays
+    unchanged; every attempt is a row of the table `ingest`. Only --live starts Prefect.
 
     Examples:
 
@@ -63,7 +68,7 @@ def ingest(
     """
     with errors():
         if language and not (live or file or source):
-            raise ValueError("--language is of a source: name it with --source, and add --live")
+            raise ValueError("--language needs a source: add --source NAME and --live")
         warehouse = Warehouse.open()
         if live or file or source:
             values = {
@@ -88,10 +93,10 @@ def ingest(
 def refresh(
     warehouse: Warehouse, values: Mapping[str, Any], live: bool, with_server: bool, verbose: bool
 ) -> None:
-    """Run the ingest flow, or its loop without Prefect, and show what came of every source.
+    """Run the ingest flow, or its loop without Prefect, and show the outcome of every source.
 
     Raises:
-        ValueError: a source that is not there, or one of the network without ``live``.
+        ValueError: no such source, or a source that needs the network without ``live``.
         ScrapeError: a source was refused or failed.
         ServerError: there is no Prefect server.
     """
@@ -103,7 +108,7 @@ def refresh(
     online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
     if online and not live:
         raise ValueError(
-            f"the network is needed for {', '.join(online)}: add --live, and your --contact for the operators"
+            f"{', '.join(online)} needs the network: add --live, and --contact for the operators"
         )
     for name in params.sources:
         if notice := SOURCES[name].notice:

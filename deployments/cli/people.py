@@ -1,4 +1,4 @@
-"""``culturescope people``: studies with people, from the plan to what follows from their answers."""
+"""``culturescope people``: run studies with people, from the plan to their answers' use."""
 
 from __future__ import annotations
 
@@ -21,35 +21,41 @@ if TYPE_CHECKING:
     from deployments.people.site import Interviewer
     from deployments.people.store import Store
 
-app = typer.Typer(cls=Suggesting, no_args_is_help=True, help="Ask people: surveys, ratings and reviews.")
+app = typer.Typer(
+    cls=Suggesting, no_args_is_help=True, help="Run studies with people: surveys, ratings and reviews."
+)
 
 Program = Literal["potato", "labelstudio"]
 Table = Literal["agreement", "domains", "regions", "halves", "validation"]
 Name = Annotated[str, typer.Argument(help="name of the study")]
-_ORIGIN = "address under which browsers reach it, such as https://study.example.org behind a proxy"
-_CODES = "codes of the people, the same in every study, since who wrote may not review; default: p001, p002 …"
-_ENGINE = "model that asks, where the study is an interview"
-_INVITE = "give this person a new link, which ends the old one; repeat it"
-_OUT = "file; judge-ratings: CSV for judge validate; specnorm-review: CSV for specnorm review; else JSONL"
-_TO = "write projects of this program into the new folder --out instead, to ask people there"
-_FROM = "folder of `export --to`, in which people have answered meanwhile"
-_TABLE = "only this one; default: all that the study has, as csv or json: agreement"
-_WIDTH = "widest 95 % interval that will do"
+_ORIGIN = "public address of the study, such as https://study.example.org behind a proxy"
+_CODES = "participants' codes, the same in every study so that no author reviews; default: p001, p002 …"
+_ENGINE = "model that interviews, if the study is an interview"
+_INVITE = "give this participant a new link and end the old one; may be repeated"
+_OUT = "file to write: CSV for `judge validate` (judge-ratings) or `specnorm review`; other kinds JSONL"
+_TO = "write a project of this program to the new folder --out instead, to run the study there"
+_FROM = "folder of `export --to` with the answers given there"
+_TABLE = "table to show; default: all of the study; as csv or json: agreement"
+_WIDTH = "widest acceptable 95 % interval"
 
 
 @app.command("new")
 def new(
     name: Name,
-    study: Annotated[str, typer.Option(help="kind: see the folder deployments/people/kinds")],
-    items: Annotated[int, typer.Option(min=1, help="items to draw, of each language")] = 50,
-    people: Annotated[int, typer.Option(min=1, help="people, of each language")] = 3,
+    study: Annotated[
+        str, typer.Option(help="kind of study, such as spectral-ranking (docs/people.md has all)")
+    ],
+    items: Annotated[int, typer.Option(min=1, help="items to draw per language")] = 50,
+    people: Annotated[int, typer.Option(min=1, help="people per language")] = 3,
     per_item: Annotated[int, typer.Option(min=1, help="people who see each item")] = 3,
     languages: Annotated[str, typer.Option(metavar="LANG,…", help="languages of the items")] = "en",
-    config: Annotated[str | None, typer.Option(help="config_hash of the runs; default: the newest")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="config_hash of the runs to draw from; default: the newest")
+    ] = None,
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
-    seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the orders")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the order of items")] = 0,
 ) -> None:
-    """Draw items for people, blinded, and say who sees what in which order.
+    """Draw blinded items for people, and assign who sees which in what order.
 
     Examples:
 
@@ -83,10 +89,10 @@ def serve(
     invite: Annotated[list[str] | None, typer.Option(metavar="CODE", help=_INVITE)] = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE)] = None,
 ) -> None:
-    """Serve a study on 127.0.0.1; Ctrl-C stops it, and what was saved stays.
+    """Serve a study on 127.0.0.1 until Ctrl-C; saved answers are kept.
 
-    Links for those who have none yet are written to standard output as CSV, once: they are stored nowhere.
-    On Prolific, give ADDRESS/join as the link of the study and let it pass its IDs as parameters.
+    Links for participants without one are written to standard output as CSV, once: they are stored nowhere.
+    On Prolific, give ADDRESS/join as the study's link and have it pass its IDs as URL parameters.
 
     Examples:
 
@@ -101,13 +107,15 @@ def serve(
     with errors("run again to serve"):
         address = (origin or f"http://127.0.0.1:{port}").rstrip("/")
         if not re.fullmatch(r"https?://[^/?#@]+", address):
-            raise ValueError(f"{address} is no origin: give scheme, name and port, and nothing after them")
+            raise ValueError(
+                f"{address} is not an origin: give scheme, host and port only, such as https://study.example.org"
+            )
         site_app = create_app(_existing(name), address, _interviewer(engine))
         site = site_app.state.site
         _print_links(site.store, site.folder.assignments, address, invite or [])
-        say(f"{site.study.name} at {address}; progress: with the link of the lead", "serving")
-        # No access log: it would hold addresses and links. Connections outlast the time between two saves: a
-        # save must not meet one that is being closed.
+        say(f"{site.study.name} at {address}; see progress with the lead's link", "serving")
+        # No access log, since it would hold addresses and links. Connections stay open longer than the time
+        # between two saves, so that no save meets a closing connection.
         config = uvicorn.Config(
             site_app,
             port=port,
@@ -124,7 +132,7 @@ def serve(
 def status(
     name: Annotated[str | None, typer.Argument(help="one study")] = None, form: As = Format.table
 ) -> None:
-    """Who has come, consented, finished and withdrawn, now; without a name, of all studies.
+    """Show how many have joined, consented, finished and withdrawn; without a name, for all studies.
 
     Example: `culturescope people status survey`
     """
@@ -135,9 +143,7 @@ def status(
     with errors():
         folders = [_existing(name)] if name else sorted(p.parent for p in _home().glob("*/study.toml"))
         if not folders and form is Format.table:
-            return say(
-                "there is no study yet; begin with: culturescope people new NAME --study KIND", style=""
-            )
+            return say("no study yet; begin with: culturescope people new NAME --study KIND", style="")
         rows = []
         for folder in folders:
             people: list[dict[str, Any]] = []
@@ -156,10 +162,10 @@ def status(
 def pull(
     name: Name, exported: Annotated[Path | None, typer.Option("--from", metavar="DIR", help=_FROM)] = None
 ) -> None:
-    """Bring the answers into the warehouse: `human_answer`, `human_rating`, `annotator`, `study_progress`.
+    """Load answers into the warehouse tables `human_answer`, `human_rating`, `annotator`, `study_progress`.
 
-    Attention checks are graded now; who is excluded is counted with the reason. Pulling again adds what is
-    new.
+    It grades the attention checks, and counts excluded participants by reason. Running it again adds new
+    answers.
 
     Examples:
 
@@ -174,7 +180,7 @@ def pull(
         if exported is not None:
             say(f"{results.take(folder, exported)} revisions from {exported}", "taken")
         pulled = results.pull(warehouse, folder)
-        say(f"{pulled.n_revisions} revisions of {pulled.n_people} people, {pulled.n_new} rows new", "pulled")
+        say(f"{pulled.n_revisions} revisions of {pulled.n_people} people, {pulled.n_new} new rows", "pulled")
         _say_excluded(pulled.excluded, pulled.n_withdrawn)
         for line in studies.follow(warehouse, results.read(folder), folder):
             say(line, "so")
@@ -186,7 +192,7 @@ def export(
     out: Annotated[Path, typer.Option(help=_OUT)],
     to: Annotated[Program | None, typer.Option(help=_TO)] = None,
 ) -> None:
-    """Write what counts to a file that other commands read, or a study for another program to ask.
+    """Write the usable answers to a file for other commands, or a study to run in another program.
 
     Examples:
 
@@ -210,8 +216,7 @@ def export(
 def agreement(
     name: Name, form: As = Format.table, table: Annotated[Table | None, typer.Option(help=_TABLE)] = None
 ) -> None:
-    """Print agreement among people, per field and language; for a ranking also scores and people's own
-    ceiling.
+    """Show agreement among people by field and language; for a ranking also scores and the human ceiling.
 
     Examples:
 
@@ -229,10 +234,10 @@ def agreement(
         if read.folder.study.kind == "conversation-ratings":
             from deployments.people.explication import validation
 
-            title = "Simulator and judges beside people, as of the last pull"
+            title = "Simulator and judges compared with people, as of the last pull"
             tables["validation"] = (title, validation(Warehouse.open(), name))
         if table is not None and table not in tables:
-            raise ValueError(f"study {name} has no table {table}: it has {', '.join(tables)}")
+            raise ValueError(f"study {name} has no table {table}; it has: {', '.join(tables)}")
         wanted = [table] if table else tables if form is Format.table else ["agreement"]
         for each in wanted:
             title, numbers = tables[each]
@@ -243,7 +248,7 @@ def agreement(
 
 @app.command("plan")
 def plan(
-    study: Annotated[str, typer.Option(help="spectral-ranking, or any kind with ratings")],
+    study: Annotated[str, typer.Option(help="kind of study: spectral-ranking, or any kind with ratings")],
     width: Annotated[float, typer.Option(min=0, help=_WIDTH)],
     metric: Annotated[
         str | None, typer.Option(help="number to simulate; default: alpha, or mean_rank for rankings")
@@ -258,10 +263,10 @@ def plan(
         float, typer.Option(min=0, max=1, help="share of people who answer at random")
     ] = 0.05,
     points: Annotated[int, typer.Option(min=2, max=11, help="points of the scale")] = 5,
-    things: Annotated[int, typer.Option(min=3, max=50, help="that are ranked")] = 9,
+    things: Annotated[int, typer.Option(min=3, max=50, help="number of things to rank")] = 9,
     form: As = Format.table,
 ) -> None:
-    """Say how many people and items give an interval of a wanted width, by simulated studies.
+    """Simulate studies to find how many people and items give an interval of the wanted width.
 
     Example: `culturescope people plan --study fmlama-mes --width 0.15 --points 3`
     """
@@ -272,7 +277,7 @@ def plan(
 
     with errors():
         if study not in DRAWS:
-            raise ValueError(f"there is no study {study!r}: {', '.join(sorted(DRAWS))} are")
+            raise ValueError(f"no kind of study {study!r}; known: {', '.join(sorted(DRAWS))}")
         people = People(noise, careless, points)
         is_ranking = study.endswith("ranking")
         rows = plan_rankings(things, people) if is_ranking else plan_ratings(people)
@@ -280,7 +285,7 @@ def plan(
         chosen = smallest(rows, wanted, width)
         show(pl.DataFrame([asdict(row) for row in rows]), form, "Simulated studies")
         if chosen is None:
-            raise ValueError(f"none of these studies has an interval of {wanted} as narrow as {width}")
+            raise ValueError(f"no simulated study has an interval of {wanted} as narrow as {width}")
         if form is Format.table:
             each = f" for each of {chosen.items} items" if chosen.items > 1 else ""
             say(
@@ -294,7 +299,7 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 def _interviewer(engine: str | None) -> Interviewer | None:
-    """Raises EngineError: there is no such model, or it cannot write."""
+    """Return the interviewer; raises EngineError if there is no such model, or it cannot generate."""
     if engine is None:
         return None
     from deployments.people.explication import ModelInterviewer
@@ -308,16 +313,18 @@ def _home() -> Path:
 
 
 def _folder(name: str) -> Path:
-    """Raises ValueError for a name that is no name of a folder of ours."""
+    """Return a study's folder; raises ValueError if the name is not valid."""
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
-        raise ValueError(f"{name!r} is no name of a study: small letters, digits, - and _, a letter first")
+        raise ValueError(
+            f"{name!r} is not a study's name: use lower-case letters, digits, - and _, a letter first"
+        )
     return _home() / name
 
 
 def _existing(name: str) -> Path:
     folder = _folder(name)
     if not folder.is_dir():
-        raise ValueError(f"there is no study {name}; start with: culturescope people new {name} --study KIND")
+        raise ValueError(f"no study {name}; start with: culturescope people new {name} --study KIND")
     return folder
 
 
@@ -328,7 +335,7 @@ def _results(name: str) -> Results:
 
 
 def _print_links(store: Store, assignments: Any, address: str, again: list[str]) -> None:
-    """Links of those who have none yet and of those named, as CSV on standard output."""
+    """Print links as CSV for participants without one and for the named participants."""
     invited = {person["annotator"] for person in store.people()}
     people = {a.annotator: (a.role, a.language) for a in assignments} | {"lead": ("lead", "en")}
     unknown = [code for code in again if code not in people]

@@ -1,4 +1,4 @@
-"""``culturescope publish``: a static site of all that has finished."""
+"""``culturescope publish``: write a static site of all finished runs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from deployments.cli.common import errors
 from deployments.show.display import err, say, working
 from warehouse import Warehouse
 
-_FOLDER = "where to; a site that is there already is replaced as a whole, any other folder is left alone"
-_ANSWERS = "also what models answered and what they were asked, as tables"
-_LICENCE = "of the numbers: an SPDX identifier such as CC-BY-4.0, or an address"
+_FOLDER = "folder to write to; an earlier site there is replaced as a whole, other content never"
+_ANSWERS = "publish prompts and models' answers too, as tables"
+_LICENCE = "licence of the numbers: an SPDX identifier such as CC-BY-4.0, or a URL"
 
 
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help=_FOLDER)],
     title: Annotated[str, typer.Option(help="title of the site")] = "Culturescope",
     licence: Annotated[str | None, typer.Option(help=_LICENCE)] = None,
-    by: Annotated[str | None, typer.Option(metavar="NAME", help="who publishes it")] = None,
-    url: Annotated[str | None, typer.Option(help="address of the published site, for citations")] = None,
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="publisher's name")] = None,
+    url: Annotated[str | None, typer.Option(help="URL of the published site, for citations")] = None,
     cite: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="sentence to cite (default: made from title, authors and address)"),
+        typer.Option(metavar="TEXT", help="citation (default: made from title, publisher and URL)"),
     ] = None,
     include_answers: Annotated[bool, typer.Option("--include-answers", help=_ANSWERS)] = False,
 ) -> None:
     """Write a static site: leaderboards, history, reports, figures, data as Parquet, SQL in the browser.
 
-    It needs no server but one for files, and asks no other host for anything. What people answered in studies
-    and credentials are never in it, nor are answers of models unless you say so; reports quote some.
+    Any file server can serve it, and it contacts no other host. It never holds credentials or what people
+    answered in studies. Models' answers are in it only with --include-answers, but reports quote some.
 
     Examples:
 
@@ -63,27 +63,27 @@ def publish(
         )
         if licence is None:
             say(
-                "no licence is stated: --licence CC-BY-4.0 says what others may do with the numbers",
+                "no licence is stated: --licence CC-BY-4.0 tells others how they may use the numbers",
                 "note",
                 "yellow",
             )
         say(f"{done.fingerprint}: culturescope verify {folder} --fingerprint …", "fingerprint", "dim")
-        say(f"look at it: python -m http.server --directory {folder}", style="dim")
+        say(f"view it: python -m http.server --directory {folder}", style="dim")
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a published site")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder with a published site")],
     fingerprint: Annotated[
-        str | None, typer.Option(help="fingerprint that publish printed, or at least its first 8 characters")
+        str | None,
+        typer.Option(help="fingerprint that `publish` printed, or at least its first 8 characters"),
     ] = None,
-    here: Annotated[
-        bool, typer.Option("--here", help="also look for its numbers and answers in this warehouse")
-    ] = False,
+    here: Annotated[bool, typer.Option("--here", help="also compare the site with this warehouse")] = False,
 ) -> None:
-    """Hold a published site to the hashes in it; exits with 1 if a file is not what was published.
+    """Compare a published site with the hashes in it; exits with 1 if a file has changed.
 
-    Whoever can change a file of the site can change its list of hashes too. The fingerprint, quoted where the
-    site is cited, tells. With `--here`, and `check --numbers` after it, the numbers are held to the answers.
+    Somebody who can change a file of the site can change its list of hashes too. Comparing the fingerprint
+    with the one quoted in citations shows that. `--here`, followed by `check --numbers`, checks the numbers
+    against the stored answers.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""``culturescope reproduce``: a paper's tables again, from the files that its authors published."""
+"""``culturescope reproduce``: recompute a paper's tables from the files that its authors published."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ _PRINTED = """
 SELECT table_name, coalesce(model, ''), coalesce(condition, ''), metric, printed, value, unit
 FROM published_result WHERE paper = ? ORDER BY rowid
 """
-_DATA = "folder with the published files; folders in it are searched too"
-_TABLE = "this table alone, as the paper numbers it: 3, 4.2 or '1(a)'; repeat it"
+_DATA = "folder with the published files; subfolders are searched too"
+_TABLE = "only this table, as the paper numbers it: 3, 4.2 or '1(a)'; may be repeated"
 _ALL = "also list the cells that could not be recomputed, each with its reason"
-_FILES = "Files, in the folder or below; what is missing costs its own cells only"
-_OURS = " (a format of ours: the paper publishes none)"
+_FILES = "Files in the folder or its subfolders; a missing file only costs the cells that need it"
+_OURS = " (our own format: the paper publishes no such file)"
 CAPTION = (
-    "equal: the digits as printed. near: within 1 % or one unit of the last digit. null: what the same "
-    "arithmetic gives without knowledge of what is asked. needs: differs from the first choice of an option."
+    "equal: the digits as printed. near: within 1 % or one unit of the last digit. null: the value of a null "
+    "model under the same arithmetic. needs: an option that had to differ from its first choice."
 )
 
 
 @cache
 def reproductions() -> tuple[str, ...]:
-    """The evaluations whose papers have a folder in tasks/papers, in alphabetical order."""
+    """Return the evaluations whose papers have a folder in tasks/papers, in alphabetical order."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(papers.__path__) if module.ispkg))
 
 
 def reproduction(name: str) -> Reproduction[Any, Any]:
-    """The reproduction of an evaluation's paper."""
+    """Return the reproduction of an evaluation's paper."""
     chosen: Reproduction[Any, Any] = import_module(f"{papers.__name__}.{name}.reproduction").REPRODUCTION
     return chosen
 
 
 class _Commands(Suggesting):
-    """The evaluations, each imported when its command is asked for."""
+    """Imports each evaluation when its command is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(reproductions())
@@ -93,7 +93,7 @@ def reproduce() -> None:
 
 
 def _command(name: str) -> Callable[..., None]:
-    """The function behind ``culturescope reproduce <name>``; the fields of its ``Options`` are flags."""
+    """Return the function of ``culturescope reproduce <name>``; the fields of its ``Options`` are options."""
 
     def start(
         data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help=_DATA)],
@@ -123,18 +123,18 @@ def _command(name: str) -> Callable[..., None]:
 def recompute(
     kind: Reproduction[Any, Any], name: str, data: Path, tables: Sequence[str], chosen: Any
 ) -> tuple[list[Compared], int]:
-    """The printed cells of some tables, or of all, each with what the files in a folder give for it; and how
-    many choices of options were tried.
+    """Return the printed cells of these tables (none: of all), each with the value recomputed from the files,
+    and the number of option choices tried.
 
     Raises:
-        ValueError: no such folder or table, or a file that cannot be read.
+        ValueError: no such folder or table, or a file cannot be read.
     """
     warehouse = Warehouse.open()
     printed = [_printed(row) for row in warehouse.query(_PRINTED, [name]).rows()]
     cells = [cell for cell in printed if _is_wanted(cell, tables)]
     if not cells:
         known = ", ".join(dict.fromkeys(cell.table for cell in printed))
-        raise ValueError(f"--table {', '.join(tables)}: the paper has no such table; it has: {known}")
+        raise ValueError(f"--table {', '.join(tables)}: the paper has no such table; known: {known}")
     files = find_files(data, kind.sources)
     for source in kind.sources.values():
         names = [path.name for path in files[source.name]]
@@ -161,7 +161,7 @@ def _is_wanted(cell: Printed, tables: Sequence[str]) -> bool:
 
 
 def as_frame(rows: Sequence[Compared]) -> pl.DataFrame:
-    """The cells as rows, for programs."""
+    """Return the cells as a frame, for programs."""
     columns = {
         "table": [row.cell.table for row in rows],
         "model": [row.cell.model or None for row in rows],
@@ -186,13 +186,13 @@ def _null_name(row: Compared) -> str:
 
 
 def _show(rows: Sequence[Compared], every: bool, wide: bool) -> None:
-    """A table of the screen's width for each of the paper's; what could not be recomputed is counted."""
+    """Print each of the paper's tables; cells without a recomputed value only if ``every``."""
     names = ["cell", "paper", "here", "agreement", "null", "needs", "n", "null is"][: 8 if wide else 6]
     rows = [row for row in rows if every or row.number.value is not None]
     for table in dict.fromkeys(row.cell.table for row in rows):
         metrics = {row.cell.metric for row in rows if row.cell.table == table}
         cells = [_line(row, len(metrics) > 1) for row in rows if row.cell.table == table]
-        empty = {"needs": "", "null": "–"}  # columns that say nothing are left out
+        empty = {"needs": "", "null": "–"}  # columns with nothing but these values are left out
         needed = [i for i, name in enumerate(names) if any(line[i] != empty.get(name) for line in cells)]
         print_table(
             [names[i] for i in needed],
@@ -219,7 +219,7 @@ def _line(row: Compared, with_metric: bool) -> list[str]:
 
 
 def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
-    """Print how many cells agree, and why others have no number."""
+    """Print how many cells agree, and why others differ or have no value."""
     n_further = len(rows)
     rows = [row for row in rows if row.cell.printed]
     n_further -= len(rows)
@@ -229,11 +229,11 @@ def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
     known = len(rows) - counts["not recomputed"]
     text = f"{len(rows)} cells: {counts['equal']} equal to the printed digits"
     if needing:
-        text += f" ({needing} of them with another choice of an option, of {n_variants} tried)"
+        text += f" ({needing} of them under another choice of options; {n_variants} choices tried)"
     text += f", {counts['near']} near, {counts['differs']} differ, {counts['not recomputed']} not recomputed"
-    say(text + (f"; the null has the printed digits of {by_null}" if known else ""), style="")
+    say(text + (f"; the null equals {by_null} of the printed values" if known else ""), style="")
     if n_further:
-        say(f"and {n_further} numbers that the paper does not print", style="")
+        say(f"{n_further} further numbers that the paper does not print", style="")
     reasons = Counter((row.agreement, row.number.reason) for row in rows if row.number.reason)
     for (agrees, reason), n in reasons.most_common():
         of = dict.fromkeys(row.cell.table for row in rows if row.number.reason == reason)
@@ -257,14 +257,14 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def _embedding(cache: Path) -> Callable[[str, Sequence[str]], FloatArray]:
-    """Embedders that are loaded once, and embed a text once."""
+    """Return a function that embeds texts; it loads each embedder once and embeds each text once."""
     loaded: dict[str, Any] = {}
     vectors: dict[tuple[str, str], Any] = {}
 
     def embed(source: str, texts: Sequence[str]) -> FloatArray:
         new = [text for text in dict.fromkeys(texts) if (source, text) not in vectors]
         if new:
-            from tasks.engines.embedders import load_embedder  # torch takes seconds
+            from tasks.engines.embedders import load_embedder  # importing torch takes seconds
 
             with working(f"embedding {len(new)} texts"):
                 if source not in loaded:

@@ -1,4 +1,4 @@
-"""``culturescope leaderboard``, ``report``, ``compare``, ``drift``, ``ranking``: results of finished runs."""
+"""``culturescope leaderboard``, ``report``, ``compare``, ``drift``, ``ranking``: show finished runs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from flows.comparison import Wanted
     from flows.runs import Run
 
-Of = Annotated[str | None, of_evaluations("that of the newest run")]
+Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
-OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
+OVERVIEW_TOO = "write an overview of all evaluations and models, and each evaluation's page beside it"
 PUBLISHED = (
-    "all numbers of the papers beside the measured ones, or none (default: the first headline's, below)"
+    "show all numbers of the papers beside ours, or none (default: those of the first headline, below)"
 )
 SHORT = 12
-"""Published values that stand under a leaderboard at first."""
+"""Number of published values shown under a leaderboard without --wide."""
 NOT_RANKED = (
-    "In the order of names, not of values: the papers had other models, items and prompts. equal, near: is "
-    "the number defined as ours? All cells: csv, or the table published_result."
+    "Sorted by name, not ranked: the papers had other models, items and prompts. equal, near: how close "
+    "the definition is to ours. All cells: csv, or the table published_result."
 )
-NAME = "as leaderboards show it; name#1a2b: the engine whose hash begins so"
+NAME = "as named on leaderboards; NAME#1a2b picks the engine whose hash begins with 1a2b"
 OF = f"one of {', '.join(doors())}; default: all"
-HELD = "occasion of both, or of the first if --against is given; default: the newest"
+HELD = "occasion of both models (with --against: of the first); default: the newest"
 CAPTION = (
     "Holm: p-value adjusted for the {n} rows. MDD: smallest difference detectable with "
-    "80 % power. items: scored for both; of numbers that are no mean, the clusters."
+    "80 % power. items: scored for both models (clusters, if the number is not a mean)."
 )
 
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
@@ -51,30 +51,30 @@ _OF_RUNS = "SELECT DISTINCT {column} FROM run WHERE status = 'finished' AND NOT 
 _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
 _META_CAPTION = (
-    "rho: Spearman's over the models that have both, with its 95 % interval; p Holm: over this table. "
-    "needed: models that would tell such a rho from none in 80 of 100 samples."
+    "rho: Spearman's, over the models that have both numbers, with its 95 % interval. p Holm: adjusted for "
+    "this table. needed: number of models that detects such a rho with 80 % power."
 )
 _APART_CAPTION = (
-    "Over the models that have all three; p by exchanging the ranks of models in the two, p Holm over this "
-    "table. needed: models that would show such a difference in 80 of 100 samples."
+    "Over the models that have all three numbers; p by permuting the two rankings; p Holm: adjusted for "
+    "this table. needed: number of models that detects such a difference with 80 % power."
 )
 _CAPTION = (
-    "rho: Spearman's over the models that both have. min rho: smallest |rho| that the models distinguish "
-    "from 0, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
+    "rho: Spearman's, over the models that both rank. min rho: smallest |rho| significant at 5 % with this "
+    "number of models, unadjusted. apart: pairs of models whose intervals on the headline do not overlap."
 )
 
 
 def leaderboard(
     evaluation: Of = None,
     occasion: Occasion = None,
-    with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
+    with_history: Annotated[bool, typer.Option("--history", help="show headlines on every occasion")] = False,
     published: Annotated[bool | None, typer.Option("--published/--no-published", help=PUBLISHED)] = None,
     form: As = Format.table,
     profile: Profile = None,
     config: Config = None,
     wide: Wide = False,
 ) -> None:
-    """Print a leaderboard: for people the main columns, as csv or json the whole view.
+    """Print a leaderboard: the main columns as a table, all columns as csv or json.
 
     Examples:
 
@@ -90,7 +90,9 @@ def leaderboard(
 
     with errors():
         if (with_history or published) and occasion is not None:
-            raise ValueError("--history shows every occasion, --published the newest: leave --occasion out")
+            raise ValueError(
+                "--history shows every occasion and --published the newest: leave --occasion out"
+            )
         warehouse = Warehouse.existing()
         name, key, labels = chosen(warehouse, evaluation, profile, config)
         title = f"{name}, profile {labels}, config {key}"
@@ -123,12 +125,14 @@ def leaderboard(
 
 def report(
     evaluation: Of = None,
-    out: Annotated[Path | None, typer.Option(help="default: report-….html at home")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="file to write; default: report-….html in CULTURESCOPE_HOME")
+    ] = None,
     profile: Profile = None,
     config: Config = None,
     everything: Annotated[bool, typer.Option("--all", help=OVERVIEW_TOO)] = False,
 ) -> None:
-    """Write a self-contained HTML page: leaderboard, figures, error analysis, how the numbers are made.
+    """Write a self-contained HTML page: leaderboard, figures, error analysis and how numbers are computed.
 
     Examples:
 
@@ -144,7 +148,7 @@ def report(
         if everything:
             if evaluation or config or profile:
                 raise ValueError(
-                    "--all is about every evaluation: leave the evaluation, --profile and --config out"
+                    "--all covers every evaluation: leave the evaluation, --profile and --config out"
                 )
             with working("drawing"):
                 pages = write_all(warehouse, out or warehouse.home / OVERVIEW)
@@ -173,17 +177,17 @@ def compare(
     config: Annotated[
         str | None,
         typer.Option(
-            help="config_hash of both, or its beginning; default: the one shown among those that both have"
+            help="config_hash of both, or its beginning; default: the shown one of those that both have"
         ),
     ] = None,
     against_config: Annotated[
         str | None,
-        typer.Option(help="config_hash of the second, or its beginning, where only the wording differs"),
+        typer.Option(help="config_hash of the second, or its beginning, if only the wording differs"),
     ] = None,
     form: As = Format.table,
     wide: Wide = False,
 ) -> None:
-    """Compare two models, occasions, engines or wordings: every headline's difference, in pairs.
+    """Compare two models, occasions, engines or wordings: the paired difference of every headline.
 
     Examples:
 
@@ -217,8 +221,8 @@ def compare(
 
 
 def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, profile: str | None) -> list[Run]:
-    """Return the runs to compare: of each evaluation those of the configuration that is shown, if the models
-    have runs of it, else all.
+    """Return the runs to compare: for each evaluation those of the shown configuration if both models have
+    runs of it, else all.
 
     Raises:
         WarehouseError: no evaluation has a run of the profile.
@@ -250,20 +254,18 @@ def drift(
     alert: Annotated[
         str | None,
         typer.Option(
-            metavar="BLOCK", help="send it by a Prefect notification block, such as slack-webhook/lab"
+            metavar="BLOCK", help="notify by this Prefect notification block, such as slack-webhook/lab"
         ),
     ] = None,
     profile: Annotated[str | None, typer.Option(help="only runs of this profile")] = None,
-    config: Annotated[
-        str | None, typer.Option(help="only runs of this config_hash, or of one that begins with this")
-    ] = None,
+    config: Annotated[str | None, typer.Option(help="only runs whose config_hash begins with this")] = None,
     form: As = Format.table,
     wide: Wide = False,
 ) -> None:
-    """Which headlines moved between models' last two occasions, adjusted for all that are looked at.
+    """Show which headlines moved between models' last two occasions (Holm-adjusted over all compared).
 
-    Of engines that run here it says first whether their answers are bit-equal. With `--alert` it only sets up
-    who is told when the flow `drift` finds something.
+    For engines that run here it first says whether their answers are bit-equal. `--alert` compares nothing:
+    it only sets up the notification that the flow `drift` sends when it finds something.
 
     Examples:
 
@@ -284,7 +286,7 @@ def drift(
             from deployments.serve import automations
 
             automations.alert(alert)
-            return say(f"automation {automations.NAME!r} tells {alert}", "done")
+            return say(f"automation {automations.NAME!r} notifies {alert}", "done")
         from flows import drift as flow
 
         names = [evaluation] if evaluation else None
@@ -307,7 +309,7 @@ def drift(
 
 
 def check_any_run(warehouse: Warehouse, profile: str | None, config: str | None) -> None:
-    """Raise WarehouseError if no finished run has the profile, or a configuration that begins so."""
+    """Raise WarehouseError if no finished run has the profile, or none the configuration."""
     for column, begin in (("profile", profile), ("config_hash", config)):
         there = [key for (key,) in warehouse.rows(_OF_RUNS.format(column=column)).rows]
         fits = begin is None or any(
@@ -318,7 +320,7 @@ def check_any_run(warehouse: Warehouse, profile: str | None, config: str | None)
 
 
 def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
-    """One table, under who is compared with whom."""
+    """Print one table of differences, titled with the two sides that it compares."""
     row = rows.row(0, named=True)
     sides = []
     for side in ("first", "second"):
@@ -340,7 +342,7 @@ def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
 
 
 def _shown(row: dict[str, Any]) -> str:
-    """A difference with its interval, or why it has none."""
+    """Return a difference with its interval, or the reason why it has none."""
     if row["ci_low"] is not None:
         return interval(row["difference"], row["ci_low"], row["ci_high"])
     value = [] if row["difference"] is None else [number(row["difference"])]
@@ -353,15 +355,18 @@ def ranking(
     ] = None,
     explication: Annotated[
         bool,
-        typer.Option("--explication", help="correlate explication's numbers, of its newest configuration"),
+        typer.Option(
+            "--explication",
+            help="correlate explication (its newest configuration) with the other evaluations",
+        ),
     ] = False,
     form: As = Format.table,
     wide: Wide = False,
 ) -> None:
-    """Hold rankings of other benchmarks against the evaluations here; a file adds one of your own.
+    """Correlate rankings of other benchmarks with the evaluations here; a file adds a ranking of your own.
 
-    Models are named as on leaderboards or by their Hugging Face id; without a column benchmark the file's
-    name is the benchmark's. What a benchmark had before is replaced.
+    Name models as on leaderboards or by Hugging Face id. Without a column benchmark, the file's name is the
+    benchmark's. A new file replaces the benchmark's earlier ranking.
 
     Examples:
 
@@ -400,10 +405,10 @@ def ranking(
 
 
 def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
-    """The rows of ``meta_explication`` with intervals and tests; in a table also the differences of two rhos.
+    """Print ``meta_explication`` with intervals and tests, and the differences of two rhos.
 
     Raises:
-        WarehouseError: no run of explication has finished; says what to start.
+        WarehouseError: no run of explication has finished; says which command to run.
     """
     from deployments.show.report import configuration
     from tasks.evaluations.explication.report.meta import correlations, differences
@@ -419,17 +424,17 @@ def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
         ]
         return show(pl.DataFrame(visible, infer_schema_length=None), form)
     if not rows:
-        return say("no model of explication has a number of another evaluation", style="")
+        return say("no model has numbers of both explication and another evaluation", style="")
     show(
         _lines(correlated, "rho", "spearman"), form, "Explication and knowledge", _META_CAPTION, is_wide=wide
     )
     if apart:
-        lines = _lines(apart, "rho of macro-F1 less this", "difference")
+        lines = _lines(apart, "rho of macro-F1 minus this", "difference")
         show(lines, form, "Structure against facts", _APART_CAPTION, is_wide=wide)
 
 
 def _lines(rows: list[dict[str, Any]], head: str, value: str) -> pl.DataFrame:
-    """Tested rows as a table for people; value: the column of the number, shown under `head`."""
+    """Return tested rows as a table for people; value: the column of the number, shown under `head`."""
     lines = [
         {
             "explication": row["metric"], "condition": row["condition"],
@@ -444,15 +449,15 @@ def _lines(rows: list[dict[str, Any]], head: str, value: str) -> pl.DataFrame:
 
 
 def read_ranking(file: Path) -> pl.DataFrame:
-    """The rows of a user's file as ``save_ranking`` takes them; equal scores share a place.
+    """Return the rows of a user's file for ``save_ranking``; equal scores share a place.
 
     Raises:
-        BenchmarkError: not readable, other columns, or a row without a place or score; says which.
+        BenchmarkError: not readable, wrong columns, or a row without a place or score; says which.
     """
     from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_rows, validate
 
     class Ranked(PublishedRow):
-        """A line of the file."""
+        """One line of the file."""
 
         model: Text
         benchmark: Text = file.stem
@@ -464,13 +469,15 @@ def read_ranking(file: Path) -> pl.DataFrame:
     bad = sum(row.place is None and row.score is None for row in ranked) + dropped.total()
     if bad:
         raise BenchmarkError(
-            f"{file}: {bad} of {len(rows)} rows lack a model, or a place or score: fill them in"
+            f"{file}: {bad} of {len(rows)} rows lack a model or both place and score: fill them in"
         )
     frame = pl.DataFrame([row.model_dump() for row in ranked])
     if frame.select("benchmark", "model").is_duplicated().any():
-        raise BenchmarkError(f"{file}: a model stands twice in a benchmark: leave one of its rows")
+        raise BenchmarkError(f"{file}: a model occurs twice in a benchmark: remove one of its rows")
     by_score = pl.col("score").rank("min", descending=True).over("benchmark")
     place = pl.coalesce("place", by_score).cast(pl.Int32)
     if frame.select(place.min()).item() < 1:
-        raise BenchmarkError(f"{file}: a place is below 1, the best: count from 1, or name the column score")
+        raise BenchmarkError(
+            f"{file}: a place is below 1: count places from 1 (the best), or name the column score"
+        )
     return frame.select("benchmark", "model", place.alias("place"), source=pl.lit(file.name))

@@ -1,4 +1,4 @@
-"""``culturescope run``: one command per evaluation, its options made of the fields of its params."""
+"""``culturescope run``: one command per evaluation, with options made from its params."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _option(*names: str, text: str, panel: str = options.RUN, **more: Any) -> An
 _PROFILE = "a named set of options; command-line options override it"
 _HELP_ALL = """Run several evaluations of several models on one occasion.
 
-One that fails does not stop the others.
+An evaluation that fails does not stop the others.
 
 Examples:
 
@@ -60,26 +60,26 @@ Examples:
 - `culturescope run all --profile sports/smoke`
 
 - `culturescope run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
-_AGAIN = "ask everything anew, on an occasion named after the time; what is there stays"
-_PROBE = """try out for up to five seconds how fast a model scores here, where that was never measured
-(default: before a run, not on a dry run)"""
-_CODE = "allow engine specs to run Python code of the model's repository: read it first"
-_REPLICAS = "copies of each model that run at once: on this machine's GPUs in turn, or sharing its cores"
-_SHARE = """how much of a GPU's memory each vLLM engine takes; default: all of it, or what they need where a
-model and a simulator take turns"""
-_RAY = "run the copies on the Ray cluster there: host:6379, or ray://host:10001 from outside of it"
-_PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when they are read"
+_AGAIN = "generate everything anew, on an occasion named after the time; earlier answers are kept"
+_PROBE = """measure for up to five seconds how fast a model scores here, if that was never measured
+(default: yes before a run, no on a dry run)"""
+_CODE = "allow engine specs to run Python code of the model's repository: read the code first"
+_REPLICAS = "copies of each model to run at once, one per GPU or sharing this machine's cores"
+_SHARE = """share of a GPU's memory for each vLLM engine; default: all, or what both need if a model and
+a simulator take turns"""
+_RAY = "run the copies on the Ray cluster at this address: host:6379, or ray://host:10001 from outside"
+_PICKLE = "allow pickled weights (.bin, .pt), which can run any code when they are loaded"
 
 
 @dataclass(frozen=True)
 class Switches:
-    """The options beside the knobs; each field is an option of every evaluation."""
+    """Options that every evaluation has in addition to its params."""
 
     model: Annotated[
         list[str] | None, _option("--model", "-m", metavar="NAME", text=MODEL, panel=options.ENGINES)
     ] = None
     profile: Annotated[str, _option(metavar="NAME", text=_PROFILE, panel=options.HOW_MUCH)] = DEFAULT_PROFILE
-    dry_run: Annotated[bool, _option("--dry-run", text="show the plan, and stop")] = False
+    dry_run: Annotated[bool, _option("--dry-run", text="show the plan and stop")] = False
     again: Annotated[bool, _option("--again", text=_AGAIN)] = False
     probe: Annotated[bool | None, _option("--probe/--no-probe", text=_PROBE, show_default=False)] = None
     no_server: Annotated[bool, _option("--no-server", text=NO_SERVER)] = False
@@ -99,7 +99,7 @@ class Switches:
 
 
 class _Commands(Suggesting):
-    """The evaluations, each imported when its command is asked for."""
+    """Imports each evaluation when its command is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*sound(), ALL]
@@ -107,7 +107,7 @@ class _Commands(Suggesting):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in (*doors(), ALL):
             return None
-        with errors():  # a pack with faults
+        with errors():  # of a pack with faults
             text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
         single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         single.command(cmd_name, help=text)(command(cmd_name))
@@ -115,17 +115,17 @@ class _Commands(Suggesting):
 
 
 app = typer.Typer(
-    cls=_Commands, no_args_is_help=True, help="Run an evaluation; only what is missing is done."
+    cls=_Commands, no_args_is_help=True, help="Run an evaluation; stored answers are used again."
 )
 
 
 @app.callback()
 def run() -> None:
-    """Run an evaluation; only what is missing is done."""
+    """Run an evaluation; stored answers are used again."""
 
 
 def command(name: str) -> Callable[..., None]:
-    """The function behind ``culturescope run <name>``; its signature holds the options."""
+    """Return the function of ``culturescope run <name>``; its signature holds the options."""
     own = inspect.signature(Switches, eval_str=True).parameters
     if name == ALL:
         from deployments.cli.choices import AllParams
@@ -151,10 +151,10 @@ def command(name: str) -> Callable[..., None]:
 
 
 def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
-    """Show the plan, and work it off if anything is left to do.
+    """Show the plan, and run it unless nothing is left to do.
 
     Args:
-        texts: what the command line says of the knobs, None where nothing.
+        texts: option texts by param; None if the option was not given.
     """
     from deployments.cli.choices import labelled
 
@@ -178,9 +178,9 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
 
 
 def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
-    """Show the plan of every evaluation and their sum, and work them off one after another.
+    """Show the plan of every evaluation and their sum, then run them one after another.
 
-    One that fails, even to plan, does not stop the others; all that failed is said at the end.
+    An evaluation that fails, even while planning, does not stop the others; failures are listed at the end.
     """
     from deployments.cli.choices import AllParams, one_of_all, packs_of_all
     from deployments.show import plan
@@ -218,13 +218,13 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
 
 
 def _opened(switches: Switches) -> Warehouse:
-    """The warehouse, and this process set up as the command line says."""
+    """Return the warehouse after applying the options to this process."""
     from tasks.engines.replicas import use
     from tasks.loop import room
 
     warehouse = Warehouse.open()
     configure(warehouse.home, switches.verbose)
-    if not switches.verbose:  # libraries tell each other of what will change
+    if not switches.verbose:  # hide libraries' warnings about coming changes
         warnings.simplefilter("ignore", FutureWarning)
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
@@ -281,7 +281,7 @@ def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switc
     if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
-    # What fails is said once, whole, at the end.
+    # Failures are printed once, in full, at the end.
     with handed_over(session), notes(switches.verbose, logging.WARNING), bars():
         if switches.no_server:
             evaluate(session.evaluation, session.params)
@@ -291,7 +291,7 @@ def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switc
 
 
 def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -> None:
-    """Run all that is chosen, as a flow with a run under it of each evaluation, or without Prefect."""
+    """Run all chosen evaluations, as subflows of one flow or without Prefect."""
     if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)

@@ -1,4 +1,4 @@
-"""``culturescope runs``: what was run, when, how long, what it used, and the removal of a run."""
+"""``culturescope runs``: list runs, show what one used, and remove one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ app = typer.Typer(
     cls=Suggesting,
     help="List runs, show one with what it used, remove one."
     "\n\nExamples:\n\n- `culturescope runs -n 5`\n\n- `culturescope runs show 3f9a`"
-    "\n\n- `culturescope runs rm 3f9a`: what would go with it; `--delete` deletes it",
+    "\n\n- `culturescope runs rm 3f9a` shows what would be deleted; with `--delete` it is",
     invoke_without_command=True,
     rich_markup_mode="markdown",
 )
 
-# Answers are counted where they were registered first: a run that found them stored has none of its own.
+# An answer counts for the run that registered it first, not for later runs that found it stored.
 _RUNS = """
 SELECT left(r.run_id, 8) AS run, r.evaluation, r.profile, r.model, r.status,
     strftime(r.started_at, '%Y-%m-%d %H:%M') AS started, r.finished_at - r.started_at AS took,
@@ -42,7 +42,7 @@ SELECT r.run_id, evaluation, profile, model, status, started_at, finished_at, co
     model_hash, occasion, boundary_rule, code_version, params::VARCHAR AS params, engine::VARCHAR AS engine
 FROM run AS r WHERE run_id = $run
 """
-# A request that several runs name is used by each; it was paid by the one that registered its answers.
+# Several runs may use a request; the run that registered its answers paid for it.
 _USED = """
 SELECT q.topic, count(DISTINCT q.request_hash) AS requests, count(u.unit) AS answers,
     sum(t.prompt_tokens)::BIGINT AS prompt_tokens, sum(t.completion_tokens)::BIGINT AS completion_tokens,
@@ -60,12 +60,14 @@ WHERE q.run_id = $run GROUP BY q.topic ORDER BY q.topic
 def runs(
     context: typer.Context,
     evaluation: Annotated[str, typer.Option(help="only runs of this evaluation")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="number of runs, the newest first")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="number of runs to list, the newest first")
+    ] = 20,
     nulls: Annotated[bool, typer.Option("--nulls", help="show null models too")] = False,
     form: As = Format.table,
     wide: Wide = False,
 ) -> None:
-    """List runs, the newest first: when, for how long, how many answers each added, and its state."""
+    """List runs, the newest first: start, duration, number of answers added, and status."""
     if context.invoked_subcommand:
         return
     with errors():
@@ -81,15 +83,15 @@ def runs(
             form,
             "Runs",
             is_wide=wide,
-            notes={"answers": "those that the run registered first; stored ones are used again"},
+            notes={"answers": "answers that the run added; answers stored before are not counted"},
         )
 
 
 @app.command("show")
 def show_run(
-    run: Annotated[str, typer.Argument(help="id of the run, or the beginning of it")], form: As = Format.table
+    run: Annotated[str, typer.Argument(help="id of the run, or its beginning")], form: As = Format.table
 ) -> None:
-    """Show a run: configuration, engine, and what it used by topic, with tokens."""
+    """Show a run: configuration, engine, and the requests, answers and tokens used by topic."""
     from warehouse.removal import find_run
 
     with errors():
@@ -105,19 +107,19 @@ def show_run(
             used,
             form,
             "Used",
-            "registered_here: answers that were asked by this run; the others were stored before",
+            "registered_here: answers added by this run; the others were stored before",
         )
 
 
 @app.command("rm")
 def rm(
-    run: Annotated[str, typer.Argument(help="id of the run, or the beginning of it")],
+    run: Annotated[str, typer.Argument(help="id of the run, or its beginning")],
     answers: Annotated[
-        bool, typer.Option("--answers", help="delete also answers that no other run uses")
+        bool, typer.Option("--answers", help="also delete answers that no other run uses")
     ] = False,
-    delete: Annotated[bool, typer.Option("--delete", help="delete what is shown")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="delete what is listed")] = False,
 ) -> None:
-    """Show what would go with a run; with `--delete`, delete it. What other runs rest on stays."""
+    """Show what would be deleted with a run; `--delete` deletes it. What other runs need is kept."""
     from warehouse.removal import removable
     from warehouse.removal import remove as delete_it
 
@@ -137,5 +139,5 @@ def rm(
 
 
 def _words(took: object) -> str:
-    """A duration without its fractions; "" where there is none."""
+    """Return a duration without fractions of a second; "" if there is none."""
     return str(took).partition(".")[0]

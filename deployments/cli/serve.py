@@ -1,4 +1,4 @@
-"""``culturescope serve``: every evaluation in the Prefect UI and on a schedule, here or in a work pool."""
+"""``culturescope serve``: offer and schedule every evaluation in Prefect, here or in a work pool."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from deployments.serve.server import ServerError, configure, connect
 from deployments.show.display import say
 from warehouse import Warehouse
 
-CRON = "when to re-evaluate (UTC); replaces what is scheduled, which is at first 0 3 * * 1: Mondays at 3"
-BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
-POOL = "register to this Prefect work pool, whose workers run it all, and end; the server is PREFECT_API_URL"
-LIMIT = "of a pool: runs at work at a time, on all its workers"
+CRON = "when to re-evaluate (UTC); replaces the schedule, at first 0 3 * * 1 (Mondays at 3)"
+BUDGET = "that a scheduled run may spend per model and its judges (default: no limit)"
+POOL = "register all with this work pool (server: PREFECT_API_URL), then end"
+LIMIT = "with --pool: most runs at a time over all its workers"
 API = "PREFECT_API_URL"
 
 
 def serve(
     model: Models = None,
-    judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="who judges; repeat it")] = None,
+    judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="judge; may be repeated")] = None,
     evaluations: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="evaluations to repeat (default: all)")
+        str | None, typer.Option(metavar="NAME,…", help="evaluations to schedule (default: all)")
     ] = None,
-    profile: Annotated[str, typer.Option(help="profile of the re-evaluation")] = DEFAULT_PROFILE,
+    profile: Annotated[str, typer.Option(help="profile of the scheduled runs")] = DEFAULT_PROFILE,
     cron: Annotated[str | None, typer.Option(help=CRON, show_default=False)] = None,
     max_total_tokens: Annotated[int | None, typer.Option(min=1, help=f"tokens {BUDGET}")] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help=f"dollars {BUDGET}")] = None,
@@ -35,15 +35,14 @@ def serve(
     pool: Annotated[str | None, typer.Option(metavar="NAME", help=POOL)] = None,
     limit: Annotated[int | None, typer.Option(min=1, help=LIMIT)] = None,
 ) -> None:
-    """Start Prefect on 127.0.0.1 with every evaluation, and all on a schedule; Ctrl-C stops it.
+    """Serve Prefect on 127.0.0.1 with every evaluation to start by hand or on a schedule, until Ctrl-C.
 
-    The UI asks for the login that is printed. Schedules can be paused and changed there, and stay so. One run
-    is at work at a time, those started by hand first. What was missed while nothing served it is dropped;
-    what was at work goes on when it serves again.
+    Log in to the UI with the login that is printed. Schedules that you pause or change there stay so. One run
+    is at work at a time; runs started by hand come first. Runs missed while nothing was serving are dropped;
+    interrupted runs continue when you serve again.
 
-    With `--pool` nothing is served here: any machine that has this program runs what the server of
-    `PREFECT_API_URL` has in the pool, once the command that is printed last is started there. A run whose
-    machine dies goes on at another one.
+    With `--pool` nothing is served here. Any machine with this program runs the pool's work once you start
+    there the command that is printed last. If its machine dies, a run continues on another.
 
     Examples:
 
@@ -53,7 +52,7 @@ def serve(
     """
     with errors("run again to serve"):
         if limit is not None and pool is None:
-            raise ValueError("--limit is of a work pool: give --pool too, or leave it out")
+            raise ValueError("--limit needs --pool: add --pool NAME, or leave --limit out")
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
         check_cron(cron)
@@ -69,7 +68,7 @@ def serve(
 
             return serve_until_interrupted(home, wishes, port)
         if not os.environ.get(API):
-            raise ServerError(f"--pool: set {API} to a Prefect server that the workers reach too")
+            raise ServerError(f"--pool: set {API} to a Prefect server that the workers can reach")
         url = connect(home)
         from deployments.serve.serving import needed, to_pool
 
@@ -86,7 +85,7 @@ def serve(
 
 
 def check_cron(cron: str | None) -> None:
-    """Raise ValueError for what is no cron expression; Prefect would refuse it when all else has started."""
+    """Raise ValueError for an invalid cron expression; Prefect would refuse it only after starting."""
     from prefect.client.schemas.schedules import CronSchedule
     from pydantic import ValidationError
 
@@ -95,6 +94,6 @@ def check_cron(cron: str | None) -> None:
             CronSchedule(cron=cron, timezone="UTC")
     except ValidationError as error:
         raise ValueError(
-            f"--cron {cron!r} is no cron expression: write minute, hour, day, month and weekday, as in "
+            f"--cron {cron!r} is not a cron expression: write minute, hour, day, month and weekday, as in "
             '"0 6 * * *"'
         ) from error

@@ -1,4 +1,4 @@
-"""Groups of commands: what was meant where no command has a name, and errors without words of libraries."""
+"""Command groups that suggest similar names, and say errors in plain words."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tasks.parsing import plain
 
 
 class Suggesting(TyperGroup):
-    """A group that names the commands that are like one that it does not have."""
+    """A command group that suggests similar names for an unknown command."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; an error on one of its options is without pydantic's words."""
+        """Run the command; rewrite pydantic's words in errors on its options."""
         try:
             return super().invoke(ctx)
         except BadParameter as error:
@@ -23,7 +23,7 @@ class Suggesting(TyperGroup):
             raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is called; the error on one that is not there names those it is like."""
+        """Return the called command; the error for an unknown one suggests similar names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = self.list_commands(ctx)
             near = get_close_matches(args[0], known) or known

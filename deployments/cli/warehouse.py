@@ -1,4 +1,4 @@
-"""``culturescope check``, ``sql``, ``copy`` and ``prune``: the warehouse as a whole."""
+"""``culturescope check``, ``sql``, ``copy`` and ``prune``: check, query, copy and clean up the warehouse."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from warehouse import Warehouse
 from warehouse.store import store_named
 
 SHOWN = 20
-"""Rows that differ, of one configuration, that `check --numbers` names."""
-_FROM = "the warehouse that is copied: a home folder, or postgresql://user@host/database"
-_TO = "where to: an empty home folder, or a database without a warehouse"
-_PARTS = "s3://bucket/prefix of a database (default: CULTURESCOPE_PARTS)"
+"""Most differing rows of a configuration that `check --numbers` lists."""
+_FROM = "warehouse to copy: a home folder, or postgresql://user@host/database"
+_TO = "place to copy to: an empty home folder, or a database without a warehouse"
+_PARTS = "s3://bucket/prefix, if it is a database (default: CULTURESCOPE_PARTS)"
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
-_AGE = "delete the answers of occasions that ended so long ago: 90d, 12w, 6m or 1y (default: of none)"
+_AGE = "also list answers of occasions older than this: 90d, 12w, 6m or 1y (default: none)"
 
 
 def check(
     numbers: Annotated[
-        bool, typer.Option("--numbers", help="recompute every metric row from the stored answers")
+        bool, typer.Option("--numbers", help="also recompute every metric row from the stored answers")
     ] = False,
 ) -> None:
-    """Check the warehouse's integrity and set damaged Parquet parts aside, to be answered again.
+    """Check the warehouse's integrity; set damaged Parquet parts aside, so that runs answer them again.
 
-    With `--numbers` every row of a finished run is made again from its stored answers. A row that somebody
-    has edited is named, and the command exits with 1.
+    `--numbers` recomputes every row of finished runs from the stored answers. If rows differ, because
+    somebody has edited them, it lists them and exits with 1.
 
     Examples:
 
@@ -46,7 +46,7 @@ def check(
     with errors():
         warehouse = Warehouse.existing()
         for kind, part, n, problem in verify_parts(warehouse).rows():
-            say(f"{kind}/{part} ({n} units to be done again): {problem}", "set aside", "red")
+            say(f"{kind}/{part} ({n} units to do again): {problem}", "set aside", "red")
         compact_parts(warehouse, all_unhashed=True)
         report_checks(warehouse)
         if numbers and not _check_numbers(warehouse):
@@ -54,7 +54,7 @@ def check(
 
 
 def _check_numbers(warehouse: Warehouse) -> bool:
-    """Whether every stored row is what its answers come to; says which are not."""
+    """Return whether every stored row equals the recomputed one; print those that do not."""
     from deployments.serve.server import configure
 
     configure(warehouse.home)  # before Prefect is imported
@@ -65,19 +65,19 @@ def _check_numbers(warehouse: Warehouse) -> bool:
     for result in recomputed(evaluation):
         of = f"{result.evaluation} {result.config_hash}{f', {result.occasion}' if result.occasion else ''}"
         if result.reason:
-            say(f"{of}: {result.reason}", "not made again", "yellow")
+            say(f"{of}: {result.reason}", "not recomputed", "yellow")
             continue
         n = len(result.differences)
         say(f"{of}: {result.n_rows:,} rows", f"{n} differ" if n else "equal", "red" if n else "green")
         for row in result.differences[:SHOWN]:
             where = f"{row.model}, {row.metric}, {row.slice}, {row.column}"
-            say(f"{where}: {row.stored} is stored, its answers come to {row.again}", " differs", "red")
+            say(f"{where}: {row.stored} is stored, {row.again} recomputed", " differs", "red")
         is_right &= not n
     return is_right
 
 
 def report_checks(warehouse: Warehouse) -> None:
-    """Say what of the warehouse is not as it should be. Exit code 1 if anything is."""
+    """Print failed integrity checks; exit with code 1 if there are any."""
     from warehouse import run_checks
 
     checks = run_checks(warehouse)
@@ -90,9 +90,11 @@ def report_checks(warehouse: Warehouse) -> None:
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="a query; - reads it from standard input")],
+    query: Annotated[str, typer.Argument(help="SQL query; - reads it from standard input")],
     form: As = Format.table,
-    out: Annotated[Path | None, typer.Option(help="file to write instead: .parquet, .csv or .json")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="write the rows to this file: .parquet, .csv or .json")
+    ] = None,
     wide: Wide = False,
 ) -> None:
     """Query the warehouse, also while flows run.
@@ -119,7 +121,7 @@ def sql(
 
 
 def read_query() -> str:
-    """Return what standard input says; raises ValueError if it is no text."""
+    """Return the query on standard input; raises ValueError if it is not UTF-8."""
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
@@ -135,11 +137,11 @@ def copy(
     to_parts: Annotated[str | None, typer.Option(metavar="PLACE", help=f"parts of --to: {_PARTS}")] = None,
     form: As = Format.table,
 ) -> None:
-    """Copy a warehouse between a folder and a shared store, and verify it. Interrupted, run it again.
+    """Copy a warehouse between a folder and a shared store, and verify the copy. Run it again to resume.
 
-    Passwords and keys are taken from the environment only: PGPASSWORD, or the password in
-    CULTURESCOPE_WAREHOUSE if that names the same database, and the AWS variables. Models, engine specs and
-    studies with people are files of a home and are not copied.
+    Passwords and keys come from the environment only: PGPASSWORD, or the password in CULTURESCOPE_WAREHOUSE
+    if it names the same database, and the AWS variables. Models, engine specs and studies with people are
+    files in CULTURESCOPE_HOME and are not copied.
 
     Examples:
 
@@ -153,7 +155,7 @@ def copy(
         there, here = store_named(source, from_parts), store_named(target, to_parts)
         if there.place == here.place:
             raise ValueError("--from and --to are the same warehouse")
-        if there.version() is None:  # opening it would make one
+        if there.version() is None:  # opening it would create one
             raise ValueError(f"there is no warehouse at {there.place}: check --from")
         with working("copying") as status:
             verified = copy_it(
@@ -168,11 +170,11 @@ def prune(
     delete: Annotated[bool, typer.Option("--delete", help="delete the listed parts")] = False,
     form: As = Format.table,
 ) -> None:
-    """Show what can be deleted and why the rest stays; with `--delete`, delete it.
+    """Show what can be deleted and why the rest is kept; `--delete` deletes it.
 
-    Goes: parts that others have replaced, damaged ones in quarantine, and with `--older-than` the answers of
-    old occasions, whose numbers stay in the history. Stays: what a leaderboard or a cohort rests on. Of a
-    shared warehouse what this machine has fetched goes, too, where it is more than CULTURESCOPE_CACHE_GB.
+    Deletable are replaced parts, damaged parts in quarantine and, with `--older-than`, the answers of old
+    occasions (their numbers stay in the history). Whatever a leaderboard or a cohort needs is kept. With a
+    shared warehouse, this machine's cache is also cut to CULTURESCOPE_CACHE_GB.
 
     Example: `culturescope prune --older-than 90d`
     """
@@ -197,7 +199,9 @@ def prune(
             say(f"{n:,} files, {size}", "deleted")
         else:
             say(
-                f"nothing is deleted yet: --delete deletes {n:,} files, {size}" if n else "nothing may go",
+                f"nothing is deleted yet; --delete deletes {n:,} files, {size}"
+                if n
+                else "nothing can be deleted",
                 style="",
             )
         if cache := warehouse.store.cache_size():
@@ -205,7 +209,7 @@ def prune(
 
 
 def _age(text: str) -> timedelta:
-    """Raises ValueError that says how an age is written."""
+    """Return an age as a duration; raises ValueError that shows how to write one."""
     match = re.fullmatch(r"(\d{1,5})([dwmy])", text.strip())
     if not match:
         raise ValueError(f"--older-than {text}: write it as 90d, 12w, 6m or 1y")
@@ -213,5 +217,5 @@ def _age(text: str) -> timedelta:
 
 
 def _size(n: int) -> str:
-    """Bytes in words."""
+    """Return bytes in words."""
     return f"{n / 1e6:,.1f} MB" if n < 1e9 else f"{n / 1e9:,.1f} GB"

@@ -1,4 +1,4 @@
-"""The configuration that the command line names: by a profile, or by the beginning of its hash."""
+"""Find the configuration that the command line names by profile or by the beginning of its hash."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse import Warehouse, WarehouseError
 
 Profile = Annotated[
     str | None,
-    typer.Option(help="profile that the configuration has; default: the one with the most answers"),
+    typer.Option(help="profile of the configuration; default: the configuration with the most answers"),
 ]
 Config = Annotated[
     str | None,
@@ -35,10 +35,10 @@ def chosen(
     config: str | None,
     known: Sequence[str] | None = None,
 ) -> tuple[str, str, str]:
-    """Return evaluation, config_hash and profiles of what is to be shown.
+    """Return evaluation, config_hash and profiles of the configuration to show.
 
     Args:
-        evaluation: None: that of the configuration, or of the newest run.
+        evaluation: None: the configuration's, or the newest run's.
         known: evaluations to choose from; None: all.
 
     Raises:
@@ -50,10 +50,10 @@ def chosen(
 
 
 def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
-    """Return the evaluation and the whole of a config_hash that begins so.
+    """Return the evaluation and the full config_hash of a configuration whose hash begins with this.
 
     Raises:
-        WarehouseError: none does, or several do.
+        WarehouseError: no configuration fits, or several do.
     """
     rows = warehouse.query(_OF_HASH, [config]).rows()
     if len(rows) != 1:
@@ -61,9 +61,7 @@ def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
         what = (
             f"{len(rows)} configurations begin with {config!r}: {there}"
             if rows
-            else (
-                f"no finished run has the configuration {config!r}: `culturescope runs -f json` has them all"
-            )
+            else (f"no finished run has the configuration {config!r}: `culturescope runs -f json` lists them")
         )
         raise WarehouseError(what)
     name, key = rows[0]
@@ -71,7 +69,7 @@ def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
 
 
 def whole(warehouse: Warehouse, config: str | None) -> str | None:
-    """Return the whole of a config_hash that begins so; None: none is named. Raises as ``of_hash``."""
+    """Return the full config_hash that begins with this; None stays None. Raises as ``of_hash`` does."""
     return of_hash(warehouse, config)[1] if config else None
 
 

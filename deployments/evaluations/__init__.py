@@ -1,9 +1,9 @@
-"""The doors of the evaluations, one file each: a new evaluation adds files here and edits none.
+"""The doors of the evaluations, one file each; a new evaluation adds files here and edits none.
 
-``<name>.py`` defines ``DOOR`` and imports nothing heavy; ``<name>.toml`` beside it holds its profiles, the
-smallest first. The evaluation itself is ``tasks.evaluations.<name>.evaluation.EVALUATION``, the one subclass
-of ``Params`` in ``tasks.evaluations.<name>.params`` are its knobs. An evaluation from a recipe says all of
-this itself (``recipes``).
+``<name>.py`` defines ``DOOR`` and imports nothing slow; ``<name>.toml`` holds its profiles, the smallest
+first. The evaluation is ``tasks.evaluations.<name>.evaluation.EVALUATION``; its options are the one subclass
+of ``Params`` in ``tasks.evaluations.<name>.params``. An evaluation from a recipe needs none of these files
+(``recipes``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEFAULT_PROFILE = "demo"
 
 
 class _Doors(Mapping[str, Door]):
-    """Evaluation -> its door, in alphabetical order; each is made when it is looked at."""
+    """Maps evaluations to doors in alphabetical order; a door is made when it is looked up."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
@@ -49,19 +49,19 @@ class _Doors(Mapping[str, Door]):
 
 
 def doors() -> Mapping[str, Door]:
-    """Return the doors by evaluation, each group in alphabetical order: shipped, benchmarks, packs."""
+    """Return the doors by evaluation: shipped ones, benchmarks, packs, each group in alphabetical order."""
     own = sorted(recipes.shipped() | _with_files())
     return _Doors([*own, *sorted(recipes.benchmarks()), *sorted(recipes.packed())])
 
 
 def with_items() -> list[str]:
-    """Return those of ``sound`` that run as they are: for the others users name items (--data, --tasks)."""
+    """Return the ``sound`` evaluations that have items; for others users name items (--data, --tasks)."""
     there, brought = doors(), recipes.benchmarks()
     return [name for name in sound() if name not in brought and there[name].in_all]
 
 
 def sound() -> list[str]:
-    """The evaluations whose definitions can be read: a pack with faults is left out."""
+    """Return the evaluations whose definitions can be read; packs with faults are left out."""
     broken = recipes.packed().keys() - set(recipes.usable())
     return [name for name in doors() if name not in broken]
 
@@ -78,21 +78,21 @@ def _door(name: str) -> Door:
 
 
 def unknown(name: str | None) -> str:
-    """The message on an evaluation that there is not, with the names that it is like, or all."""
+    """Return the message on an unknown evaluation, with similar names or else all names."""
     there = list(doors())
     if near := get_close_matches(name or "", there):
         return f"there is no evaluation {name!r}: did you mean {' or '.join(near)}?"
-    return f"there is no evaluation {name!r}; there are: {', '.join(there)}"
+    return f"there is no evaluation {name!r}; known: {', '.join(there)}"
 
 
 def profiles(name: str) -> dict[str, dict[str, Any]]:
-    """The profiles of an evaluation, smallest first: name -> params, with the name as their label; then those
-    of packs, as ``pack/name``."""
+    """Return an evaluation's profiles, smallest first, as name -> params labelled with the name; profiles of
+    packs (``pack/name``) come last."""
     return shipped_profiles(name) | profiles_of_packs(name, lambda **values: params(name)(**values))
 
 
 def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
-    """The profiles of an evaluation without those of packs."""
+    """Return an evaluation's profiles without those of packs."""
     file = Path(__path__[0], f"{name}.toml")
     if name in _with_files():
         file = Path(import_module(f"{__name__}.{name}").__file__ or "").with_suffix(".toml")
@@ -102,10 +102,10 @@ def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
 
 
 def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
-    """The params of one profile for these models; raises ValueError that lists the profiles that exist.
+    """Return one profile's params for these models; raises ValueError that lists the profiles.
 
-    Where one of the models is no embedded one, the profile names no embedded judge: a judge of 135 million
-    parameters is there to show how judging works, and says nothing of a model that somebody cares about.
+    If one of the models is not embedded, embedded judges are removed: a judge of 135 million parameters shows
+    how judging works, but its verdicts on a real model mean nothing.
     """
     known = profiles(name)
     if chosen not in known:
@@ -119,7 +119,7 @@ def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
 
 
 def is_embedded(model: str) -> bool:
-    """Whether a model comes with the package; one that there is not is none."""
+    """Return whether a model comes with the package; False for an unknown model."""
     from tasks.engines.local.embedded import PREFIX
     from tasks.engines.protocols import EngineError
     from tasks.engines.specs import find_spec
@@ -132,7 +132,7 @@ def is_embedded(model: str) -> bool:
 
 
 def params(name: str) -> type[Params]:
-    """The type of its knobs; imported when asked for, without the rest of the evaluation."""
+    """Return the type of an evaluation's options, imported without the rest of the evaluation."""
     from tasks.evaluations.contract import Params
 
     if name in recipes.without_files():
@@ -144,12 +144,12 @@ def params(name: str) -> type[Params]:
 
 
 def evaluation(name: str) -> Evaluation[Any, Any, Any]:
-    """The evaluation of a name; imported when asked for."""
+    """Return an evaluation by name, imported when first needed."""
     return recipes.evaluation(name)
 
 
 def flow(name: str) -> Any:
-    """The flow; Prefect reads its settings when it is imported, so ``server.configure`` comes first."""
+    """Return the flow. Importing Prefect reads its settings, so call ``server.configure`` first."""
     from flows.evaluation import flow_of
 
     return flow_of(evaluation(name))

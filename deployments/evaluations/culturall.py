@@ -10,7 +10,7 @@ from deployments.show.display import interval, number
 
 
 def _judge(r: Mapping[str, Any]) -> str:
-    """Whether the judges pass their own check."""
+    """Return whether the judges pass their own check."""
     if r["is_null"] or r["judge"] is None:
         return "–" if r["is_null"] else "none: matched"
     return {True: "FAILS ITS CHECK", False: "passes its check", None: "not checked"}[r["judge_flagged"]]
@@ -50,7 +50,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published_levels(r: Mapping[str, Any]) -> dict[str, Any]:
-    """Accuracy by the paper's levels, where the items say how many of its settings solve them."""
+    """Return the accuracy by the paper's levels, if the items give how many of its settings solve them."""
     levels = ("published_easy", "published_medium", "published_hard")
     if all(r[level] is None for level in levels):
         return {}
@@ -68,15 +68,15 @@ DOOR = Door(
     ),
     caption="",
     columns=_columns,
-    judged="accuracy by a judge, only by match",
+    judged="judged accuracy, only accuracy by match",
     notes={
-        "null": "guessing",
+        "null": "score of guessing",
         "n": "items scored",
-        "judge": "fails its check if it accepts under 90 % of gold answers, or refuses under 90 % of others "
-        "or of empty ones, overall or in a language",
+        "judge": "fails its check if, overall or in a language, it accepts under 90 % of gold answers, or "
+        "rejects under 90 % of wrong or of empty answers",
         "checked": "items that people have checked",
-        "validated": "whether the judges were held against people",
-        "of answers": "without lost ones",
-        "matched": "without a judge",
+        "validated": "whether the judges were compared with people",
+        "of answers": "accuracy without lost answers",
+        "matched": "accuracy by match, without a judge",
     },
 )

@@ -45,13 +45,13 @@ DOOR = Door(
     columns=_columns,
     judged="scores of explanations",
     notes={
-        "explanations [95 %]": "by the judge, 0 to 1",
-        "their null": "the best of three explanations that know nothing of the item",
+        "explanations [95 %]": "the judge's score of explanations, 0 to 1",
+        "their null": "the best of three null explanations, which know nothing of the item",
         "n": "explanations judged",
-        "thin EM": "exact match of labels alone",
+        "thin EM": "exact match of labels without an explanation",
         "thick EM": "exact match with an explanation",
-        "majority": "exact match of the commonest label",
+        "majority": "exact match of always giving the commonest label",
         "tells real": "whether the judge tells explanations from shuffled ones",
-        "judge": "validated: held against people",
+        "judge": "validated: compared with people",
     },
 )

@@ -38,12 +38,12 @@ DOOR = Door(
     caption="",
     columns=_columns,
     notes={
-        "macro-F1 [95 %]": "agreement with people's categories of domains",
-        "guessing": "what random categories score on average",
+        "macro-F1 [95 %]": "agreement with people's categories of the domains",
+        "guessing": "mean score of random categories",
         "n": "questions scored",
         "own items": "probability of a country's own items in the reference lists",
-        "coverage": "share of the questions",
-        "rank ρ": "with people's order of domains",
-        "ER–SR ρ": "of effective rank and spectral gap ratio",
+        "coverage": "share of questions scored",
+        "rank ρ": "rank correlation with people's order of domains",
+        "ER–SR ρ": "rank correlation of effective rank and spectral gap ratio",
     },
 )

@@ -44,11 +44,11 @@ DOOR = Door(
     columns=_columns,
     notes={
         "gain over null [95 %]": "alignment over the best null model, in points of 10",
-        "n": "answers with a persona that are scored",
-        "alignment": "reached by profiles that know nothing too: read the gain",
-        "shift": "of values, from answers without a persona",
-        "noise": "the shift between halves of one sample",
-        "recognised": "cultures told apart by the wording",
-        "variety": "of answers to different cultures",
+        "n": "scored answers with a persona",
+        "alignment": "null models reach it too, so read the gain",
+        "shift": "of values by a persona, against answers without one",
+        "noise": "shift between two halves of one sample",
+        "recognised": "share of cultures recognised from the wording",
+        "variety": "differences among answers for different cultures",
     },
 )

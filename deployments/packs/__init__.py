@@ -1,1 +1,1 @@
-"""Packs as users meet them: what they bring, and the evaluations and profiles in them."""
+"""Packs in the command line and forms: their content, evaluations and profiles."""

@@ -1,4 +1,4 @@
-"""Packs as users meet them: their content, their faults, and a new one to begin with."""
+"""Content and faults of packs, and the files of a new one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tasks.papers.importing import Pack
 
 _ABOUT = """\
-# What this pack is. Nothing in this file changes a number; all but the title may be empty.
+# About this pack. Nothing in this file changes a number; all fields but the title may be empty.
 title = "{title}"
 version = "1"
 author = ""
@@ -30,7 +30,7 @@ source = ""   # source of the content
 
 @cache
 def shapes() -> Mapping[str, Shape]:
-    """The files that a pack may bring, by evaluation."""
+    """Return the files that a pack may bring, by evaluation."""
     from deployments.evaluations import doors, evaluation
 
     every = {name: evaluation(name).pack for name in doors() if name not in recipes.without_files()}
@@ -38,7 +38,7 @@ def shapes() -> Mapping[str, Shape]:
 
 
 def faults_of(folder: Folder) -> list[Fault]:
-    """Everything that is wrong with a pack. If its files are right, every study that it is for is built."""
+    """Return every fault of a pack. If its files are sound, each study that uses it is built as a test."""
     from deployments.evaluations import evaluation, params
     from flows.packs import tables_of
     from tasks.packs.check import examine, parts, stray
@@ -53,13 +53,13 @@ def faults_of(folder: Folder) -> list[Fault]:
         profiles, of_profiles = profiles_of(folder, name, params(name))
         faults += wrong + of_profiles or _unbuilt(folder, name, profiles)
     if not there and not read:
-        what = f"it has no folder of an evaluation: {', '.join(known)}"
+        what = f"it has no folder named after an evaluation: {', '.join(known)}"
         faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
     return list(dict.fromkeys(faults))
 
 
 def _unbuilt(folder: Folder, name: str, profiles: Mapping[str, dict[str, Any]]) -> list[Fault]:
-    """The reasons why a study with the pack cannot be built, under the usual options and its profiles."""
+    """Return why studies with the pack cannot be built, under the usual options and under its profiles."""
     from deployments.cli.options import validated
     from deployments.evaluations import evaluation, params
     from flows.session import build
@@ -71,13 +71,13 @@ def _unbuilt(folder: Folder, name: str, profiles: Mapping[str, dict[str, Any]]) 
         try:
             build(evaluation(name), validated(params(name), {"models": ["none"], **values}))
         except (ValueError, EngineError) as error:
-            what = f"with {label} nothing can be asked: {error}"
+            what = f"no study can be built with {label}: {error}"
             faults.append(Fault(f"{name}/", None, "", what, "correct the files, or the profile"))
     return faults
 
 
 def added(folder: Folder) -> str:
-    """The content of a pack in a line: "spectral: domain 1, question 2, item 8"."""
+    """Return the content of a pack in a line: "spectral: domain 1, question 2, item 8"."""
     rows = [
         f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
         for content in contents(folder)
@@ -86,7 +86,7 @@ def added(folder: Folder) -> str:
 
 
 def contents(folder: Folder) -> list[Content]:
-    """The content for each evaluation, as far as it can be read; not held against what is shipped."""
+    """Return the readable content for each evaluation; conflicts with shipped content are not checked."""
     from tasks.packs.check import examine, parts
 
     known = shapes()
@@ -94,10 +94,10 @@ def contents(folder: Folder) -> list[Content]:
 
 
 def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, list[str]]:
-    """The packs that each of these evaluations takes: those that have files for it.
+    """Return, for each of these evaluations, the packs that have files for it.
 
     Raises:
-        ValueError: there is no such pack, or it has files for none of them.
+        ValueError: there is no such pack, or it has files for none of the evaluations.
     """
     from tasks.packs.check import brings
     from tasks.packs.folder import folder_of
@@ -115,7 +115,7 @@ def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, 
 
 
 def of_packs_unasked(name: str, params: Params, study: Study) -> str:
-    """A remark where a study asks nothing of its packs: it is the same without them. Else ""."""
+    """Return a note if a study uses nothing of its packs, so is the same without them; else ""."""
     from deployments.evaluations import evaluation, profiles
     from flows.session import build
 
@@ -123,26 +123,26 @@ def of_packs_unasked(name: str, params: Params, study: Study) -> str:
         return ""
     try:
         bare, *_ = build(evaluation(name), params.model_copy(update={"pack": []}))
-    except ValueError:  # what only a pack has was asked for by name
+    except ValueError:  # the options name content that only a pack has
         return ""
     if bare.config_hash() != study.config_hash():
         return ""
     packs = [pack.partition("@")[0] for pack in params.pack]
     own = [label for label in profiles(name) if label.partition("/")[0] in packs]
     profile = f", or choose its profile {' or '.join(own)}" if own else ""
-    return f"nothing of pack {', '.join(packs)} is asked under these options: name its content{profile}"
+    return f"these options use nothing of pack {', '.join(packs)}: name its content{profile}"
 
 
 def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
     """Write a small pack with an explanation of every column; returns the new files.
 
     Raises:
-        ValueError: there is no such evaluation, it takes no pack, or the pack has a folder of it already.
+        ValueError: there is no such evaluation, it takes no packs, or the pack already has its folder.
     """
     known = shapes()
     for name in evaluations:
         if name not in known:
-            raise ValueError(f"--for: there is no {name!r} that takes packs; there are: {', '.join(known)}")
+            raise ValueError(f"--for: no evaluation {name!r} takes packs; these do: {', '.join(known)}")
         if (folder / name).exists():
             raise ValueError(f"{folder / name} already exists: edit it, or choose another name")
     written = _begun(folder, "content")
@@ -159,15 +159,15 @@ def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
 
 
 def write_recipe(folder: Path, recipe: str) -> list[Path]:
-    """Write a small pack that is an evaluation, made by a recipe; returns the new files.
+    """Write a small pack that is an evaluation from a recipe; returns the new files.
 
     Raises:
-        ValueError: there is no such recipe, or the pack is there already.
+        ValueError: there is no such recipe, or the pack exists.
     """
     examples = recipes.EVALUATIONS / "recipe" / "examples"
     known = sorted(path.name for path in examples.iterdir())
     if recipe not in known:
-        raise ValueError(f"--recipe: there is no {recipe!r}; there are: {', '.join(known)}")
+        raise ValueError(f"--recipe: there is no {recipe!r}; known: {', '.join(known)}")
     if (folder / recipes.DEFINITION).exists():
         raise ValueError(f"{folder} has an evaluation already: edit it, or choose another name")
     recipes.check_name(folder.name)
@@ -178,7 +178,7 @@ def write_recipe(folder: Path, recipe: str) -> list[Path]:
 
 
 def _begun(folder: Path, own: str) -> list[Path]:
-    """Make the folder and its ``pack.toml``, unless it is there; returns the new files."""
+    """Make the folder and its ``pack.toml`` unless that exists; returns the new files."""
     about = folder / "pack.toml"
     if about.exists():
         return []
@@ -188,7 +188,7 @@ def _begun(folder: Path, own: str) -> list[Path]:
 
 
 def explained(file: PackFile) -> str:
-    """Comment lines on the columns of a file."""
+    """Return comment lines that explain the columns of a file."""
     lines = [file.about]
     for name, field in file.row.model_fields.items():
         text = f"{name}: {field.description}" if field.description else name
@@ -201,13 +201,13 @@ def write_imported(folder: Path, imported: Pack, replace: bool = False) -> list[
     """Write an imported pack; returns the new files.
 
     Args:
-        replace: whether a pack of that name is taken away first.
+        replace: replace an existing pack of that name.
 
     Raises:
-        ValueError: the pack is there already.
+        ValueError: the pack exists.
     """
     if folder.exists() and not replace:
-        raise ValueError(f"{folder} already exists: choose another --name, or give --replace")
+        raise ValueError(f"{folder} already exists: choose another --name, or add --replace")
     beside = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(beside, ignore_errors=True)
     for name, text in imported.files.items():
@@ -221,18 +221,18 @@ def write_imported(folder: Path, imported: Pack, replace: bool = False) -> list[
 
 
 def write_skeleton(folder: Path, name: str) -> list[Path]:
-    """Write the skeleton of a pack with a paper's own texts, to be filled in; returns the new files. A pack
-    that is there already, as ``pack from`` makes one, gets the file beside its own.
+    """Write the skeleton of a pack, to be filled with a paper's own texts; returns the new files. An existing
+    pack, for example from ``pack from``, keeps its files and gets the new one.
 
     Raises:
-        ValueError: no text of the evaluation can be replaced, or the file is there already.
+        ValueError: no text of the evaluation can be replaced, or the file exists.
     """
     from tasks.packs.wording import skeleton
 
     own = wordings(name)
     if not own:
         known = ", ".join(each for each in shapes() if wordings(each))
-        raise ValueError(f"{name!r} has no texts that a pack replaces; these have: {known}")
+        raise ValueError(f"{name!r} has no texts that a pack can replace; these have some: {known}")
     path = folder / name / "prompts.toml"
     if path.exists():
         raise ValueError(f"{path} already exists: edit it, or move it away")
@@ -243,13 +243,13 @@ def write_skeleton(folder: Path, name: str) -> list[Path]:
 
 
 def wordings(name: str) -> Sequence[Wording]:
-    """The texts of an evaluation that a pack may replace."""
+    """Return the texts of an evaluation that a pack may replace."""
     shape = shapes().get(name)
     return shape.wordings if shape else ()
 
 
 def previews(folder: Folder) -> list[str]:
-    """Lines on the prompts that a pack brings: each with an example, and the fields it leaves out."""
+    """Return lines on a pack's prompts: an example of each, and the fields that it leaves out."""
     from tasks.packs.shape import PROMPTS
     from tasks.packs.wording import previews
 

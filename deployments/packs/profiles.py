@@ -1,4 +1,4 @@
-"""Profiles that packs bring: values of options; ``--profile pack/name`` chooses one, and the pack."""
+"""Profiles in packs: values of options; ``--profile pack/name`` chooses profile and pack."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PATH = re.compile(r"[/\\~]")
 
 
 def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """The profiles that packs bring to an evaluation: ``pack/name`` -> params. Packs with faults have none.
+    """Return packs' profiles for an evaluation as ``pack/name`` -> params; faulty packs are left out.
 
     Args:
-        kind: makes the evaluation's params, or raises.
+        kind: makes the evaluation's params, or raises ValueError.
     """
     home = usual_home()
     if not (home / "packs").is_dir() and not _are_installed():
@@ -45,12 +45,12 @@ def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, di
 
 @cache
 def _are_installed() -> bool:
-    """Whether there are packs among the installed packages, asked without importing what reads packs."""
+    """Return whether any installed package has packs, without importing the code that reads packs."""
     return bool(entry_points(group="culturescope.packs"))
 
 
 def check_profile(evaluation: str, chosen: str, kind: Callable[..., Any]) -> None:
-    """Raise what is wrong where the profile ``pack/name`` is not there.
+    """Raise the reason why there is no profile ``pack/name``.
 
     Raises:
         PackError: its file has faults. ValueError: there is no such pack.
@@ -69,7 +69,7 @@ def check_profile(evaluation: str, chosen: str, kind: Callable[..., Any]) -> Non
 def profiles_of(
     folder: Folder, evaluation: str, kind: Callable[..., Any]
 ) -> tuple[dict[str, dict[str, Any]], list[Fault]]:
-    """A pack's profiles as params, or what is wrong with them. They name no file and no model to download."""
+    """Return a pack's profiles as params, and their faults: a profile may name no file, URL or model."""
     from tasks.packs.check import PROFILES, profiles
     from tasks.packs.shape import Fault
 
@@ -77,9 +77,9 @@ def profiles_of(
     values, faults = profiles(folder, evaluation)
     known: dict[str, dict[str, Any]] = {}
     for label, of_label in values.items():
-        refused = {name: "a pack's profile does not set this" for name in RESERVED if name in of_label}
+        refused = {name: "a pack's profile may not set this" for name in RESERVED if name in of_label}
         paths = [name for name, value in of_label.items() if _PATH.search(str(value))]
-        refused |= dict.fromkeys(paths, "a pack's profile names no file, folder or address")
+        refused |= dict.fromkeys(paths, "a pack's profile may not name a file, folder or URL")
         faults += [Fault(file, None, f"{label}.{name}", what, "remove it") for name, what in refused.items()]
         if refused:
             continue

@@ -1,8 +1,8 @@
-"""Evaluations from recipes as the doors meet them: found in this program's folders and in packs.
+"""Find evaluations from recipes, in this program's folders and in packs.
 
 A file ``tasks/evaluations/benchmarks/<name>.py`` is a benchmark whose items users bring. A folder
-``tasks/evaluations/<name>`` with ``evaluation.py`` and no ``params.py`` is one; so is a pack with
-``evaluation.toml``, which is named as the pack is, with _ for -.
+``tasks/evaluations/<name>`` with ``evaluation.py`` but no ``params.py`` is an evaluation from a recipe. So is
+a pack with ``evaluation.toml``; the evaluation has the pack's name, with _ for -.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TAKEN = frozenset({"all", "history", "published", "recipe", "recipes"})
 
 @cache
 def shipped() -> frozenset[str]:
-    """The evaluations that have a folder of their own."""
+    """Return the evaluations that have a folder of their own."""
     return frozenset(
         file.parent.name for file in EVALUATIONS.glob("*/evaluation.py") if file.parent.name != "recipe"
     )
@@ -49,20 +49,20 @@ def benchmarks() -> frozenset[str]:
 
 @cache
 def _shipped_from_recipes() -> frozenset[str]:
-    """Those that have no knobs of their own."""
+    """Return the shipped evaluations that define no params of their own."""
     return frozenset(name for name in shipped() if not (EVALUATIONS / name / "params.py").exists())
 
 
 def without_files() -> set[str]:
-    """The evaluations that say all of themselves: those from recipes that are shipped, and packs.
+    """Return the evaluations that need no files in ``deployments``: shipped ones from recipes, and packs.
 
-    What stands in a file all the same, such as a door or a page, is taken from there.
+    A file that exists all the same, such as a door or a page, is used.
     """
     return {*_shipped_from_recipes(), *benchmarks(), *packed()}
 
 
 def packed() -> Mapping[str, Folder]:
-    """Evaluation -> the pack that is one; none that is named as a shipped one."""
+    """Return packs that are evaluations, by evaluation; packs with the name of a shipped one are left out."""
     home = usual_home()
     if not (home / "packs").is_dir():
         return {}
@@ -72,7 +72,7 @@ def packed() -> Mapping[str, Folder]:
 
 @lru_cache(maxsize=4)
 def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[str, Folder]:
-    """Packs with a definition, as long as the home has these, and packages are looked for in these places."""
+    """Return packs with a definition; cached for these files in the home and this import path."""
     from tasks.packs.folder import folders
 
     packs: dict[str, Folder] = {}
@@ -83,15 +83,15 @@ def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[
 
 
 def name_of(pack: str) -> str:
-    """The name of a pack's evaluation: as SQL has it, where - is a minus."""
+    """Return the name of a pack's evaluation, which SQL must read: - becomes _."""
     return pack.replace("-", "_")
 
 
 def evaluation(name: str) -> Evaluation[Any, Any, Any]:
-    """The evaluation of a name.
+    """Return the evaluation of a name.
 
     Raises:
-        PackError: the pack has faults. ValueError: there is no such evaluation, as where a pack was removed.
+        PackError: the pack has faults. ValueError: no such evaluation, for example after a pack was removed.
     """
     if name in shipped():
         own: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
@@ -111,9 +111,9 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
 
 
 def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
-    """The evaluation that a pack is, or its faults; neither of a pack that is none.
+    """Return a pack's evaluation, or its faults; neither if the pack is not an evaluation.
 
-    It is read again when a file of it changes.
+    The pack is read again when one of its files changes.
     """
     if not (folder.path / DEFINITION).is_file():
         return None, []
@@ -139,7 +139,7 @@ def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any]
 
 
 def _with_lines(folder: Folder, faults: list[Fault]) -> list[Fault]:
-    """The faults, those of fields of the definition with the lines on which they stand."""
+    """Return the faults; faults of fields of the definition get their line numbers."""
     from tasks.packs.files import line_of
     from tasks.packs.folder import read
 
@@ -153,21 +153,21 @@ def _with_lines(folder: Folder, faults: list[Fault]) -> list[Fault]:
 
 
 def usable() -> list[str]:
-    """The evaluations that packs are, without those whose files have faults."""
+    """Return the evaluations of packs without faults."""
     return [name for name, folder in packed().items() if not read_pack(folder)[1]]
 
 
 def check_name(pack: str) -> None:
-    """Raise ValueError for a pack whose evaluation could not be called as it is."""
+    """Raise ValueError if the pack's name cannot name an evaluation."""
     name = name_of(pack)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"{pack!r}: an evaluation's name begins with a letter")
     if name in shipped() | benchmarks() | TAKEN:
-        raise ValueError(f"{pack!r} already names something else: choose another")
+        raise ValueError(f"{pack!r} is already in use: choose another name")
 
 
 def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:
-    """The files that a pack's definition reads, and what is wrong with it; nothing of a pack without one."""
+    """Return the files that a pack's definition may read, and its faults; nothing for a pack without one."""
     from deployments.cli.options import validated
     from flows.session import build
     from tasks.packs.shape import Fault
@@ -191,16 +191,16 @@ def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:
 
 
 def about(folder: Folder) -> tuple[str, list[str]]:
-    """The evaluation that a pack is, and a preview: two items as a model is asked them, and the null models.
+    """Return a line on a pack's evaluation, and a preview: two prompts and the null models.
 
-    "proverbs (choice): 12 items in 6 clusters"; "" of a pack that is none.
+    The line reads "proverbs (choice): 12 items in 6 clusters"; it is "" if the pack is not an evaluation.
     """
     own, faults = read_pack(folder)
     if own is None and not faults:
         return "", []
     name = name_of(folder.name)
     if name in shipped() | benchmarks() | TAKEN:
-        return f"{name}: that name is taken: rename the folder", []
+        return f"{name}: that name is in use: rename the folder", []
     if own is None or own.described is None:
         return f"{name}: it has faults (culturescope pack check {folder.name})", []
     facts, preview = own.described.page["facts"], list(own.described.preview)
@@ -208,7 +208,7 @@ def about(folder: Folder) -> tuple[str, list[str]]:
 
 
 def door(name: str) -> Door:
-    """The door of an evaluation from a recipe."""
+    """Return the door of an evaluation from a recipe."""
     own = evaluation(name).described
     assert own is not None, f"{name} is from a recipe, or has a door"
     columns = _columns(own.metrics, own.doubts, own.page.get("also", ()))
@@ -216,7 +216,7 @@ def door(name: str) -> Door:
 
 
 def report(name: str) -> Report[Any]:
-    """The page of an evaluation from a recipe."""
+    """Return the report of an evaluation from a recipe."""
     from tasks.evaluations.recipe.report import report_of
 
     own = evaluation(name).described
@@ -225,7 +225,7 @@ def report(name: str) -> Report[Any]:
 
 
 def rubrics(name: str) -> list[Rubric]:
-    """The rubric by which judges score an evaluation from a recipe; none of others."""
+    """Return the rubric that judges of an evaluation from a recipe use; empty for other evaluations."""
     own = evaluation(name).described if name in without_files() else None
     return [own.rubric] if own and own.rubric else []
 
@@ -233,7 +233,7 @@ def rubrics(name: str) -> list[Rubric]:
 def _columns(
     metrics: Any, doubts: Mapping[str, str], also: Sequence[str]
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """A row of the leaderboard as people see it: the headline, its null, its controls, what is answered."""
+    """Return a function that turns a leaderboard's row into headline, null, controls and coverage."""
     first, *others = metrics
     labels = {row["metric"]: row["label"].lower() for row in others}
     controls = [metric.removesuffix("_gain") for metric in doubts]

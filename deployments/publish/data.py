@@ -1,4 +1,4 @@
-"""The published tables as Parquet files, with the comments of their columns, and their Croissant metadata."""
+"""Write the published tables as Parquet files, with column comments and Croissant metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warehouse import Warehouse
 
 FOLDER = "data"
 OPTIONS = "params"
-"""The column with the options of a run, as JSON; some of them name files of the user's."""
+"""Column with a run's options as JSON; some of them name the user's files."""
 
 _TABLES = """
 SELECT table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
@@ -33,7 +33,7 @@ WHERE NOT internal ORDER BY column_index
 
 @dataclass(frozen=True)
 class Column:
-    """One column. sql: its type in SQL; dtype: in the file."""
+    """One column. sql: its type in SQL; dtype: its type in the file."""
 
     name: str
     comment: str
@@ -57,9 +57,9 @@ class Table:
 def write_tables(
     warehouse: Warehouse, site: Path, include_answers: bool, tell: Callable[[str], None]
 ) -> list[Table]:
-    """Write what ``rule.published`` names and has rows to ``data/<name>.parquet``, in alphabetical order.
+    """Write the non-empty tables of ``rule.published`` to ``data/<name>.parquet``, in alphabetical order.
 
-    Rows are in the order of all their columns, so that the same rows give the same bytes.
+    Rows are sorted by all columns, so that equal rows give equal bytes.
 
     Raises:
         WarehouseError: a part cannot be read, or a value is a secret of this process.
@@ -72,7 +72,7 @@ def write_tables(
 def _written(
     warehouse: Warehouse, site: Path, names: list[str], hidden: frozenset[str], tell: Callable[[str], None]
 ) -> Iterator[Table]:
-    """hidden: columns that are left out."""
+    """Write each table and yield its description; ``hidden`` columns are left out."""
     comments = dict(warehouse.query(_TABLES).iter_rows())
     described: dict[str, list[tuple[str, str, str | None]]] = {}
     for table, *column in warehouse.query(_COLUMNS).iter_rows():
@@ -109,7 +109,7 @@ def _written(
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Types that every reader of Parquet knows: no integers of 128 bits, no columns of nothing."""
+    """Return a frame with types that every Parquet reader knows: no 128-bit integers, no null type."""
     odd = {pl.Int128: pl.Float64, pl.Null: pl.String}
     return frame.cast(
         {name: odd[dtype.base_type()] for name, dtype in frame.schema.items() if dtype.base_type() in odd}
@@ -138,13 +138,13 @@ _CONTEXT: Final = {
 
 @dataclass(frozen=True)
 class About:
-    """A site's own description. Of licence, creator and address None is: nothing is said.
+    """A site's description of itself; a licence, creator or URL of None is not stated.
 
     Attributes:
-        licence: of the numbers: an SPDX identifier or an address.
-        creator: who publishes it.
-        cite: how to cite it; None: title, creator and date.
-        url: where it will be.
+        licence: licence of the numbers, an SPDX identifier or a URL.
+        creator: the publisher.
+        cite: the citation; None makes it from creator, date, title and URL.
+        url: where the site will be.
     """
 
     title: str
@@ -154,19 +154,19 @@ class About:
     url: str | None = None
 
     def citation(self, date: datetime | None) -> str:
-        """Return the sentence by which to cite it. date: of the newest run."""
+        """Return the citation. date: the newest run's."""
         parts = (self.creator, f"{date:%Y}" if date else None, self.title, self.url)
         return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturescope."
 
     def licence_url(self) -> str | None:
-        """The address of the licence; that of an SPDX identifier is SPDX's."""
+        """Return the licence's URL, for an SPDX identifier that at SPDX."""
         if self.licence is None or self.licence.startswith(("http://", "https://")):
             return self.licence
         return f"https://spdx.org/licenses/{self.licence}.html"
 
 
 def croissant(tables: Sequence[Table], about: About, version: str, date: datetime | None) -> str:
-    """The JSON-LD text. version: of Culturescope; date: when the newest run ended."""
+    """Return the JSON-LD text. version: Culturescope's; date: when the newest run ended."""
     optional = {
         "license": about.licence_url(),
         "creator": {"@type": "Organization", "name": about.creator} if about.creator else None,
@@ -179,8 +179,8 @@ def croissant(tables: Sequence[Table], about: About, version: str, date: datetim
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": about.title,
         "description": "How well language models know and handle the world's cultures: leaderboards, their "
-        "history and every number that they rest on, with what was scored and unscored, intervals and null "
-        "models.",
+        "history and every number behind them, with counts of scored and unscored answers, intervals and "
+        "null models.",
         "citeAs": about.citation(date),
         "version": version,
         **{name: value for name, value in optional.items() if value},
@@ -226,7 +226,7 @@ def _records(table: Table) -> dict[str, Any]:
 
 
 def _type(dtype: pl.DataType) -> str:
-    """The type of a column, or of what is in its lists; what has parts of its own counts as text."""
+    """Return the type of a column, or of its lists' elements; nested types count as text."""
     if isinstance(dtype, pl.List):
         return _type(dtype.inner)  # type: ignore[arg-type]
     if dtype.is_integer():

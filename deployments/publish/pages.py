@@ -1,4 +1,4 @@
-"""The pages of a site besides overview and reports: leaderboards, history, figures, data and SQL."""
+"""Draw the pages of a site besides overview and reports: leaderboards, history, figures, data and SQL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BESIDE = {
     "data": "data.html",
     "SQL": "query.html",
 }
-"""Label -> file of the pages that every page links to."""
+"""Pages that every page links to: label -> file."""
 
 _CONFIGURATIONS = """
 SELECT evaluation, configuration, profile, n_models, finished_at FROM report_configuration
@@ -52,14 +52,14 @@ _EXAMPLES = Path(__file__).with_name("examples")
 
 
 Boards = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Evaluation -> its configurations as ``boards`` gives them: the one that is shown comes first."""
+"""Evaluation -> its configurations as ``boards`` returns them, the shown one first."""
 
 
 class Pages:
-    """The templates, and what all pages share.
+    """Draws pages from the templates.
 
     Args:
-        about: what the site says of itself.
+        about: the site's description.
         reports: evaluation -> file of its report.
     """
 
@@ -73,36 +73,36 @@ class Pages:
         return self._templates.get_template(file).render(file=file, **context)
 
     def leaderboards(self, boards: Boards, of: str | None = None) -> str:
-        """The leaderboards of one evaluation, or the list of all."""
+        """Return the page with the leaderboards of one evaluation, or the list of evaluations."""
         if of is None:
             return self._page("leaderboards.html", boards=boards)
         return self._page("leaderboard.html", evaluation=of, boards=boards)
 
     def history(self, warehouse: Warehouse, boards: Boards) -> str:
-        """Every headline of every configuration on every occasion."""
+        """Return the page with every headline of every configuration on every occasion."""
         with kept_in(kept_drawings(warehouse.home)):
             return self._page("history.html", histories=_histories(warehouse, boards))
 
     def figures(self, figures: Mapping[str, Mapping[str, Drawn]]) -> str:
-        """All figures, by page and name, with links to them as SVG, PDF and CSV."""
+        """Return the page with all figures, by page and name, and links to them as SVG, PDF and CSV."""
         return self._page("figures.html", figures=figures)
 
     def data(self, tables: Sequence[Table], sources: pl.DataFrame, citation: str, answers: bool) -> str:
-        """Every table with its columns, what they rest on, licence and citation."""
+        """Return the page with every table and its columns, reference data, licence and citation."""
         values = {"tables": tables, "sources": sources, "citation": citation, "answers": answers}
         return self._page("data.html", **values)
 
     def query(self, tables: Sequence[Table]) -> str:
-        """The page with SQL."""
+        """Return the page with SQL."""
         there = {table.name for table in tables}
         examples = {words: sql for words, sql in _examples() if there.issuperset(_FROM.findall(sql))}
-        # A name of a table is letters and underscores, so that nothing closes the element it stands in.
+        # Safe: names of tables are letters and underscores, so none can close the script element.
         files = Markup(json.dumps({table.name: table.file for table in tables}))
         return self._page("query.html", tables=tables, files=files, examples=examples)
 
 
 def foot(about: About) -> Markup:
-    """The end of every page: who publishes it, and under which licence."""
+    """Return the foot of every page: publisher and licence."""
     title = "" if about.title == "Culturescope" else f" {about.title}."
     by = f" Published by {about.creator}." if about.creator else ""
     licence = f": {about.licence}" if about.licence else " is not stated"
@@ -111,19 +111,19 @@ def foot(about: About) -> Markup:
 
 
 def _examples() -> Iterator[tuple[str, str]]:
-    """Each example as its first line, which says what it asks, and its query."""
+    """Yield each example: its first line, which states the question, and its query."""
     for file in sorted(_EXAMPLES.glob("*.sql")):
         words, _, sql = file.read_text(encoding="utf-8").partition("\n")
         yield words.removeprefix("-- "), sql.strip()
 
 
 def sql_link(sql: str) -> str:
-    """The address of the page with SQL, the query written in."""
+    """Return the URL of the page with SQL, with this query filled in."""
     return f"{BESIDE['SQL']}#{urlencode({'sql': sql})}"
 
 
 def sources(warehouse: Warehouse) -> pl.DataFrame:
-    """Reference files with their licences."""
+    """Return the reference files with their licences."""
     return warehouse.query(_SOURCES)
 
 
@@ -131,7 +131,7 @@ def boards(warehouse: Warehouse) -> Boards:
     """Return evaluation -> its configurations with models, each with its leaderboard, the shown one first.
 
     Raises:
-        WarehouseError: there is none; says what to start.
+        WarehouseError: no run has finished; says which command to run.
     """
     by_evaluation: dict[str, list[dict[str, Any]]] = {}
     for row in warehouse.query(_CONFIGURATIONS).iter_rows(named=True):
@@ -158,11 +158,12 @@ def boards(warehouse: Warehouse) -> Boards:
 
 
 def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
-    """The cells of a leaderboard for people, as the template shows them.
+    """Return the cells of a leaderboard for the template.
 
     Returns:
-        names: of the columns; is_text: whether each holds words; head: which of them names the model; rows:
-        whether it is a null model's, whether its cells before the head differ from those above, its cells.
+        names: of the columns; is_text: whether each column holds words; head: index of the model's column;
+        rows: of each, whether it is a null model's, whether its cells before the head differ from those of
+        the row above, and its cells.
     """
     names = table.columns
     head = names.index("model") if "model" in names else 0
@@ -175,17 +176,17 @@ def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
 
 
 def _typeset(cell: str) -> str:
-    """The cell with true minus signs, and no break within an interval."""
+    """Return the cell with true minus signs and no line break within an interval."""
     return _INTERVAL.sub(",\N{NO-BREAK SPACE}", _MINUS.sub("−", cell))
 
 
 def _order(warehouse: Warehouse, evaluation: str) -> Mapping[str, int]:
-    """Metric -> its place in the catalogue."""
+    """Return each metric's place in the catalogue."""
     return dict(warehouse.query(_ORDER, [evaluation]).rows())
 
 
 def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
-    """Measured numbers beside those of papers; None where there is none to compare."""
+    """Return measured numbers beside those of papers; None if there are none to compare."""
     try:
         return report.published_for_people(report.beside_published(warehouse, evaluation, config))
     except WarehouseError:
@@ -193,7 +194,7 @@ def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFra
 
 
 def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
-    """The headlines of every configuration by model and occasion, with a figure where there are several."""
+    """Yield each configuration's headlines by model and occasion, with a figure if occasions are several."""
     histories = []
     for name, configurations in boards.items():
         order = _order(warehouse, name)
@@ -209,7 +210,7 @@ def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
 
 
 def _matrix(rows: pl.DataFrame, keys: Sequence[str], order: Mapping[str, int]) -> dict[str, Any]:
-    """Long rows as a table: a line per key in the order of the rows, a column per headline in its place."""
+    """Turn long rows into a table: a line per key, a column per headline, both in order."""
     if "unscored_reason" not in rows.columns:
         rows = rows.with_columns(unscored_reason=pl.lit(None, pl.String))
     columns = {row["metric"]: row for row in sorted(rows.to_dicts(), key=lambda row: order[row["metric"]])}

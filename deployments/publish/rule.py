@@ -1,6 +1,6 @@
-"""Choose what a site holds of the warehouse: numbers and what they rest on; on request answers; never people.
+"""Choose what a site holds: numbers and the tables behind them, on request answers, never people's data.
 
-Nothing is published unless a rule here lets it through, so that a new table stays at home until it is named.
+Nothing is published unless a rule here allows it, so a new table stays private until it is named.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ JOINED = frozenset(
         "user_rank",
     }
 )
-"""Tables that views may join besides: names, people's means, rankings. Not published themselves."""
+"""Tables that published views may join: names, people's means, rankings. They are not published."""
 
 LABELS = frozenset({"question", "pack_row"})
-"""Prompts and users' own content: only views of numbers (``metric_value``) may take names from there."""
+"""Tables of prompts and users' content: only views of ``metric_value`` may take names from them."""
 
 PROMPTS = frozenset({"prefix", "prompt", "template"})
-"""Columns of theirs that are left out, unless answers are published too."""
+"""Columns of these tables that are left out unless answers are published too."""
 
 PEOPLE = re.compile(r"study|human_(?!domain)|annotator|people|review|draft|validation|interview")
-"""Names of tables and views that hold what single people wrote: never published."""
+"""Names of tables and views with data of individual people, which are never published."""
 
 NO_ANSWERS = frozenset({"embedding"})
-"""Kinds of parts that are vectors, and say nothing to a reader."""
+"""Kinds of parts that are vectors, so of no use to a reader."""
 
 _RESTS_ON = r"""
 SELECT view_name, list_distinct(json_extract_string(json_serialize_sql(
@@ -58,16 +58,19 @@ _LEAST = 8
 
 
 def published(home: Warehouse, include_answers: bool = False) -> list[str]:
-    """Names of the tables and views to publish, in alphabetical order.
+    """Return the names of the tables and views to publish, in alphabetical order.
 
-    They are ``NUMBERS``; the leaderboards (``leaderboard…``), which by contract show numbers; and every other
-    view whose rows come out of ``NUMBERS``, ``JOINED`` and, if it shows numbers, ``LABELS`` alone. What the
-    pages of reports read (``report_…``) says nothing that these do not.
+    They are ``NUMBERS``; the leaderboards (``leaderboard…``), which by contract show numbers; and every view
+    that reads only ``NUMBERS``, ``JOINED`` and, if it shows numbers, ``LABELS``. The views behind reports
+    (``report_…``) are left out, since they only repeat these.
 
     Args:
-        include_answers: also the stored answers of models, and the views that join them with prompts.
+        include_answers: also publish models' stored answers, and the views that join them with prompts.
     """
-    tables = {"metric_value", *home.query(_TABLES)["table_name"]}  # a view, whose newest rows are a table
+    tables = {
+        "metric_value",
+        *home.query(_TABLES)["table_name"],
+    }  # metric_value is a view over a table and archived rows
     views = {view: set(reads) for view, reads in home.query(_RESTS_ON).iter_rows()}
     answers = set(KINDS) - NO_ANSWERS if include_answers else set()
     prompts = (
@@ -76,7 +79,7 @@ def published(home: Warehouse, include_answers: bool = False) -> list[str]:
     allowed = NUMBERS | JOINED | answers | prompts
 
     def rests_on(view: str) -> set[str]:
-        """Tables and kinds of parts that it reads, through whatever views; other names are its own (WITH)."""
+        """Return the tables and kinds of parts behind a view; other names are its WITH clauses."""
         if view in KINDS or view in tables:
             return {view}
         return set().union(*(rests_on(name) for name in views.get(view, set()) - {view}))
@@ -94,31 +97,32 @@ def published(home: Warehouse, include_answers: bool = False) -> list[str]:
 
 
 def _reference() -> set[str]:
-    """Tables of the reference files."""
+    """Return the tables of the reference files."""
     (root,) = warehouse.__path__
     return {path.stem for path in (Path(root) / "reference").iterdir()}
 
 
 def credentials() -> Iterator[tuple[str, str]]:
-    """Name and value of the variables of this process that look like keys, passwords or tokens."""
+    """Yield name and value of environment variables that look like keys, passwords or tokens."""
     for name, value in os.environ.items():
         if _CREDENTIAL.search(name) and len(value) >= _LEAST:
             yield name, value
 
 
 def refuse_secrets(text: str, where: str) -> None:
-    """Raises WarehouseError if the value of such a variable stands in a text; says which one, and where."""
+    """Raise WarehouseError if a text contains the value of such a variable; names variable and place."""
     for name, value in credentials():
         if value in text:
             raise WarehouseError(
-                f"the value of the variable {name} stands in {where}: nothing was published. Find the run "
-                'with: culturescope sql "SELECT run_id, engine, params FROM run"; unset it if it is no secret'
+                f"the value of the variable {name} is in {where}: nothing was published. Find the run "
+                'with: culturescope sql "SELECT run_id, engine, params FROM run". If it is not a secret, '
+                "unset the variable"
             )
 
 
 def without_folders(text: str) -> str:
-    """A JSON text in which every whole path is the name of its file or folder: where somebody keeps data is
-    nobody's business."""
+    """Return a JSON text with every absolute path cut to its file or folder name, to keep users' folders
+    private."""
     return json.dumps(_named(parse_json(text)), ensure_ascii=False)
 
 

@@ -1,9 +1,9 @@
-"""A whole site, put in place at once; and a published one held to its hashes and to its warehouse.
+"""Put a whole site in place at once, and verify a published site against its hashes and a warehouse.
 
-It is written to a folder beside its own, then swapped with it. ``site.json`` has the SHA-256 of every other
-file, and names the parts with the answers that the numbers rest on; such a name has the hash of the content.
-Whoever can change the site can change that file too: so its own hash, the site's fingerprint, is printed when
-the site is published, to be quoted where the site is cited.
+A site is written to a folder beside its target, then swapped in. ``site.json`` has the SHA-256 of every other
+file, and names the parts with the answers behind the numbers; a part's name has the hash of its content.
+Anyone who can change the site can change that file too. Its own hash, the site's fingerprint, is therefore
+printed on publishing, to be quoted where the site is cited.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _NEWEST = "SELECT max(finished_at) FROM run WHERE status = 'finished'"
 
 @dataclass(frozen=True)
 class Published:
-    """A site as ``publish`` wrote it. n_bytes: of all files; engine_bytes: of those that the query page runs;
-    fingerprint: as ``verify.fingerprint``."""
+    """A published site. n_bytes: size of all files; engine_bytes: of the query page's programs; fingerprint:
+    see the function ``fingerprint``."""
 
     folder: Path
     n_files: int
@@ -62,15 +62,15 @@ def publish(
     include_answers: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Published:
-    """Write the site of all finished runs to a folder. The same warehouse gives the same bytes.
+    """Write the site of all finished runs to a folder. Equal warehouses give equal bytes.
 
     Args:
-        include_answers: publish stored answers of models too.
-        tell: hears what is being written.
+        include_answers: publish models' stored answers too.
+        tell: called with the name of each thing before it is written.
 
     Raises:
-        WarehouseError: nothing has finished, the folder holds something else, a secret stands in what would
-            be published, or the disk is full. The folder is then as before.
+        WarehouseError: no run has finished, the folder holds something else, the site would hold a secret,
+            or the disk is full. The folder is then unchanged.
     """
     folder = folder.expanduser().absolute()
     check(folder)
@@ -106,11 +106,11 @@ def publish(
 
 
 def check(folder: Path) -> None:
-    """Raises WarehouseError if a site may not be put there: something else is, which is never overwritten."""
+    """Raise WarehouseError if the folder holds anything but a site, which would be overwritten."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise WarehouseError(f"{folder} is a file: name a folder that is empty or not there yet")
+        raise WarehouseError(f"{folder} is a file: name an empty or new folder")
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
     if not there:
         return
@@ -118,19 +118,18 @@ def check(folder: Path) -> None:
         ours = {MARK, *parse_json((folder / MARK).read_text(encoding="utf-8"))["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise WarehouseError(
-            f"{folder} is no site of culturescope and is not overwritten: name a folder that is empty or not "
-            "there yet"
+            f"{folder} is not a site of culturescope and is not overwritten: name an empty or new folder"
         ) from None
     if others := sorted(there - ours):
         raise WarehouseError(
-            f"{folder} also holds {others[0]}{' and others' if others[1:] else ''}, which the new site would "
-            "not: move it away, or name another folder"
+            f"{folder} also holds {others[0]}{' and others' if others[1:] else ''}, which publishing would "
+            "delete: move it away, or name another folder"
         )
 
 
 @contextmanager
 def _swapped_in(folder: Path) -> Iterator[Path]:
-    """A new folder, which takes the place of `folder` when the block ends and is removed on an error."""
+    """Yield a new folder, which replaces `folder` when the block ends and is removed on an error."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     new, old = (folder.with_name(f".{folder.name}.{uuid4().hex}.{end}") for end in ("new", "old"))
     new.mkdir()
@@ -155,7 +154,7 @@ def _drawn(
     warehouse: Warehouse, about: About, of_evaluation: Boards, reports: Mapping[str, tuple[str, str]],
     templates: Pages, tell: Callable[[str], None],
 ) -> tuple[dict[str, str], dict[str, Mapping[str, Drawn]]]:  # fmt: skip
-    """The pages with figures and leaderboards, by file; and the figures, by page and name."""
+    """Return the pages with figures and leaderboards, by file, and the figures, by page and name."""
     texts: dict[str, str] = {}
     figures: dict[str, Mapping[str, Drawn]] = {}
     files = {name: file for name, (_, file) in reports.items()}
@@ -178,7 +177,7 @@ def _drawn(
 
 
 def _write_figures(folder: Path, figures: Mapping[str, Mapping[str, Drawn]]) -> int:
-    """Three files of each; returns how many figures there are."""
+    """Write three files for each figure; returns the number of figures."""
     for page, of_page in figures.items():
         for name, drawn in of_page.items():
             file = folder / page / name
@@ -190,9 +189,9 @@ def _write_figures(folder: Path, figures: Mapping[str, Mapping[str, Drawn]]) -> 
 
 
 def _write_engine(site: Path) -> int:
-    """Write what the query page runs: programs as they are, WebAssembly as gzip, which browsers unpack.
+    """Write the query page's programs, WebAssembly as gzip, which browsers unpack.
 
-    Returns its size in bytes.
+    Returns their size in bytes.
     """
     folder = site / "engine"
     folder.mkdir()
@@ -208,7 +207,7 @@ def _write_engine(site: Path) -> int:
 
 
 MARK = "site.json"
-"""The file by which a folder is known as a site."""
+"""File that marks a folder as a site."""
 
 _PARTS = """
 SELECT DISTINCT u.kind || '/' || u.part AS part
@@ -225,8 +224,8 @@ class Verified:
 
     Attributes:
         fingerprint: SHA-256 of ``site.json``.
-        n_files, n_parts: files that were hashed, and parts that the numbers rest on.
-        problems: one line each; none: the site is as it was published.
+        n_files, n_parts: number of files hashed, and of parts behind the numbers.
+        problems: one line each; empty if the site is as published.
     """
 
     fingerprint: str
@@ -236,31 +235,31 @@ class Verified:
 
 
 def answer_parts(warehouse: Warehouse) -> list[str]:
-    """Kind and name of every part with answers that finished runs rest on; a name has its content's hash."""
+    """Return kind and name of every part with answers behind finished runs; a name has its content's hash."""
     return warehouse.query(_PARTS)["part"].to_list()
 
 
 def fingerprint(site: Path) -> str:
-    """SHA-256 of a site's list of its files, and so of all of them."""
+    """Return the SHA-256 of a site's list of file hashes, which covers all files."""
     return sha256((site / MARK).read_bytes()).hexdigest()
 
 
 def verify(site: Path, expected: str | None = None, warehouse: Warehouse | None = None) -> Verified:
-    """Hash every file of a site and compare; with a warehouse, also look for the site's numbers there.
+    """Compare every file of a site with its hash; with a warehouse, also look for the site's numbers there.
 
     Args:
-        expected: the fingerprint that was printed when the site was published, or its beginning.
-        warehouse: holds what the site was made of, and maybe more.
+        expected: the fingerprint printed on publishing, or its beginning.
+        warehouse: the warehouse that the site was made from; it may hold more by now.
 
     Raises:
-        WarehouseError: the folder is no site.
+        WarehouseError: the folder is not a site.
     """
     try:
         mark: dict[str, Any] = parse_json((site / MARK).read_text(encoding="utf-8"))
         files: dict[str, str] = dict(mark["files"])
         parts = [str(part) for part in mark.get("parts", ())]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WarehouseError(f"{site} is no site of culturescope: it has no readable {MARK}") from error
+        raise WarehouseError(f"{site} is not a site of culturescope: it has no readable {MARK}") from error
     own = fingerprint(site)
     problems = list(_wrong_files(site, files))
     if expected is not None and not (len(expected) >= 8 and own.startswith(expected.lower())):
@@ -273,26 +272,27 @@ def verify(site: Path, expected: str | None = None, warehouse: Warehouse | None 
 def _wrong_files(site: Path, files: dict[str, str]) -> Iterator[str]:
     there = {path.relative_to(site).as_posix() for path in site.rglob("*") if not path.is_dir()} - {MARK}
     for name in sorted(files.keys() - there):
-        yield f"{name}: it is missing"
+        yield f"{name}: missing"
     for name in sorted(there - files.keys()):
-        yield f"{name}: it was not published"
+        yield f"{name}: not part of the published site"
     for name in sorted(there & files.keys()):
         if (site / name).is_symlink() or sha256((site / name).read_bytes()).hexdigest() != files[name]:
-            yield f"{name}: it is not what was published"
+            yield f"{name}: changed since publishing"
 
 
 def _not_here(site: Path, parts: list[str], warehouse: Warehouse) -> Iterator[str]:
-    """Numbers and parts of a site that a warehouse does not have."""
+    """Yield problems: the site's numbers and parts that the warehouse lacks."""
     if lacking := sorted(set(parts) - set(answer_parts(warehouse))):
-        yield f"{len(lacking)} of {len(parts)} parts with answers are not here, such as {lacking[0]}"
+        n = f"{len(lacking)} of {len(parts)}"
+        yield f"{n} parts with answers are not in this warehouse, such as {lacking[0]}"
     try:
         published = pl.read_parquet(site / "data" / "metric_value.parquet")
     except (OSError, pl.exceptions.PolarsError) as error:
-        yield f"data/metric_value.parquet: it cannot be read: {error}"
+        yield f"data/metric_value.parquet: cannot be read: {error}"
         return
     here = warehouse.query(_ROWS).select(published.columns).cast(published.schema)
     others = published.join(here, on=published.columns, how="anti", nulls_equal=True)
     if others.height:
         first = others.row(0, named=True)
         where = ", ".join(str(first[name]) for name in ("run_id", "metric", "slice"))
-        yield f"{others.height} of {published.height} metric rows are not here, such as {where}"
+        yield f"{others.height} of {published.height} metric rows are not in this warehouse, such as {where}"

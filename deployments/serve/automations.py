@@ -1,16 +1,16 @@
-"""Automations of a Prefect server: it tells people of drift, and looks after the runs of a pool.
+"""Automations of a Prefect server: they notify people of drift, and restart the runs of a pool.
 
-Who is told of drift is a notification block, made once in the Prefect UI (Blocks) or in code; its secrets
-stay there:
+Drift is sent by a notification block, made once in the Prefect UI (Blocks) or in code; its secrets stay
+there:
 
     CustomWebhookNotificationBlock(name="lab", url="https://…", json_data={"text": "{{body}}"}).save("lab")
 
 Then ``culturescope drift --alert custom-webhook/lab``. Slack is ``slack-webhook/…``, e-mail
 ``sendgrid-email/…``.
 
-No process of ours watches the runs of a pool. A flow run sends heartbeats as long as its process lives,
-whatever machine that is on. One that falls silent has crashed, and one that has crashed is run again by any
-worker of the pool: what is stored is not asked again.
+No process of ours watches the runs of a pool. A flow run sends heartbeats while its process lives, on
+whichever machine. A silent run counts as crashed, and any worker of the pool runs a crashed run again: stored
+answers are not generated again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BODY = "{{ event.payload.text }}"
 
 
 def alert(block: str) -> Automation:
-    """Make, or change, the automation on the server that this process is pointed at.
+    """Make or change the drift automation on this process's server.
 
     Args:
         block: type and name of a notification block, such as slack-webhook/lab.
@@ -54,11 +54,11 @@ def alert(block: str) -> Automation:
             f"--alert {block}: it sends no notifications; choose an e-mail, Slack or webhook block"
         )
     identity = loaded._block_document_id
-    assert identity is not None  # it was loaded
+    assert identity is not None  # the block was loaded
     return save(
         Automation(
             name=NAME,
-            description="Tells of headlines that moved between a model's last two occasions.",
+            description="Sends a message when headlines moved between a model's last two occasions.",
             trigger=EventTrigger(expect={EVENT}, threshold=1),
             actions=[SendNotification(block_document_id=identity, subject=SUBJECT, body=BODY)],
         )
@@ -66,7 +66,7 @@ def alert(block: str) -> Automation:
 
 
 def save(wanted: Automation) -> Automation:
-    """Make an automation on the server that this process is pointed at, or change the one of its name."""
+    """Make an automation on this process's server, or change the one of that name."""
     try:
         old = cast(Automation, Automation.read(name=wanted.name))
     except ValueError:
@@ -77,15 +77,15 @@ def save(wanted: Automation) -> Automation:
 
 
 HEARTBEAT_S = 30
-"""Between two signs of life of a flow run: Prefect's shortest."""
+"""Seconds between two heartbeats of a flow run: the shortest that Prefect allows."""
 SILENT = timedelta(seconds=50)
-"""A flow run that gave none for so long has crashed. A heartbeat may so come 20 s late."""
+"""A flow run without heartbeat for this long has crashed; a heartbeat may be 20 s late."""
 AGAIN = 3
-"""Most restarts of a flow run that has crashed: the run itself may kill the machine."""
+"""Most restarts of a crashed flow run, since the run itself may be what kills the machine."""
 NOT_STARTED = timedelta(minutes=10)
-"""A worker that took a run and has not started it by then is gone."""
+"""A worker that has not started a run this long after taking it is gone."""
 LATEST = timedelta(hours=24)
-"""A scheduled run that no worker took for so long is dropped."""
+"""A scheduled run that no worker took for this long is dropped."""
 
 ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S)}
 """Environment of the processes that run a pool's flows."""
@@ -99,22 +99,22 @@ SCHEDULED: dict[str, Any] = {
 
 
 def of_pool(name: str, kind: str = "process") -> list[Automation]:
-    """The automations for the flow runs of a pool.
+    """Return the automations for the flow runs of a pool.
 
     Args:
-        kind: of the pool.
+        kind: the pool's type.
     """
     pool: dict[str, Any] = {"prefect.resource.role": "work-pool", "prefect.resource.name": name}
     again: dict[str, Any] = {
         "state": StateType.SCHEDULED,
-        "name": "AwaitingRetry",  # so that it never counts as late
-        "message": "goes on from the answers that are stored",
+        "name": "AwaitingRetry",  # a state that never counts as late
+        "message": "continues from the stored answers",
         "force": True,
     }
     wanted = {
         "silent": (
             f"A flow run without heartbeat for {SILENT.seconds} s has crashed.",
-            # The heartbeat does not name the pool.
+            # Filtered by tag, since heartbeats do not name the pool.
             _absent("prefect.flow-run.heartbeat", SILENT, [OURS]),
             ChangeFlowRunState(
                 name="Crashed", state=StateType.CRASHED, message="its process is silent", force=False
@@ -143,7 +143,7 @@ def of_pool(name: str, kind: str = "process") -> list[Automation]:
             ),
         ),
     }
-    if kind == "process":  # others may take long to find a machine
+    if kind == "process":  # other types may take long to find a machine
         wanted["not started"] = (
             f"A flow run that a worker did not start in {NOT_STARTED.seconds // 60} min is given back.",
             _absent("prefect.flow-run.Pending", NOT_STARTED, [pool]),
@@ -156,7 +156,7 @@ def of_pool(name: str, kind: str = "process") -> list[Automation]:
 
 
 def _absent(after: str, within: timedelta, related: list[Any]) -> EventTrigger:
-    """Fires where after an event nothing is heard of a flow run within so long."""
+    """Return a trigger that fires if no event of a flow run follows this one within that time."""
     return EventTrigger(
         after={after},
         expect={"prefect.flow-run.*"},

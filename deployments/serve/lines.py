@@ -1,4 +1,4 @@
-"""Lines of the log of a flow run in the Prefect UI: how far the work has come, as on the terminal."""
+"""Write progress lines to a flow run's log, so that the Prefect UI shows it as the terminal does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from deployments.show.display import clean
 from tasks.loop import progress, steps
 
 EVERY_S = 30.0
-"""Seconds between two lines on the same work."""
+"""Seconds between two lines on the same label."""
 
 
 @contextmanager
 def logged() -> Iterator[None]:
-    """Write how far the work has come into the log of the flow run under way, within the block.
+    """Write the progress within the block to the log of the current flow run.
 
-    A line when work of a label begins, one now and then, and one when it is done.
+    Each label gets a line at its start, one every ``EVERY_S`` and one at its end.
     """
     lock = Lock()
     started: dict[str, float] = {}

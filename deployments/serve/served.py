@@ -1,7 +1,7 @@
 """The flows that ``serve`` starts, and their deployments and schedule on a Prefect server.
 
 ``deployments.serve.served.<evaluation>`` is the flow of that name with a profile to choose in its form:
-Prefect imports it by this path. Who starts the runs is another matter: ``serving`` has the two ways.
+Prefect imports it by this path. ``serving`` has the two ways of starting the runs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def served(name: str) -> Flow[..., str]:
-    """The flow of an evaluation, whose form has profiles to choose from."""
+    """Return the flow of an evaluation, whose form offers profiles."""
     own = evaluations.flow(name)
 
     def run(params: Params) -> str:
@@ -73,7 +73,7 @@ def served(name: str) -> Flow[..., str]:
 
 @flow(name="evaluate_all", flow_run_name="evaluate_all {params.profile}", validate_parameters=True)
 def evaluate_all(params: AllParams) -> list[str] | State:
-    """Run several evaluations of several models on one occasion, each a run of its own."""
+    """Run several evaluations of several models on one occasion, each as a run of its own."""
     steps.record_process()
     if is_superseded():
         return Cancelled(message="missed: a later scheduled run is due")
@@ -82,9 +82,9 @@ def evaluate_all(params: AllParams) -> list[str] | State:
 
 
 def is_superseded() -> bool:
-    """Whether the flow run under way was scheduled, begins late, and a later one of its schedule is due too.
+    """Return whether the current flow run was scheduled, is late, and a later run of its schedule is due too.
 
-    In a work pool, where nobody sorts out what is due before it starts.
+    Needed in a work pool, where nothing drops missed runs before they start.
     """
     context = FlowRunContext.get()
     run = context.flow_run if context else None
@@ -102,22 +102,22 @@ def is_superseded() -> bool:
 
 
 def run_all(params: AllParams) -> list[str]:
-    """Run the chosen evaluations one after another; returns those that are done.
+    """Run the chosen evaluations one after another; returns those that succeeded.
 
     Raises:
-        EngineError: some failed; says which and why. The others are done, whatever failed before them.
-        ValueError: a pack is not there, or for none of the evaluations.
+        EngineError: some failed; says which and why. The others were run all the same.
+        ValueError: there is no such pack, or it fits none of the evaluations.
     """
     chosen = params.model_copy(update={"occasion": sessions.occasion(params.occasion)})
-    packs = packs_of_all(chosen)  # one that none of them takes stops all, before anything is run
+    packs = packs_of_all(chosen)  # raises before anything runs
     done: list[str] = []
     failures: dict[str, str] = {}
     for name, taken in packs.items():
         try:
             failure = _run(name, one_of_all(name, chosen, taken))
-        except StoreAway:  # the others need it as well
+        except StoreAway:  # the other evaluations need the store too
             raise
-        except Exception as error:  # whatever one evaluation does, the next is run
+        except Exception as error:  # the next evaluation runs all the same
             failure = str(error) or type(error).__name__
         if failure:
             failures[name] = failure
@@ -131,11 +131,11 @@ def run_all(params: AllParams) -> list[str]:
 
 
 def _run(name: str, params: Params) -> str:
-    """Run an evaluation, within a flow run as a run under it; returns why it failed, if it did."""
+    """Run an evaluation, as a subflow if a flow run is under way; returns why it failed, or ""."""
     if FlowRunContext.get() is None:
         evaluate(evaluations.evaluation(name), params)
         return ""
-    # Asked for its state, because one that was done before a restart is not run again and has no result.
+    # Returns the state: a subflow that was done before a restart is not run again and has no result.
     state = evaluations.flow(name)(params, return_state=True)
     if state.is_completed():
         return ""
@@ -149,9 +149,9 @@ def _sum_up(chosen: AllParams, done: list[str], failures: dict[str, str]) -> Non
     """Attach to the flow run what is done and what failed."""
     if FlowRunContext.get() is None:
         return
-    reports = os.environ.get("CULTURESCOPE_REPORTS")  # a server of ours shows them
+    reports = os.environ.get("CULTURESCOPE_REPORTS")  # set if our own server shows reports
     link = f"[Overview]({reports}), with the login of this page, or " if reports else ""
-    # What failed is in words of servers and models: as code, it is neither a link nor a picture.
+    # Messages hold texts of servers and models: as a code block they make no link and no picture.
     failed = [f"- {name}: failed\n\n      {' '.join(text.split())}\n" for name, text in failures.items()]
     title = f"{f'Occasion {chosen.occasion}' if chosen.occasion else 'No occasion'}, profile {chosen.profile}"
     lines = [
@@ -173,13 +173,13 @@ WEEKLY = "0 3 * * 1"
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """The options of ``culturescope serve`` for the deployments.
+    """Options of ``culturescope serve`` for the deployments.
 
     Attributes:
-        models, judges: None: each evaluation's own.
-        evaluations: those of the re-evaluation; None: all.
-        scheduled: profile of the re-evaluation, and of forms to begin with.
-        cron: when to re-evaluate (UTC), whatever was scheduled before; None: as it is, at first ``WEEKLY``.
+        models, judges: None for each evaluation's own.
+        evaluations: the scheduled evaluations; None for all.
+        scheduled: profile of the scheduled runs, and the initial profile of forms.
+        cron: the new schedule (UTC); None keeps the present one, at first ``WEEKLY``.
         max_total_tokens, max_usd: budget of each scheduled evaluation, per model.
     """
 
@@ -193,7 +193,7 @@ class ServeOptions:
 
     @property
     def schedule(self) -> str:
-        """The schedule in words, with the profile."""
+        """Return the schedule in words, with the profile."""
         return f"{self.cron or f'as scheduled in the UI, at first {WEEKLY}'} (UTC), {self.scheduled}"
 
 
@@ -203,21 +203,21 @@ Add = Callable[[RunnerDeployment], Awaitable[UUID]]
 async def register(
     client: PrefectClient, every: Iterable[RunnerDeployment], cron: str | None, add: Add
 ) -> None:
-    """Register the deployments with ``add``, and remove others of ours.
+    """Register the deployments with ``add``, and remove our outdated ones.
 
     Args:
-        cron: in place of the schedules that they have; None: they keep them.
+        cron: replaces the present schedules; None keeps them.
     """
     own = [await _register(client, deployment, cron, add) for deployment in every]
     tagged = DeploymentFilter.model_validate({"tags": {"all_": [TAG]}})
     for old in await client.read_deployments(deployment_filter=tagged):
-        if old.id not in own:  # an earlier version's, or of an evaluation that is gone
+        if old.id not in own:  # of an earlier version, or of a removed evaluation
             await client.delete_deployment(old.id)
 
 
 async def _register(client: PrefectClient, deployment: RunnerDeployment, cron: str | None, add: Add) -> UUID:
-    """Register a deployment. One that is known keeps the schedules that it has, as somebody may have changed
-    them in the UI, unless the command line names another one; and it stays paused if it is."""
+    """Register a deployment. A known one stays paused if it was, and keeps its schedules, which somebody may
+    have changed in the UI, unless the command line names a new one."""
     try:
         known = await client.read_deployment_by_name(deployment.full_name)
     except ObjectNotFound:
@@ -230,16 +230,18 @@ async def _register(client: PrefectClient, deployment: RunnerDeployment, cron: s
                 DeploymentScheduleCreate(**{name: getattr(each, name) for name in names})
                 for each in known.schedules
             ]
-        elif any(each.slug for each in known.schedules):  # the server refuses to replace these in one go
+        elif any(
+            each.slug for each in known.schedules
+        ):  # the server refuses to replace schedules with slugs in one request
             for each in known.schedules:
                 await client.delete_deployment_schedule(known.id, each.id)
     return await add(deployment)
 
 
 def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
-    """One of each evaluation, one that runs all of them, on a schedule; those that build items, and ingest.
+    """Return the deployments: each evaluation, all evaluations on a schedule, the builders, and ingest.
 
-    The occasion of a re-evaluation is the week: its answers stand beside the others.
+    The occasion of a scheduled run is its week, so that earlier answers are kept.
     """
     from flows.build import build_culturall, build_specnorm, elevate_culturall, release_culturall
     from flows.ingest import ingest
@@ -264,17 +266,24 @@ def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
         "max_usd": wishes.max_usd,
     }
     everything = validated(AllParams, values)
-    anew = "Re-evaluation: everything is asked anew on the occasion, one for all; what is there stays."
+    anew = "Re-evaluation: generates everything anew on one occasion; earlier answers are kept."
     weekly = _deployment(evaluate_all, "evaluate-all", everything.model_dump(), anew, wishes.cron or WEEKLY)
     writer = {"model": (wishes.models or WRITERS)[0]}
-    live = f"Refresh item lists and dishes from live sources; set a contact, here or in {CONTACT}."
+    live = f"Refresh item lists and dishes from live sources. Set a contact here or in {CONTACT}."
     return [
         *of_evaluations,
         weekly,
         _deployment(build_specnorm, "specnorm-build", writer, "Draft SpecNorm items for people to review."),
-        _deployment(build_culturall, "culturall-build", writer, "Draft CulturALL items on your sources."),
-        _deployment(elevate_culturall, "culturall-elevate", writer, "Make easy drafts harder, for people."),
-        _deployment(release_culturall, "culturall-release", writer, "Label and check drafts, and publish."),
+        _deployment(build_culturall, "culturall-build", writer, "Draft CulturALL items from your sources."),
+        _deployment(
+            elevate_culturall, "culturall-elevate", writer, "Make easy drafts harder, for people to review."
+        ),
+        _deployment(
+            release_culturall,
+            "culturall-release",
+            writer,
+            "Label and check drafts, and publish accepted ones.",
+        ),
         _deployment(ingest, "ingest-live", {}, live),
     ]
 
@@ -282,7 +291,7 @@ def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
 def _deployment(
     flow: Any, name: str, parameters: Mapping[str, Any], text: str, cron: str | None = None
 ) -> RunnerDeployment:
-    """A flow with parameters, imported by module path in the runs' own processes; one run at a time."""
+    """Return a flow's deployment: one run at a time, each in a process that imports the flow by its path."""
     deployment = flow.to_deployment(
         name,
         parameters={"params": dict(parameters)},
@@ -292,5 +301,5 @@ def _deployment(
         concurrency_limit=ConcurrencyLimitConfig(limit=1),
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    assert isinstance(deployment, RunnerDeployment)  # a coroutine only where an event loop runs
+    assert isinstance(deployment, RunnerDeployment)  # it is a coroutine only inside an event loop
     return deployment

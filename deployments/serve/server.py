@@ -1,11 +1,10 @@
-"""A Prefect API for flows to talk to: the user's, the one of ``culturescope serve``, or one of our own.
+"""Connect flows to a Prefect API: the user's, that of ``culturescope serve``, or a server of our own.
 
-Prefect's built-in temporary server outlives a process that is killed; ours ends with its parent, and keeps
-its database under CULTURESCOPE_HOME, so that past runs show in the UI later. Whoever may use its API may run
-any command as this user, so it answers to a login alone, kept at home, and to pages of its own: a page of
-another site can have its own name resolve to 127.0.0.1, and the name in the Host header gives it away.
-Authentication, origins and CSRF are settings of Prefect. Every command imports this module, so it imports
-httpx and psutil when they are needed.
+Prefect's built-in temporary server outlives a killed process. Ours ends with its parent, and keeps its
+database under CULTURESCOPE_HOME, so that past runs show in the UI later. Anyone who can use its API can run
+any command as this user. So it needs a login, kept in that folder, and checks the Host header, since another
+site's page could have its own name resolve to 127.0.0.1. Authentication, origins and CSRF are
+settings of Prefect. Every command imports this module, so it imports httpx and psutil only when needed.
 """
 
 from __future__ import annotations
@@ -38,30 +37,30 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 HOSTS = (HOST, "localhost")
 AUTH = "API_AUTH_STRING"
-"""Ending of the settings PREFECT_API_AUTH_STRING (a client's) and PREFECT_SERVER_API_AUTH_STRING."""
+"""End of the names PREFECT_API_AUTH_STRING (a client's) and PREFECT_SERVER_API_AUTH_STRING."""
 CHECKOUT = Path(__file__).resolve().parents[2]
 QUIET_S, LONGEST_S = 120.0, 600.0
-"""Seconds that a server may take to answer: without a sign of life, and in all."""
+"""Seconds that a server may take to start: without a sign of life, and in all."""
 SPEAK_AFTER_S = 10.0
 KEPT = {
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
     "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "P3D",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(365 * 24 * 3600),
 }
-"""Retention of a server: events, most of its data, for days; runs with tasks, logs, artifacts a year."""
+"""A server's retention: days for events, most of its data; a year for runs, logs and artifacts."""
 PR_SET_PDEATHSIG = 1
 
 _ERROR = re.compile(r"^(\[?Errno|ERROR|[\w.]*(Error|Exception|Exit|Interrupt)\b)")
 
 
 class ServerError(RuntimeError):
-    """There is no Prefect server; the message says what its log says, and what to do."""
+    """No Prefect server is available; the message quotes its log and says what to do."""
 
 
 def configure(home: Path, verbose: bool = False) -> None:
-    """Set Prefect's environment before it is imported: its state at home, where nobody else may look, no
-    telemetry, the log of runs for the UI, and for the terminal only if verbose."""
-    with suppress(PermissionError):  # somebody else's folder
+    """Set Prefect's environment, before it is imported: state in a private folder of the home, no telemetry,
+    logs of runs in the UI, and on the terminal only if verbose."""
+    with suppress(PermissionError):  # the folder belongs to another user
         home.chmod(0o700)
     (home / "prefect").mkdir(exist_ok=True)
     defaults = {
@@ -78,7 +77,7 @@ def configure(home: Path, verbose: bool = False) -> None:
 
 
 def login(home: Path) -> str:
-    """Name and password of the API and UI of this home's servers, drawn once; no other user can read it."""
+    """Return this home's servers' name and password, drawn once into a file that only this user can read."""
     file = home / "prefect" / "login"
     file.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
@@ -89,21 +88,23 @@ def login(home: Path) -> str:
 
 
 def connect(home: Path, otherwise: str = "") -> str:
-    """Point this process at a Prefect API, started for it if there is none, until the process ends.
+    """Connect this process to a Prefect API until it ends; returns the URL.
 
-    Returns the address: PREFECT_API_URL if set, else that of a running ``culturescope serve`` of this home,
-    else of a server of our own, which is stopped at exit, after Prefect has sent its last logs.
+    The API is that at PREFECT_API_URL if set, else a running ``culturescope serve`` of this home, else a
+    server of our own, which is stopped at exit after Prefect has sent its last logs.
 
     Raises:
-        ServerError: nobody answers, or the server did not start; ``otherwise`` says what to do without.
+        ServerError: no server answers or starts; ``otherwise``, added to the message, says what else to do.
     """
     configured = os.environ.get("PREFECT_API_URL")
     exit_stack = ExitStack()
     atexit.register(exit_stack.close)
     try:
-        # A busy server takes its time, and a remote one may ask for a key first.
+        # A busy server may be slow, and a remote one may answer that it wants a key.
         if configured and not is_healthy(configured, 60, range(1000)):
-            raise ServerError(f"nobody answers at {configured} (the environment variable PREFECT_API_URL).")
+            raise ServerError(
+                f"no server answers at {configured} (the environment variable PREFECT_API_URL)."
+            )
         if not configured and (served := _served(home)):
             exit_stack.enter_context(_environment(_told_of(served, home)))
         url = configured or served or exit_stack.enter_context(started(home, free_port()))
@@ -115,14 +116,14 @@ def connect(home: Path, otherwise: str = "") -> str:
 
 @contextmanager
 def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
-    """Start a Prefect server on 127.0.0.1 and stop it afterwards; meanwhile the environment has its login.
+    """Start a Prefect server on 127.0.0.1, put its login into the environment, and stop it after the block.
 
-    With ``announce`` other commands of this home find its address. Raises ServerError if the port is taken,
-    or the server ends or does not answer in time.
+    With ``announce`` other commands of this home find its URL. Raises ServerError if the port is taken, or
+    the server ends or does not answer in time.
     """
     if not is_free(port):
         raise ServerError(
-            f"port {port} on {HOST} is taken; stop what runs there or choose another with --port"
+            f"port {port} on {HOST} is taken: stop the program that uses it, or choose another with --port"
         )
     log = home / "prefect" / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
         f"PREFECT_SERVER_{AUTH}": login(home),
         "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(f"http://{host}:{port}" for host in HOSTS),
-        # So that a run's slot of its deployment is freed also if the server was stopped meanwhile.
+        # Files, so that a run's concurrency slot is freed even if the server was stopped meanwhile.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
     with log.open("wb") as out:
@@ -168,8 +169,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
 
 @contextmanager
 def pointed_at(url: str) -> Iterator[None]:
-    """Within the block, this process and the flow runs that it starts talk to the API at ``url``, with the
-    login that the environment has."""
+    """Use the API at ``url`` and the environment's login, in this process and its flow runs."""
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     settings = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: os.environ.get(f"PREFECT_{AUTH}")}
@@ -178,7 +178,7 @@ def pointed_at(url: str) -> Iterator[None]:
 
 
 def _told_of(url: str, home: Path) -> dict[str, str]:
-    """The environment of clients of one of our own servers: its login, and where reports are."""
+    """Return the environment of clients of our own server: its login and the URL of reports."""
     reports = f"{url.removesuffix('/api')}/reports"
     return {f"PREFECT_{AUTH}": login(home), "CULTURESCOPE_REPORTS": reports}
 
@@ -195,14 +195,14 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nobody listens on."""
+    """Return a free TCP port on 127.0.0.1."""
     with socket.socket() as s:
         s.bind((HOST, 0))
         return int(s.getsockname()[1])
 
 
 def is_healthy(url: str, patience: float = 2.0, ok: range = range(200, 201)) -> bool:
-    """Whether a Prefect API answers there with such a status, within this many seconds (10 to connect)."""
+    """Return whether an API answers with a status in ``ok`` within ``patience`` seconds (10 to connect)."""
     import httpx
 
     timeout = httpx.Timeout(patience, connect=min(patience, 10))
@@ -213,9 +213,9 @@ def is_healthy(url: str, patience: float = 2.0, ok: range = range(200, 201)) -> 
 
 
 def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait while there are signs of life: the log grows, or the process works.
+    """Wait for the server as long as its log grows or its process works.
 
-    Raises ServerError, with what its log says, once it ended, was quiet for ``QUIET_S``, or took
+    Raises ServerError, with a line of its log, if it ends, shows no sign of life for ``QUIET_S``, or takes
     ``LONGEST_S``.
     """
     start = alive = time.monotonic()
@@ -238,7 +238,7 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
 
 
 def _life(process: subprocess.Popen[bytes], log: Path) -> tuple[int, int]:
-    """Signs of life, which grow as long as a server works: bytes of its log, tenths of a processor second."""
+    """Return counts that grow while a server works: bytes of its log, tenths of a processor second."""
     import psutil
 
     try:
@@ -249,12 +249,12 @@ def _life(process: subprocess.Popen[bytes], log: Path) -> tuple[int, int]:
 
 
 def _says(log: Path) -> str:
-    """The last line of a log that says something: the last error, or else the last line."""
-    return (_errors(log) or _lines(log) or ["it has written nothing"])[-1][:500]
+    """Return the last error in a log, or else its last line."""
+    return (_errors(log) or _lines(log) or ["its log is empty"])[-1][:500]
 
 
 def _errors(log: Path) -> list[str]:
-    """The lines of a log that tell of an error."""
+    """Return the lines of a log that report an error."""
     return [line for line in _lines(log) if _ERROR.match(line) and "Application startup failed" not in line]
 
 
@@ -263,7 +263,7 @@ def _lines(log: Path) -> list[str]:
 
 
 def _damaged_database(folder: Path) -> str | None:
-    """An error's words on a damaged database of Prefect's; None: it is sound, or there is none."""
+    """Return a message if Prefect's database is damaged; None if it is sound or does not exist."""
     file = folder / "prefect.db"
     if not file.exists():
         return None
@@ -275,13 +275,13 @@ def _damaged_database(folder: Path) -> str | None:
     if problem == "ok":
         return None
     return (
-        f"its database {file} is damaged ({problem}). Move it away: it holds what the Prefect UI shows of "
-        "past runs, and no answer or number."
+        f"its database {file} is damaged ({problem}). Move it away: it holds only the Prefect UI's "
+        "history of runs, no answers or numbers."
     )
 
 
 def _served(home: Path) -> str | None:
-    """The API of a running ``culturescope serve`` of this home."""
+    """Return the API of a running ``culturescope serve`` of this home; None if there is none."""
     try:
         url = str(json.loads(_address_file(home).read_text())["url"])
     except (OSError, ValueError, KeyError):
@@ -304,9 +304,9 @@ def is_free(port: int) -> bool:
 
 
 def end_with_parent() -> None:
-    """Linux: have the kernel stop the server when the process that started it dies, kill -9 included.
+    """Have Linux stop the server when the process that started it dies, even by kill -9.
 
-    Its own process group keeps Ctrl-C for the parent, which stops it in order.
+    A process group of its own leaves Ctrl-C to the parent, which stops the server in order.
     """
     os.setpgrp()
     if sys.platform == "linux":
@@ -314,7 +314,7 @@ def end_with_parent() -> None:
 
 
 def create_app() -> Any:
-    """The ASGI application, for ``uvicorn --factory``."""
+    """Return the ASGI application, for ``uvicorn --factory``."""
     from prefect.server.api.server import create_app
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.routing import Route
@@ -322,34 +322,33 @@ def create_app() -> Any:
     _keep_answering()
     app = create_app()
     pages = [Route("/reports/{evaluation}/{config}", _report), Route("/reports", _report)]
-    app.router.routes[:0] = pages  # the UI takes any path
-    # Around the application: Prefect's automations call it in memory, under a host name of their own.
+    app.router.routes[:0] = pages  # first, since the UI's route takes any path
+    # Wraps the application: Prefect's automations call the inner one in memory, under another host name.
     return TrustedHostMiddleware(app, allowed_hosts=[*HOSTS], www_redirect=False)
 
 
 def _keep_answering() -> None:
-    """Have the server load an automation that has changed in its own event loop.
+    """Make the server load a changed automation in its own event loop.
 
-    Over SQLite, Prefect 3.7.7 loads it in a second loop, and the loop of the server waits for that one. If a
-    task of the server holds the lock on automations then, both wait for ever: the server answers no more.
+    With SQLite, Prefect 3.7.7 loads it in a second loop while the server's loop waits for that one. If a task
+    of the server holds the lock on automations meanwhile, both wait for ever and the server stops answering.
     """
     import asyncio
 
     from prefect.server.events.models import automations
 
-    loading: set[asyncio.Task[None]] = set()  # the loop itself keeps weak references only
+    loading: set[asyncio.Task[None]] = set()  # the loop keeps weak references only
 
     def load(change: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(change)
         loading.add(task)
         task.add_done_callback(loading.discard)
 
-    vars(automations)["run_coro_as_sync"] = load  # Prefect exports it nowhere
+    vars(automations)["run_coro_as_sync"] = load  # not in Prefect's public interface
 
 
 def _report(request: Request) -> Response:
-    """The page on a configuration, or the overview, drawn when asked for; a browser asks for the login of the
-    UI."""
+    """Return a configuration's page or the overview, drawn on request; it needs the login of the UI."""
     from starlette.responses import HTMLResponse, PlainTextResponse
 
     from deployments.show.overview import overview
@@ -360,7 +359,7 @@ def _report(request: Request) -> Response:
     login = base64.b64encode(os.environ[f"PREFECT_SERVER_{AUTH}"].encode()).decode()
     if scheme != "Basic" or not hmac.compare_digest(credentials.encode(), login.encode()):
         ask = {"WWW-Authenticate": f'Basic realm="Culturescope on {HOST}"'}
-        return PlainTextResponse("the login that culturescope serve shows", 401, ask)
+        return PlainTextResponse("log in with the login that culturescope serve prints", 401, ask)
     try:
         path, warehouse = request.path_params, Warehouse.open()
         if not path:

@@ -1,6 +1,6 @@
-"""Who starts the runs of what is deployed: ``culturescope serve`` in this process, or the workers of a pool.
+"""Start the runs of deployments: in this process (``culturescope serve``) or on the workers of a pool.
 
-To a pool this process only tells the server, and ends. Deployments are in one pool at a time.
+For a pool, this process registers the deployments with the server and ends. They are in one pool at a time.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from tasks.engines.specs import catalogue, read_spec
 
 AT_WORK = FlowRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}})
 RESUMED = "run again, not signed in yet"
-"""Stands for the process of such a run, in place of that of its first try."""
+"""Placeholder for a resumed run's process, until the new process records itself."""
 LATEST = timedelta(hours=24)
-"""A scheduled run that could not start for so long is dropped, one that crashed so long ago not resumed."""
+"""A scheduled run this late is dropped, and a run that crashed this long ago is not resumed."""
 
 
 def serve_until_interrupted(home: Path, wishes: ServeOptions, port: int) -> None:
-    """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when it serves again."""
-    every = deployments(wishes)  # what is wrong with the wishes is said before anything starts
+    """Serve until Ctrl-C or SIGTERM. Current flow runs stop then, and continue when it serves again."""
+    every = deployments(wishes)  # raises for wrong options before anything starts
     with started(home, port, announce=True) as url, pointed_at(url):
         say(
             f"Prefect UI   http://{HOST}:{port}\nlogin        {login(home)}\nwarehouse    {home}\n"
@@ -56,7 +56,7 @@ def serve_until_interrupted(home: Path, wishes: ServeOptions, port: int) -> None
             style="",
         )
         say("Ctrl-C stops", style="dim")
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # Prefect replaces no other
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Prefect replaces only this handler
         try:
             asyncio.run(_work_off(every, wishes.cron))
         except KeyboardInterrupt:
@@ -64,10 +64,10 @@ def serve_until_interrupted(home: Path, wishes: ServeOptions, port: int) -> None
 
 
 class _Runner(Runner):
-    """Starts due flow runs, one at a time; what was missed is cancelled, what has died is run once more."""
+    """Starts due flow runs, one at a time; it cancels missed runs and runs crashed ones once more."""
 
     def handle_sigterm(self, *_: Any, **__: Any) -> None:
-        """Stop as on Ctrl-C. Prefect's own would cancel what is under way, as if somebody had decided so."""
+        """Stop as on Ctrl-C. Prefect's own handler would cancel current runs, as if a user had."""
         signal.raise_signal(signal.SIGINT)
 
     async def __aenter__(self) -> _Runner:
@@ -83,16 +83,16 @@ class _Runner(Runner):
                 await self._client.set_flow_run_state(run.id, dropped, force=True)
             return runs
 
-        # What it polls for due runs: so it is told of those alone that may start.
+        # The runner polls this for due runs; it now returns only those that may start.
         self._client.get_scheduled_flow_runs_for_deployments = due  # type: ignore[method-assign]
         return self
 
 
 async def _resume(client: PrefectClient, own: Collection[UUID], since: datetime) -> None:
-    """Mark runs whose process is gone as crashed, or as cancelled if somebody wished that; schedule those of
-    our deployments that have crashed again, once each.
+    """Mark runs whose process is gone as crashed, or as cancelled if a user asked for that; schedule crashed
+    runs of our deployments again, once each.
 
-    What they stored is not asked again, so they go on from where they were.
+    Stored answers are not generated again, so a run continues from where it was.
     """
     for run in await client.read_flow_runs(flow_run_filter=AT_WORK):
         if is_gone(run, since):
@@ -109,13 +109,13 @@ async def _resume(client: PrefectClient, own: Collection[UUID], since: datetime)
 
 
 def may_resume(run: FlowRun, now: datetime) -> bool:
-    """Whether a crashed run is to be run again: once, however early that fails, and soon after."""
+    """Return whether to run a crashed run again: only once, and only within ``LATEST``."""
     is_first = run.run_count <= 1 and run.infrastructure_pid != RESUMED
     return is_first and run.state is not None and run.state.timestamp > now - LATEST
 
 
 async def _work_off(every: Iterable[RunnerDeployment], cron: str | None) -> None:
-    """Register the deployments, and start what is due until cancelled."""
+    """Register the deployments, and start due runs until cancelled."""
     runner = _Runner(pause_on_shutdown=False, limit=1)
     async with get_client() as client:
         await register(client, every, cron, runner.aadd_deployment)
@@ -123,11 +123,11 @@ async def _work_off(every: Iterable[RunnerDeployment], cron: str | None) -> None
 
 
 def sort_out(runs: Iterable[FlowRun], since: datetime, now: datetime) -> tuple[list[FlowRun], list[FlowRun]]:
-    """Which of the runs that are due may start, and which scheduled ones were missed.
+    """Return the runs that may start, and the scheduled ones that were missed.
 
-    Missed is what was due before ``since``, is due for longer than ``LATEST``, or is followed by a run of the
-    same deployment that is due too. What somebody started by hand, or has begun before, is never missed, and
-    goes before the rest.
+    A scheduled run is missed if it was due before ``since``, has been due for longer than ``LATEST``, or a
+    later run of its deployment is due too. Runs that were started by hand or have begun before are never
+    missed, and come first.
     """
     first = [run for run in runs if not run.auto_scheduled or run.run_count]
     scheduled = [run for run in runs if run.auto_scheduled and not run.run_count]
@@ -142,9 +142,9 @@ def sort_out(runs: Iterable[FlowRun], since: datetime, now: datetime) -> tuple[l
 
 
 def is_gone(run: FlowRun, since: datetime) -> bool:
-    """Whether the process that works on a run (``steps.record_process``) has ended.
+    """Return whether the process of a run (``steps.record_process``) has ended.
 
-    One that never named its process is gone if it began before ``since``. Of other hosts nothing is known.
+    A run without a recorded process is gone if it began before ``since``. A run on another host never is.
     """
     host, _, process = (run.infrastructure_pid or "").partition(":")
     if not process:
@@ -155,7 +155,7 @@ def is_gone(run: FlowRun, since: datetime) -> bool:
         begun = psutil.Process(int(process)).create_time()
     except psutil.NoSuchProcess:
         return True
-    # Its number is reused. Since the state, as a run that goes on began long before its process.
+    # Another process reuses the number. Compared with the state, since a resumed run began long before.
     return run.state is not None and begun > run.state.timestamp.timestamp() + 60
 
 
@@ -167,13 +167,13 @@ _NEEDED = re.compile(
     r"PREFECT_API_AUTH_STRING|CULTURESCOPE_\w+|PG\w+|AWS_\w+|HF_(?!HOME)\w+|RAY_AUTH_\w+|\w+_API_KEY"
 )
 _OWN = {"CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS"}
-"""Variables of each machine or server."""
+"""Variables that differ by machine or server, so workers do not take them over."""
 
 
 def needed(home: Path) -> list[str]:
-    """Names of the variables of this process that its flows read too: workers need each with its value.
+    """Return the names of this process's variables that flows read: workers need the same values.
 
-    home: with the engine specs, which may name variables of their own for keys.
+    home: folder of the engine specs, which may name further variables for keys.
     """
     keys = set[str]()
     for file in catalogue(home / "engines").values():
@@ -186,16 +186,16 @@ def needed(home: Path) -> list[str]:
 
 
 def to_pool(url: str, name: str, limit: int | None, wishes: ServeOptions) -> str:
-    """Register the deployments to the work pool of that name, made if missing, and its upkeep.
+    """Register the deployments and automations with a work pool, which is made if missing.
 
     Args:
-        url: the API that this process is pointed at.
-        limit: flow runs of the pool that are at work at a time; None: as it is, at first without limit.
+        url: the API that this process uses.
+        limit: most flow runs of the pool at a time; None keeps the present limit, at first none.
 
-    Returns the command that starts a worker; no secret is in it.
+    Returns the command that starts a worker, without secrets.
 
     Raises:
-        ServerError: the server refuses this, or nobody answers.
+        ServerError: the server refuses, or none answers.
     """
     every = deployments(wishes)
     try:
@@ -215,7 +215,7 @@ def to_pool(url: str, name: str, limit: int | None, wishes: ServeOptions) -> str
 
 
 def worker(pool: str, kind: str) -> str:
-    """The command that starts a worker, one flow run at a time: a run's models fill a machine."""
+    """Return the command for a worker. It runs one flow run at a time, since models fill a machine."""
     return f"prefect worker start --pool {shlex.quote(pool)} --type {shlex.quote(kind)} --limit 1"
 
 
@@ -229,7 +229,7 @@ async def _tell(
 
 
 async def _pool(client: PrefectClient, name: str, limit: int | None) -> WorkPool:
-    """The pool, with that limit; one that is there keeps its type and its job template."""
+    """Return the pool with that limit; an existing pool keeps its type and its job template."""
     try:
         await client.read_work_pool(name)
     except ObjectNotFound:
@@ -250,14 +250,14 @@ async def _add(deployment: RunnerDeployment, pool: str) -> UUID:
 
 
 def _open(url: str) -> str:
-    """An address without the login that may be in it."""
+    """Return a URL without a login."""
     return str(httpx.URL(url).copy_with(username=None, password=None))
 
 
 def _reason(error: Exception) -> str:
-    """One line, and what to do where it is the login."""
+    """Return an error as one line; for a refused login it says what to do."""
     if isinstance(error, httpx.HTTPStatusError):
         if error.response.status_code == 401:
-            return "it wants a login: set PREFECT_API_AUTH_STRING to that of the server"
+            return "it needs a login: set PREFECT_API_AUTH_STRING to the server's"
         return f"{error.response.status_code} {' '.join(error.response.text.split())[:300]}"
     return str(error) or type(error).__name__

@@ -1,7 +1,7 @@
-"""Which configuration of an evaluation is shown.
+"""Choose the configuration of an evaluation to show.
 
-A small run, or one of a pack, never takes the place of a larger one of shipped content: unless a profile or a
-configuration is named, the one with the most answers is shown (``report_configuration.place``).
+Unless a profile or a configuration is named, it is that of shipped content with the most answers
+(``report_configuration.place``). A smaller run, or a pack's, never takes its place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WHERE n_models > 0 ORDER BY evaluation, place
 
 
 class Configuration(NamedTuple):
-    """A configuration with finished runs of models. profile: those that set its parameters, with commas."""
+    """A configuration with finished runs of models. profile: its profiles, separated by commas."""
 
     evaluation: str
     config_hash: str
@@ -27,7 +27,7 @@ class Configuration(NamedTuple):
 
 
 def configurations(warehouse: Warehouse, evaluation: str | None = None) -> list[Configuration]:
-    """Return every configuration with models, by evaluation; of each the one that is shown comes first."""
+    """Return every configuration with models, by evaluation, the shown one first."""
     rows = [Configuration(*row) for row in warehouse.rows(_CONFIGURATIONS).rows]
     return [row for row in rows if evaluation in (None, row.evaluation)]
 
@@ -35,14 +35,14 @@ def configurations(warehouse: Warehouse, evaluation: str | None = None) -> list[
 def shown_configuration(
     warehouse: Warehouse, evaluation: str, profile: str | None = None, config: str | None = None
 ) -> str:
-    """Return the config_hash of what is shown of an evaluation.
+    """Return the config_hash of an evaluation's shown configuration.
 
     Args:
-        profile: only configurations of this profile; of several the one with the most answers.
-        config: the hash, or its beginning if only one begins so.
+        profile: only configurations of this profile; of several, the one with the most answers.
+        config: the hash, or a beginning that only one hash has.
 
     Raises:
-        WarehouseError: no finished run fits, or several begin so; says which there are.
+        WarehouseError: no finished run fits, or several hashes begin with ``config``; lists the known ones.
     """
     return chosen(configurations(warehouse, evaluation), evaluation, profile, config).config_hash
 
@@ -50,7 +50,7 @@ def shown_configuration(
 def chosen(
     there: list[Configuration], evaluation: str, profile: str | None = None, config: str | None = None
 ) -> Configuration:
-    """Return the one of ``configurations`` that is shown; as ``shown_configuration``."""
+    """Return the shown one of ``configurations``; arguments and errors as of ``shown_configuration``."""
     if not there:
         raise WarehouseError(
             f"no finished run of {evaluation} to show; start one with: culturescope run {evaluation}"

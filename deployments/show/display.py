@@ -1,6 +1,6 @@
 """Write to the command line: tables that fit the screen for people, CSV and JSON for programs.
 
-Names and answers come from models, servers and files: no cell is read as markup, and no control character
+Names and answers come from models, servers and files, so no cell is read as markup and no control character
 reaches a terminal.
 """
 
@@ -29,19 +29,19 @@ from tasks.report.text import CONTROL
 from warehouse.querying import Rows
 
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
-"""For people: progress, notes and errors. Data alone goes to standard output."""
+"""Console for progress, notes and errors; only data goes to standard output."""
 
 FOLDED = 36
-"""Characters after which a cell of a table may go on in the next line; 28 on a narrow screen."""
+"""Width from which a table's cell may wrap; 28 on a narrow screen."""
 
 NARROWEST = 16
-"""Characters to which the first column, of names, is folded so that the columns up to n fit."""
+"""Least width to which the first column (names) is folded so that the columns up to n fit."""
 
 _FORMULA = r"^([=+\-@\t\r])"
 
 
 class Format(StrEnum):
-    """Options of row formatting."""
+    """Formats of rows."""
 
     table = "table"
     csv = "csv"
@@ -51,18 +51,18 @@ class Format(StrEnum):
 
 
 def clean(text: object) -> str:
-    """A text without control characters and marks that turn its direction."""
+    """Return a text without control characters and marks that change its direction."""
     return CONTROL.sub("", str(text))
 
 
 def say(text: object, head: str = "", style: str = "green") -> None:
-    """A line for people on standard error; text is no markup, and only a head is styled if there is one."""
+    """Print a line for people on standard error, not as markup; only a head, if given, is styled."""
     marked = Text.assemble((clean(head), style), " ", clean(text)) if head else Text(clean(text), style)
     err.print(marked, highlight=False, soft_wrap=True)
 
 
 def working(text: str) -> Status:
-    """Turn a wheel on a terminal while a block runs."""
+    """Show a spinner on a terminal while a block runs."""
     return err.status(Text(clean(text)))
 
 
@@ -75,7 +75,7 @@ def show(
     is_wide: bool | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Write rows to standard output; a table as ``print_table``."""
+    """Write rows to standard output; a table as ``print_table`` does."""
     match form:
         case Format.csv | Format.spreadsheet:
             sys.stdout.write(to_csv(frame, quoted=form is Format.spreadsheet))
@@ -93,7 +93,7 @@ def show_rows(
     is_wide: bool | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Write rows to standard output as ``print_table``."""
+    """Write rows to standard output as ``print_table`` does."""
     cells = [[number(value) for value in row] for row in rows.rows]
     print_table(rows.names, cells, title, caption, rows.numeric, is_wide=is_wide, notes=notes)
 
@@ -113,12 +113,12 @@ def print_table(
     """Print a table.
 
     Args:
-        breaks_words: fold within words, such as names of files, where the table is too wide otherwise.
-        notes: column -> what it means, which stands under the table if the column is in it.
-        numeric: names of columns that are aligned to the right.
-        is_wide: print every column, however wide the table gets, or only the first ones that fit on the
-            screen, and say how many do not: the first one folds, so that those up to a column n fit; None:
-            all, with cells folded at words so that they fit.
+        breaks_words: fold within words, such as names of files, if the table is too wide otherwise.
+        notes: column -> its meaning, printed under the table if the column is in it.
+        numeric: names of columns to align to the right.
+        is_wide: True prints every column, however wide the table gets. False prints the first columns that
+            fit on the screen and the number of others; the first column folds so that those up to a column n
+            fit. None prints all columns, with cells folded at words so that they fit.
     """
     screen = Console(stderr=stderr)
     columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
@@ -153,9 +153,9 @@ def print_table(
 
 
 def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
-    """CSV has no nested values: texts of a list are joined with |, anything else is written as JSON.
+    """Return rows as CSV: a list of texts is joined with |, other nested values become JSON.
 
-    Control characters are left out (``clean``); Parquet and JSON have them.
+    Control characters are left out (``clean``); Parquet and JSON keep them.
 
     Args:
         quoted: put an apostrophe before texts that a spreadsheet would run as a formula.
@@ -172,17 +172,17 @@ def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
 
 
 def to_json(frame: pl.DataFrame) -> str:
-    """A list of objects. JSON has no infinity and no NaN; control characters are escaped (``clean``)."""
+    """Return rows as a JSON list of objects, infinity and NaN as null, without harmful control characters."""
     rows = [{k: _json(v) for k, v in row.items()} for row in frame.to_dicts()]
     text = json.dumps(rows, ensure_ascii=False, default=str, indent=2)
     return CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text) + "\n"
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:
-    """Write rows to a new file, in the format that its name says; no cell of a CSV file runs as a formula.
+    """Write rows to a new file in the format of its ending; no cell of a CSV file runs as a formula.
 
     Raises:
-        ValueError: it says none, or there is such a file.
+        ValueError: the ending is unknown, or the file exists.
     """
     content = BytesIO()
     match path.suffix:
@@ -199,7 +199,7 @@ def write(frame: pl.DataFrame, path: Path) -> None:
 
 
 def new_file(path: Path, content: bytes) -> None:
-    """Write a file of which there is none yet. Raises ValueError if there is."""
+    """Write a new file. Raises ValueError if it exists."""
     try:
         with path.open("xb") as file:
             file.write(content)
@@ -208,7 +208,7 @@ def new_file(path: Path, content: bytes) -> None:
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A cell of a table: floats rounded, nothing as a dash."""
+    """Return a cell of a table: floats rounded, None as a dash."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -217,7 +217,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def interval(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
-    """A value with its interval; without one where there is none."""
+    """Return a value with its interval, or alone if it has none."""
     if value is None or low is None or high is None:
         return number(value, digits)
     return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
@@ -225,10 +225,10 @@ def interval(value: float | None, low: float | None, high: float | None, digits:
 
 @contextmanager
 def notes(verbose: bool, most: int = logging.CRITICAL) -> Iterator[None]:
-    """Print what our own logger says outside of a Prefect flow: from INFO if verbose, else warnings.
+    """Print our logger's messages outside of a Prefect flow: from INFO if verbose, else warnings.
 
     Args:
-        most: the highest level printed: an error that ends a command at once is not to be said twice.
+        most: the highest level printed, since an error that ends a command is printed already.
     """
     log = logging.getLogger("culturescope")
     handler = _Notes(logging.INFO if verbose else logging.WARNING)
@@ -248,7 +248,7 @@ class _Notes(logging.Handler):
 
 
 def _folded(columns: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
-    """Return column widths that fit, as far as words allow: the columns with most to spare fold."""
+    """Return column widths that fit, as far as words allow; the columns with the most room to spare fold."""
     words = [max(min(cell_len(w), FOLDED) for c in cells for w in c.split() or [""]) for cells in columns]
     while sum(widths) > room and widths != words:
         spare = [width - word for width, word in zip(widths, words, strict=True)]

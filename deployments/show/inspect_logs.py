@@ -1,9 +1,9 @@
-"""Samples as logs of Inspect (inspect-ai, an extra), which its viewer shows: one file per run.
+"""Write samples as logs of Inspect (inspect-ai, an extra) for its viewer: one file per run.
 
-They are written with the package's own models and recorder, some samples at a time: of each sample only what
-the viewer lists stays in memory. The public ``write_eval_log`` takes all samples at once, so the recorder
-below it is used, and the extra names the version that this is tested with. Every log says of itself that its
-content is not to be trusted, so that the viewer shows texts as texts.
+They are written with the package's own models and recorder, a batch of samples at a time; only what the
+viewer lists of a sample stays in memory. The public ``write_eval_log`` takes all samples at once, so the
+recorder below it is used, and the extra names the tested version. Every log marks its content as untrusted,
+so that the viewer shows texts as plain text.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tasks.loop.samples import Sample, Score
 from warehouse.storage import written_whole
 
 LAYOUT = 2
-"""Version of the logs that are written: a log of another layout is written again."""
+"""Version of the logs' layout: a log of another layout is written again."""
 AT_ONCE = 256
-"""Samples in memory."""
+"""Most samples in memory."""
 LONGEST_ID = 150
-"""Characters of a sample's name within the log, which is a name of a file in an archive."""
+"""Most characters of a sample's name, which is a file name in the log's archive."""
 
 _STOPPED = {"length": "max_tokens", "refusal": "content_filter"}
 _KNOWN = ("stop", "max_tokens", "content_filter")
@@ -41,17 +41,17 @@ _OF_RUN = ("config_hash", "engine_hash", "occasion", "code_version", "run_id", "
 
 
 def file_name(run: Run) -> str:
-    """The name of a log as Inspect has it: when, what, which."""
+    """Return a log's name in Inspect's form: time, evaluation, run."""
     return f"{run.started_at:%Y-%m-%dT%H-%M-%S}+00-00_{run.evaluation.replace('_', '-')}_{run.run_id}.eval"
 
 
 def write_log(folder: Path, run: Run, metrics: pl.DataFrame, samples: Iterable[Sample]) -> Path | None:
-    """Write the log of a run, whole or not at all; None: it is there already, made of the same.
+    """Write the log of a run, whole or not at all; returns None if an equal one exists.
 
     Args:
         metrics: rows of the run: metric, label, slice_kind, slice, value, unscored_reason, n_scored,
             n_unscored, ci_low, ci_high, null_value, is_headline; headlines first.
-        samples: looked at only if the log is to be written.
+        samples: read only if the log is written.
 
     Raises:
         EngineError: inspect-ai is not installed. WarehouseError: the disk is full.
@@ -63,13 +63,13 @@ def write_log(folder: Path, run: Run, metrics: pl.DataFrame, samples: Iterable[S
     with written_whole(path, 0) as temporary:
         asyncio.run(_record(temporary, _spec(run, metrics, content), run, metrics, samples))
     for other in folder.glob(f"*_{run.run_id}.eval"):
-        if other != path:  # of the same run, started at another time
+        if other != path:  # a log of the same run with another start time
             other.unlink()
     return path
 
 
 def needed_version() -> str:
-    """The version of inspect-ai; raises EngineError where it is not installed."""
+    """Return the version of inspect-ai; raises EngineError if it is not installed."""
     try:
         return version("inspect-ai")
     except PackageNotFoundError as error:
@@ -77,12 +77,12 @@ def needed_version() -> str:
 
 
 def _content(path: Path) -> str | None:
-    """The hash of what a log was made of; None where it cannot be read."""
+    """Return the hash of the content a log was made from; None if the log cannot be read."""
     from inspect_ai.log import read_eval_log
 
     try:
         return str((read_eval_log(str(path), header_only=True).eval.metadata or {}).get("content"))
-    except Exception:  # whatever stands there, it is written again
+    except Exception:  # an unreadable log is written again
         return None
 
 
@@ -131,7 +131,7 @@ def _spec(run: Run, metrics: pl.DataFrame, content: str) -> Any:
 
 
 def _results(metrics: pl.DataFrame, n: int) -> Any:
-    """Overall numbers as scores, each with its interval and null; every row, slices too, as metadata."""
+    """Return overall numbers as scores with interval and null, and every row, slices too, as metadata."""
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore
 
     kind, where = OVERALL
@@ -196,7 +196,7 @@ def _score(score: Score) -> Any:
     known = {"answer": score.answer, "explanation": score.explanation, "metadata": more or None}
     if score.value is None:
         return InspectScore.unscored(reason="unscored", **known)
-    # The viewer writes every digit there is.
+    # Rounded, since the viewer shows every digit.
     value = float(f"{score.value:.7g}") if isinstance(score.value, float) else score.value
     return InspectScore(value=value, **known)
 
@@ -214,7 +214,7 @@ def _message(message: Message, model: str) -> Any:
 
 
 def safe_id(name: str) -> str:
-    """A sample's name as a name within an archive: no separators of paths; still unique."""
+    """Return a sample's name as a unique file name in an archive, without path separators."""
     plain = re.sub(r"[^\w.:+@-]+", "_", name).strip(".")
     return (
         plain if plain == name and len(name) <= LONGEST_ID else f"{plain[:LONGEST_ID]}-{digest([name])[:8]}"

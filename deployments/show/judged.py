@@ -1,4 +1,4 @@
-"""Judged answers of any evaluation, and how their judges compare with people: tables to show and to store."""
+"""Judged answers of any evaluation, and tables that compare their judges with people."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _METRICS = {
     "kappa_quadratic": "cohen_kappa_quadratic",
     "calibration_error": "expected_calibration_error",
 }
-"""Metric of ``validation`` -> its name in the table judge_validation, where that is another."""
+"""Metric of ``validation`` -> its name in the table judge_validation, if that differs."""
 _COLUMNS = {
     "agreement": "judge dimension metric value ci_low ci_high n n_dropped unscored_reason",
     "reliability": "judge dimension low high n mean_score observed ci_low ci_high",
@@ -59,7 +59,7 @@ _NUMBERS = {"value", "ci_low", "ci_high", "low", "high", "mean_score", "observed
 
 
 class Chosen(NamedTuple):
-    """Whose answers: an evaluation, and the config_hash of its runs."""
+    """The evaluation and the config_hash whose answers are meant."""
 
     evaluation: str
     config: str
@@ -72,7 +72,7 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
         config: a config_hash, or its beginning.
 
     Raises:
-        WarehouseError: there is none, or several begin so; says what to start, or which there are.
+        WarehouseError: no run fits, or several hashes begin with ``config``; says what to run or lists them.
     """
     newest = warehouse.query(_NEWEST, {"evaluation": evaluation, "config": config})
     if newest.is_empty():
@@ -80,7 +80,7 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
         under = f" under configuration {config}" if config else ""
         raise WarehouseError(
             f"no judge has scored answers{of}{under}; start with: culturescope run "
-            f"{evaluation or 'EVALUATION'} -m MODEL, and a judge"
+            f"{evaluation or 'EVALUATION'} -m MODEL --judges JUDGE"
         )
     if config is not None and newest.height > 1:
         keys = ", ".join(f"{key} ({name})" for name, key, _ in newest.rows())
@@ -90,20 +90,20 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
 
 
 def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[str, JudgedAnswer]]:
-    """The verdicts on what models answered, null models and null texts left out; and those answers by code.
+    """Return the verdicts on models' answers, without null models and null texts, and the answers by code.
 
     Returns:
-        the view's columns and code, one row per verdict; code -> answer.
+        one row per verdict with the view's columns and code; code -> answer.
 
     Raises:
-        WarehouseError: they were stored without the texts that were judged.
+        WarehouseError: the verdicts were stored without the judged texts.
     """
     of = {"evaluation": chosen.evaluation, "config": chosen.config, "nulls": f"^({'|'.join(NULLS)}):"}
     frame = warehouse.query(_VERDICTS, of)
     if not frame.filter(pl.col("value").is_not_null() & pl.col("judged_text").is_null()).is_empty():
         raise WarehouseError(
-            f"verdicts of configuration {chosen.config} are stored without the texts that were judged: run "
-            f"{chosen.evaluation} with the same options again, which asks nothing again and adds them"
+            f"verdicts of configuration {chosen.config} are stored without the judged texts. Run "
+            f"{chosen.evaluation} with the same options again: that adds the texts and repeats no request"
         )
     frame = frame.drop_nulls("judged_text")
     columns = ("model", "dimension", "item", "group_name", "item_text", "judged_text")
@@ -113,13 +113,13 @@ def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[s
 
 
 EQUAL_LENGTH = {"coherence"}
-"""Dimensions whose scores are compared at equal length of what was judged (cure)."""
+"""Dimensions whose scores are compared at equal length of the judged text (cure)."""
 
 
 def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
-    """Dimension -> its rubric: the files in the folder ``rubrics`` of the evaluation.
+    """Return each dimension's rubric, read from the evaluation's folder ``rubrics``.
 
-    One rubric may have several dimensions, which its hash tells; one that was edited since, its name.
+    A rubric, which may have several dimensions, is found by its hash or, if edited since, by its name.
 
     Args:
         verdicts: columns dimension and rubric ("name hash").
@@ -134,7 +134,7 @@ def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
 
 
 def lengths(answers: Mapping[str, JudgedAnswer]) -> dict[str, tuple[int, str]]:
-    """Code -> words and model of the answers whose scores are compared at equal length."""
+    """Return number of words and model, by code, of answers whose scores are compared at equal length."""
     return {
         code: (len(answer.answer.split()), answer.model)
         for code, answer in answers.items()
@@ -148,11 +148,11 @@ def tables(
     answers: Mapping[str, JudgedAnswer],
     menus: Menus,
 ) -> dict[str, pl.DataFrame]:
-    """Name -> table, of the columns in ``_COLUMNS``; each judge by dimension.
+    """Return tables by name, each by judge and dimension, with the columns in ``_COLUMNS``.
 
-    agreement: people among themselves, and the judge with them. reliability: graded scores in bins, and the
-    share of items that most people rate yes. disagreements: what they are far apart on; code as in the
-    ratings' file. groups: people and judge within each group, and over groups and items.
+    agreement: among people, and of the judge with people. reliability: graded scores in bins, and the share
+    of items that most people rate yes. disagreements: the items on which they differ most; code as in the
+    ratings' file. groups: people and judge within each group, over all groups, and over items.
 
     Args:
         scores: judge -> its scores. answers: by code.
@@ -178,15 +178,15 @@ def tables(
 
 
 def to_store(numbers: pl.DataFrame, verdicts: pl.DataFrame, files: Sequence[Path]) -> pl.DataFrame:
-    """Rows for the table judge_validation: all of a judge's dimension on which it was compared with people.
+    """Return rows for the table judge_validation: a judge's numbers on dimensions compared with people.
 
-    A dimension without any number on the judge itself is left out: that is no validation.
+    A dimension without any number on the judge itself is left out, since that validates nothing.
 
     Args:
         numbers: the table agreement.
-        verdicts: columns judge, judge_hash, dimension, rubric; of a configuration, so that a judge's name
-            stands for one engine and a dimension for one rubric.
-        files: where the ratings are from.
+        verdicts: columns judge, judge_hash, dimension, rubric; all of one configuration, so that each judge's
+            name means one engine and each dimension one rubric.
+        files: the files of the ratings.
     """
     key = ["judge", "dimension"]
     on_judge = pl.col("value").is_not_null() & ~pl.col("metric").str.starts_with(_PEOPLE)

@@ -1,6 +1,6 @@
-"""Pages and figures kept in the home folder, so that what has not changed is not drawn again.
+"""Cache pages and figures in the home folder, so that unchanged ones are not drawn again.
 
-Each version of the code has a folder of its own; those of others go.
+Each version of the code has a cache folder of its own; other versions' folders are removed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from warehouse import WarehouseError
 from warehouse.storage import written_whole
 
 MOST = 4_000
-"""Files that are kept; the ones that were used least recently go."""
+"""Most files kept; the least recently used are removed."""
 _CODE = (".py", ".html", ".css", ".js", ".toml")
 _DRAWN_WITH = ("matplotlib", "jinja2", "polars", "numpy")
 
 
 def kept_drawings(home: Path) -> KeptFiles:
-    """Return what this version of the code has drawn in a home folder; what others drew is removed."""
+    """Return this code version's cache in a home folder; other versions' caches are removed."""
     root = home / "cache" / "drawn"
     own = root / code_sign()[:16]
     for folder in root.iterdir() if root.is_dir() else ():
@@ -34,7 +34,7 @@ def kept_drawings(home: Path) -> KeptFiles:
 
 
 class KeptFiles(MutableMapping[str, bytes]):
-    """A folder of files by name. What cannot be read or written is drawn: a full disk stops no page."""
+    """A folder of files by name. If a file cannot be read or written, its page is drawn all the same."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -74,7 +74,7 @@ class KeptFiles(MutableMapping[str, bytes]):
 
 @cache
 def code_sign() -> str:
-    """Return a hash of the code that draws pages, and of the libraries that it draws with."""
+    """Return a hash of the code that draws pages and of its libraries' versions."""
     hashed = sha256(" ".join(map(version, _DRAWN_WITH)).encode())
     (root,) = tasks.__path__
     for path in sorted(Path(root).rglob("*")):

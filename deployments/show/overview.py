@@ -1,4 +1,4 @@
-"""``culturescope report --all``: one page over all evaluations, beside the pages of each."""
+"""``culturescope report --all``: one page over all evaluations, linked to each evaluation's page."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def overview(
     beside: Mapping[str, str] | None = None,
     foot: str = "",
 ) -> str:
-    """Return the page on the shown configuration of every evaluation.
+    """Return the page on the shown configurations of all evaluations.
 
     Args:
-        links: evaluation -> where its page is; None: as ``serve`` shows them.
-        beside: label -> where that page is, of pages beside those of the evaluations.
-        foot: what stands at the end of the page beside what it is made from.
+        links: evaluation -> link to its page; None: links as ``serve`` has them.
+        beside: label -> link, of further pages.
+        foot: text to add at the end of the page.
 
     Raises:
-        WarehouseError: no run has finished; says what to start.
+        WarehouseError: no run has finished; says which command to run.
     """
     newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in sound()]
     if not newest:
@@ -87,13 +87,13 @@ def overview(
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
-    """Agreement of the evaluations' first headlines with each other and with external rankings.
+    """Return the agreement of the evaluations' first headlines with each other and with external rankings.
 
     Args:
         first: evaluation -> its headline.
 
     Returns:
-        The rows of ``evaluation_agreement``, with p_value and p_holm, adjusted for how many there are.
+        The rows of ``evaluation_agreement`` with p_value and p_holm, which is adjusted for their number.
     """
     rows = [
         row
@@ -114,7 +114,7 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
 def _differences(
     warehouse: Warehouse, runs: Sequence[Run], evaluation: str, config_hash: str
 ) -> pl.DataFrame:
-    """Differences of every two models' newest runs of a configuration; runs: all finished, newest first."""
+    """Return differences of every two models' newest runs of a configuration, from runs newest first."""
     newest: dict[str, Run] = {}
     for run in runs:
         if (run.evaluation, run.config_hash) == (evaluation, config_hash):
@@ -123,7 +123,7 @@ def _differences(
 
 
 def pages(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
-    """Evaluation -> configuration and usual file of its page, of all that have one and a finished run."""
+    """Return configuration and usual file of each evaluation's page, if it has one and a finished run."""
     newest = {name: config for name, config, _ in warehouse.query(_NEWEST).rows()}
     return {name: (config, usual_file(name)) for name, config in newest.items() if name in reported()}
 
@@ -131,7 +131,7 @@ def pages(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
 def write_all(warehouse: Warehouse, path: Path) -> list[Path]:
     """Write the overview, and beside it the page of every evaluation in the folder of its configuration.
 
-    Returns the files. Raises as ``overview`` and ``report.write_report``.
+    Returns the files. Raises as ``overview`` and ``report.write_report`` do.
     """
     files = {name: path.parent / usual_path(name, config) for name, (config, _) in pages(warehouse).items()}
     text = overview(warehouse, {name: str(file.relative_to(path.parent)) for name, file in files.items()})

@@ -1,4 +1,4 @@
-"""Show a run before it is done: the work left, what it costs at most, and how long it takes here."""
+"""Show a run's plan: the work left, its highest cost, and its time on this machine."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ FROM done
 WHERE seconds > 0 AND seconds < 600
 GROUP BY GROUPING SETS ((kind, request_hash), (kind, engine_hash))
 """
-"""Rows per second of past parts: time between a part and the one before it of the same request, or else of
-the same run. The median, because some gaps are pauses. A judge's parts belong to the candidate's run, so its
-request comes first."""
+"""Query for rows per second of past parts, from the time since the previous part of the same request or, if
+none, of the same run. It takes the median, because some gaps are pauses. The request comes first because a
+judge's parts belong to the candidate's run."""
 
 UNITS = {
     "item_logprob": "log-probabilities",
@@ -49,17 +49,17 @@ UNITS = {
     "response": "completions",
     "embedding": "vectors",
 }
-"""Part kind -> what is counted."""
+"""Part kind -> unit that is counted."""
 
 COLUMNS = ("who", "engine", "left", "time", "cost")
 FRAME = {
     "who": pl.String, "role": pl.String, "engine": pl.String, "left": pl.Int64, "n": pl.Int64,
     "unit": pl.String, "seconds": pl.Float64, "tokens": pl.Int64, "usd": pl.Float64,
 }  # fmt: skip
-"""Columns of a plan as a frame, and their types."""
+"""Columns of a plan's frame and their types."""
 
 Cost = tuple[int, float | None] | None
-"""Tokens and dollars (None: without a price); None: nobody is paid."""
+"""Tokens and dollars (None: price unknown); None as a whole: free."""
 
 Speeds = Mapping[tuple[str, str], float]
 """(part kind, request or engine hash) -> rows per second."""
@@ -67,10 +67,10 @@ Speeds = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A plan beside what is known of how fast it goes.
+    """A plan with the speeds measured so far.
 
     Attributes:
-        candidates: the models that later rounds ask, or are about. engines: the study's, by name.
+        candidates: models that later rounds prompt or judge. engines: the study's engines, by name.
     """
 
     plan: Plan
@@ -80,7 +80,7 @@ class Estimate:
 
     @classmethod
     def of_session(cls, session: Session) -> Estimate:
-        """Return the estimate of what a session has to do."""
+        """Return the estimate of a session's work."""
         alive = {name: session.candidates[name] for name in session.alive()}
         return cls.of(session.plan, alive, session.engines)
 
@@ -88,12 +88,12 @@ class Estimate:
     def of(
         cls, plan: Plan, candidates: Mapping[str, Engine] = {}, engines: Mapping[str, Engine] = {}
     ) -> Estimate:
-        """Return the estimate at the speed measured here before."""
+        """Return the estimate at speeds measured here before."""
         rows = Warehouse.open().query(SPEED).rows()
         return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
 
     def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
-        """The work that further rounds may add: who answers, role, engine, how often, and the cost."""
+        """Yield the work that later rounds may add: name, role, engine, number of completions, and cost."""
         for each in self.plan.later if self.plan.left else ():
             by_name: Mapping[str, Engine | None] = self.candidates
             n = each.n
@@ -104,7 +104,7 @@ class Estimate:
                 yield name, each.role, engine, n, _later_cost(engine, n * each.tokens)
 
     def rate(self, line: Line) -> float | None:
-        """Per second, of the same request or else of the same engine; None: not measured yet."""
+        """Return the rate per second of the same request, else of the same engine; None if not measured."""
         requests = dict.fromkeys(p.wanted.request_hash for work in line.work for p in work.pieces)
         names = [*requests, line.engine.hash]
         rates = (self.speeds.get((line.kind, name)) for name in names)
@@ -130,7 +130,7 @@ class Estimate:
 
 
 def show(title: str, estimate: Estimate) -> None:
-    """Print a line per model and engine, and what later rounds may add; nothing is hidden, cells fold."""
+    """Print a line per model and engine, and the work that later rounds may add, with all columns."""
     plan = estimate.plan
     rows = []
     for line in plan.lines:
@@ -142,11 +142,11 @@ def show(title: str, estimate: Estimate) -> None:
     print_table(COLUMNS, rows, title, stderr=True)
     if plan.left and sum(plan.loads.values()) > 1:
         times = ", ".join(f"{name} {n}" for name, n in plan.loads.items())
-        say(f"engines are loaded here {sum(plan.loads.values())} times at most: {times}", style="")
+        say(f"loads of engines here, at most {sum(plan.loads.values())}: {times}", style="")
 
 
 def show_sum(estimates: Sequence[Estimate]) -> None:
-    """Print what several plans come to, one after another."""
+    """Print the sums of several plans that run one after another."""
     left: Counter[str] = Counter()
     seconds, unknown = 0.0, False
     costs: list[Cost] = []
@@ -164,24 +164,24 @@ def show_sum(estimates: Sequence[Estimate]) -> None:
             costs.append(most)
     paid = [cost for cost in costs if cost is not None]
     priced = [usd for tokens, usd in paid if tokens and usd is not None]
-    time = [f"about {duration(seconds)}"] * bool(seconds) + ["what was never timed"] * unknown
+    time = [f"about {duration(seconds)}"] * bool(seconds) + ["work never timed here"] * unknown
     sums = [
         ", ".join(f"{n:,} {unit}" for unit, n in left.items() if n) or "nothing",
         " and ".join(time),
         _price((sum(tokens for tokens, _ in paid), sum(priced) if priced else None)) if paid else "",
-        "and what has no price" if priced and any(t and usd is None for t, usd in paid) else "",
+        "and requests without a known price" if priced and any(t and usd is None for t, usd in paid) else "",
     ]
     say("in all: " + "; ".join(filter(None, sums)), style="bold")
 
 
 def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
-    """The estimate with speeds tried out where none was measured: of engines that run here and score."""
+    """Return the estimate after measuring the speed of local scoring engines that have none yet."""
     speeds = dict(estimate.speeds)
     for line in estimate.plan.lines:
         spec, is_scored = line.engine.spec, UNITS.get(line.kind) == UNITS["item_logprob"]
         if estimate.rate(line) or not (line.work and is_scored and spec and not spec.is_served):
             continue
-        with working(f"trying out {line.engine.name}"):
+        with working(f"measuring {line.engine.name}"):
             rate = speed(line)
         if rate:
             speeds[line.kind, line.engine.hash] = rate
@@ -196,7 +196,7 @@ def _who(line: Line) -> str:
 
 
 def _engine(role: str, engine: Engine | None) -> str:
-    """Role, kind and precision."""
+    """Return role, kind and precision of an engine."""
     spec = engine.spec if engine else None
     roles = [] if role == "candidate" else [role]
     kinds = [engine.kind] if engine and engine.kind != role else []
@@ -211,7 +211,7 @@ def _time(left: int, rate: float | None) -> str:
 
 
 def _cost(line: Line) -> Cost:
-    """The most that the work left can cost."""
+    """Return the highest cost of the work left."""
     spec = line.engine.spec
     if spec is None or _is_free(spec):
         return None
@@ -220,7 +220,7 @@ def _cost(line: Line) -> Cost:
 
 
 def _later_cost(engine: Engine | None, tokens: int) -> Cost:
-    """The most that later rounds can cost, every token at the higher of both prices."""
+    """Return the highest cost of later rounds, with every token at the higher of both prices."""
     spec = engine.spec if engine else None
     if spec is None:
         return tokens, None

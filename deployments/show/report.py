@@ -1,4 +1,4 @@
-"""Results of finished runs: the rows of a leaderboard, the page of a report.
+"""Read results of finished runs: a leaderboard's rows and a report's page.
 
 An evaluation has a page if its folder has a package ``report`` with a ``REPORT`` (``tasks.report``).
 """
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from tasks.evaluations.settings import Compared
 
 FIRST = "spectral"
-"""Evaluation that newcomers run first: it needs neither a judge nor vLLM."""
+"""Evaluation suggested to newcomers: it needs neither a judge nor vLLM."""
 
 OVERVIEW = "report-all.html"
-"""The usual name of the overview under the home folder."""
+"""Default file of the overview in the home folder."""
 
 PAGES = "reports"
-"""The folder beside the overview that has the folders of configurations."""
+"""Folder beside the overview, with a folder for each configuration."""
 
 _NEWEST = "SELECT evaluation FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC"
 
@@ -57,17 +57,17 @@ def configuration(
     """Return the evaluation, the configuration and its profiles.
 
     Args:
-        evaluation: None: that of the newest finished run, which the configuration fits.
-        config, profile: as of ``shown_configuration``; None: the configuration with the most answers.
+        evaluation: None: that of the newest finished run that fits the configuration.
+        config, profile: as for ``shown_configuration``; None: the configuration with the most answers.
         known: evaluations to choose from; None: all.
 
     Raises:
-        WarehouseError: there is no such evaluation, or no finished run of it; says which there are.
+        WarehouseError: no such evaluation, or no finished run of it; lists the known ones.
     """
     names = [name for name in known or sound() if evaluation in (None, name)]
     if not names:
         if evaluation is not None and evaluation in doors():
-            recipes.evaluation(evaluation)  # says what is wrong with its pack
+            recipes.evaluation(evaluation)  # raises the faults of its pack
         raise WarehouseError(unknown(evaluation))
     finished = [row for row in configurations(warehouse) if row.evaluation in names]
     if not finished:
@@ -97,11 +97,11 @@ _OCCASIONS = "SELECT DISTINCT coalesce(occasion, '') AS occasion FROM run WHERE 
 def leaderboard(
     warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None
 ) -> pl.DataFrame:
-    """The rows of one configuration, by place, on an occasion (default: the newest of each model); and dtype
-    and revision of the models.
+    """Return the rows of one configuration on an occasion (default: each model's newest), by place, with the
+    models' dtype and revision.
 
     Raises:
-        WarehouseError: no run of the configuration is of the occasion; says which there are.
+        WarehouseError: the configuration has no run on the occasion; lists its occasions.
     """
     board = warehouse.query(*_board(evaluation, config, occasion))
     if board.is_empty():
@@ -117,7 +117,7 @@ def board_for_people(
     occasion: str | None,
     columns: Callable[[Row], dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Return ``for_people`` of ``leaderboard``, by way of no frame; raises as that."""
+    """Return ``for_people`` of ``leaderboard`` without loading polars; raises as ``leaderboard`` does."""
     rows = warehouse.rows(*_board(evaluation, config, occasion)).dicts()
     if not rows:
         _check_occasion(warehouse, config, occasion)
@@ -131,25 +131,25 @@ def _board(evaluation: str, config: str, occasion: str | None) -> tuple[str, lis
 
 
 def _check_occasion(warehouse: Warehouse, config: str, occasion: str | None) -> None:
-    """Raise WarehouseError for an occasion without runs; says which there are."""
+    """Raise WarehouseError for an occasion without runs; lists the occasions."""
     if occasion is not None:
         names = ", ".join(
             name or '"" (runs without one)' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows
         )
-        raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
+        raise WarehouseError(f"no finished run on the occasion {occasion!r}; there are: {names}")
 
 
 _BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
-"""Columns of leaderboards that come last: what people look at fits the screen."""
+"""Columns that come last in leaderboards, so that the important ones fit the screen."""
 
 
 def history(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
-    """The headlines of one configuration on every occasion: models by name, newest first."""
+    """Return the headlines of one configuration on every occasion: models by name, newest first."""
     return warehouse.query(_HISTORY, [evaluation, config])
 
 
 def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per model and occasion, a column per headline; without null models."""
+    """Return one row per model and occasion with a column per headline, without null models."""
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows.filter(~pl.col("is_null")).to_dicts():
         line = lines.setdefault((row["run_id"], row["model"]), {})
@@ -167,13 +167,13 @@ WITH measured AS (
     SELECT any_value(params) AS params FROM run
     WHERE evaluation = $evaluation AND config_hash = $config AND NOT is_null
 ), setting AS (
-    -- Whether the runs have the knob's value that the paper's definition needs.
+    -- Whether the runs have the option's value that the paper's definition needs.
     SELECT DISTINCT p.setting, c.params ->> split_part(p.setting, '=', 1) AS own,
         own IS NOT DISTINCT FROM split_part(p.setting, '=', 2) AS is_equal
     FROM leaderboard_published AS p, chosen AS c
     WHERE p.evaluation = $evaluation AND p.setting IS NOT NULL
 ), published AS (
-    -- Only what stands beside a measured number.
+    -- Only rows beside a measured number.
     SELECT p.* EXCLUDE (definition, difference, setting),
         if(coalesce(s.is_equal, p.setting IS NULL), p.definition, 'near') AS definition,
         if(coalesce(s.is_equal, p.setting IS NULL), p.difference,
@@ -199,21 +199,21 @@ ORDER BY metric, slice_kind, slice, source <> 'measured', source, model
 
 
 def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
-    """Measured numbers of a configuration and published ones that mean the same or nearly so, long.
+    """Return a configuration's measured numbers and published ones of equal or near definition, in long form.
 
-    Of each metric and slice the measured ones first, then those of the papers, by name: nothing is ranked.
-    A definition is equal where the formula is and the run has every setting of the paper on which the number
-    hangs; ``settings_differ`` names those that it has not.
+    Within each metric and slice, measured numbers come first, then papers' by name; nothing is ranked.
+    A definition is equal if the formula is, and the run has all of the paper's settings that affect the
+    number; ``settings_differ`` names the other settings.
 
     Raises:
-        WarehouseError: no paper prints a number that stands beside one of these.
+        WarehouseError: no paper prints a number that matches one of these.
     """
     of = {"evaluation": evaluation, "config": config}
     frame = warehouse.query(_PUBLISHED, of)
     if frame.is_empty():
         raise WarehouseError(
-            f"no published number is defined as one of {evaluation}, configuration {config}, is; all "
-            'that papers print: culturescope sql "FROM published_result"'
+            f"no published number is defined like one of {evaluation}, configuration {config}; all "
+            'published numbers: culturescope sql "FROM published_result"'
         )
     rows = _with_settings(frame.to_dicts(), settings.stored(warehouse, evaluation, config))
     return pl.DataFrame(rows, schema={**frame.schema, "settings_differ": pl.String})
@@ -236,7 +236,7 @@ def _with_settings(rows: list[dict[str, Any]], table: Sequence[Compared]) -> lis
 
 
 def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
-    """Return one number of a configuration with its published values: the first headline that has some."""
+    """Return a configuration's first headline that has published values, with these values."""
     rows = _one_published(warehouse, evaluation, config)
     if not rows:
         return None
@@ -249,7 +249,7 @@ def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.Data
 
 
 def _one_published(warehouse: Warehouse, evaluation: str, config: str) -> list[dict[str, Any]]:
-    """Return the rows of ``one_published``, by way of no frame; none where no paper prints such a number."""
+    """Return the rows of ``one_published`` without loading polars; empty if no paper prints such a number."""
     there = warehouse.rows(_PUBLISHED, {"evaluation": evaluation, "config": config}).dicts()
     rows = [
         row | {"model": _WHOLE_NAMES.get(row["model"], row["model"])}
@@ -271,9 +271,9 @@ def _one_published(warehouse: Warehouse, evaluation: str, config: str) -> list[d
 
 
 _NO_MODELS = ("Avg.", "Average", "Dumb Base")
-"""Means and baselines that stand in papers' tables among the models."""
+"""Means and baselines that papers' tables list among the models."""
 _WHOLE_NAMES = {"Bb": "BERT base", "Bl": "BERT large", "mB": "mBERT", "mB-u": "mBERT uncased"}
-"""Short names of models in papers' tables."""
+"""Short names of models in papers' tables -> their full names."""
 
 
 def _number_of(row: Row) -> tuple[str, str, str]:
@@ -284,9 +284,9 @@ def _number_of(row: Row) -> tuple[str, str, str]:
 def under_the_line(
     warehouse: Warehouse, evaluation: str, config: str
 ) -> tuple[str, list[dict[str, Any]]] | None:
-    """Return a title and the published values of ``one_published`` for people, those of another setting last.
+    """Return a title and the published values of ``one_published``, those under other settings last.
 
-    None where no paper prints a number that is measured here.
+    Returns None if no paper prints a number that is measured here.
     """
     rows = _one_published(warehouse, evaluation, config)
     if not rows:
@@ -315,7 +315,7 @@ def under_the_line(
 
 
 def _differs(row: Row) -> str:
-    """Return what differs between a published value's definition and ours; – where nothing does."""
+    """Return how a published value's definition differs from ours; – if it does not."""
     setting = row["settings_differ"]
     return "; ".join(filter(None, (row["difference"], setting and f"settings: {setting}"))) or "–"
 
@@ -325,7 +325,7 @@ _HEADLINES = "SELECT metric FROM metric WHERE evaluation = ? AND is_headline ORD
 
 
 def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
-    """The main columns of ``beside_published``, without details."""
+    """Return the main columns of ``beside_published``, without details."""
     known = pl.col("is_detail").any().over("metric", "slice_kind", "slice")
     return pl.DataFrame(
         {
@@ -341,7 +341,7 @@ def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _settings(row: Row) -> str:
-    """The settings that differ, in words."""
+    """Return the differing settings in words."""
     names = str(row["settings_differ"] or "").split(", ")
     if names == [""]:
         return ""
@@ -350,7 +350,7 @@ def _settings(row: Row) -> str:
 
 
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
-    """The main columns; where several models have one name, their dtype and revision beside it."""
+    """Return the main columns; models that share a name get dtype and revision added."""
     return pl.DataFrame(_for_people(board.to_dicts(), columns))
 
 
@@ -372,7 +372,7 @@ GROUP BY a.label, m.place ORDER BY m.place
 
 
 def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
-    """One line: the models of which each headline is beyond its null; "" where nothing can be said of any."""
+    """Return a line with the models that are beyond each headline's null; "" if that is known of none."""
     variables = {} if occasion is None else {"occasion": occasion}
     rows = warehouse.rows(_BEYOND, [evaluation, config], variables).rows
     headlines = [f"{label} of {models or 'no model'}" for label, models in rows]
@@ -380,12 +380,12 @@ def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: st
 
 
 def reported() -> list[str]:
-    """The evaluations that have a report; none is imported."""
+    """Return the evaluations that have a report, without importing them."""
     return [name for name in sound() if name in recipes.without_files() or _has_page(name)]
 
 
 def _has_page(evaluation: str) -> bool:
-    """Whether its folder has a report of its own."""
+    """Return whether the evaluation's folder has a report of its own."""
     return (recipes.EVALUATIONS / evaluation / "report").is_dir()
 
 
@@ -395,8 +395,7 @@ def usual_file(evaluation: str) -> str:
 
 
 def usual_path(evaluation: str, config: str) -> Path:
-    """Return where a page stands beside the overview: one folder for each configuration, so that none
-    overwrites another's."""
+    """Return a page's path beside the overview, in a folder of its configuration's own."""
     return Path(PAGES, config, usual_file(evaluation))
 
 
@@ -409,7 +408,7 @@ def write_report(
 ) -> Path:
     """Write the HTML page on one configuration (default: the shown one) to `path`, whole or not at all.
 
-    It has links (default) to the pages that are there, of shown configurations. Raises as ``read_data``, and
+    By default it links to existing pages of shown configurations. Raises as ``read_data`` does, and
     WarehouseError if the disk is full.
     """
     if links is None:
@@ -425,14 +424,14 @@ def write_report(
 
 
 def relative_links(files: Mapping[str, Path], folder: Path) -> Links:
-    """Return the links of a page in a folder to these files; None for one that is not written yet."""
+    """Return links from a page in a folder to these files; None for a file not written yet."""
     return {
         name: quote(os.path.relpath(file, folder)) if file.exists() else None for name, file in files.items()
     }
 
 
 Links = Mapping[str, str | None]
-"""Evaluation -> where its page is, "" for this one, None for one that is not written yet."""
+"""Evaluation -> link to its page: "" for this page, None for a page not written yet."""
 
 
 def page(
@@ -442,8 +441,8 @@ def page(
     links: Links | None = None,
     foot: str = "",
 ) -> str:
-    """The HTML page on one configuration, its links (default) as ``serve`` shows them; raises as
-    ``read_data``. foot: see ``Frames``."""
+    """Return the HTML page on one configuration, by default with links as ``serve`` has them; raises as
+    ``read_data`` does. foot: see ``Frames``."""
     if links is None:
         newest = _newest(warehouse)
         served = {name: f"/reports/{name}/{newest[name]}" for name in newest}
@@ -452,17 +451,17 @@ def page(
     render, whole = _report(evaluation).render, replace(data, foot=foot)
     if not _has_page(
         evaluation
-    ):  # from a recipe: what it is made of is not all in its frames, and it is quick
+    ):  # from a recipe: not cached, since its frames do not hold all it shows, and drawing is quick
         return render(whole)
     from deployments.show.kept import kept_drawings
-    from tasks.report.kept import drawn_once, kept_in  # with Matplotlib
+    from tasks.report.kept import drawn_once, kept_in  # imports Matplotlib
 
     with kept_in(kept_drawings(warehouse.home)):
         return drawn_once(render, whole)
 
 
 def _newest(warehouse: Warehouse) -> dict[str, str]:
-    """Return evaluation -> the configuration that is shown of it, of those with a report."""
+    """Return the shown configuration of each evaluation with a report."""
     there = {row.evaluation: row.config_hash for row in reversed(configurations(warehouse))}
     return {name: there[name] for name in reported() if name in there}
 
@@ -470,10 +469,10 @@ def _newest(warehouse: Warehouse) -> dict[str, str]:
 def read_data(
     warehouse: Warehouse, evaluation: str, config_hash: str | None = None, links: Links | None = None
 ) -> Any:
-    """The frames of one configuration (default: the one that is shown), as the evaluation's ``REPORT.data``.
+    """Return one configuration's frames (default: the shown one) as the evaluation's ``REPORT.data``.
 
     Raises:
-        WarehouseError: there is no report of that evaluation, or no finished run of that configuration.
+        WarehouseError: the evaluation has no report, or the configuration no finished run.
     """
     shape: type[Frames] = _report(evaluation).data
     chosen = configuration(warehouse, evaluation, config_hash)[1]

@@ -1,4 +1,4 @@
-"""A run's setting beside its paper's, as the table of a dry run, and of a stored configuration."""
+"""Compare a run's settings with its paper's, for a dry run and for a stored configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDER BY started_at, run_id LIMIT 1
 
 
 def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
-    """Print every setting of a run beside its paper's; nothing of an evaluation that is from no paper."""
+    """Print every setting of a run beside its paper's; nothing if the evaluation is not from a paper."""
     from tasks.evaluations.settings import OwnPack, compared, settings
 
     table = compared(
@@ -34,13 +34,13 @@ def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
     differ = [row for row in table if not row.is_equal]
     print_table(COLUMNS, rows, f"{evaluation}: this run and its paper", stderr=True, breaks_words=True)
     others = [row for row in differ if not row.is_model]
-    beside = ", and the model" if len(others) < len(differ) else ""
-    note = f"{len(others)} of {len(table)} settings are not the paper's{beside}" if others else ""
+    beside = ", and so does the model" if len(others) < len(differ) else ""
+    note = f"{len(others)} of {len(table)} settings differ from the paper's{beside}" if others else ""
     say(note or f"every setting is the paper's{' but the model' if beside else ''}", style="")
 
 
 def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]:
-    """The settings of a stored configuration beside the paper's; none of one that is from no paper."""
+    """Return a stored configuration's settings beside the paper's; empty if it is not from a paper."""
     from tasks.evaluations.settings import OwnPack, compared, settings
     from warehouse import read_pack
 
@@ -58,11 +58,11 @@ def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]
 def _params(
     evaluation: str, model: str, stored: str | Mapping[str, Any], fields: Set[str]
 ) -> Params | SimpleNamespace:
-    """Return the params of a run, which may be older than some of the knobs.
+    """Return the params of a run, which may be older than some options.
 
     Args:
-        fields: those that are read. Where the run stored each of them, the evaluation is not imported, and
-            SciPy with it.
+        fields: the fields needed. If the run stored all of them, the evaluation (and SciPy with it) is not
+            imported.
     """
     from tasks.parsing import parse_json
 

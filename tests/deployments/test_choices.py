@@ -150,7 +150,7 @@ def test_of_several_packs_the_first_that_has_the_profile_gives_it(sports: Path) 
             "^--pack: the pack 'sports' adds nothing to fmlama, worldwise: it has files for cure, spectral$",
         ),
         ({"pack": ["sprots"]}, "^there is no pack 'sprots'; there are: sports"),
-        ({"pack": ["sports@0123456789abcdef"]}, "name the pack alone"),
+        ({"pack": ["sports@0123456789abcdef"]}, "name the pack without @HASH"),
     ],
 )
 def test_a_pack_that_nobody_takes_is_refused(sports: Path, chosen: dict[str, Any], message: str) -> None:

@@ -140,7 +140,7 @@ def test_a_wrong_query_is_one_clear_error(query: str, message: str) -> None:
             "culturescope run spectral --profile smoke or, in place of spectral, any of culturall,",
         ),
         ("leaderboard spectral", "start one with: culturescope run spectral --profile smoke"),
-        ("leaderboard zebra", "there is no evaluation 'zebra'; there are: "),
+        ("leaderboard zebra", "there is no evaluation 'zebra'; known: "),
         ("report", "culturescope run spectral --profile smoke or, in place of spectral, any of culturall,"),
     ],
 )

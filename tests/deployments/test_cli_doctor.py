@@ -78,4 +78,4 @@ def test_the_rate_is_measured(
     monkeypatch.setattr(cli_models, "SECONDS", 1.0)
     said = rows()
     assert " items/s: " in said["rate"]
-    assert "of plain products" in said["speed"]
+    assert "of plain matrix products" in said["speed"]

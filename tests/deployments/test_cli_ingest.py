@@ -43,10 +43,10 @@ def ingest(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-s", "wikidata"), "the network is needed for wikidata: add --live, and your --contact"),
+        (("-s", "wikidata"), "wikidata needs the network: add --live, and --contact"),
         (
             ("-s", "tasteatlas", "--file", "https://foods.example/export"),
-            "the network is needed for tasteatlas",
+            "tasteatlas needs the network",
         ),
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),

@@ -35,7 +35,7 @@ def test_audit_draws_of_every_stratum_what_people_need(warehouse: Warehouse) -> 
     rows = audited(Path("mine.csv"))
     assert len(rows) == 24
     # 24 of eight strata of five answers each: three of each.
-    assert "24 of 40 answers, of 8 strata" in words(result)
+    assert "24 of 40 answers from 8 strata" in words(result)
     assert "culturescope judge validate mine.csv --evaluation cure --config c1" in words(result)
     assert result.stdout.count("m1") == result.stdout.count("m2") == 4
     assert {d: sum(r["dimension"] == d for r in rows) for d in METRICS.values()} == dict.fromkeys(
@@ -95,7 +95,7 @@ def test_verdicts_from_before_texts_were_stored_say_what_to_do(warehouse: Wareho
     for arguments in (["audit"], ["validate", rated(Path("r.csv"), ["i"], {"ana": ["1"]})]):
         result = judge(*arguments)
         assert result.exit_code == 1
-        assert "of configuration c1 are stored without the texts that were judged: run cure" in words(result)
+        assert "of configuration c1 are stored without the judged texts. Run cure" in words(result)
     assert not Path("audit.csv").exists()
 
 

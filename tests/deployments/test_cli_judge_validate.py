@@ -168,7 +168,7 @@ def test_what_nobody_judged_is_counted(warehouse: Warehouse) -> None:
     more += "".join(f"a{n},{name},beauty,{n % 2}\n" for n in range(4) for name in ("ana", "ben"))
     result = judge("validate", rated_text(text + more))
     assert result.exit_code == 0
-    assert "rated items that no judge was asked about: 5" in words(result)
+    assert "rated items that no judge has scored: 5" in words(result)
     assert "lines without a rating: 1" in words(result)
     assert set(warehouse.query(STORED)["dimension"]) == {"coverage"}
 

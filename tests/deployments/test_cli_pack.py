@@ -37,7 +37,10 @@ def test_a_new_pack_is_right_and_is_listed(home: Path) -> None:
 
 
 def test_what_is_no_pack_is_not_made(home: Path) -> None:
-    wrong = {("../out", "spectral"): "is no name of a pack", ("mine", "zebra"): "no 'zebra' that takes packs"}
+    wrong = {
+        ("../out", "spectral"): "is no name of a pack",
+        ("mine", "zebra"): "no evaluation 'zebra' takes packs",
+    }
     for (name, evaluation), complaint in wrong.items():
         done = call("pack", "new", name, "--for", evaluation)
         assert (done.exit_code, complaint in done.stderr) == (1, True)
@@ -66,8 +69,8 @@ def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
         "column item_list, item: ('national_sports', 'football') already exists: spectral/item.csv",
         "column countries: 'XX'",
         "column name: '=ugali'",
-        "culturall/profiles.toml, field a.models: a pack's profile does not set this",
-        "culturall/profiles.toml, field a.documents: a pack's profile names no file",
+        "culturall/profiles.toml, field a.models: a pack's profile may not set this",
+        "culturall/profiles.toml, field a.documents: a pack's profile may not name a file",
         "culturall/profiles.toml, field b: --langages",
         "field c: --passages: expected at most 20",
     ):
@@ -82,7 +85,7 @@ def test_check_builds_every_study(home: Path) -> None:
     (home / "packs" / "sports" / "fmlama" / "dish.csv").unlink()
     done = call("pack", "check", "sports")
     assert done.exit_code == 1
-    assert "fmlama/: with sports/smoke nothing can be asked: the dish set" in " ".join(done.stderr.split())
+    assert "fmlama/: no study can be built with sports/smoke: the dish set" in " ".join(done.stderr.split())
 
 
 def test_a_run_with_a_pack_says_so(home: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_clone_becomes_a_pack_with_which_a_run_has_the_papers_setting(home: Pa
     assert done.exit_code == 0, done.output
     assert "every setting is the paper's but the model" in done.stderr
     without = call(*run)
-    assert "8 of 23 settings are not the paper's, and the model" in without.stderr
+    assert "8 of 23 settings differ from the paper's, and so does the model" in without.stderr
 
 
 def test_what_is_hostile_in_a_clone_is_said_and_not_run(home: Path, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_what_is_hostile_in_a_clone_is_said_and_not_run(home: Path, tmp_path: Pa
 
 def test_what_cannot_be_imported(home: Path, tmp_path: Path) -> None:
     for arguments, complaint in (
-        (("zebra", "--data", str(tmp_path)), "no importer of 'zebra'; there are: "),
+        (("zebra", "--data", str(tmp_path)), "no importer of 'zebra'; known: "),
         (("worldwise", "--data", str(tmp_path / "none")), "there is no such folder"),
         (("worldwise", "--data", str(tmp_path)), "nothing in it is known"),
         (("worldwise", "--data", str(tmp_path), "--name", "../x"), "is no name of a pack"),
@@ -85,4 +85,4 @@ def test_a_skeleton_is_filled_in(home: Path) -> None:
     file.unlink()  # a pack of the authors' files has none, and gets one beside them
     assert call("pack", "new", "explication", "--as-published").exit_code == 0
     assert file.exists()
-    assert "has no texts that a pack replaces" in call("pack", "new", "spectral", "--as-published").stderr
+    assert "has no texts that a pack can replace" in call("pack", "new", "spectral", "--as-published").stderr

@@ -106,7 +106,7 @@ def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
     rows = warehouse.query(BESIDE_TABLE_1).rows()
     assert len(rows) == 9
     assert all(ours == papers and n == 11 for _, ours, papers, n in rows)
-    assert "0 rows new" in people("pull", "survey").output
+    assert "0 new rows" in people("pull", "survey").output
     assert warehouse.query("SELECT count(DISTINCT snapshot) FROM human_domain").item() == 1
     assert warehouse.query("SELECT count(*) FROM human_answer").item() == 12 * (9 + 2 + 3 + 9)
     shown = people("agreement", "survey")
@@ -154,8 +154,8 @@ def test_status_counts_and_no_study_is_said(warehouse: Warehouse) -> None:
         "survey,2,0,2,0,0,14",
     ]
     for arguments, said in (
-        (("pull", "other"), "there is no study other; start with"),
-        (("pull", "../survey"), "is no name of a study"),
+        (("pull", "other"), "no study other; start with"),
+        (("pull", "../survey"), "is not a study's name"),
         (("new", "survey", "--study", "spectral-ranking"), "exists already"),
         (("new", "x", "--study", "stars"), "no kind of study 'stars'"),
         (("new", "x", "--study", "fmlama-mes"), "start with: culturescope run fmlama"),
@@ -193,7 +193,7 @@ def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
     assert {row["dimension"] for row in rows} == set(METRICS.values())
     validated = CliRunner().invoke(app, ["judge", "validate", str(out), "--evaluation", "cure"])
     assert validated.exit_code == 0, validated.output
-    assert "rated items that no judge was asked about" not in validated.output
+    assert "rated items that no judge has scored" not in validated.output
     assert not warehouse.query("FROM judge_validation WHERE n > 0").is_empty()
 
 

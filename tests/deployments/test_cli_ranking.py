@@ -59,8 +59,8 @@ def test_explication_is_held_against_structure_and_facts(warehouse: Warehouse) -
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("model,score\na,0.5\nb,\n", "1 of 2 rows lack a model, or a place or score"),
-        ("model,place\na,1\na,2\n", "a model stands twice"),
+        ("model,score\na,0.5\nb,\n", "1 of 2 rows lack a model or both place and score"),
+        ("model,place\na,1\na,2\n", "a model occurs twice"),
         ("model,place\na,0\nb,1\n", "a place is below 1"),
         ("name,place\na,1\n", "expected the columns model"),
     ],

@@ -65,9 +65,7 @@ def test_a_pack_reaches_the_evaluations_that_it_has_files_for(warehouse: Warehou
 
 def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home: Path) -> None:
     write_new(home / "packs" / "sports", ["cure"])
-    note = (
-        "note: nothing of pack sports is asked under these options: name its content, or choose its profile"
-    )
+    note = "note: these options use nothing of pack sports: name its content, or choose its profile"
     one = ("--evaluations", "cure", "--pack", "sports", "--judges", "fake-b", "--dry-run")
     assert f"{note} sports/smoke" in run(*one, "--profile", "demo")
     assert note not in run(*one)

@@ -138,9 +138,9 @@ def test_a_name_of_a_pool_is_quoted() -> None:
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [
-        (["--limit", "2"], {}, "--limit is of a work pool"),
+        (["--limit", "2"], {}, "--limit needs --pool"),
         (["--pool", "lab"], {}, "set PREFECT_API_URL"),
-        (["--pool", "lab"], {"PREFECT_API_URL": "http://127.0.0.1:1/api"}, "nobody answers at"),
+        (["--pool", "lab"], {"PREFECT_API_URL": "http://127.0.0.1:1/api"}, "no server answers at"),
     ],
 )
 def test_what_is_missing_is_one_line(

@@ -223,7 +223,7 @@ def test_a_secret_of_this_process_stops_everything(
     filled: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAB_API_KEY", "Category macro-F1")
-    with pytest.raises(WarehouseError, match="LAB_API_KEY stands in"):
+    with pytest.raises(WarehouseError, match="LAB_API_KEY is in"):
         publish(filled, tmp_path / "site", ABOUT)
     assert list(tmp_path.iterdir()) == []
 
@@ -234,14 +234,14 @@ def test_only_a_site_of_ours_is_replaced_and_only_as_a_whole(
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
-    with pytest.raises(WarehouseError, match=r"no site of culturescope and is not overwritten"):
+    with pytest.raises(WarehouseError, match=r"not a site of culturescope and is not overwritten"):
         publish(filled, mine, ABOUT)
     with pytest.raises(WarehouseError, match=r"thesis\.txt is a file"):
         publish(filled, mine / "thesis.txt", ABOUT)
     assert [file.name for file in tmp_path.rglob("*")] == ["mine", "thesis.txt"]
     before = {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
     (site / "CNAME").write_text("example.org")
-    with pytest.raises(WarehouseError, match=r"also holds CNAME, which the new site would not"):
+    with pytest.raises(WarehouseError, match=r"also holds CNAME, which publishing would delete"):
         publish(filled, site, ABOUT)
     (site / "CNAME").unlink()
 

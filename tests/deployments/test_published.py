@@ -43,14 +43,14 @@ def test_published_numbers_stand_beside_measured_ones(warehouse: Warehouse) -> N
     text = runner.invoke(app, ["leaderboard", "culturall", "--published", "--wide"]).stdout
     assert "0.500 [0.400, 0.600]" in text
     assert "culturall Table 2" in text
-    assert "In the order of names" in text
+    assert "Sorted by name, not ranked" in text
 
 
 def test_where_no_paper_prints_such_a_number_it_says_so(warehouse: Warehouse) -> None:
     store_run(warehouse, "cure", "model-b", [row("exact_match", ("overall", "all"), 0.5)], {})
     done = runner.invoke(app, ["leaderboard", "cure", "--published"])
     assert done.exit_code == 1
-    assert "no published number is defined as one of cure" in done.stderr.replace("\n", " ")
+    assert "no published number is defined like one of cure" in done.stderr.replace("\n", " ")
 
 
 def test_whether_a_definition_is_equal_is_computed_from_the_settings(warehouse: Warehouse) -> None:
@@ -106,6 +106,6 @@ def test_a_footnote_explains_columns_that_are_shown_and_no_other(warehouse: Ware
         for more in ([], ["--wide"])
     )
     assert "n: items scored" in narrow
-    assert "matched: without a judge" not in narrow
-    assert "matched: without a judge" in " ".join(wide.split())
+    assert "matched: accuracy by match, without a judge" not in narrow
+    assert "matched: accuracy by match, without a judge" in " ".join(wide.split())
     assert narrow.index("accuracy [95 %]") < narrow.index(" null ") < narrow.index(" n ")

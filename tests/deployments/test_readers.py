@@ -69,7 +69,7 @@ def test_connect_creates_a_warehouse_only_with_create(
 
 
 def test_options_of_the_shell_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="replicas is an option of the command line alone"):
+    with pytest.raises(ValueError, match="replicas exists on the command line only"):
         cs.run("spectral", replicas=2)
 
 

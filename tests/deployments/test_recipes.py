@@ -90,11 +90,11 @@ def test_a_pack_with_faults_hides_no_other() -> None:
     assert "broken: evaluation.toml, field metric: it is missing" in checked
     assert "broken: evaluation.toml, line 2, field by: " in checked
     assert "linked: evaluation.toml: it is a symbolic link" in checked
-    assert "it has no folder of an evaluation" not in checked
-    assert "cure: cure: 'cure' already names something else" in checked
+    assert "it has no folder named after an evaluation" not in checked
+    assert "cure: cure: 'cure' is already in use" in checked
     listed = {row["pack"]: row["adds"] for row in json.loads(call("pack", "list", "-f", "json").stdout)}
     assert "it has faults" in listed["broken"]
-    assert "that name is taken" in listed["cure"]
+    assert "that name is in use" in listed["cure"]
     assert listed["my-tables"] == "my_tables (preference): 8 items in 8 clusters"
     assert "broken" not in sound()
     assert {"broken", *ITEMS} <= set(doors())
@@ -168,7 +168,7 @@ def test_an_edited_pack_asks_what_is_new_alone_and_old_numbers_stay(home: Path) 
     assert "8 of 144" in run_it("whence", "--dry-run").stderr
     assert "fake-a" in call("leaderboard", "whence").stdout
     call("export", "inspect", "whence", code=1)
-    assert "not made again whence" in call("check", "--numbers").stderr
+    assert "not recomputed whence" in call("check", "--numbers").stderr
     run_it("whence")
     assert Warehouse.open().query("SELECT count(DISTINCT item_hash) FROM evaluation_item").item() == 3
 
@@ -250,8 +250,8 @@ def test_pack_new_names_its_missing_option() -> None:
     assert "there is no 'quiz'" in call("pack", "new", "x", "--recipe", "quiz", code=1).stderr
     assert "has an evaluation already" in call("pack", "new", "whence", "--recipe", "choice", code=1).stderr
     for name, complaint in {
-        "cure": "already names something else",
-        "recipe": "already names something else",
+        "cure": "is already in use",
+        "recipe": "is already in use",
         "1st": "a letter",
     }.items():
         with pytest.raises(ValueError, match=complaint):

@@ -103,8 +103,8 @@ def test_there_is_an_end_to_waiting(
     [
         (DEAD, "ended with code 1: TypeError: Body() got an unexpected keyword argument 'min_items' ("),
         (BROKEN, "ended with code 3: RuntimeError: the database is locked ("),
-        ("raise SystemExit(5)", "ended with code 5: it has written nothing ("),
-        (SILENT, " s: it has written nothing ("),
+        ("raise SystemExit(5)", "ended with code 5: its log is empty ("),
+        (SILENT, " s: its log is empty ("),
     ],
     ids=["dead", "broken", "mute", "silent"],
 )
@@ -123,7 +123,7 @@ def test_a_server_that_does_not_start_is_one_line_with_the_reason(
 def test_an_address_at_which_nobody_answers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"http://127.0.0.1:{free_port()}/api"
     monkeypatch.setenv("PREFECT_API_URL", address)
-    with pytest.raises(ServerError, match=f"nobody answers at {address} .*PREFECT_API_URL"):
+    with pytest.raises(ServerError, match=f"no server answers at {address} .*PREFECT_API_URL"):
         connect(tmp_path)
 
 

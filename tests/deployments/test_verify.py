@@ -70,19 +70,19 @@ def test_who_changes_the_hashes_too_is_seen_by_fingerprint_and_warehouse(
     (problem,) = verify(site, verify(published).fingerprint).problems
     assert "the fingerprint is" in problem
     (problem,) = verify(site, warehouse=filled).problems
-    assert "metric rows are not here" in problem
+    assert "metric rows are not in this warehouse" in problem
 
 
 def test_parts_that_the_warehouse_lacks_are_counted(published: Path, copied_home: Callable[[], Path]) -> None:
     problems = verify(published, warehouse=Warehouse.open(copied_home())).problems
-    assert problems[0].startswith("1 of 1 parts with answers are not here, such as item_logprob/")
+    assert problems[0].startswith("1 of 1 parts with answers are not in this warehouse, such as item")
 
 
 @pytest.mark.parametrize("text", [None, "{}", "[1]", '{"files": 3}', "\x00"])
 def test_what_is_no_site_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / MARK).write_text(text)
-    with pytest.raises(WarehouseError, match="is no site of culturescope"):
+    with pytest.raises(WarehouseError, match="is not a site of culturescope"):
         verify(tmp_path)
 
 

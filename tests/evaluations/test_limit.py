@@ -72,4 +72,4 @@ def test_a_form_begins_with_models_and_profile_and_says_what_that_fills_in() -> 
     properties = form("cure").model_json_schema()["properties"]
     described = properties["items_per_benchmark"]["description"]
     assert list(properties)[:2] == ["models", "profile"]
-    assert "Left as it is, the profile fills it in (smoke: 2;" in described
+    assert "If left alone, the profile sets it (smoke: 2;" in described

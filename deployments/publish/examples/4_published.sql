@@ -1,4 +1,4 @@
--- What papers print
+-- Numbers that papers print
 SELECT *
 FROM published_result
 ORDER BY ALL

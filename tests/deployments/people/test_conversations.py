@@ -137,7 +137,7 @@ def test_ratings_say_how_fit_simulator_and_judges_are(warehouse: Warehouse) -> N
     low, high = rows["interaction", "opposite"]["ci_low"], rows["interaction", "opposite"]["ci_high"]
     assert low <= rows["interaction", "opposite"]["value"] <= high
     shown = people("agreement", "talks")
-    assert "Simulator and judges beside people" in " ".join(shown.output.split())
+    assert "Simulator and judges compared with people" in " ".join(shown.output.split())
     frames = vars(read_data(warehouse, "explication", "c1")).values()
     assert any("spearman_models" in str(each.rows()) for each in frames if isinstance(each, pl.DataFrame))
     assert run_checks(warehouse)["n_violations"].sum() == 0
