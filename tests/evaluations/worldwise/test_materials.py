@@ -132,7 +132,7 @@ def test_published_scores_on_a_straight_line_or_in_steps(make_study: MakeStudy) 
         (lambda r: r["culture_profile"][0].update(country="XX"), {}, "XX: not in table country"),
         (lambda r: r["culture_profile"][0].update(framework="schwartz"), {}, "hofstede, schwartz"),
         (lambda r: r["scenario"][0].update(dimension="altitude"), {}, "no exemplars .* for altitude"),
-        (lambda r: [s.update(framework="other") for s in r["scenario"]], {}, "only of other"),
+        (lambda r: [s.update(framework="other") for s in r["scenario"]], {}, "the scenarios of other"),
         (lambda r: [s.update(is_multi=True) for s in r["scenario"]], {"multi_dimensional": False}, "set mul"),
         (lambda r: r["exemplar"].pop(), {}, "for \\['high'\\] only"),
         (lambda r: r["exemplar"][4].update(dimension="individualism"), {}, "has exemplars|rename one"),
