@@ -1,4 +1,4 @@
-"""Hashes and names that identify things across runs, and names that the user may have misspelt. Pure."""
+"""Makes hashes and checks names that identify things across runs; suggests names for misspelt ones. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rapidfuzz import process, utils
 
 
 class UnknownName(ValueError):  # noqa: N818 - "raise UnknownName" says it all
-    """A country, domain or other name that does not exist; the message says what may have been meant."""
+    """Raised for a country, domain or other name that does not exist; the message suggests near names."""
 
     def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
         near = process.extract(name, known, limit=3, processor=utils.default_process)
@@ -27,23 +27,22 @@ _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 
 
 def digest(value: Any, length: int = 16) -> str:
-    """Hex digits of the SHA-256 of a value's canonical JSON."""
+    """Return hex digits of the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(_canonical(value).encode()).hexdigest()[:length]
 
 
 LONGEST_NAME = 200
 NULL = "null:"
-"""Names of null models begin with it, and no other name does."""
+"""Prefix of null models' names; no other name may have it."""
 
 
 def checked_name(name: str, what: str) -> str:
-    """The name that a person gave to a model, an occasion or a cohort; it may be empty.
-
-    what: says in the error what it names.
+    """Return the name that a person gave to a model, an occasion or a cohort; it may be empty. what: kind of
+    name, for the error.
 
     Raises:
-        ValueError: it begins as null models' names do, has space at an end, a character that is not shown or
-            turns the direction of what follows, or is long.
+        ValueError: it begins like a null model's name, begins or ends with a space, has a hidden character or
+            a mark of direction, or is too long.
     """
     odd = next((c for c in name if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")), None)
     if odd is not None:
@@ -58,16 +57,16 @@ def checked_name(name: str, what: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name within quotes, without what a terminal would obey; a long one shortened."""
+    """Return a name within quotes, without terminal controls, shortened if long."""
     return ascii(name if len(name) <= 60 else f"{name[:60]}…")
 
 
 def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:
-    """Codes in code-point order, each once, of what is named by code or name, in any case and with or without
-    "the"; all of them if nothing is named.
+    """Return codes in code-point order, each once, for codes or names in any case, with or without "the"; all
+    codes if nothing is named.
 
     Args:
-        what: says in the error what they are codes of.
+        what: kind of thing, for the error.
         names: code -> name.
 
     Raises:
@@ -84,7 +83,7 @@ def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, st
 
 @cache
 def _countries() -> dict[str, str]:
-    """Return endonyms and German, French and Spanish names of countries -> code."""
+    """Return endonym, or German, French or Spanish name of a country -> code."""
     with Path(__file__).with_name("country_names.csv").open(encoding="utf-8", newline="") as file:
         return {_plain(row["name"]): row["country"] for row in csv.DictReader(file)}
 

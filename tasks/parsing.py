@@ -1,8 +1,8 @@
-"""TOML and JSON that somebody else wrote, parsed so that no file is a crash or takes for ever. Pure.
+"""Parses TOML and JSON of others so that no file crashes or stalls the program. Pure.
 
 Python's parsers raise RecursionError for deep nesting, and tomllib takes minutes for a dotted name of some
-ten thousand parts. Here each is one ValueError, and what comes back is nested no deeper than any reader of it
-can follow.
+ten thousand parts. Here each raises one ValueError, and results are nested no deeper than any reader can
+handle.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 DEEPEST = 20
-"""Tables and lists within each other."""
+"""Most levels of nested tables and lists."""
 
 _NAME = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 _DOTTED = re.compile(rf"(?:^[\[ \t]*|[{{,][ \t]*){_NAME}(?:[ \t]*\.[ \t]*{_NAME}){{{DEEPEST}}}", re.MULTILINE)
-"""A name of more parts; the time that tomllib takes for one grows with their square."""
+"""Pattern of a name with too many parts; tomllib's time grows with the square of their number."""
 
 _PLAIN = (
     (r"^Value error, ", ""),
@@ -49,7 +49,9 @@ class TooDeep(ValueError):  # noqa: N818 - "raise TooDeep" says it all
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML file; ValueError says what is wrong: no TOML, a huge number, nested too deep."""
+    """Return the tables of a TOML file; raises ValueError for bad syntax, a huge number or too deep
+    nesting.
+    """
     if _DOTTED.search(text):
         raise TooDeep
     try:
@@ -61,7 +63,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value that a JSON text holds; ValueError says what is wrong, as for ``parse_toml``."""
+    """Return the value of a JSON text; raises ValueError as ``parse_toml`` does."""
     try:
         return _shallow(json.loads(text))
     except RecursionError:
@@ -83,7 +85,7 @@ def complaints(error: Invalid, whole: str = "") -> Iterator[str]:
 
 
 def _shallow(value: Any) -> Any:
-    """The value itself, if tables and lists stand no deeper within each other than ``DEEPEST``."""
+    """Return the value; raises TooDeep if tables and lists are nested deeper than ``DEEPEST``."""
     level = [value]
     for _ in range(DEEPEST + 1):
         level = [each for each in level if isinstance(each, dict | list)]

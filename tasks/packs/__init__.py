@@ -1,1 +1,1 @@
-"""Packs: folders of a user's own content for evaluations. Data only: nothing in them is run or imported."""
+"""Packs: folders with a user's own content for evaluations. A pack is data; no code in it is run."""

@@ -1,4 +1,4 @@
-"""A pack's part for one evaluation, read and held against itself and what is shipped."""
+"""Reads a pack's part for one evaluation and checks it against itself and the shipped content."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from tasks.packs.shape import (
 
 ABOUT = "pack.toml"
 PROFILES = "profiles.toml"
-"""In an evaluation's folder: name -> values of options."""
+"""File in an evaluation's folder: name of a profile -> values of options."""
 
 
 class About(PackRow):
-    """``pack.toml``: what the pack is. None of it changes a number."""
+    """Fields of ``pack.toml``, which describe the pack and change no number."""
 
     title: Text = Field(description="one line that describes the pack")
-    version: str = Field("", description="version, by your own counting")
+    version: str = Field("", description="version, in your own numbering")
     author: str = Field("", description="who made it")
     licence: str = Field("", description="licence, such as CC-BY-4.0")
     source: str = Field("", description="source of the content")
 
 
 def parts(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
-    """The evaluations for which a pack has a folder."""
+    """Return the evaluations for which a pack has a folder."""
     return [name for name in shapes if (folder.path / name).is_dir()]
 
 
 def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
-    """The evaluations for which a pack has files beside profiles, right or wrong."""
+    """Return the evaluations for which a pack has files other than profiles, valid or not."""
     paths, faults = files(folder)
     names = {*paths, *(fault.file for fault in faults)}
     return [
@@ -54,13 +54,13 @@ def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
 
 
 def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Content:
-    """The content of a pack for an evaluation.
+    """Return the content of a pack for an evaluation.
 
     Args:
-        shipped: the study's tables, with what other packs added before.
+        shipped: the study's tables, with the rows of packs before this one.
 
     Raises:
-        PackError: with every fault of that part and of ``pack.toml``.
+        PackError: there are faults in that part or in ``pack.toml``; it lists all.
     """
     content, faults = examine(folder, evaluation, shape, shipped)
     if faults:
@@ -69,12 +69,12 @@ def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Cont
 
 
 def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> tuple[Content, list[Fault]]:
-    """The content that ``load`` returns, without what has faults, and these."""
+    """Return the content that ``load`` returns, without faulty rows, and the faults."""
     paths, faults = files(folder)
     about, wrong = _about(paths)
     faults = [each for each in faults if each.file.partition("/")[0] == evaluation] + wrong
     placed: dict[str, list[Placed]] = {}
-    torn: set[str] = set()  # files of which rows are left out, that others may refer to
+    torn: set[str] = set()  # files with faulty rows, to which other rows may refer
     for each in shape.files:
         placed[each.name] = []
         for name in _paths_of(each, evaluation, paths):
@@ -95,10 +95,10 @@ def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> t
 
 
 def stray(folder: Folder, shapes: Mapping[str, Shape], also: Collection[str] = ()) -> list[Fault]:
-    """Files that no evaluation reads, and faults outside the evaluations' folders.
+    """Yield faults of files that no evaluation reads, and faults outside the evaluations' folders.
 
     Args:
-        also: files that are read beside those of the shapes.
+        also: files that are read in addition to those of the shapes.
     """
     paths, faults = files(folder)
     faults = [each for each in faults if each.file.partition("/")[0] not in shapes]
@@ -110,15 +110,15 @@ def stray(folder: Folder, shapes: Mapping[str, Shape], also: Collection[str] = (
         evaluation = name.partition("/")[0]
         if evaluation in shapes:
             read_there = ", ".join([*(each.path for each in shapes[evaluation].files), PROFILES])
-            what = f"no such file is read; in {evaluation}/ there may be {read_there}"
+            what = f"this file is not read; {evaluation}/ may have {read_there}"
         else:
-            what = f"no such file is read; folders are named after evaluations: {', '.join(shapes)}"
+            what = f"this file is not read; folders are named after evaluations: {', '.join(shapes)}"
         faults.append(Fault(name, None, "", what, "rename or remove it"))
     return faults
 
 
 def profiles(folder: Folder, evaluation: str) -> tuple[dict[str, dict[str, Any]], list[Fault]]:
-    """The pack's profiles of an evaluation as they stand in their file, by name: values of options."""
+    """Return the pack's profiles of an evaluation by name: unchecked values of options."""
     name = f"{evaluation}/{PROFILES}"
     paths, _ = files(folder)
     if name not in paths:
@@ -141,7 +141,7 @@ def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[Fault]]:
 
 
 def _paths_of(file: PackFile, evaluation: str, paths: Iterable[str]) -> list[str]:
-    """The paths of a pack's files that hold the rows of one."""
+    """Return the paths of a pack's files that hold the rows of one ``PackFile``."""
     if not file.is_folder:
         return [name for name in paths if name == f"{evaluation}/{file.path}"]
     folder = f"{evaluation}/{file.name}/"
@@ -149,7 +149,7 @@ def _paths_of(file: PackFile, evaluation: str, paths: Iterable[str]) -> list[str
 
 
 def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Placed]]) -> list[Fault]:
-    """Files that are named as replacing shipped content and are not there: nothing would be left."""
+    """Yield faults of files that should replace shipped content and are missing."""
     known = [each.name for each in shape.files if not each.is_single and placed[each.name]]
     wrong = [
         (path, name)
@@ -160,14 +160,18 @@ def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Place
     there = f"the pack has, in {evaluation}/: {', '.join(known) or 'none'}"
     return [
         Fault(
-            path, None, "files", f"{name!r} replaces nothing: no such file with rows", f"{there}; correct it"
+            path,
+            None,
+            "files",
+            f"{name!r} replaces nothing: the pack has no such file with rows",
+            f"{there}; correct it",
         )
         for path, name in wrong
     ]
 
 
 def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[Fault]:
-    """Rows that share a key with an earlier one, or with a shipped one."""
+    """Yield faults of rows that share a key with an earlier or a shipped row."""
     faults: list[Fault] = []
     first: dict[tuple[Any, ...], str] = {}
     there: set[tuple[Any, ...]] = set()
@@ -180,7 +184,7 @@ def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[F
             what = f"{_quoted(key)} already exists: {before}"
             faults.append(Fault(name, line, ", ".join(file.key), what, "rename or remove one"))
         elif file.taken and _values(row, file.taken.columns) in there:
-            what = f"{_quoted(_values(row, file.taken.columns))} is there without this pack"
+            what = f"{_quoted(_values(row, file.taken.columns))} is shipped already, or in another pack"
             faults.append(Fault(name, line, ", ".join(file.taken.columns), what, "rename it"))
     return faults
 
@@ -188,7 +192,7 @@ def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[F
 def _referred(
     file: PackFile, placed: Mapping[str, Sequence[Placed]], shipped: ByName, torn: Collection[str]
 ) -> list[Fault]:
-    """Values that should stand elsewhere and do not."""
+    """Yield faults of values that refer to a missing row."""
     faults: list[Fault] = []
     for refers in (each for each in file.refers if each.file not in torn):
         known = {row.get(refers.of) for *_, row in placed.get(refers.file, ())}
@@ -201,7 +205,7 @@ def _referred(
             cell = row.get(refers.column)
             for value in cell if isinstance(cell, list) else [cell]:
                 if value is not None and value not in known:
-                    what = f"{value!r} does not stand in {where}"
+                    what = f"{value!r} is not in {where}"
                     faults.append(Fault(name, line, refers.column, what, "add it there, or correct it"))
     return faults
 

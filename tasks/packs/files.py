@@ -1,4 +1,4 @@
-"""Bytes of a pack's files to checked rows; every fault is collected, with its line and column. Pure."""
+"""Turns bytes of a pack's files into checked rows; collects every fault with its line and column. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
 _TABLE = re.compile(r"\s*\[+\s*([\w.-]+)\s*\]")
 _KEY = re.compile(r"\s*([\w.-]+)\s*=")
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Control characters, and marks that turn the direction of what follows: people read another text."""
+"""Control characters, and marks that reverse the direction of text, so that people read something else."""
 
 
 class AnyCells(BaseModel):
@@ -33,8 +33,10 @@ class AnyCells(BaseModel):
 
 
 def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[Fault]]:
-    """The rows of a CSV file that are whole, and all faults. Lines that begin with # above the header are
-    comments; empty cells are left out of a row."""
+    """Return the complete rows of a CSV file, and all faults.
+
+    Lines above the header that begin with # are comments; empty cells are left out of a row.
+    """
     records = csv_records(content, with_comments=True)
     try:
         line, header = next(records, (1, []))
@@ -45,12 +47,12 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
         line = content[: error.start].count(b"\n") + 1
         return [], [Fault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
     except CsvError as error:
-        what = f"it is no CSV file ({error})"
+        what = f"not a CSV file ({error})"
         return [], [Fault(file, error.line, "", what, "put texts with quotes or commas in quotes")]
 
 
 def header_of(content: bytes) -> list[str]:
-    """The columns of a CSV file; none where ``read_csv`` says what is wrong with it."""
+    """Return the columns of a CSV file; none if ``read_csv`` finds the file faulty."""
     try:
         _, header = next(csv_records(content, with_comments=True), (1, []))
         return [name.strip() for name in header if name.strip()]
@@ -59,7 +61,7 @@ def header_of(content: bytes) -> list[str]:
 
 
 class CsvError(ValueError):
-    """A file is no CSV from that line on."""
+    """Raised for a file that stops being CSV at a line."""
 
     def __init__(self, line: int, what: str) -> None:
         self.line = line
@@ -69,15 +71,15 @@ class CsvError(ValueError):
 def csv_records(
     content: bytes, delimiter: str = ",", with_comments: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """The records of a CSV file, its header first, each with the line on which it begins.
+    """Yield the records of a CSV file, header first, each with the line on which it begins.
 
-    The standard reader, because polars does not say which line is broken.
+    It uses the standard reader, because polars does not report the broken line.
 
     Args:
-        with_comments: whether lines above the header that begin with # are passed over.
+        with_comments: whether to skip lines above the header that begin with #.
 
     Raises:
-        UnicodeDecodeError: it is not UTF-8. CsvError: it is no CSV.
+        UnicodeDecodeError: it is not UTF-8. CsvError: it is not CSV.
     """
     text, above = content.decode("utf-8-sig"), 0
     while with_comments and text.startswith("#"):
@@ -94,7 +96,7 @@ def csv_records(
 
 
 def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[Fault]]:
-    """The one row that a TOML file is, or its faults."""
+    """Return the single row of a TOML file, or its faults."""
     fields, faults = tables_of(content, file)
     if faults:
         return [], faults
@@ -103,21 +105,23 @@ def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Pla
 
 
 def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
-    """A TOML file's tables, or what is wrong with it."""
+    """Return a TOML file's tables, or its faults."""
     try:
         return parse_toml(content.decode("utf-8-sig")), []
     except UnicodeDecodeError:
         return {}, [Fault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
     except TooDeep as error:
         return {}, [Fault(file, None, "", str(error), "shorten the dotted names, or nest less")]
-    except ValueError as error:  # of a number of thousands of digits no TOMLDecodeError
+    except ValueError as error:  # a number with thousands of digits raises no TOMLDecodeError
         line = re.search(r"at line (\d+)", str(error))
-        what = f"it is no TOML file ({str(error).partition(' (at')[0]})"
+        what = f"not a TOML file ({str(error).partition(' (at')[0]})"
         return {}, [Fault(file, int(line[1]) if line else None, "", what, "correct it there")]
 
 
 def line_of(text: str, field: str) -> int | None:
-    """The line of a TOML text that sets a dotted field, or else what it stands in; None: neither is there."""
+    """Return the line of a TOML text that sets a dotted field, else the line of its table; None if neither
+    exists.
+    """
     lines: dict[str, int] = {}
     table, in_text = "", False
     for number, line in enumerate(text.splitlines(), 1):
@@ -135,7 +139,7 @@ def line_of(text: str, field: str) -> int | None:
 def checked_row(
     row: type[BaseModel], cells: Mapping[str, Any], file: str, line: int | None
 ) -> tuple[dict[str, Any] | None, list[Fault]]:
-    """The cells as their columns' types, in JSON's; None if they do not fit."""
+    """Return the cells converted to their columns' types, in JSON types; None if they do not fit."""
     faults = [
         Fault(file, line, name, *wrong)
         for name, text in _texts(cells)
@@ -150,11 +154,11 @@ def checked_row(
 
 
 def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
-    """A fault of a text whatever it stands for, and what to do; None: there is none."""
+    """Return the fault of a text that no column may have, and what to do; None if there is none."""
     if hidden := HIDDEN.search(text):
         return f"it holds the control character U+{ord(hidden[0]):04X}", "remove it"
     if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):
-        what = f"{_short(text)} begins with {text[0]!r}, which spreadsheets run as a formula"
+        what = f"{_short(text)} begins with {text[0]!r}, which spreadsheets would run as a formula"
         return what, "begin with something else"
     return None
 
@@ -165,7 +169,9 @@ def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Ite
     for name in needed:
         if name not in header:
             have = ", ".join(header) or "none"
-            yield Fault(file, line, name, f"the column is missing; there are: {have}", "add it to the header")
+            yield Fault(
+                file, line, name, f"the column is missing; the header has: {have}", "add it to the header"
+            )
     is_any = shape.row.model_config.get("extra") == "allow"
     for name in dict.fromkeys(header):
         if is_any and ("\n" in name or not name):
@@ -203,7 +209,7 @@ def _rows(
 
 
 def _fault(error: Any, file: str, line: int | None) -> Fault:
-    """One of pydantic's errors."""
+    """Return one of pydantic's errors as a fault."""
     column = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         is_csv = file.endswith(".csv")
@@ -221,7 +227,7 @@ def _fault(error: Any, file: str, line: int | None) -> Fault:
 
 
 def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in nested values, with the dotted name of its place."""
+    """Yield every text in nested values, with the dotted name of its place."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
@@ -234,5 +240,5 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _short(text: str) -> str:
-    """A text as a message quotes it: printable and not long."""
+    """Return a text for a message: printable and short."""
     return repr(text if len(text) <= 60 else text[:57] + "…")

@@ -1,4 +1,4 @@
-"""Folders of packs, and their files as bytes. A pack is data: nothing in it is run or imported."""
+"""Finds folders of packs and reads their files as bytes. A pack is data; no code in it is run."""
 
 from __future__ import annotations
 
@@ -16,44 +16,50 @@ from pathlib import Path
 from tasks.packs.shape import Fault
 
 GROUP = "culturescope.packs"
-"""Entry points of installed packs: each names a package, whose folder is the pack. It is not imported."""
+"""Group of entry points of installed packs.
+
+Each names a package whose folder is the pack; it is not imported.
+"""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 MOST_BYTES = 32 * 2**20
-"""The most that one file may have."""
+"""Most bytes of one file."""
 MOST_FILES = 2000
 
 _READ = (".csv", ".toml")
 _PASSED_OVER = re.compile(
     r"^\.|^__pycache__$|^__init__\.py$|^(licen[cs]e|notice|readme|changelog)\b|\.md$", re.I
 )
-"""Names of files that may lie in a pack and are not read."""
+"""Names of files that a pack may have and nobody reads."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A pack's name, and where it is."""
+    """A pack's name and location."""
 
     name: str
     path: Path
 
 
 def packs_of(home: Path) -> Path:
-    """The folder of a home in which packs lie."""
+    """Return the folder of a home that holds packs."""
     return home / "packs"
 
 
 def checked_name(name: str) -> str:
-    """The name. Raises ValueError for what is none, so that no name leads out of the folder of packs."""
+    """Return the name.
+
+    Raises ValueError for an invalid name, so that no name leads out of the folder of packs.
+    """
     if not NAME.fullmatch(name):
         raise ValueError(
-            f"{name!r} is no name of a pack: use lower-case letters, digits, - and _, 60 at most, and begin "
-            "with a letter or digit"
+            f"{name!r} is not a valid pack name: use at most 60 lower-case letters, digits, - and _, and "
+            "begin with a letter or digit"
         )
     return name
 
 
 def folders(home: Path) -> dict[str, Folder]:
-    """All packs by name: those of the home, then installed ones of other names."""
+    """Return all packs by name: those of the home, then installed ones with other names."""
     own = packs_of(home)
     there = sorted(own.iterdir()) if own.is_dir() else []
     known = {
@@ -63,10 +69,10 @@ def folders(home: Path) -> dict[str, Folder]:
 
 
 def folder_of(name: str, home: Path) -> Folder:
-    """One pack. Raises ValueError that lists those that there are."""
+    """Return one pack. Raises ValueError that lists the known packs."""
     known = folders(home)
     if checked_name(name) not in known:
-        there = f"there are: {', '.join(known)}" if known else "there is none yet"
+        there = f"known packs: {', '.join(known)}" if known else "there is none yet"
         raise ValueError(
             f"there is no pack {name!r}; {there}. A pack is a folder in {packs_of(home)}; one to begin with: "
             f"culturescope pack new {name} --for spectral"
@@ -75,7 +81,7 @@ def folder_of(name: str, home: Path) -> Folder:
 
 
 def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
-    """The pack's files by their path below its folder, and those that must not be there."""
+    """Return the pack's files by their path below its folder, and faults of files that are not allowed."""
     paths: dict[str, Path] = {}
     faults: list[Fault] = []
     for path in _walk(folder.path):
@@ -83,7 +89,7 @@ def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
         if path.is_symlink():
             faults.append(Fault(name, None, "", "it is a symbolic link", "put the file itself there"))
         elif not stat.S_ISREG(path.stat().st_mode):
-            faults.append(Fault(name, None, "", "it is no ordinary file", "remove it"))
+            faults.append(Fault(name, None, "", "it is not an ordinary file", "remove it"))
         elif path.suffix not in _READ:
             what = "packs are data: CSV and TOML"
             faults.append(Fault(name, None, "", f"this kind of file is not read ({what})", "remove it"))
@@ -100,14 +106,14 @@ def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a file of ``files``; a link that took its place meanwhile is not followed."""
+    """Return the bytes of a file of ``files``; a link that replaced it meanwhile is not followed."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:
         return file.read(MOST_BYTES)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Files and links below a folder; links are not followed."""
+    """Yield files and links below a folder; links are not followed."""
     for path in sorted(folder.iterdir()):
         if _PASSED_OVER.search(path.name):
             continue
@@ -119,13 +125,13 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=2)
 def _installed(path: tuple[str, ...]) -> dict[str, Folder]:
-    """Installed packs by name, looked for once: reading what all packages say of themselves takes long."""
+    """Return installed packs by name; cached, since reading the metadata of all packages is slow."""
     packs = {entry.name: _folder(entry) for entry in entry_points(group=GROUP) if NAME.fullmatch(entry.name)}
     return {name: Folder(name, folder) for name, folder in packs.items() if folder}
 
 
 def _folder(entry: EntryPoint) -> Path | None:
-    """The folder of an entry point: found as the import system finds its package, and not imported."""
+    """Return the folder of an entry point's package, found by the import system without an import."""
     top, *rest = entry.value.partition(":")[0].split(".")
     if not all(part.isidentifier() for part in (top, *rest)):
         return None

@@ -1,4 +1,4 @@
-"""Prompts that users bring: Jinja2 templates over a row's cells, in a sandbox, without loops. Pure."""
+"""Renders users' prompts: Jinja2 templates over a row's cells, in a sandbox, without loops. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ _ALLOWED = (
     nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Filter, nodes.Test,
 )  # fmt: skip
 _DEEPEST = 50
-"""Conditions, filters and brackets within each other: what is deeper overflows its reader."""
+"""Most levels of nested conditions, filters and brackets; deeper templates overflow the parser."""
 _TOO_DEEP = f"it is nested more than {_DEEPEST} deep"
 _FILTERS = frozenset({"capitalize", "default", "first", "last", "lower", "title", "trim", "upper"})
-"""None makes a text much longer than its input: no template takes time or memory beyond its length."""
+"""Allowed filters.
+
+None makes a text much longer than its input, so a template's length bounds its time and memory.
+"""
 
 
 def fields_of(template: str) -> set[str]:
-    """The names that a template is filled with.
+    """Return the names that a template uses.
 
     Raises:
-        TemplateError: it is no Jinja2 template. ValueError: it holds more than names, conditions and filters.
+        TemplateError: it is not a Jinja2 template.
+        ValueError: it holds more than names, conditions and filters.
     """
     try:
         tree = _SANDBOX.parse(template)
@@ -33,7 +37,7 @@ def fields_of(template: str) -> set[str]:
         raise ValueError(_TOO_DEEP) from None
     for node in _nodes(tree):
         if not isinstance(node, _ALLOWED):
-            raise ValueError(f"line {node.lineno}: {type(node).__name__.lower()} may not stand in a prompt")
+            raise ValueError(f"line {node.lineno}: {type(node).__name__.lower()} is not allowed in a prompt")
         if isinstance(node, nodes.Filter) and node.name not in _FILTERS:
             known = ", ".join(sorted(_FILTERS))
             raise ValueError(f"line {node.lineno}: no filter {node.name!r}; there are {known}")
@@ -41,7 +45,7 @@ def fields_of(template: str) -> set[str]:
 
 
 def _nodes(tree: nodes.Template) -> Iterator[nodes.Node]:
-    """Every node; raises ValueError if they are nested too deeply to be walked."""
+    """Yield every node; raises ValueError if they are nested too deeply."""
     level: list[nodes.Node] = [tree]
     for _ in range(_DEEPEST):
         yield from level
@@ -52,7 +56,7 @@ def _nodes(tree: nodes.Template) -> Iterator[nodes.Node]:
 
 
 def rendered(template: str, fields: Mapping[str, str]) -> str:
-    """The template filled in, without outer space."""
+    """Return the filled template without outer space."""
     return _compiled(template).render(fields).strip()
 
 

@@ -1,4 +1,4 @@
-"""Rows as they were published: read from a file or a Hugging Face dataset, and checked against a schema."""
+"""Reads published rows from a file or a Hugging Face dataset, and checks them against a schema."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ CONVERTED = "refs/convert/parquet"
 
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-"""A required text: not empty once outer space is gone."""
+"""A required text, not empty after stripping outer space."""
 
 Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell, str) else cell)
 """For labels whose case varies: ``label: Annotated[Literal["yes", "no"], Lower]``."""
 
 _MOST_UNPACKED = 2**30
-"""Bytes that a spreadsheet may come to: it is unpacked in memory."""
+"""Most bytes of an unpacked spreadsheet, which is unpacked in memory."""
 LARGEST = 2**30
-"""Bytes of a file that is read: published ones are smaller."""
+"""Most bytes of a file; published files are smaller."""
 _MOST_CELLS = 50_000_000
-"""The most that a Parquet file may hold, which can repeat a value so often in a few bytes."""
+"""Most cells of a Parquet file, which can hold very many repetitions of a value in a few bytes."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 
 
@@ -58,13 +58,13 @@ T = TypeVar("T")
 
 
 def read_rows(source: str | Path) -> list[dict[str, Any]]:
-    """All rows of a file, or of all splits of a Hugging Face dataset, as published.
-
-    source: a path that ends in .json (an array of objects), .jsonl, .csv, .tsv, .parquet or .xlsx (its first
-    sheet), or a dataset id such as "owner/name". Cells of CSV, TSV and sheets are texts, empty ones None.
+    """Return all published rows of a file, or of all splits of a Hugging Face dataset. source: a path that
+    ends in .json (an array of objects), .jsonl, .csv, .tsv, .parquet or .xlsx (its first sheet), or a dataset
+    id such as "owner/name". Cells of CSV, TSV and sheets are texts, empty ones None.
 
     Raises:
-        BenchmarkError: not there, not readable (with line or row), another format, or without rows.
+        BenchmarkError: the source is missing, unreadable (with line or row), in another format, or without
+            rows.
     """
     path = Path(source)
     if path.suffix.casefold() in _READERS:
@@ -77,15 +77,15 @@ def read_rows(source: str | Path) -> list[dict[str, Any]]:
             f"(owner/name): check the path and its ending"
         )
     if not rows:
-        raise BenchmarkError(f"{source}: there are no rows in it")
+        raise BenchmarkError(f"{source}: it has no rows")
     return rows
 
 
 def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P], Counter[str]]:
-    """The rows that fit the schema, and how many do not, by reason.
+    """Return the rows that fit the schema, and the number of others by reason.
 
     A reason is ``no_<column>`` (missing or empty) or ``invalid_<column>``, after the first bad cell. Columns
-    are compared under ``column``; further ones are ignored.
+    are matched by ``column``; others are ignored.
 
     Raises:
         BenchmarkError: there are rows, but none fits: the columns are not this benchmark's.
@@ -105,7 +105,7 @@ def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P],
 
 
 def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]:
-    """The rows of all files that fit the schema, and a line for every reason why others do not.
+    """Return the rows of all files that fit the schema, and a line for every reason why others do not.
 
     Raises:
         BenchmarkError: as ``read_each``.
@@ -120,10 +120,10 @@ def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], T], notes: list[str]) -> dict[Path, T]:
-    """The content of each file; one that cannot be read is passed over with a note, beside others that can.
+    """Yield the content of each file; files that cannot be read are skipped with a note.
 
     Raises:
-        ValueError: there are files, but none can be read; that of the first one.
+        ValueError: there are files, but none can be read; the error of the first file.
     """
     contents: dict[Path, T] = {}
     faults: list[ValueError] = []
@@ -139,12 +139,14 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], T], notes: list[str]
 
 
 def passed_over(path: Path, error: ValueError) -> str:
-    """A line that says which file is not read, and why; the path of it stands there once."""
-    return f"{path.name} is passed over: {str(error).removeprefix(str(path)).lstrip(':, ')}"
+    """Return a line that names a skipped file and the reason, with its path only once."""
+    return f"{path.name} is skipped: {str(error).removeprefix(str(path)).lstrip(':, ')}"
 
 
 def column(name: str) -> str:
-    """A column as the schemas spell it: "Rule-of-Thumb" and "rule of thumb" are ``rule_of_thumb``."""
+    """Return a column in the spelling of the schemas: "Rule-of-Thumb" and "rule of thumb" give
+    ``rule_of_thumb``.
+    """
     return _NOT_A_LETTER.sub("_", name.strip().casefold()).strip("_")
 
 
@@ -158,7 +160,7 @@ def _read_file(path: Path) -> list[dict[str, Any]]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file: UTF-8, or UTF-16 where it begins with the mark of that."""
+    """Return the text of a file in UTF-8, or in UTF-16 if it begins with that byte order mark."""
     content = _content(path)
     is_wide = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
     return content.decode("utf-16" if is_wide else "utf-8-sig")
@@ -171,7 +173,7 @@ def _json(path: Path) -> list[dict[str, Any]]:
     except json.JSONDecodeError as error:
         raise BenchmarkError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from error
     except ValueError as error:
-        raise BenchmarkError(f"{path}: not JSON that can be read: {error}") from error
+        raise BenchmarkError(f"{path}: not readable JSON: {error}") from error
     if not isinstance(rows, list):
         raise BenchmarkError(f"{path}: expected an array of objects, found {type(rows).__name__}")
     return [_object(row, f"{path}, row {number}") for number, row in enumerate(rows, 1)]
@@ -213,7 +215,7 @@ def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
-    """The table of a Parquet file; BenchmarkError where it is damaged, or larger than it may be."""
+    """Return the table of a Parquet file; raises BenchmarkError if it is damaged or too large."""
     content = _content(path)
     with reading(path, "Parquet file"):
         scan = pl.scan_parquet(BytesIO(content))
@@ -225,9 +227,8 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turns whatever a reader raises of a broken file into an error that names it.
-
-    Some readers panic, with what is no Exception.
+    """Turn any failure of a reader into an error that names the file. Some readers panic with a
+    BaseException.
     """
     try:
         yield
@@ -239,15 +240,17 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 
 def _xlsx(path: Path) -> list[dict[str, Any]]:
-    """The rows of the first sheet. A data frame that was saved without names has numbers for columns, and its
-    first row names them."""
+    """Return the rows of the first sheet.
+
+    If a data frame was saved without names, its columns are numbers and its first row names them.
+    """
     content = _content(path)
     with reading(path, "spreadsheet"), ZipFile(BytesIO(content)) as book:
         unpacked = sum(entry.file_size for entry in book.infolist())
         if unpacked > _MOST_UNPACKED:
             raise ValueError(f"it unpacks to {unpacked / 2**30:.1f} GiB: save it as CSV")
-        if (wrong := book.testzip()) is not None:  # or it unpacks to more than it says
-            raise ValueError(f"{wrong} in it is not what it says: save it again")
+        if (wrong := book.testzip()) is not None:  # or it unpacks to more than its header states
+            raise ValueError(f"{wrong} in it does not match its header: save it again")
         frame = pl.read_excel(content, sheet_id=1, infer_schema_length=0, raise_if_empty=False)
     rows = frame.rows()
     is_numbered = frame.columns == [str(n) for n in range(frame.width)]
@@ -256,7 +259,7 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
 
 
 def _download(dataset: str) -> list[Path]:
-    """The dataset's Parquet files, from the hub or its local cache."""
+    """Return the dataset's Parquet files, from the hub or its local cache."""
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
@@ -268,7 +271,7 @@ def _download(dataset: str) -> list[Path]:
         folder = snapshot_download(
             dataset, repo_type="dataset", revision=CONVERTED, allow_patterns="*.parquet"
         )
-    except Exception as error:  # whatever the network and the HTTP library may raise
+    except Exception as error:  # any error of the network and the HTTP library
         raise BenchmarkError(
             f"Hugging Face gives no dataset {dataset!r} as Parquet ({type(error).__name__}): check the "
             f"spelling and the network, or download its files and give their paths"
@@ -277,7 +280,7 @@ def _download(dataset: str) -> list[Path]:
 
 
 def _is_null(cell: Any) -> bool:
-    """None, or the NaN that data frames write for it."""
+    """Return whether a value is None, or the NaN that data frames write for None."""
     return cell is None or (isinstance(cell, float) and cell != cell)
 
 
@@ -310,7 +313,7 @@ _READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes; raises BenchmarkError if it is larger than ``LARGEST``."""
+    """Return a file's bytes; raises BenchmarkError if it is larger than ``LARGEST``."""
     if path.stat().st_size > LARGEST:
         raise BenchmarkError(f"{path}: it is larger than {LARGEST // 2**20} MiB: split it")
     return path.read_bytes()

@@ -1,4 +1,7 @@
-"""The shape of packs: files and rows that an evaluation takes (``Evaluation.pack``), and faults. Pure."""
+"""Defines the shape of packs: files and rows that an evaluation accepts (``Evaluation.pack``), and faults.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -27,24 +30,23 @@ Several = Annotated[
         lambda cell: [part.strip() for part in cell.split("|")] if isinstance(cell, str) else cell
     ),
 ]
-"""Texts in one cell, separated by |."""
+"""Several texts in one cell, separated by |."""
 
 
 class PackRow(BaseModel):
-    """Base of rows and tables that users write: columns or fields with their types.
-
-    A field's description explains its column.
+    """Base of the rows and tables that users write: columns or fields with their types. A field's description
+    explains its column.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
 class Refers(NamedTuple):
-    """The values of ``column`` have to stand somewhere.
+    """Requires that the values of ``column`` exist elsewhere.
 
     Attributes:
-        file, of: in that column of that file of the pack; "": in none.
-        table, known_as: or in that column of that table of the study; "": in none.
+        file, of: file of the pack and its column that may have the value; "": none.
+        table, known_as: table of the study and its column that may have it; "": none.
     """
 
     column: str
@@ -55,7 +57,7 @@ class Refers(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The values of ``columns`` together must not stand in that table of the study under the same names."""
+    """Refuses rows whose values of ``columns`` together already exist in a table of the study."""
 
     table: str
     columns: tuple[str, ...]
@@ -63,14 +65,13 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class PackFile:
-    """One CSV file ``<name>.csv``, a folder ``<name>/`` of TOML files, each of which is a row, or one TOML
-    file.
+    """A CSV file ``<name>.csv``, a folder ``<name>/`` of TOML files with a row each, or one TOML file.
 
     Attributes:
         row: its columns, or fields. about: what the rows are, in a sentence.
-        key: columns whose values together no two rows share.
-        taken: where its rows would be taken for shipped ones, and are refused.
-        over: where its rows go in place of shipped ones with the same values.
+        key: columns whose values together must be unique.
+        taken: where a row would coincide with a shipped one, and is refused.
+        over: where its rows replace shipped ones with the same values.
         is_single: whether it is ``<name>.toml``, which is one row.
     """
 
@@ -86,25 +87,25 @@ class PackFile:
 
     @property
     def path(self) -> str:
-        """The path below the evaluation's folder, as people write it."""
+        """Return the path below the evaluation's folder."""
         return (
             f"{self.name}/*.toml" if self.is_folder else f"{self.name}{'.toml' if self.is_single else '.csv'}"
         )
 
     @property
     def is_toml(self) -> bool:
-        """Whether its rows are TOML files."""
+        """Return whether its rows are TOML files."""
         return self.is_folder or self.is_single
 
     @property
     def table(self) -> str:
-        """The table of the study that its rows belong to."""
+        """Return the table of the study that its rows belong to."""
         beside = self.taken or self.over
         return beside.table if beside else self.name
 
 
 class Replaces(PackRow):
-    """``replaces.toml``: files of the pack whose rows stand alone."""
+    """Fields of ``replaces.toml``: files of the pack whose rows replace all shipped ones."""
 
     files: tuple[Name, ...] = Field(
         min_length=1,
@@ -116,12 +117,12 @@ class Replaces(PackRow):
 REPLACES = PackFile(
     "replaces",
     Replaces,
-    "Files of this pack that stand in place of what is shipped.",
+    "Files of this pack that replace shipped content.",
     ("files",),
     is_single=True,
 )
 PROMPTS = "prompts"
-"""The file of a pack, and the table of a study, with the texts that replace shipped prompts."""
+"""Name of the pack's file, and of the study's table, with texts that replace shipped prompts."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,10 @@ class Wording:
 
     Attributes:
         name: field of ``prompts.toml``.
-        about: what the text is for, in a phrase.
-        example: every field that it may be filled with -> an example value.
-        needs: fields without which it asks nothing.
-        section: where the paper prints it.
+        about: purpose of the text, in a phrase.
+        example: every field that it may use -> an example value.
+        needs: fields that it must use.
+        section: section of the paper that prints it.
     """
 
     name: str
@@ -143,20 +144,20 @@ class Wording:
     section: str = ""
 
     def checked(self, template: str) -> str:
-        """The template; raises ValueError if it is none, or lacks or adds a field."""
+        """Return the template; raises ValueError if it is invalid, or lacks or adds a field."""
         try:
             used = fields_of(template)
         except TemplateError as error:
-            raise ValueError(f"it is no template ({error.message})") from error
+            raise ValueError(f"not a valid template ({error.message})") from error
         if unknown := sorted(used - self.example.keys()):
             there = ", ".join(f"{{{{ {name} }}}}" for name in self.example) or "none"
-            raise ValueError(f"there is no field {', '.join(unknown)}; fields are {there}")
+            raise ValueError(f"unknown field {', '.join(unknown)}; known: {there}")
         if missing := [name for name in self.needs if name not in used]:
             raise ValueError(f"it must use {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
         return template
 
     def unused(self, template: str) -> list[str]:
-        """The fields that a template leaves out, though it may use them."""
+        """Return the fields that a template may use but does not."""
         used = fields_of(template)
         return [name for name in self.example if name not in used]
 
@@ -166,9 +167,9 @@ class Shape:
     """The files that a pack may bring to an evaluation.
 
     Attributes:
-        files: in the order in which they are read and explained.
+        files: files in the order of reading and explanation.
         join: (the pack's rows by file, the study's tables) -> rows to add to those tables. A table that is
-            none of ``Evaluation.tables`` is one of packs alone. Prompts need no join.
+            not in ``Evaluation.tables`` exists for packs only. Prompts need no join.
         wordings: the texts that ``prompts.toml`` may replace, where it is among the files.
     """
 

@@ -1,1 +1,1 @@
-"""The papers, a folder each: their public files, and their published numbers made again from these."""
+"""Papers, one folder each: reading their public files, and reproducing their published numbers from them."""

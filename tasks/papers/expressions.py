@@ -1,7 +1,6 @@
-"""Values of Python expressions and functions by their syntax trees; nothing of them is run. Pure.
-
-A value is one of Python's own, a ``Slot`` where it hangs on what is not known (an argument, a file), or
-``Composed``: a text of literal parts and slots. A function is followed along every way through it.
+"""Evaluates Python expressions and functions by their syntax trees, without running them. Pure. A value is a
+Python value, a ``Slot`` if it depends on something unknown (an argument, a file), or ``Composed``: a text of
+literal parts and slots. A function is followed along every path through it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _MOST_WAYS = 64
 _MOST_CALLS = 8
 Names = dict[str, Any]
 NOTHING = object()
-"""Returned by a way through a function that ends without ``return``."""
+"""Result of a path through a function that ends without ``return``."""
 _PLAIN: Mapping[str, Callable[..., Any]] = {
     **{of.__name__: of for of in (str, list, tuple, dict, len, sorted, int, float, bool)},
     "set": lambda of=(): unique(of),
@@ -62,8 +61,8 @@ class Reader:
     """Reads the expressions and functions of a program.
 
     Attributes:
-        name: of the file.
-        functions, classes: of the program, by their names. steps: left before it is given up.
+        name: name of the file. functions, classes: those of the program, by name. steps: number left before
+            reading stops.
     """
 
     def __init__(self, name: str, tree: ast.Module) -> None:
@@ -84,8 +83,9 @@ class Reader:
         self.globals: Names = {"__name__": "read"}
 
     def ways(self, body: Sequence[ast.stmt], names: Names) -> Iterator[tuple[Names, Any]]:
-        """Every way through statements, conditions that hold first: the names at its end, and what it
-        returns."""
+        """Yield every path through statements, true conditions first: the names at its end, and its return
+        value.
+        """
         for number, node in enumerate(body):
             rest = body[number + 1 :]
             self._spend(node)
@@ -139,12 +139,12 @@ class Reader:
         return values
 
     def ends(self, function: str) -> list[Names]:
-        """The names at the end of each way through a function of the program."""
+        """Yield the names at the end of each path through a function of the program."""
         node = self.functions[function]
         return [names for names, _ in islice(self.ways(node.body, dict(self.globals)), _MOST_WAYS)]
 
     def value(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
-        """The value of an expression; raises NotRead."""
+        """Return the value of an expression; raises NotRead."""
         self._spend(node)
         try:
             return self._within(self._value(node, names))
@@ -221,7 +221,7 @@ class Reader:
         index = self.value(key, names)
         if isinstance(base, Slot):
             return Slot(index) if isinstance(index, str) else base
-        if not is_plain(index):  # one of a dictionary's values: which is not known
+        if not is_plain(index):  # a dictionary's value under an unknown key
             return Slot(index.name) if isinstance(index, Slot) else Slot("")
         return there(base[index])
 
@@ -238,7 +238,7 @@ class Reader:
     def _dict(
         self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr], names: Mapping[str, Any]
     ) -> dict[Any, Any]:
-        """A dictionary; an entry whose value cannot be read is lost, and the others count."""
+        """Return a dictionary; an entry whose value cannot be read is lost, and the others are kept."""
         of: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if key is None:
@@ -256,7 +256,9 @@ class Reader:
         return value
 
     def _all(self, elt: ast.expr, of: Sequence[ast.comprehension], names: Mapping[str, Any]) -> Any:
-        """The values of a comprehension; of a slot, that slot, if its parts stay as they are."""
+        """Return the values of a comprehension; a comprehension that leaves a slot's parts unchanged is that
+        slot.
+        """
         first, *more = of
         every = self.value(first.iter, names)
         if isinstance(every, Slot):
@@ -327,14 +329,14 @@ class Reader:
         return more
 
     def record(self, of: ast.ClassDef | None, node: ast.Call, names: Mapping[str, Any]) -> dict[str, Any]:
-        """An object of a class as a dictionary of its fields; positional arguments are named after them."""
+        """Return an object of a class as a dictionary of its fields, which also name positional arguments."""
         fields, defaults = self.fields(of)
         given = dict(zip(fields, (self._or_lost(each, names) for each in node.args), strict=False))
         return {**{n: self._or_lost(d, self.globals) for n, d in defaults.items()}, **given,
                 **self._keywords(node, names)}  # fmt: skip
 
     def fields(self, of: ast.ClassDef | None) -> tuple[list[str], dict[str, ast.expr]]:
-        """The fields of a class, and those that have a literal for a default."""
+        """Return the fields of a class, and the literal defaults."""
         if of is None:
             return [], {}
         annotated = [e for e in of.body if isinstance(e, ast.AnnAssign) and isinstance(e.target, ast.Name)]
@@ -349,7 +351,7 @@ class Reader:
         return fields, {f: value for f, value in defaults.items() if not isinstance(value, ast.Call)}
 
     def _inside(self, name: str, node: ast.Call, names: Mapping[str, Any]) -> Any:
-        """The value that a function of the program returns to a call: its text with the most slots."""
+        """Return the value of a call to a function of the program: its text with the most slots."""
         function = self.functions[name]
         args = [each.arg for each in function.args.args]
         args = args[1:] if args[:1] in (["self"], ["cls"]) else args
@@ -418,7 +420,7 @@ class Reader:
         return old if isinstance(old, Slot | Lost) else Lost(self._at(call, f"{attr}() is not followed"))
 
     def _round(self, target: ast.expr, every: ast.expr, body: Sequence[ast.stmt], names: Names) -> None:
-        """A loop over what is known, one way through it each time; of another, what it assigns is lost."""
+        """Run a loop over known values, one path per round; the names that another loop assigns are lost."""
         of = self._or_lost(every, names)
         leaves = any(isinstance(e, ast.Break | ast.Return) for node in body for e in ast.walk(node))
         if leaves or not isinstance(of, list | tuple | dict) or len(of) > MOST_PARTS:
@@ -440,7 +442,7 @@ class Reader:
                         names[name] = Lost(self._at(each, f"{name} is made in a way that is not followed"))
 
     def _holds(self, test: ast.expr, names: Mapping[str, Any]) -> bool | None:
-        """Whether a condition holds; None: that hangs on what is not known."""
+        """Return whether a condition holds; None if that depends on unknown values."""
         try:
             value = self.value(test, names)
         except NotRead:
@@ -461,7 +463,7 @@ class Reader:
                     self._of_self.setdefault(name, node.value)
 
     def _within(self, value: Any) -> Any:
-        """The value; raises NotRead if it is too long to be of a program, as a list of lists can be."""
+        """Return the value; raises NotRead if it is too long for a program, as nested lists can be."""
         if weight(value, self._weights) > LARGEST:
             raise NotRead("a text or list is too long to be followed")
         return value
@@ -476,7 +478,7 @@ class Reader:
 
 
 def _as_condition(node: ast.stmt) -> ast.stmt:
-    """``x = a if c else b`` as the condition that it is; any other statement as it stands."""
+    """Return ``x = a if c else b`` as an if statement; any other statement unchanged."""
     value = getattr(node, "value", None)
     if not (isinstance(node, ast.Assign | ast.Return | ast.AugAssign) and isinstance(value, ast.IfExp)):
         return node

@@ -1,8 +1,9 @@
-"""The contract of an importer: a pack of a paper's own texts out of its authors' files. Typed, pure.
+"""Defines the contract of an importer: it makes a pack of a paper's own texts from its authors' files. Typed,
+pure.
 
 A module ``tasks/papers/<name>/importer.py`` has ``IMPORTER``. It looks for files in a clone of the authors'
-repository as ``reproduce`` does, reads them as data, and returns the files of a pack as rows. What it
-cannot find costs its own part, and is said. Nothing of the authors' text is in this repository.
+repository as ``reproduce`` does, reads them as data, and returns the files of a pack as rows. A missing file
+loses only its own part, with a note. This repository has no text of the authors.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Pack:
 
     Attributes:
         files: path below the pack's folder -> text.
-        taken: what was taken, a line each. left_out: what was not, and why, a line each.
+        taken: lines on what was taken. left_out: lines on what was left out, and why.
         countries: name of a country -> its code in the warehouse.
     """
 
@@ -54,8 +55,9 @@ class Importer:
     Attributes:
         title: whose texts, in one line.
         sources: the files that are looked for.
-        read: (files of each source, the pack to add to). Raises ValueError where a file cannot be read.
-        licence, source: what ``pack.toml`` says of the texts.
+        read: takes the files of each source and the pack to add to. Raises ValueError if a file cannot be
+            read.
+        licence, source: values for ``pack.toml``.
     """
 
     title: str
@@ -66,7 +68,7 @@ class Importer:
 
 
 def pack_from(importer: Importer, folder: Path, countries: Mapping[str, str]) -> Pack:
-    """The pack of the files in a folder and below.
+    """Return the pack of the files in a folder and its subfolders.
 
     Args:
         countries: name of a country -> its code in the warehouse.
@@ -82,14 +84,14 @@ def pack_from(importer: Importer, folder: Path, countries: Mapping[str, str]) ->
             pack.left_out.append(source.missing)
     if not pack.files:
         wanted = "; ".join(f"{s.name}: {' or '.join(s.patterns[:2])}" for s in importer.sources.values())
-        raise ValueError(f"--data {folder}: nothing in it is known. {importer.title} Files: {wanted}")
+        raise ValueError(f"--data {folder}: no known file in it. {importer.title} Files: {wanted}")
     about = {"title": importer.title, "source": importer.source, "licence": importer.licence}
     pack.files["pack.toml"] = toml_text({name: text for name, text in about.items() if text})
     return pack
 
 
 def csv_text(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
-    """Rows as CSV: lists with | between their parts, None as an empty cell; empty columns are left out."""
+    """Return rows as CSV: lists joined by |, None as an empty cell, without empty columns."""
     rows = list(rows)
     used = [name for name in columns if any(row.get(name) not in (None, "") for row in rows)]
     text = io.StringIO()
@@ -103,7 +105,7 @@ def csv_text(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Texts, numbers and lists as TOML; texts of several lines as people write them."""
+    """Return texts, numbers and lists as TOML, with multi-line texts as multi-line strings."""
     return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
 
 

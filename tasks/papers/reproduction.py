@@ -1,8 +1,8 @@
-"""The contract of a reproduction: a paper's tables made again from the files that it published. Typed, pure.
-
-A reproduction names the files that it looks for and gives, for every cell that its paper prints, the
-number that this project's arithmetic makes of them, or why there is none. What papers leave open are
-options; of some several values are tried, in their order, and a cell says which one it needed.
+"""Defines the contract of a reproduction of a paper's tables from its published files. Typed, pure. A
+reproduction names the files that it looks for. For every cell that its paper prints, it returns the number
+that this project's arithmetic computes from them, or the reason why there is none. Choices that a paper
+leaves open are options. Some options have several values, which are tried in order, and a cell names the
+value that it needed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Rows = Sequence[Mapping[str, Any]]
 Agreement = Literal["equal", "near", "differs", "not recomputed", "not printed"]
 
 TRIED: dict[str, Any] = {"tried": True}
-"""``json_schema_extra`` of a field of ``Options`` whose values, a list, are tried one after another."""
+"""``json_schema_extra`` of a field of ``Options`` whose list of values is tried in order."""
 
 
 def tried(values: Sequence[Any], description: str) -> Any:
-    """A field with at least one value, each of which is tried."""
+    """Return a field with at least one value to try."""
     return Field(list(values), min_length=1, json_schema_extra=TRIED, description=description)
 
 
 def renamed() -> Any:
-    """A field that names the files' models as the paper does."""
+    """Return a field that maps models in the files to models in the paper."""
     about = "model in the files = model in the paper; others by equal name, or by its first word"
     return Field({}, description=about)
 
@@ -52,9 +52,9 @@ class Source(NamedTuple):
     """Files that a reproduction reads.
 
     Attributes:
-        patterns: of their names, or of folders and names (``*/*.csv``): * stays within one name. The first
-            that fits any file in the folder or below counts.
-        format: what is in them, in words.
+        patterns: patterns of names, or of folders and names (``*/*.csv``); * does not match a slash. The
+            first pattern that fits a file in the folder or its subfolders counts.
+        format: description of their content.
         is_ours: whether the format is this project's, as the paper publishes none.
     """
 
@@ -65,14 +65,13 @@ class Source(NamedTuple):
 
     @property
     def missing(self) -> str:
-        """The reason why a cell that needs it has no number."""
+        """Return the reason why a cell that needs the source has no number."""
         return f"no file of {self.name} ({' or '.join(self.patterns[:2])})"
 
 
 class Printed(NamedTuple):
-    """A cell as the paper prints it (table ``published_result``); ``parts``: its condition, name -> text.
-
-    ``printed`` is "" of a number that it shows in figures alone, or not at all.
+    """A cell of the paper (table ``published_result``); ``parts``: its condition, name -> text. ``printed``
+    is "" for a number that the paper shows only in a figure or not at all.
     """
 
     table: str
@@ -85,12 +84,12 @@ class Printed(NamedTuple):
 
 
 class Recomputed(NamedTuple):
-    """The number that the files give for a cell, in the paper's unit.
+    """The number computed from the files for a cell, in the paper's unit.
 
     Attributes:
-        reason: why there is no value, or why it is not what is printed.
-        null: what the same arithmetic gives for what knows nothing; ``null_name`` names it if there is one.
-        n: how many answers, dishes or items the value is taken over.
+        reason: why there is no value, or why it differs from the printed one. null: the same arithmetic for a
+            null model; ``null_name`` names it, if any. n: number of answers, dishes or items behind the
+            value.
     """
 
     value: float | None = None
@@ -101,7 +100,7 @@ class Recomputed(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A printed cell beside what was recomputed; ``needs``: the options without which it would not be so."""
+    """A printed cell and its recomputed number; ``needs``: the options that the number depends on."""
 
     cell: Printed
     number: Recomputed
@@ -110,17 +109,17 @@ class Compared(NamedTuple):
 
 
 class NoNumber(Exception):  # noqa: N818 - no error: a cell without a number
-    """A cell has no number; the message says why."""
+    """Raised for a cell that has no number; the message says why."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The means of a reproduction beside its files.
+    """The resources of a reproduction other than its files.
 
     Attributes:
         tables: rows of the warehouse, by the names in ``Reproduction.tables``.
         embed: (embedder, texts) -> float32 [texts, d]. Raises ``EngineError``.
-        printed: every cell of the paper, also those that are not asked for.
+        printed: every cell of the paper, also those not requested.
     """
 
     tables: Mapping[str, Rows]
@@ -131,30 +130,30 @@ class Tools:
 O = TypeVar("O", bound=Options)  # noqa: E741
 D = TypeVar("D")
 Files = Mapping[str, Sequence[Path]]
-"""Name of a source -> its files, in the order of their paths; nothing for one that is not there."""
+"""Name of a source -> its files, in the order of their paths; a missing source has no entry."""
 
 
 @dataclass(frozen=True)
 class Numbers(Generic[D, O]):
-    """A paper's numbers from the content of its files. Of the options each tried one has one value."""
+    """Computes a paper's numbers from the content of its files, with one value for each tried option."""
 
     content: D
     options: O
     tools: Tools
 
     def number(self, cell: Printed) -> Recomputed:
-        """The number of a printed cell, or why there is none."""
+        """Return the number of a printed cell, or the reason why there is none."""
         try:
             return self._number(cell)
         except NoNumber as reason:
             return Recomputed(reason=str(reason))
 
     def _number(self, cell: Printed) -> Recomputed:
-        """The number of a printed cell. Raises NoNumber."""
+        """Return the number of a printed cell. Raises NoNumber."""
         raise NotImplementedError
 
     def further(self) -> Iterable[tuple[Printed, Recomputed]]:
-        """Numbers that the files give and the paper does not print."""
+        """Yield numbers from the files that the paper does not print."""
         return ()
 
 
@@ -186,14 +185,17 @@ class Reproduction(Generic[D, O]):
 
 
 def by_name(*sources: Source) -> dict[str, Source]:
-    """The sources by their names."""
+    """Return the sources by name."""
     return {source.name: source for source in sources}
 
 
 def find_files(folder: Path, sources: Mapping[str, Source]) -> dict[str, list[Path]]:
-    """The files of each source in a folder and below. Raises ValueError if there is no such folder."""
+    """Return the files of each source in a folder and its subfolders.
+
+    Raises ValueError if there is no such folder.
+    """
     if not folder.is_dir():
-        raise ValueError(f"--data {folder}: there is no such folder; name the one with the published files")
+        raise ValueError(f"--data {folder}: no such folder; name the folder with the published files")
     files = sorted(_walk(folder))
     paths = {path: PurePosixPath(path.relative_to(folder).as_posix().casefold()) for path in files}
     matches: dict[str, list[Path]] = {}
@@ -204,21 +206,20 @@ def find_files(folder: Path, sources: Mapping[str, Source]) -> dict[str, list[Pa
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """The files in a folder and below, without what tools keep there: hidden folders, caches."""
+    """Yield the files in a folder and its subfolders, without hidden folders and caches of tools."""
     for path in folder.iterdir():
         if path.name.startswith(".") or path.name.casefold() in _OF_TOOLS:
             continue
         if path.is_dir():
-            if not path.is_symlink():  # one that leads to its own folder has no end
+            if not path.is_symlink():  # a link to its own folder would never end
                 yield from _walk(path)
         elif path.is_file():
             yield path
 
 
 def variants(options: O) -> list[tuple[dict[str, Any], O]]:
-    """Every choice of the values to be tried, the fewest differences from the first ones first.
-
-    Returns (field -> value that is not its first, options of which each tried field has one value).
+    """Return every combination of values to try, those with the fewest changes from the first values first.
+    Each is (field -> changed value, options with one value per tried field).
     """
     names = [name for name, info in type(options).model_fields.items() if info.json_schema_extra == TRIED]
     chosen = []
@@ -232,8 +233,9 @@ def variants(options: O) -> list[tuple[dict[str, Any], O]]:
 def work_off(
     kind: Reproduction[D, O], content: D, options: O, tools: Tools, cells: Sequence[Printed]
 ) -> tuple[list[Compared], int]:
-    """Every cell with the first choice of options that gives its digits, else with the first that gives a
-    number; and how many choices were tried. For a cell that the files cannot give nothing is tried."""
+    """Return every cell with the first options that give its digits, else the first that give a number, and
+    the number of options tried. Nothing is tried for a cell that the files cannot give.
+    """
     rows = [Compared(cell, Recomputed(), "not recomputed", "") for cell in cells]
     depends = [set(kind.depends(cell)) if kind.depends else None for cell in cells]
     unmatched = [kind.unmatched(cell) for cell in cells]
@@ -261,15 +263,16 @@ def work_off(
 
 
 def _with_reason(row: Compared, why: str) -> Compared:
-    """The row with the reason why its digits are not met, where it is known."""
+    """Return the row, with the reason why its digits are not met if that is known."""
     if not why or row.agreement in ("equal", "not printed") or row.number.reason:
         return row
     return row._replace(number=row.number._replace(reason=why))
 
 
 def agreement(cell: Printed, value: float | None) -> Agreement:
-    """equal: as printed once it is rounded, either way where it is half-way, or beyond a printed bound, such
-    as ">3700"; near: within a hundredth of it or one unit of its last digit."""
+    """Return "equal" for a number that rounds to the printed one (halves either way) or satisfies a printed
+    bound such as ">3700"; "near" within a hundredth or one unit of the last digit.
+    """
     if value is None or math.isnan(value):
         return "not recomputed"
     if not cell.printed:
@@ -289,8 +292,9 @@ def agreement(cell: Printed, value: float | None) -> Agreement:
 
 
 def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Label in the files -> model in the paper: as given, by equal letters and digits, or by the first word
-    where only one of each side has it; else the label itself."""
+    """Return label in the files -> model in the paper: as given, by equal letters and digits, or by a first
+    word that is unique on both sides; else the label itself.
+    """
     ours, theirs = sorted(set(labels)), sorted(set(printed))
     named = {label: names[label] for label in ours if label in names}
     keys: tuple[Callable[[str], str], ...] = (
@@ -308,6 +312,8 @@ def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[st
 
 
 def is_of_table(cell: Printed, wanted: str) -> bool:
-    """Whether a table is meant: "1" are Table 1, 1(a) and 1(b), but not 10; "4.3" is section 4.3."""
+    """Return whether a name selects a table: "1" selects tables 1, 1(a) and 1(b), but not 10; "4.3" section
+    4.3.
+    """
     name, start = (text.casefold().removeprefix("table").strip() for text in (cell.table, wanted))
     return name.startswith(start) and not (start[-1:].isdigit() and name[len(start) :][:1].isdigit())

@@ -1,6 +1,5 @@
-"""Python sources of others as data: their constants, and the texts that their functions compose. Pure.
-
-Texts become ``Pieces``: literal texts and slots, which ``template`` writes as a template with named fields.
+"""Reads other people's Python sources as data: constants, and texts that functions compose. Pure. Texts
+become ``Pieces``, literal texts and slots, which ``template`` turns into a template with named fields.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class PythonSource:
     """A Python file as its syntax tree, with the constants of its modules.
 
     Attributes:
-        constants: values of names that are assigned at the top, those it imports from its neighbours too.
+        constants: values of names assigned at top level, including imports from neighbouring files.
     """
 
     name: str
@@ -33,11 +32,11 @@ class PythonSource:
 
     @property
     def constants(self) -> Mapping[str, Any]:
-        """Values of names that are assigned at the top, those it imports from its neighbours too."""
+        """Return the values of names assigned at top level, including imports from neighbouring files."""
         return self.reader.globals
 
     def constant(self, name: str, lost: list[str] | None = None) -> Any:
-        """The value that a top-level name is; raises NotRead.
+        """Return the value of a top-level name; raises NotRead.
 
         Args:
             lost: where it is given, entries of dictionaries that are not read are left out, and named in it.
@@ -47,7 +46,7 @@ class PythonSource:
         return cleared(self.constants[name], f"{self.name}: {name}", lost)
 
     def attribute(self, name: str, lost: list[str] | None = None) -> Any:
-        """The value that is assigned to ``self.NAME`` or NAME anywhere; raises NotRead."""
+        """Return the value assigned to ``self.NAME`` or NAME anywhere; raises NotRead."""
         error = NotRead(f"{self.name}: nothing literal is assigned to {name}")
         for node in ast.walk(self.tree):
             for target in _targets(node):
@@ -61,7 +60,7 @@ class PythonSource:
         raise error
 
     def dictionaries(self) -> Iterator[Any]:
-        """Every dictionary that is written out in the file, the longest first."""
+        """Return every dictionary literal in the file, longest first."""
         displays = [node for node in ast.walk(self.tree) if isinstance(node, ast.Dict)]
         for node in sorted(displays, key=lambda each: -len(each.keys)):
             try:
@@ -70,9 +69,8 @@ class PythonSource:
                 continue
 
     def calls(self, name: str) -> list[dict[str, Any]]:
-        """The fields of what every call of a class makes, as far as they can be read, in the calls' order.
-
-        Positional arguments are named after the fields of the class, where it stands in the file.
+        """Yield the readable fields of every call of a class, in order. The class, if the file defines it,
+        names positional arguments.
         """
         of = self.reader.classes.get(name)
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
@@ -84,8 +82,9 @@ class PythonSource:
         return rows
 
     def texts(self, function: str) -> list[Pieces]:
-        """The texts that a function returns on its ways, conditions that hold first; raises NotRead if there
-        is none."""
+        """Return the texts that a function returns on its paths, true conditions first; raises NotRead
+        without any.
+        """
         values = self.reader.returned(function, {})
         if texts := [_pieces(value) for value in values if isinstance(value, str | Composed)]:
             return texts
@@ -94,7 +93,8 @@ class PythonSource:
 
 
 def read_source(path: Path, seen: dict[Path, PythonSource] | None = None) -> PythonSource:
-    """The syntax tree of a Python file, in whatever encoding it names, and of the neighbours it imports from.
+    """Return the syntax tree of a Python file, in the encoding that it names, and of the neighbours it
+    imports.
 
     Args:
         seen: files that were read already.
@@ -127,12 +127,12 @@ def read_source(path: Path, seen: dict[Path, PythonSource] | None = None) -> Pyt
         end, _ = next(reader.ways(body, reader.globals))
         reader.globals.update(end)
     except (NotRead, RecursionError, StopIteration):
-        pass  # what was read until there counts
+        pass  # keep what was read before the error
     return source
 
 
 def _import(module: Sequence[str], path: Path, reader: Reader, seen: dict[Path, PythonSource]) -> None:
-    """Take the constants of a neighbour; one that cannot be read is passed over."""
+    """Take the constants of a neighbour; constants that cannot be read are skipped."""
     for other in (path.parent.joinpath(*module).with_suffix(".py"), path.parent / f"{module[-1]}.py"):
         if other.is_file() and other != path:
             try:
@@ -143,7 +143,7 @@ def _import(module: Sequence[str], path: Path, reader: Reader, seen: dict[Path, 
 
 
 def cleared(value: Any, where: str, lost: list[str] | None = None) -> Any:
-    """The value, if it can be read through and through; raises NotRead.
+    """Return the value if all its parts can be read; raises NotRead.
 
     Args:
         lost: where it is given, entries of dictionaries that are not read are left out, and named in it.
@@ -152,7 +152,7 @@ def cleared(value: Any, where: str, lost: list[str] | None = None) -> Any:
         case Lost(why=why):
             raise NotRead(why)
         case Slot() | Composed():
-            raise NotRead(f"{where} hangs on what is not known before the program runs")
+            raise NotRead(f"{where} depends on values that only the running program knows")
         case list() | tuple():
             return type(value)(cleared(each, where, lost) for each in value)
         case dict():
@@ -173,7 +173,7 @@ def _pieces(text: str | Composed) -> Pieces:
 
 
 def template(pieces: Pieces, fields: Mapping[str, str]) -> str:
-    """A template of Jinja's whose braces are the slots alone: literal braces stay what they are.
+    """Return a Jinja template in which only slots are placeholders; literal braces are kept.
 
     Args:
         fields: name of a slot -> name of the field.
@@ -193,7 +193,7 @@ def template(pieces: Pieces, fields: Mapping[str, str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as part of a template that renders as it stands."""
+    """Return a text for a template that renders it unchanged."""
     for mark in ("{{", "{%", "{#", "}}", "%}", "#}"):
         if mark in text:
             cut = text.split(mark)
@@ -202,7 +202,7 @@ def literal(text: str) -> str:
 
 
 def _decoded(content: bytes) -> str:
-    """The text of a source, in the encoding that it names; UTF-8 otherwise, or else as Windows writes it."""
+    """Return the text of a source in the encoding that it names, else in UTF-8, else in that of Windows."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         return content.decode(encoding)

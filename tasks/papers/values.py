@@ -1,4 +1,4 @@
-"""Values of a program that is read and not run: Python's own, slots, and texts that are composed of both.
+"""Represents values of a program that is read but not run: Python values, slots, and texts composed of both.
 Pure.
 """
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 LARGEST = 4 * 2**20
-"""Letters of a text, and bytes of a source; those of programs are smaller."""
+"""Most characters of a text, and most bytes of a source; real programs are smaller."""
 MOST_PARTS = 2_000
-"""Parts of a text, and rounds of a loop."""
+"""Most parts of a text, and most rounds of a loop."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A variable: its name, without what holds it; ``between`` joins the parts of a list, ``times`` over."""
+    """A variable by its last name; ``between`` joins the parts of a list, ``times`` over."""
 
     name: str
     between: str | None = None
@@ -46,11 +46,11 @@ class Lost:
 
 
 class NotRead(ValueError):  # noqa: N818 - "raise NotRead" says it all
-    """A source cannot be read, or has not what is looked for; the message says which, where and what."""
+    """Raised if a source cannot be read or lacks something; the message names source, place and fault."""
 
 
 def text_of(parts: Iterable[Any]) -> str | Composed:
-    """The text of some parts: a str if there is no slot in it."""
+    """Return the text of some parts, a str if it has no slot."""
     pieces: list[str | Slot] = []
     for part in parts:
         match part:
@@ -75,7 +75,7 @@ def text_of(parts: Iterable[Any]) -> str | Composed:
 
 
 def joined(between: str, of: Any) -> str | Composed:
-    """``between.join(of)``: of texts that are known, or of a list that is a slot."""
+    """Return ``between.join(of)`` for known texts, or for a list that is a slot."""
     parts: list[Any] = []
     for part in [Slot(of.name, "", of.times)] if isinstance(of, Slot) else of:
         is_list = isinstance(part, Slot) and part.between is not None
@@ -87,7 +87,7 @@ def joined(between: str, of: Any) -> str | Composed:
 
 
 def combined(op: ast.operator, left: Any, right: Any) -> Any:
-    """The value that an operator makes of two."""
+    """Return the result of an operator on two values."""
     is_text = [isinstance(side, str | Composed | Slot) for side in (left, right)]
     match op:
         case ast.Add() if all(is_text):
@@ -137,7 +137,7 @@ def compares(op: ast.cmpop, left: Any, right: Any) -> bool:
 
 
 def _percent(text: str, parts: Any) -> str | Composed:
-    """``text % parts``."""
+    """Return ``text % parts``."""
     pieces: list[Any] = []
     left = iter(parts) if isinstance(parts, tuple) else None
     for piece in re.split(r"(%(?:\(\w+\))?[sd%])", text):
@@ -149,7 +149,7 @@ def _percent(text: str, parts: Any) -> str | Composed:
 
 
 def formatted(text: str, args: Sequence[Any], more: Mapping[str, Any]) -> str | Composed:
-    """``text.format(*args, **more)``."""
+    """Return ``text.format(*args, **more)``."""
     pieces: list[Any] = []
     numbers = iter(range(len(args)))
     for before, field, spec, _ in string.Formatter().parse(text):
@@ -167,7 +167,7 @@ def formatted(text: str, args: Sequence[Any], more: Mapping[str, Any]) -> str | 
 
 
 def replaced(base: str | Composed, old: Any, new: Any) -> str | Composed:
-    """``base.replace(old, new)``."""
+    """Return ``base.replace(old, new)``."""
     parts: list[Any] = []
     for piece in (base,) if isinstance(base, str) else base.pieces:
         if isinstance(piece, Slot):
@@ -192,7 +192,7 @@ def stripped(base: Composed | Slot, name: str) -> Composed | Slot:
 
 
 def indented(text: Any, name: str) -> str | Composed:
-    """``textwrap.dedent`` or ``inspect.cleandoc`` of a text, with slots in it as they are."""
+    """Return ``textwrap.dedent`` or ``inspect.cleandoc`` of a text, with its slots unchanged."""
     pieces = (text,) if isinstance(text, str) else text.pieces
     slots = [piece for piece in pieces if isinstance(piece, Slot)]
     marked = "".join("\x00" if isinstance(piece, Slot) else piece for piece in pieces)
@@ -201,7 +201,7 @@ def indented(text: Any, name: str) -> str | Composed:
 
 
 def unique(of: Iterable[Any]) -> list[Any]:
-    """Each once, as a list: the order of a set is another every time."""
+    """Return each value once, as a list, since the order of a set varies between runs."""
     return list(dict.fromkeys(of))
 
 
@@ -212,7 +212,7 @@ def there(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is Python's own, through and through."""
+    """Return whether a value and all its parts are Python values."""
     if isinstance(value, dict):
         return all(map(is_plain, value.values()))
     if isinstance(value, list | tuple):
@@ -235,7 +235,7 @@ def n_slots(value: Any) -> int:
 
 
 def weight(value: Any, known: dict[int, tuple[Any, int]]) -> int:
-    """The length of a value when it is written out, about.
+    """Return the approximate length of a value when written out.
 
     Args:
         known: address of a list or dictionary -> it and its weight; a list of lists is weighed once.

@@ -1,8 +1,7 @@
-"""A kit for reports: page frame, tables, panels, one colour scheme. Pure; it knows no evaluation.
-
-An evaluation has a package ``report`` with a ``REPORT``: a subclass of ``Frames``, whose fields name the
-views that fill them, and a pure function from these frames to one HTML document (``page.render_page`` and
-templates). Here is only what every report needs; figures and texts are imported from their modules.
+"""Defines the parts that every report needs; figures and texts have their own modules. Pure, and independent
+of evaluations. An evaluation has a package ``report`` with a ``REPORT``: a subclass of ``Frames``, whose
+fields name the views that fill them, and a pure function from these frames to one HTML document
+(``page.render_page`` and templates).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Row = Mapping[str, Any]
 """One row of a frame, column -> value."""
 
 Badge = tuple[Literal["good", "warn", "plain"], str]
-"""(kind, text): what a model's numbers may be trusted for."""
+"""Trust badge of a model's numbers: (kind, text)."""
 
 
 def view(name: str, by: tuple[str, ...] = ("config_hash",)) -> dict[str, Any]:
@@ -38,10 +37,8 @@ class Frames:
     """The frames of one configuration. Each evaluation adds its own in a subclass.
 
     Attributes:
-        config_hash: which configuration this is.
-        links: evaluation -> where its page is, in the order to show; "" for this page, None for one that is
-            not written yet.
-        foot: what stands at the end of the page beside what it is made from.
+        config_hash: the configuration. links: evaluation -> link to its page, in the order to show; "" for
+            this page, None for a page that is not written yet. foot: additional text at the end of the page.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
         metrics: the table metric, of this evaluation.
@@ -50,7 +47,7 @@ class Frames:
             a reason are in one row, separated by commas.
         countries: country, name (without "the"), region.
         sources: the table source.
-        configurations: all configurations of the evaluation, newest first: configuration, profile, n_models,
+        configurations: the evaluation's configurations, newest first: configuration, profile, n_models,
             finished_at.
     """
 
@@ -67,23 +64,23 @@ class Frames:
 
     @cached_property
     def params(self) -> dict[str, Any]:
-        """The parameters of the configuration; empty if no run is given."""
+        """Return the parameters of the configuration; empty without runs."""
         params: dict[str, Any] = json.loads(self.runs["params"][0]) if self.runs.height else {}
         return params
 
     @cached_property
     def overall(self) -> pl.DataFrame:
-        """The values that are of no slice."""
+        """Return the values over everything, without slices."""
         return self.values.filter(slice_kind="overall")
 
     @cached_property
     def catalogue(self) -> dict[str, Row]:
-        """metric -> its row of the table metric."""
+        """Return metric -> its row of the table metric."""
         return {row["metric"]: row for row in self.metrics.iter_rows(named=True)}
 
     @cached_property
     def country_names(self) -> dict[str, str]:
-        """Code -> name, alphabetically by code."""
+        """Return code -> name, alphabetically by code."""
         return dict(self.countries.select("country", "name").iter_rows())
 
     @cached_property
@@ -92,11 +89,11 @@ class Frames:
         return {tuple(row[name] for name in names): row for row in self.values.iter_rows(named=True)}
 
     def find(self, model: str, metric: str, kind: str = "overall", where: str = "all") -> Row | None:
-        """One number with its interval, counts and null; None where the configuration has none."""
+        """Return one number with its interval, counts and null; None if the configuration lacks it."""
         return self._rows.get((model, metric, kind, where))
 
     def value(self, model: str, metric: str, kind: str = "overall", where: str = "all") -> float | None:
-        """One number alone; None where there is none or it is unscored."""
+        """Return one number alone; None if it is missing or unscored."""
         return value_of(self.find(model, metric, kind, where))
 
 
@@ -108,9 +105,9 @@ class Report(Generic[F]):
     """The page of one evaluation; a package ``tasks.evaluations.<name>.report`` has it as REPORT.
 
     Attributes:
-        file: the usual name of the page under the home folder.
-        data: its frames; the fields' metadata name the views that fill them (``view``).
-        render: the frames to one HTML document; pure, the same frames give the same bytes.
+        file: usual name of the page under the home folder. data: class of its frames; the fields' metadata
+            name their views (``view``). render: pure function from frames to one HTML document; equal frames
+            give equal bytes.
     """
 
     file: str
@@ -119,24 +116,24 @@ class Report(Generic[F]):
 
 
 def drawn(figures: Mapping[str, Callable[[F], Markup | None]], data: F) -> dict[str, Markup]:
-    """The figures by name; one of which nothing was scored is left out."""
+    """Return the figures by name, without figures that have no scores."""
     return {name: figure for name, draw in figures.items() if (figure := draw(data)) is not None}
 
 
 def value_of(row: Row | None) -> float | None:
-    """The number of a row, None where there is no row or it is unscored."""
+    """Return the number of a row; None if the row is missing or unscored."""
     return None if row is None else row["value"]
 
 
 def gain_sign(row: Row | None) -> int:
-    """1 if a number's whole interval lies above 0, -1 if below, else 0; 0 without an interval."""
+    """Return 1 if a number's whole interval lies above 0, -1 if below, else 0; 0 without an interval."""
     if row is None or row["ci_low"] is None:
         return 0
     return int(row["ci_low"] > 0) - int(row["ci_high"] < 0)
 
 
 def in_order_of(frame: pl.DataFrame, models: list[str]) -> pl.DataFrame:
-    """Rows of the models in this order, others after them; rows of one model keep their order."""
+    """Return the rows of the models in this order, others after them; rows of one model keep their order."""
     names = list(dict.fromkeys(models))
     place = pl.col("model").replace_strict(names, list(range(len(names))), default=len(names))
     return frame.sort(place, maintain_order=True)

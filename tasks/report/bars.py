@@ -1,4 +1,4 @@
-"""Panels of bars: one per row, or two of two conditions, with their intervals and what nulls score."""
+"""Draws panels of bars: one per row, or one per condition, with intervals and nulls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasks.report import Row, panels
 from tasks.report.svg import ACCENT, INK, MUTED, NEUTRAL, PALE, SMALL, styled, to_svg
 from tasks.report.text import short
 
-_NUMBER: Final = 0.3  # of a panel's width, for the numbers at its right
+_NUMBER: Final = 0.3  # share of a panel's width for the numbers at its right
 _HATCHED: Final = {"facecolor": "none", "edgecolor": NEUTRAL, "hatch": "//////", "linewidth": 0.7}
 
 
@@ -25,12 +25,11 @@ class Bar(NamedTuple):
     """One bar of a panel's row.
 
     Attributes:
-        value: None is written as not scored.
-        null: what a null model scores in its place.
+        value: None is shown as not scored. null: the score of a null model.
         mark: text after the number.
         series: which of two conditions.
         other: a second null, such as the best baseline.
-        is_null: the bar is a null model's own.
+        is_null: whether the bar belongs to a null model.
     """
 
     panel: str
@@ -67,7 +66,7 @@ class Key:
 
 
 def bar_of(panel: str, row: str, number: Row | None, mark: str = "", times: float = 1.0, **more: Any) -> Bar:
-    """A bar with a number of ``Frames.values``, its interval and its null, all times a factor."""
+    """Return a bar with a number of ``Frames.values``, its interval and its null, all times a factor."""
     sides = ("value", "ci_low", "ci_high", "null_value")
     value, low, high, null = (
         None if number is None or number[side] is None else times * number[side] for side in sides
@@ -78,7 +77,7 @@ def bar_of(panel: str, row: str, number: Row | None, mark: str = "", times: floa
 def bar_panels(
     bars: Sequence[Bar], rows: Mapping[str, str], key: Key, name: str, description: str, per_row: int = 4
 ) -> Markup | None:
-    """Bars from 0, panels in the order in which they come; None where no bar has a value.
+    """Draw bars from 0, panels in the order of the bars; None if no bar has a value.
 
     rows: key of a row -> its label, from top to bottom. name, description: as in ``to_svg``.
     """
@@ -126,7 +125,7 @@ def _colours(key: Key) -> tuple[str, ...]:
 
 
 def _furthest(bars: Sequence[Bar]) -> float:
-    """The next round number after every mark."""
+    """Return the next round number after the furthest mark."""
     marks = [x for bar in bars for x in (bar.value, bar.high, bar.null, bar.other) if x is not None]
     furthest = max(marks, default=0.0)
     if furthest <= 0:

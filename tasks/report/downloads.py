@@ -1,6 +1,5 @@
-"""Links that save a table as CSV, and a figure as SVG and as CSV of what it shows.
-
-The files stand in the page as data URLs, so that it still needs neither a script nor the network.
+"""Makes links that save a table as CSV, and a figure as SVG and as CSV of its numbers. The files are data
+URLs within the page, which needs neither a script nor the network.
 """
 
 from __future__ import annotations
@@ -20,21 +19,20 @@ _LINK = Markup(
     '<a download="culturescope-{0}.{1}" aria-label="{0} as {1}" href="data:{2};charset=utf-8,{3}">{1}</a>'
 )
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d\s.,;:%\[\]+–−-]*\Z)")
-"""Signs that spreadsheets run; signs before numbers and intervals alone are no formula."""
+"""Signs that begin a formula in spreadsheets; a sign before a number or an interval does not."""
 _BREAKS = ("br", "small", "li")
 """Tags that begin another line of a cell."""
 
 
 def download_links(name: str, files: Mapping[str, str]) -> Markup:
-    """A line of links. name: of the files, without suffix; files: svg or csv -> content."""
+    """Return a line of links. name: name of the files, without suffix; files: svg or csv -> content."""
     links = [_LINK.format(name, kind, _TYPES[kind], quote(text, _SAFE)) for kind, text in files.items()]
     return Markup('<p class="download">{}</p>').format(Markup(" ").join(links))
 
 
 def table_link(table: str, caption: str) -> Markup:
-    """The link to a table's texts: a row each, lines of a cell apart by "; "; drawings are left out.
-
-    table: what stands within ``<table>``, without its caption, which names the file.
+    """Return the link to a table's texts, row by row, with "; " between lines of a cell and without drawings.
+    table: content of ``<table>`` without its caption, which names the file.
     """
     cells = _Cells()
     cells.feed(table)
@@ -43,7 +41,10 @@ def table_link(table: str, caption: str) -> Markup:
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:
-    """CSV with a heading. A text that spreadsheets would take for a formula begins with an apostrophe."""
+    """Return CSV with a heading.
+
+    A text that spreadsheets would run as a formula gets an apostrophe in front.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     for row in rows:
@@ -52,7 +53,7 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 class _Cells(HTMLParser):
-    """Rows of the texts of cells; a cell over several columns is followed by empty ones."""
+    """Collects the texts of cells in rows; a cell over several columns is followed by empty ones."""
 
     def __init__(self) -> None:
         super().__init__()

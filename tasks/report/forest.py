@@ -1,6 +1,5 @@
-"""Charts of one number: models with intervals and nulls, and published values as hollow marks beside them.
-
-Marks are placed in percent, so that a chart takes the width that there is. Pure.
+"""Lays out charts of one number: models with intervals and nulls, and published values as hollow marks.
+Positions are in percent, so that a chart adapts to the width. Pure.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ Scale = tuple[float, float]
 ARROWS = {"higher": "↑", "lower": "↓"}
 """Which way is better."""
 MOST_LINES = 24
-"""Most lines of the chart that a page opens with."""
+"""Most lines of the first chart of a page."""
 _MARGIN = 0.06
-"""Margin of the axis, on either side of what is shown."""
+"""Margin of the axis on either side of the values."""
 _LABEL = 18.0
-"""Share of the axis, in percent, that the null's label and one of an end take up side by side."""
+"""Percent of the axis that the null's label and an end's label need next to each other."""
 
 _MARK = 8.0
-"""Share of the axis of a small chart, in percent, that a mark takes up."""
+"""Percent of a small chart's axis that a mark needs."""
 
 
 class Mark(NamedTuple):
@@ -34,7 +33,7 @@ class Mark(NamedTuple):
 
     Attributes:
         detail: what stands beside the name, such as the setting.
-        is_apart: of a published value: its definition or setting differs from ours.
+        is_apart: whether the definition or setting of a published value differs from ours.
     """
 
     name: str
@@ -50,12 +49,10 @@ class Chart:
     """One number of one evaluation.
 
     Attributes:
-        label, arrow, about: of the metric: its name, which way is better, what it means.
-        marks: from the best to the worst, measured ones first.
-        null: what is drawn through the whole chart: the best that a null scores here; None: there is none.
-        cited: whose published values these are; "" without any.
-        finding: what they show, in a sentence.
-        note: what else has to be known to read it.
+        label, arrow, about: the metric's name, better direction, and meaning. marks: best to worst, measured
+            ones first. null: best score of a null, drawn through the whole chart; None without one. cited:
+            source of the published values; "" without any. finding: their message, in a sentence. note:
+            further explanation.
     """
 
     label: str
@@ -69,23 +66,24 @@ class Chart:
 
     @property
     def measured(self) -> list[Mark]:
-        """The models that were run here."""
+        """Return the models that were run here."""
         return [mark for mark in self.marks if not mark.is_published]
 
     @property
     def published(self) -> list[Mark]:
-        """Values that stand beside the measured ones."""
+        """Return the published values."""
         return [mark for mark in self.marks if mark.is_published and not mark.is_apart]
 
     @property
     def apart(self) -> list[Mark]:
-        """Published values of another definition or setting."""
+        """Return the published values with another definition or setting."""
         return [mark for mark in self.marks if mark.is_apart]
 
     @property
     def swarm(self) -> list[tuple[Mark, str, int]]:
-        """Return the published values from the least to the greatest: where each stands, and how far above
-        the axis, so that no mark hides another."""
+        """Return the published values from least to greatest, each with its position and its height above the
+        axis, so that no mark hides another.
+        """
         placed: list[tuple[Mark, str, int]] = []
         for mark in sorted((m for m in self.marks if m.is_published), key=lambda m: float(m.row["value"])):
             place = self.at(mark.row["value"])
@@ -95,7 +93,9 @@ class Chart:
 
     @property
     def what_differs(self) -> str:
-        """Return the first difference that is known of the published values that stand apart; "": none is."""
+        """Return the first known difference of the published values that differ from ours; "" if none is
+        known.
+        """
         known = (mark.row.get("difference") or mark.row.get("settings_differ") for mark in self.apart)
         return next(filter(None, known), "")
 
@@ -109,17 +109,17 @@ class Chart:
 
     @property
     def has_null(self) -> bool:
-        """Whether any line has a null."""
+        """Return whether any line has a null."""
         return self.null is not None or any(mark.row["null_value"] is not None for mark in self.marks)
 
     @property
     def has_intervals(self) -> bool:
-        """Whether any measured number has an interval."""
+        """Return whether any measured number has an interval."""
         return any(mark.row["ci_low"] is not None for mark in self.measured)
 
     @property
     def scale(self) -> Scale:
-        """Return the ends of the axis: not below 0 or above 1 for numbers that are not."""
+        """Return the ends of the axis; it passes 0 or 1 only if a number does."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
         margin = _MARGIN * (high - low)
         is_share = low >= 0 and high <= 1
@@ -129,13 +129,13 @@ class Chart:
         )
 
     def at(self, value: float) -> str:
-        """Return where a value stands, in percent of the width."""
+        """Return the position of a value, in percent of the width."""
         low, high = self.scale
         return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}"
 
 
 def extent(rows: Iterable[Row]) -> Scale:
-    """Return least and greatest of values, intervals and nulls that are finite; never of no width."""
+    """Return the least and greatest finite values, interval ends and nulls; the two always differ."""
     sides = ("value", "ci_low", "ci_high", "null_value")
     seen = [row[side] for row in rows for side in sides if row.get(side) is not None]
     seen = [x for x in seen if abs(x) != float("inf")]
@@ -144,7 +144,7 @@ def extent(rows: Iterable[Row]) -> Scale:
 
 
 def state_of(row: Row, direction: str) -> State:
-    """Return what may be said of a number and its null; the warehouse alone says what is beyond."""
+    """Return the state of a number against its null; only the warehouse decides whether it is beyond."""
     if row["value"] is None:
         return "lost"
     if row["is_beyond_null"] is None or row["null_value"] is None or direction == "none":
@@ -184,13 +184,13 @@ def in_order(marks: Iterable[Mark], direction: str) -> list[Mark]:
 
 
 def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
-    """Return the best that a null scores in the place of any of these numbers; None where there is none."""
+    """Return the best score of any null of these numbers; None without one."""
     nulls = [row["null_value"] for row in rows if row.get("null_value") is not None]
     return (min if direction == "lower" else max)(nulls, default=None)
 
 
 def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: str) -> str:
-    """Return what published values show beside a null of ours, in sentences; "" without values."""
+    """Return sentences that compare published values with a null of ours; "" without values."""
     values = [mark.row["value"] for mark in marks if mark.is_published]
     if not values:
         return ""
@@ -246,7 +246,9 @@ def picture(
 
 
 def setting_of(condition: str | None) -> str:
-    """Return what tells values of one model apart, of a condition such as "id=3; open=No; reasoning=high"."""
+    """Return the part of a condition such as "id=3; open=No; reasoning=high" that distinguishes values of one
+    model.
+    """
     left = [part.strip() for part in (condition or "").split(";")]
     return ", ".join(part for part in left if part and part.partition("=")[0] not in _SAME_FOR_ALL)
 

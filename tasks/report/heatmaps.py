@@ -1,4 +1,4 @@
-"""Matrices of numbers: one panel a model, all on one scale of colours."""
+"""Draws matrices of numbers: one panel per model, all on one scale of colours."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tasks.report.text import short
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.66, 0.38  # inches
 _STRAIGHT: Final = 3
-"""Names of columns as long as this stand upright; longer ones would touch."""
+"""Longest name of a column that is written horizontally; longer ones would touch."""
 _DARK, _LIGHT = "#111111", "#ffffff"
 Rgb = tuple[float, float, float]
 
 
 class Cell(NamedTuple):
-    """One cell. note: a second line under the number. is_null: the panel is a null model's."""
+    """One cell. note: a second line under the number. is_null: whether the panel belongs to a null model."""
 
     panel: str
     row: str
@@ -84,7 +84,7 @@ def matrix_panels(
 
 
 def shade(scale: ScalarMappable, value: float | None) -> Rgb | None:
-    """The colour of a value on a scale."""
+    """Return the colour of a value on a scale."""
     if value is None:
         return None
     red, green, blue, _ = scale.to_rgba(np.array([value]))[0]
@@ -100,7 +100,7 @@ def draw_cell(
     is_framed: bool = False,
     hatch: str = "",
 ) -> None:
-    """A cell with its number and a note under it; crossed out without a fill."""
+    """Draw a cell with its number and a note under it; an unscored cell is crossed out."""
     x, y = at
     corner = (x - 0.48, y - 0.46)
     if fill is None:

@@ -1,4 +1,7 @@
-"""Numbers over occasions: a sparkline for a cell, and a figure with all models of an evaluation. Pure."""
+"""Draws numbers over occasions: a sparkline for a cell, and a figure with all models of an evaluation.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ _MARKERS: Final = "osD^vPX"
 
 
 def is_repeated(past: Sequence[Row]) -> bool:
-    """Whether a number has been taken on more than one occasion."""
+    """Return whether a number was measured on more than one occasion."""
     return len({row["occasion"] for row in past}) > 1
 
 
 def sparkline(past: Sequence[Row], scale: tuple[float, float]) -> Markup:
-    """One number over occasions: a dot each, its interval, a line; dashed: what a null model scores.
+    """Draw one number over occasions: dots with intervals and a line; the null model's score is dashed.
 
     past: value, ci_low, ci_high, null_value and occasion, in the order of time. scale: bottom and top.
     """
@@ -55,12 +58,14 @@ def sparkline(past: Sequence[Row], scale: tuple[float, float]) -> Markup:
     marks += [f'<circle cx="{a}" cy="{b}" r="2.2"/>' for a, b in points]
     values = "; ".join(f"{row['occasion'] or 'first'}: {number(row['value'], 3)}" for row in past)
     head = Markup('<svg class="spark" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}"><title>{}</title>')
-    return head.format(_WIDE, _HIGH, values, values) + Markup("".join(marks) + "</svg>")  # numbers alone
+    return head.format(_WIDE, _HIGH, values, values) + Markup(
+        "".join(marks) + "</svg>"
+    )  # contains only numbers
 
 
 def history_figure(history: pl.DataFrame, labels: Sequence[tuple[str, str]], name: str) -> Markup | None:
-    """A panel per number, a line per model over occasions; None where no model has more than one. A null is
-    drawn where all models share it.
+    """Draw a panel per number with a line per model; None if no model has several occasions. A null is drawn
+    if all models share it.
 
     history: rows of ``leaderboard_history``. labels: (metric, label) in order. name: as in ``to_svg``.
     """
@@ -93,7 +98,7 @@ def history_figure(history: pl.DataFrame, labels: Sequence[tuple[str, str]], nam
                             [spot] * 2, [row["ci_low"], row["ci_high"]], color=_colour(at), linewidth=0.9
                         )
             nulls = of_label["null_value"].unique()
-            if len(nulls) == 1 and nulls[0] is not None:  # models may have nulls of their own
+            if len(nulls) == 1 and nulls[0] is not None:  # models may have different nulls
                 axes.axhline(nulls[0], color=NULL, linewidth=1.0, linestyle=(0, (3, 3)))
             is_lowest = panel + columns >= len(drawn)
             axes.set_xticks([0, len(place) - 1], ends if is_lowest else ["", ""])
@@ -113,7 +118,7 @@ def history_figure(history: pl.DataFrame, labels: Sequence[tuple[str, str]], nam
 
 
 def history_once(history: pl.DataFrame, labels: Sequence[tuple[str, str]], name: str) -> Markup | None:
-    """Return ``history_figure``, which is drawn once for the same rows."""
+    """Return ``history_figure``, drawn only once for equal rows."""
     return Markup(drawn_once(_history_text, history, labels, name)) or None
 
 
@@ -126,5 +131,5 @@ def _colour(at: int) -> str:
 
 
 def _look(at: int) -> dict[str, Any]:
-    """Colour and marker: models differ also to those who see no colours."""
+    """Return colour and marker, so that models differ without colours too."""
     return {"color": _colour(at), "marker": _MARKERS[at % len(_MARKERS)]}

@@ -1,7 +1,5 @@
-"""Keep pages and figures by the content that they are made from, so that none is drawn twice.
-
-Drawing stays pure: without a store, everything is drawn. Whoever has a place to keep things opens one
-(``kept_in``).
+"""Caches pages and figures by the content that they are made from, so that none is drawn twice. Drawing stays
+pure: without a store, everything is drawn. A caller that has a store opens it with ``kept_in``.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ _STORE: ContextVar[MutableMapping[str, bytes] | None] = ContextVar("store", defa
 
 @contextmanager
 def kept_in(store: MutableMapping[str, bytes]) -> Iterator[None]:
-    """Take from a store, within the block, what it has, and put there what is drawn."""
+    """Use a store within the block: read cached pages and figures, and add new ones."""
     token = _STORE.set(store)
     try:
         yield
@@ -34,13 +32,12 @@ def kept_in(store: MutableMapping[str, bytes]) -> Iterator[None]:
 
 
 def drawn_once(draw: Callable[..., str], *content: Any) -> str:
-    """Return ``draw(*content)``, from the store if it was drawn of the same content before.
-
-    The figures within it are kept with it, for whoever collects them (``kept_figures``).
+    """Return ``draw(*content)``, from the store if it was drawn from equal content before. Figures within it
+    are cached too, for callers of ``kept_figures``.
 
     Args:
-        content: texts, numbers, arrays, frames, dataclasses, lists and mappings of these: all that the text
-            depends on beside the code.
+        content: texts, numbers, arrays, frames, dataclasses, lists and mappings of these: everything except
+            the code that the text depends on.
     """
     store = _STORE.get()
     if store is None:
@@ -61,7 +58,7 @@ def _drawn_with_files(draw: Callable[..., str], content: tuple[Any, ...]) -> tup
 
 
 def digest(content: Any) -> str:
-    """Return a hash of content, as ``drawn_once`` takes it. Raises TypeError for anything else."""
+    """Return a hash of content that ``drawn_once`` accepts. Raises TypeError for any other type."""
     hashed = sha256()
     for part in _parts(content):
         hashed.update(len(part).to_bytes(8, "big"))
@@ -107,7 +104,7 @@ def _written(text: str, figures: Mapping[str, Drawn]) -> bytes:
 
 
 def _read(content: bytes | None) -> tuple[str, dict[str, Drawn]] | None:
-    """Return what ``_written`` wrote; None for anything else, such as a damaged file."""
+    """Return the content of a file of ``_written``; None for anything else, such as a damaged file."""
     try:
         text, files = json.loads(content or b"")
         figures = {n: Drawn(d, svg, base64.b64decode(pdf), csv) for n, (d, svg, pdf, csv) in files.items()}

@@ -1,4 +1,4 @@
-"""Lines of marks on one axis: dots, boxes, intervals and nulls of a model, a scenario or a benchmark."""
+"""Draws lines of marks on one axis: dots, boxes, intervals and nulls of a model, scenario or benchmark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasks.report.svg import ACCENT, INK, MUTED, SMALL, styled, to_svg
 
 _WIDTH: Final = 7.2  # inches
 _LEAST_FOR_BOX: Final = 4
-"""Quartiles of fewer values say no more than the values."""
+"""Least number of values for a box; fewer are drawn as dots only."""
 
 
 class Kind(NamedTuple):
@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line. marks: kind -> where; text: at the right; space: rows left free above it."""
+    """One line. marks: kind -> positions; text: written at the right; space: free rows above it."""
 
     label: str
     marks: Mapping[str, Sequence[float]]
@@ -158,7 +158,7 @@ def _handle(kind: Kind) -> panels.Handle:
 
 
 def _scale(axes: Axes, marks: Sequence[float], unit: bool) -> float:
-    """Sets the axis. Returns where text beside it begins."""
+    """Set the axis. Returns the position where text at its right begins."""
     low, high = (0, 1) if unit else (max(math.floor(min(marks)), 0), min(math.ceil(max(marks)), 10))
     low, high = (low, high) if high > low else (max(high - 1, 0), max(high, 1))
     margin = 0.015 * (high - low)

@@ -1,4 +1,4 @@
-"""The overview: all evaluations and models with intervals, nulls and history, and who differs. Pure."""
+"""Renders the overview: evaluations and models with intervals, nulls, history and differences. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Verdict = Literal["better", "none"]
 
 
 class Pair(NamedTuple):
-    """Two models on one number. verdict: the first is better, or it does not show that they differ."""
+    """Two models on one number. verdict: whether the first is better, or no difference is shown."""
 
     first: str
     second: str
@@ -47,9 +47,9 @@ class Section:
     Attributes:
         history: its rows of ``leaderboard_history``.
         differences: paired differences of its models' newest runs, every headline (``told_apart``).
-        metrics: of the table metric: metric, label, range_low, range_high, direction, description, in order.
-        link: to its page; None: there is none.
-        published: rows of ``beside_published`` of one number, which papers print too; None: there is none.
+        metrics: rows of the table metric: metric, label, range_low, range_high, direction, description, in
+            order. link: link to its page, or None. published: rows of ``beside_published`` for one number
+            that papers print too, or None.
     """
 
     evaluation: str
@@ -71,44 +71,46 @@ class Section:
 
     @cached_property
     def labels(self) -> list[tuple[str, str]]:
-        """(metric, label) of every number, in the order of the catalogue."""
+        """Return (metric, label) of every number, in the order of the catalogue."""
         place = {metric: at for at, metric in enumerate(self.metrics["metric"])}
         pairs = self.newest.select("metric", "label").unique().rows()
         return sorted(pairs, key=lambda pair: (place.get(pair[0], len(place)), pair[1]))
 
     @cached_property
     def models(self) -> dict[str, str]:
-        """model_hash -> name, by name, without null models."""
+        """Return model_hash -> name, by name, without null models."""
         own = self.newest.filter(~pl.col("is_null")).sort("model", "model_hash")
         return dict(own.select("model_hash", "model").iter_rows())
 
     @cached_property
     def catalogue(self) -> Mapping[str, Row]:
-        """metric -> its row of the catalogue."""
+        """Return metric -> its row of the catalogue."""
         return {row["metric"]: row for row in self.metrics.iter_rows(named=True)}
 
     def rows(self, metric: str, label: str) -> Sequence[Row]:
-        """The newest rows of one number, as cells take them; why one is unscored is on its page."""
+        """Return the newest rows of one number, in the form for cells; reasons for unscored ones are on their
+        page.
+        """
         rows = self.newest.filter(metric=metric, label=label)
         return rows.with_columns(unscored_reason=pl.lit(None, pl.String)).to_dicts()
 
     def past(self, row: Row) -> Sequence[Row]:
-        """All occasions of the number of a row, in the order of time."""
+        """Return all occasions of a row's number, in the order of time."""
         same = {name: row[name] for name in ("metric", "label", "model", "engine_hash")}
         return self.history.filter(**same).sort("finished_at", "run_id").to_dicts()
 
     def direction(self, metric: str) -> str:
-        """Which way is better: higher, lower or none."""
+        """Return the better direction: higher, lower or none."""
         return str(self.catalogue.get(metric, {}).get("direction", "none"))
 
     def best(self, metric: str) -> float | None:
-        """The best possible value of a number; None where there is none."""
+        """Return the best possible value of a number, or None."""
         known = self.catalogue.get(metric, {})
         value: float | None = known.get("range_low" if self.direction(metric) == "lower" else "range_high")
         return value
 
     def scale(self, metric: str, label: str) -> Scale:
-        """Return the ends of this number's axis: its range, or else all that is to be seen."""
+        """Return the ends of this number's axis: its range, else the extent of the shown values."""
         known = self.catalogue.get(metric, {})
         low, high = known.get("range_low"), known.get("range_high")
         if low is not None and high is not None:
@@ -117,7 +119,7 @@ class Section:
 
 
 def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
-    """Which models differ on one number at 5 %, over the items scored for both, the better one first.
+    """Return the pairs of models that differ on one number at 5 %, over items scored for both, better first.
 
     differences: rows of pairs, with ``first_model``, ``second_model``, ``difference`` (first less second) and
     ``p_holm``; pairs without a p-value are left out.
@@ -134,7 +136,7 @@ def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
 
 
 def beyond_null(row: Row, direction: str) -> Badge | None:
-    """Return ``against_null``'s verdict on a model's number; None where nothing can be said."""
+    """Return ``against_null``'s verdict on a model's number; None if it is undecided."""
     if row["is_null"] or row["value"] is None or row["null_value"] is None or direction == "none":
         return None
     if row["is_beyond_null"] is None:
@@ -177,7 +179,7 @@ def render(
 
 
 def _names(sections: Sequence[Section]) -> dict[str, str]:
-    """model_hash -> the name to show, by name; two models of one name are told apart by their hashes."""
+    """Return model_hash -> the name to show, by name; models of one name also show their hashes."""
     known = sorted({pair for section in sections for pair in section.models.items()}, key=_shortest)
     names = dict(reversed(known))
     several = {name for name in names.values() if list(names.values()).count(name) > 1}
@@ -191,7 +193,7 @@ def _shortest(pair: tuple[str, str]) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Tile:
-    """One model on one evaluation. shade: 0 to 1, how far beyond its null; order: what they are sorted by."""
+    """One model on one evaluation. shade: 0 to 1, how far beyond its null; order: sort key."""
 
     row: Row
     state: str
@@ -203,9 +205,8 @@ class Tile:
 
 
 def _column(section: Section, key: str, charts: Sequence[Chart]) -> dict[str, Any]:
-    """Return the first number of an evaluation: model_hash -> its tile, all on the axis of its chart.
-
-    charts: as of ``_charts``.
+    """Return model_hash -> tile for the first number of an evaluation, all on the axis of its chart. charts:
+    result of ``_charts``.
     """
     metric, label = section.labels[0]
     direction, rows = section.direction(metric), [r for r in section.rows(metric, label) if not r["is_null"]]
@@ -241,7 +242,7 @@ def _has_gain(row: Row) -> bool:
 
 
 def _charts(section: Section) -> list[Chart]:
-    """The first number as a chart, and the one that papers print, if that is another, after it."""
+    """Return the chart of the first number, then that of the number that papers print, if it differs."""
     metric, label = section.labels[0]
     rows = [row for row in section.rows(metric, label) if not row["is_null"]]
     printed = section.published
@@ -260,7 +261,7 @@ def _charts(section: Section) -> list[Chart]:
 
 
 def _beyond(row: Row, section: Section) -> Row:
-    """Return what the interval of a number in a slice says; doubts are about headlines alone."""
+    """Return the verdict of a slice's interval; doubts exist for headlines only."""
     low, high, null = row["ci_low"], row["ci_high"], row["null_value"]
     if low is None or null is None:
         return {"is_beyond_null": None}
@@ -302,7 +303,7 @@ def _shown(section: Section) -> dict[str, Any]:
         rows = section.rows(metric, label)
         past = {(row["model"], row["engine_hash"]): section.past(row) for row in rows}
         y_scale = extent([each for of_model in past.values() for each in of_model])
-        lines = [  # null models stand in the column of what they score
+        lines = [  # null models appear in the null column instead
             {
                 "row": row,
                 "badge": beyond_null(row, direction),
@@ -328,7 +329,7 @@ def _shown(section: Section) -> dict[str, Any]:
 
 
 def _history(past: Sequence[Row], scale: Scale) -> Markup:
-    """A sparkline, and in words from when to when and by how much."""
+    """Return a sparkline, and words on its time span and change."""
     if not is_repeated(past):
         return Markup("<small>1 occasion</small>")
     scored = [row for row in past if row["value"] is not None]
@@ -339,13 +340,13 @@ def _history(past: Sequence[Row], scale: Scale) -> Markup:
 
 
 def _separates(cell: Mapping[str, Any]) -> bool | None:
-    """Whether any two models differ on the first number of a section; None where none could be compared."""
+    """Return whether any two models differ on a section's first number; None if none could be compared."""
     pairs: Sequence[Pair] = cell["numbers"][0]["pairs"]
     return any(pair.verdict == "better" for pair in pairs) if pairs else None
 
 
 def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Lines of two numbers, with what may be said of their order of models."""
+    """Return lines on pairs of numbers, with a verdict on their agreement about the order of models."""
     separates = {each["section"].evaluation: _separates(each) for each in cells}
     lines = []
     for row in [] if rows is None else rows.iter_rows(named=True):
@@ -365,7 +366,7 @@ def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -
 
 
 def _counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many models are beyond their null, how many are not, and how many pairs differ."""
+    """Return the numbers of models beyond their null, of models not beyond it, and of pairs that differ."""
     badges = [
         line["badge"] for each in cells for of in each["numbers"] for line in of["lines"] if line["badge"]
     ]

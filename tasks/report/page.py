@@ -1,4 +1,4 @@
-"""The page: frames and templates in, one HTML document out that needs nothing from the network."""
+"""Renders a page: frames and templates become one HTML document that needs nothing from the network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
 
 
 def environment(catalogue: Mapping[str, Row], package: str = "tasks.report") -> Environment:
-    """The templates of a package, and those of the kit under ``kit/``. catalogue: as ``Frames.catalogue``."""
+    """Return the templates of a package, and those of the kit under ``kit/``. catalogue: as
+    ``Frames.catalogue``.
+    """
     kit = PrefixLoader({"kit": PackageLoader("tasks.report", "templates")})
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(package, "templates"), kit]),

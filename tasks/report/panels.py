@@ -1,4 +1,4 @@
-"""Parts of figures: panels side by side, intervals, marks of null models, legends."""
+"""Draws parts of figures: panels side by side, intervals, marks of null models, legends."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Size = tuple[float, float]
 """(width, height) in inches"""
 
 WIDTH: Final = 9.4
-"""Inches that figures may fill beside their labels."""
+"""Width of figures without their labels, in inches."""
 PANEL_GAP: Final[Size] = (0.3, 0.65)
 
 
 def panel_width(n: int, per_row: int = 4, widest: float = 4.4, total: float = WIDTH) -> float:
-    """The width in inches of each of n panels that share a row, `per_row` at the most."""
+    """Return the width in inches of each of n panels that share a row, at most `per_row`."""
     per_row = min(n, per_row)
     return (min(total, widest * per_row) - (per_row - 1) * PANEL_GAP[0]) / per_row
 
@@ -31,9 +31,8 @@ def panel_width(n: int, per_row: int = 4, widest: float = 4.4, total: float = WI
 def panel_grid(
     titles: Sequence[str], rows: Sequence[str], size: Size, per_row: int = 4, gap: Size = PANEL_GAP
 ) -> tuple[Figure, list[Axes]]:
-    """One panel a title, all with the same rows from top to bottom, which the first panel of a line names.
-
-    size: of one panel. Row i is at y = i.
+    """Make one panel per title, all with the same rows from top to bottom; the first panel of a line names
+    them. size: size of one panel. Row i is at y = i.
     """
     per_row = min(len(titles), per_row)
     n_lines = math.ceil(len(titles) / per_row)
@@ -54,14 +53,14 @@ def panel_grid(
 
 
 def bare(axes: Axes) -> None:
-    """No ticks and no line below."""
+    """Remove ticks and the line below."""
     axes.tick_params(length=0)
     axes.spines["bottom"].set_visible(False)
     axes.spines["left"].set_color(RULE)
 
 
 def interval(axes: Axes, low: float | None, high: float | None, y: float) -> None:
-    """An interval with its ends; nothing where there is none."""
+    """Draw an interval with its ends; nothing without an interval."""
     if low is not None and high is not None and high > low:
         axes.plot([low, high], [y, y], color=INK, linewidth=1.0, solid_capstyle="butt")
         axes.plot([low, high], [y, y], linestyle="none", marker="|", markersize=4.5, color=INK)
@@ -74,19 +73,19 @@ def null_mark(axes: Axes, x: float | None, y: float, half: float = 0.45) -> None
 
 
 def diamond(axes: Axes, x: float | None, y: float) -> None:
-    """A second null or a baseline."""
+    """Draw a second null or a baseline as a diamond."""
     if x is not None:
         axes.plot([x], [y], **_DIAMOND)  # type: ignore[arg-type]
 
 
 def not_scored(axes: Axes, y: float) -> None:
-    """Says so in the row, wherever the axis begins."""
+    """Write "not scored" in the row, at the beginning of the axis."""
     place = axes.get_yaxis_transform()
     axes.text(0.01, y, "not scored", va="center", fontsize=SMALL, color=MUTED, transform=place)
 
 
 def legend(figure: Figure, handles: Sequence[Handle], columns: int = 4) -> None:
-    """Under the figure."""
+    """Draw the legend under the figure."""
     below = -0.28 / figure.get_figheight()
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, below), ncols=columns)
 

@@ -1,4 +1,4 @@
-"""The look of all figures, and how a matplotlib figure becomes SVG that can stand inside an HTML page."""
+"""Sets the style of all figures and turns matplotlib figures into SVG for HTML pages."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SURFACE: Final = "#0a0b0c"
 ACCENT: Final = "#0d0e0f"
 """Models."""
 PALE: Final = "#101112"
-"""The other of two conditions."""
+"""Colour of the second of two conditions."""
 NULL: Final = "#131415"
 """Colour of null models and chance."""
 NEUTRAL: Final = "#161718"
-"""Null models' own bars, baselines, a third kind."""
+"""Colour of null models' own bars, baselines, and a third kind."""
 _VARIABLES: Final = {
     INK: "ink", MUTED: "muted", RULE: "rule", SURFACE: "surface", ACCENT: "accent", PALE: "pale",
     NULL: "null", NEUTRAL: "neutral",
@@ -39,19 +39,19 @@ _VARIABLES: Final = {
 
 _CSS: Final = Path(__file__).with_name("templates") / "page.css"
 _LIGHT: Final = dict(reversed(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", _CSS.read_text(encoding="utf-8"))))
-"""The style sheet's variables in its light scheme, which comes first."""
+"""The style sheet's variables in the light scheme, the first in the file."""
 
 GROUP_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
 """Okabe and Ito's palette, which people of every common colour vision can read."""
 
 SMALL: Final = 7.0
-"""The least size of letters, in points: 9.3 pixels, for figures are never scaled down."""
+"""Least size of letters in points, 9.3 pixels, since figures are never scaled down."""
 
 _STYLE: Final[Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "culturescope",
     "svg.image_inline": True,
-    "text.parse_math": False,  # a model may be called "$x$"
+    "text.parse_math": False,  # a model's name may be "$x$"
     "font.family": "DejaVu Sans",
     "font.size": 8.0,
     "text.color": INK,
@@ -81,7 +81,7 @@ _STYLE: Final[Any] = {
 
 
 class Drawn(NamedTuple):
-    """A figure as files of its own. description: what it shows, for those who cannot see it."""
+    """A figure as separate files. description: text for people who cannot see it."""
 
     description: str
     svg: str
@@ -94,7 +94,7 @@ _KEPT: ContextVar[dict[str, Drawn] | None] = ContextVar("kept", default=None)
 
 @contextmanager
 def kept_figures() -> Iterator[dict[str, Drawn]]:
-    """The figures that are drawn within the block, by name."""
+    """Collect the figures that are drawn within the block, by name."""
     figures: dict[str, Drawn] = {}
     token = _KEPT.set(figures)
     try:
@@ -104,7 +104,7 @@ def kept_figures() -> Iterator[dict[str, Drawn]]:
 
 
 def keep_figures(figures: Mapping[str, Drawn]) -> bool:
-    """Add figures that were drawn before to those of ``kept_figures``; returns whether these are wanted."""
+    """Add figures from the cache to those of ``kept_figures``; returns whether figures are collected."""
     if (drawings := _KEPT.get()) is None:
         return False
     drawings.update(figures)
@@ -112,7 +112,7 @@ def keep_figures(figures: Mapping[str, Drawn]) -> bool:
 
 
 def styled() -> AbstractContextManager[None]:
-    """The context in which figures must be both made and written."""
+    """Return the context in which figures must be both made and written."""
     return mpl.rc_context(_STYLE)
 
 
@@ -150,7 +150,7 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
 
 
 def _extent(figure: Figure) -> Bbox:
-    """The box around all that is drawn, in inches, with a margin.
+    """Return the box around everything drawn, in inches, with a margin.
 
     ``bbox_inches="tight"`` gives the same after drawing the whole figure once more, which takes as long as
     writing it.
@@ -162,8 +162,11 @@ def _extent(figure: Figure) -> Bbox:
 
 
 def _to_pdf(figure: Figure, extent: Bbox) -> bytes:
-    """The figure in the light scheme. Without compression colours are text, three numbers in a row; others
-    are put in their place and filled up with spaces, since the file says where its parts begin."""
+    """Return the figure as PDF in the light scheme.
+
+    Without compression, colours are text: three numbers in a row. Replacements are padded with spaces, since
+    the file stores the positions of its parts.
+    """
     buffer = io.BytesIO()
     with mpl.rc_context({"pdf.compression": 0}):
         figure.savefig(buffer, format="pdf", bbox_inches=extent, metadata={"CreationDate": None})
@@ -176,6 +179,6 @@ def _to_pdf(figure: Figure, extent: Bbox) -> bytes:
 
 
 def _shares(colour: str, digits: int) -> list[bytes]:
-    """Red, green and blue, 0 to 1, as a PDF has them; matplotlib writes ten digits."""
+    """Return red, green and blue, 0 to 1, in the form of a PDF; matplotlib writes ten digits."""
     shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     return [f"{share:.{digits}f}".rstrip("0").rstrip(".").encode() for share in shares]

@@ -1,4 +1,4 @@
-"""Numbers, times and lists as people read them. Also the filters of every template."""
+"""Formats numbers, times and lists for people. The functions are also the filters of every template."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from typing import Any, Final
 LONGEST_NAME: Final = 30
 MOST_SLICES: Final = 8
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""C0 but tab and line feed, delete and C1 move a cursor, set a title or fill a clipboard; marks that turn the
-direction of what follows make people read another text than is there. Names and answers may hold them."""
+"""Control characters and marks of direction, which names and answers may hold.
+
+C0 (except tab and line feed), delete and C1 can move a cursor, set a title or fill a clipboard. Marks of
+direction make people read a different text.
+"""
 
 
 def clean(text: Any) -> Any:
-    """A text without ``CONTROL``, and markup as markup; any other value as it is."""
+    """Return a text without ``CONTROL``, keeping markup as markup; any other value unchanged."""
     return type(text)(CONTROL.sub("", text)) if isinstance(text, str) else text
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
-    """A number to show: an en dash where it is unscored, a true minus sign, ∞, <0.01 for nearly 0."""
+    """Return a number to show: an en dash if unscored, a true minus sign, ∞, <0.01 for nearly 0."""
     if value is None:
         return "–"
     if math.isinf(value):
@@ -33,14 +36,14 @@ def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share in whole percent, an en dash where it is unscored."""
+    """Return a share in whole percent, or an en dash if unscored."""
     if share is None:
         return "–"
     return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def compact(value: float | None) -> str:
-    """Return a number of at least 1 in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞; – if
+    """Return a number of at least 1 in at most five characters: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞; – if
     unscored.
     """
     if value is None:
@@ -49,7 +52,7 @@ def compact(value: float | None) -> str:
         return "∞"
     for size, unit in ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
         scaled = value / size
-        # What would round up to one more digit has one decimal less, or the next unit.
+        # A number that would round up to one more digit gets one decimal less, or the next unit.
         if scaled < 999.5:
             digits = (scaled < 9.95) if unit else (scaled < 99.95) + (scaled < 9.995)
             return f"{scaled:.{int(digits)}f}{unit}"
@@ -57,12 +60,12 @@ def compact(value: float | None) -> str:
 
 
 def when(value: datetime | None) -> str:
-    """A time in UTC, to the minute."""
+    """Return a time in UTC, to the minute."""
     return f"{value:%Y-%m-%d %H:%M} UTC" if value else "–"
 
 
 def pretty(text: str | None) -> str:
-    """JSON with line breaks; any other text as it is."""
+    """Return JSON with line breaks; any other text unchanged."""
     try:
         return json.dumps(json.loads(text or "{}"), indent=1, ensure_ascii=False)
     except ValueError:
@@ -70,19 +73,19 @@ def pretty(text: str | None) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Return "a", "a and b", or "a, b and c"."""
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 def shortened(text: str) -> str:
-    """A list with commas, cut after its first parts, with how many more there are."""
+    """Return a list with commas, cut after its first parts, with the number of others."""
     parts = text.split(", ")
     more = len(parts) - MOST_SLICES
     return text if more <= 0 else f"{', '.join(parts[:MOST_SLICES])} and {more} more"
 
 
 def short(name: str) -> str:
-    """A model's name, cut in the middle where it would not fit beside a figure."""
+    """Return a model's name, cut in the middle if it would not fit next to a figure."""
     if len(name) <= LONGEST_NAME:
         return name
     half = LONGEST_NAME // 2
@@ -90,7 +93,9 @@ def short(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text with its first letter in upper case; the others as they are, unlike Jinja's ``capitalize``."""
+    """Return a text with its first letter in upper case; other letters are unchanged, unlike in Jinja's
+    ``capitalize``.
+    """
     return text[:1].upper() + text[1:]
 
 

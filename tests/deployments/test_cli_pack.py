@@ -38,7 +38,7 @@ def test_a_new_pack_is_right_and_is_listed(home: Path) -> None:
 
 def test_what_is_no_pack_is_not_made(home: Path) -> None:
     wrong = {
-        ("../out", "spectral"): "is no name of a pack",
+        ("../out", "spectral"): "is not a valid pack name",
         ("mine", "zebra"): "no evaluation 'zebra' takes packs",
     }
     for (name, evaluation), complaint in wrong.items():
@@ -98,7 +98,7 @@ def test_a_run_with_a_pack_says_so(home: Path) -> None:
         assert "spectral, profile smoke + pack sports, config" in text
     missing = call(*asked, "--pack", "sprots", "--dry-run")
     assert missing.exit_code == 1
-    assert "there is no pack 'sprots'; there are: sports" in missing.stderr
+    assert "there is no pack 'sprots'; known packs: sports" in missing.stderr
 
 
 def test_a_bad_pack_is_listed_and_hides_no_other(home: Path) -> None:

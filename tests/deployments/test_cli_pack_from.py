@@ -61,7 +61,7 @@ def test_what_cannot_be_imported(home: Path, tmp_path: Path) -> None:
         (("zebra", "--data", str(tmp_path)), "no importer of 'zebra'; known: "),
         (("worldwise", "--data", str(tmp_path / "none")), "there is no such folder"),
         (("worldwise", "--data", str(tmp_path)), "nothing in it is known"),
-        (("worldwise", "--data", str(tmp_path), "--name", "../x"), "is no name of a pack"),
+        (("worldwise", "--data", str(tmp_path), "--name", "../x"), "is not a valid pack name"),
     ):
         done = call("pack", "from", *arguments)
         assert (done.exit_code, complaint in done.stderr) == (1, True), done.stderr

@@ -151,7 +151,9 @@ def test_an_edited_pack_is_another_configuration_and_the_old_one_is_still_there(
 def test_packs_do_not_take_each_others_names(home: Path) -> None:
     new(home, "one", "spectral")
     new(home, "two", "spectral")
-    with pytest.raises(PackError, match="'national_sports' is there without this pack; rename it"):
+    with pytest.raises(
+        PackError, match="'national_sports' is shipped already, or in another pack; rename it"
+    ):
         config(pack=["one", "two"])
     other = home / "packs" / "two" / "spectral"
     for path in other.iterdir():
@@ -165,7 +167,7 @@ def test_a_pack_for_another_evaluation_is_refused(home: Path) -> None:
     kind = params("worldwise")
     with pytest.raises(ValueError, match="the pack 'mine' has no folder worldwise/"):
         build(evaluation("worldwise"), kind(models=["fake-a"], pack=["mine"]))
-    with pytest.raises(ValueError, match="there is no pack 'yours'; there are: mine"):
+    with pytest.raises(ValueError, match="there is no pack 'yours'; known packs: mine"):
         config(pack=["yours"])
     with pytest.raises(ValueError, match="should match pattern"):
         kind(models=["fake-a"], pack=["../mine"])
@@ -193,7 +195,7 @@ def test_a_persona_of_a_pack_takes_part(home: Path) -> None:
 
     write()
     (fault,) = faults_of(folder_of("mine", home))
-    assert f"'{profile['persona']}' is there without this pack; rename it" in str(fault)
+    assert f"'{profile['persona']}' is shipped already, or in another pack; rename it" in str(fault)
     write(persona="somebody-else", country="XX", age=7)
     assert {fault.column for fault in faults_of(folder_of("mine", home))} == {"age"}
     write(persona="somebody-else", country="XX")

@@ -67,24 +67,24 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
     ("file", "text", "fault"),
     [
         ("item", ITEMS + "sports,football,\n", "item_list, item: ('sports', 'football') already exists"),
-        ("item", ITEMS + "sports,polo,XX\n", "line 4, column countries: 'XX' does not stand in the shipped"),
+        ("item", ITEMS + "sports,polo,XX\n", "line 4, column countries: 'XX' is not in the shipped"),
         ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is there without this"),
         ("item", ITEMS + '"sports","two\nlines",\nsports,x,YY\n', "item.csv, line 6, column countries: 'YY'"),
         ("item", "# why\n" + ITEMS + "sports,,\n", "item.csv, line 5, column item: the cell is empty"),
         ("item", "item_list,item\n", "it has a header and no rows"),
-        ("item", "", "item.csv, line 1, column item_list: the column is missing; there are: none"),
+        ("item", "", "item.csv, line 1, column item_list: the column is missing; the header has: none"),
         ("item", ITEMS.encode() + b"sports,caf\xe9,\n", "item.csv, line 4: it is not UTF-8"),
-        ("item", ITEMS + 'sports,"open\n', "it is no CSV file"),
+        ("item", ITEMS + 'sports,"open\n', "not a CSV file"),
         ("item", ITEMS + "sports,a\u202eb,\n", "the control character U+202E"),
         ("item", ITEMS + "sports," + "x" * 20_001 + ",\n", "at most 20000 characters"),
-        ("domain", DOMAIN.replace("sport,Sport", "currency,Sport"), "'currency' is there without this pack"),
-        ("domain", DOMAIN.replace("sports", "sprots"), "'sprots' does not stand in item, column item_list"),
+        ("domain", DOMAIN.replace("sport,Sport", "currency,Sport"), "'currency' is shipped already, or in"),
+        ("domain", DOMAIN.replace("sports", "sprots"), "'sprots' is not in item, column item_list"),
         ("domain", DOMAIN.replace("sport,S", "../x,S"), "should match pattern"),
         ("question", ASKED + "sport,2,People watch\n", "the text must hold {country} once"),
         ("question", ASKED + "sport,2,{country} {0.__class__}\n", "and no other braces"),
         ("question", ASKED + "sport,4,In {country}\n", "'4': expected '1', '2' or '3'"),
-        ("question", None, "domain.csv, line 2, column domain: 'sport' does not stand in question, column"),
-        ("itme", "a\n", "spectral/itme.csv: no such file is read; in spectral/ there may be domain.csv, "),
+        ("question", None, "domain.csv, line 2, column domain: 'sport' is not in question, column"),
+        ("itme", "a\n", "spectral/itme.csv: this file is not read; spectral/ may have domain.csv, "),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_file(examined: Examine, file: str, text: str | bytes | None, fault: str) -> None:
@@ -107,7 +107,7 @@ def test_what_does_not_belong_in_a_pack(folder: Folder, tmp_path: Path) -> None:
     said = "\n".join(map(str, examine(folder, "spectral", PACK, SHIPPED)[1]))
     for fault in (
         "spectral/item.csv: it is a symbolic link; put the file itself there",
-        "spectral/pipe.csv: it is no ordinary file",
+        "spectral/pipe.csv: it is not an ordinary file",
         "spectral/run.py: this kind of file is not read",
         "spectral/huge.csv: it has 32 MiB, more than 32",
     ):
@@ -118,7 +118,7 @@ def test_what_does_not_belong_in_a_pack(folder: Folder, tmp_path: Path) -> None:
 
 def test_a_pack_with_faults_is_not_loaded(folder: Folder) -> None:
     for text, message in (
-        ("title =\nversion = 2\n", r"'mine' has one fault:\npack.toml, line 1: it is no TOML file"),
+        ("title =\nversion = 2\n", r"'mine' has one fault:\npack.toml, line 1: not a TOML file"),
         (
             "titel = 'Sports'\nversion = 2\n",
             "(?s)'mine' has 3 faults.*field title.*field version.*field titel",
@@ -134,7 +134,7 @@ def test_a_pack_with_faults_is_not_loaded(folder: Folder) -> None:
 
 @pytest.mark.parametrize("name", ["..", "../x", "/etc", "a/b", "A", "", ".x", "a\n", "x" * 61, "a@b"])
 def test_names_lead_nowhere_else(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is no name of a pack"):
+    with pytest.raises(ValueError, match="is not a valid pack name"):
         folder_of(name, tmp_path)
 
 
@@ -156,7 +156,7 @@ def test_an_installed_pack_is_found_and_never_imported(
     own = tmp_path / "home" / "packs" / "sporty"
     own.mkdir(parents=True)
     assert folders(tmp_path / "home")["sporty"].path == own
-    with pytest.raises(ValueError, match="there is no pack 'sprty'; there are: sporty"):
+    with pytest.raises(ValueError, match="there is no pack 'sprty'; known packs: sporty"):
         folder_of("sprty", tmp_path / "home")
 
 

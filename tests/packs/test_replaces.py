@@ -71,13 +71,13 @@ def test_what_is_replaced_can_no_longer_be_referred_to(tmp_path: Path) -> None:
         replaces_toml='files = ["thing"]\n',
     )
     _, faults = examine(folder, "test", SHAPE, SHIPPED)
-    assert "'cup' does not stand in the shipped thing" in str(faults[0])
+    assert "'cup' is not in the shipped thing" in str(faults[0])
 
 
 @pytest.mark.parametrize("named", ["thing", "prompts", "nothing"])
 def test_only_files_that_are_there_replace(tmp_path: Path, named: str) -> None:
     _, faults = examine(pack(tmp_path, replaces_toml=f'files = ["{named}"]\n'), "test", SHAPE, SHIPPED)
-    assert f"{named!r} replaces nothing: no such file with rows" in str(faults[0])
+    assert f"{named!r} replaces nothing: the pack has no such file with rows" in str(faults[0])
 
 
 def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("greeting = 'Hello {{ nmae }}'", "there is no field nmae; fields are {{ name }}, {{ place }}"),
+        ("greeting = 'Hello {{ nmae }}'", "unknown field nmae; known: {{ name }}, {{ place }}"),
         ("greeting = 'Hello'", "it must use {{ name }}"),
-        ("greeting = '{% for x in name %}{{ x }}{% endfor %}'", "for may not stand in a prompt"),
-        ("greeting = '{{ name.__class__ }}'", "getattr may not stand in a prompt"),
-        ("greeting = '{{ name'", "it is no template"),
+        ("greeting = '{% for x in name %}{{ x }}{% endfor %}'", "for is not allowed in a prompt"),
+        ("greeting = '{{ name.__class__ }}'", "getattr is not allowed in a prompt"),
+        ("greeting = '{{ name'", "not a valid template"),
         ("greeting = ''", "fill it in"),
         ("salute = 'x'", "there is no such field"),
     ],

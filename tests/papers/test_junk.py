@@ -42,7 +42,7 @@ def test_junk_is_passed_over_with_a_line_each(tmp_path: Path) -> None:
     rows, notes = read_all(lay(tmp_path), Said)
     assert [row.said for row in rows] == ["hello"]
     assert [note.split()[0] for note in notes] == [p.name for p in lay(tmp_path) if p.name != "f.csv"]
-    assert all(" is passed over: " in note and "\n" not in note for note in notes)
+    assert all(" is skipped: " in note and "\n" not in note for note in notes)
     assert not [note for note in notes if str(tmp_path) in note], "the name is enough, and stands there once"
 
 

@@ -165,7 +165,7 @@ def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
     (path / "results" / "results_20251201_000000.json").write_text('{"cells": []}')
     options = REPRODUCTION.options()
     _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
-    assert notes[0].startswith("results_20251201_000000.json is passed over: ")
+    assert notes[0].startswith("results_20251201_000000.json is skipped: ")
     assert values(path) == wanted
     (path / "results" / "results_20251201_000000.json").write_bytes(json.dumps(FEW[:6]).encode("utf-16"))
     content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)

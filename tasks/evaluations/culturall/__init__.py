@@ -1,1 +1,3 @@
-"""CulturALL (Lin et al. 2026): grounded tasks in 14 languages, answered briefly, judged by gold answers."""
+"""CulturALL (Lin et al. 2026): grounded tasks in 14 languages; short answers are judged against
+gold answers.
+"""

@@ -1,4 +1,4 @@
-"""The culturall evaluation as the loop sees it: answers to grounded tasks, then judges on the answers."""
+"""Connects the culturall evaluation to the loop: answers to grounded tasks, then judges' verdicts on them."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
 def study(
     params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
 ) -> CulturallStudy:
-    """Items from the warehouse, or from a file in their place; see ``build_study``."""
+    """Build the study from the items of the warehouse, or of a file in their place; see ``build_study``."""
     items = tables["culturall_item"]
     if params.file and any(row.get("source") == FROM_PACK for row in items):
-        raise ValueError("a pack has items, and --file replaces all items: give one or the other")
+        raise ValueError("a pack brings items and --file replaces all items: use one or the other")
     return build_study(params, items, engines, templates(tables))
 
 
 def ask(study: CulturallStudy, completions: Completions) -> list[Prompts]:
-    """Every item under every condition; then each judge about the answers that are there."""
+    """Yield the requests of every item under every condition, then each judge's prompts about the answers."""
     return study.requests() + study.panel.requests(read.calls(study, study.completed(completions)))
 
 
 def make_rows(study: CulturallStudy, cohort: Cohort[CulturallAnswers], checked: Opinions) -> Tables:
-    """Rows of the models and of those that know nothing, every answer and every verdict.
-
-    Difficulty is taken over the cohort's models, so that no row changes because another model ran.
+    """Return rows of the models and the nulls, and tables of every answer and verdict. Difficulty comes from
+    the cohort's models, so no row changes because another model ran.
     """
     everybody = {**cohort.against, **cohort.models}
     answered = {model: rows.scores_of(study, answers.by_key) for model, answers in everybody.items()}
@@ -51,7 +50,7 @@ def make_rows(study: CulturallStudy, cohort: Cohort[CulturallAnswers], checked: 
 
 
 def _details(study: CulturallStudy, answers: CulturallAnswers) -> list[Detail]:
-    """Every answer, and every verdict of each judge."""
+    """Yield the tables of every answer and of each judge's verdicts."""
     verdicts = study.panel.verdicts(answers.calls, answers.opinions, partial(read.about, study))
     return [
         Detail("culturall_answer", read.answer_frame(study, answers.by_key)),
@@ -60,14 +59,14 @@ def _details(study: CulturallStudy, answers: CulturallAnswers) -> list[Detail]:
 
 
 def later(study: CulturallStudy) -> Iterable[Later]:
-    """The calls that each judge may be sent about a model: every answer once."""
+    """Return the prompts that each judge may be sent about a model: every answer once."""
     checks = read.checks(study)
     longest = max(checks, key=lambda call: sum(map(len, study.by_id[call.item].native)), default=None)
     return study.panel.later(len(study.prompts), longest, study.params.max_tokens)
 
 
 def size(study: CulturallStudy) -> str:
-    """Return the number of items, and the rows of a file that are none."""
+    """Return the number of items and of rows left out, in words."""
     dropped = [f"{name} {n}" for name, n in study.loaded.dropped.items() if name != "not_chosen"]
     left_out = f"; rows left out: {', '.join(dropped)}" if dropped else ""
     return f"{len(study.items)} items in {len({i.language for i in study.items})} languages{left_out}"

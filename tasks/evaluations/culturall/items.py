@@ -1,4 +1,4 @@
-"""The items: the shipped sample, or a file's in its place; which of them are asked. Pure."""
+"""Loads items, of the shipped sample or of a file in its place, and chooses which to send. Pure."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class CulturallItem:
     """One task.
 
     Attributes:
-        item: identifier; of a file without such a column the language and the hash of the texts.
+        item: identifier; if a file has no such column, the language and the hash of the texts.
         language: ISO 639-1; region: ISO 3166-1 alpha-2, upper case; topic: one of ``TOPICS``.
         form: "choice" (the answer is one of ``matching.LETTERS``, its options stand in the question), "free".
         english: None where there is no translation.
         variants: further answers that are accepted.
-        solved: how many of the 15 published settings solve it; None where that is not published.
-        source: where it is from; status: who checked it.
+        solved: number of the 15 published settings that solve it; None if unpublished.
+        source: origin of the item; status: who checked it.
     """
 
     item: str
@@ -65,22 +65,25 @@ class CulturallItem:
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The gold answer, then its variants, each once."""
+        """Return the gold answer, then its variants, each once."""
         return tuple(dict.fromkeys((self.native.answer, *self.variants)))
 
     def texts(self, condition: str) -> Texts:
-        """Return the texts that a condition shows: the translation in English, if there is one."""
+        """Return the texts that a condition shows; for English the translation, if there is one."""
         return self.english if condition == "english" and self.english else self.native
 
 
 def _english(name: str) -> Any:
-    """The column of a text's translation, by our name or by that of the published file."""
+    """Return the column of a text's translation, by our name or the published file's name."""
     return Field(validation_alias=AliasChoices(f"{name}_en", f"english_{name}"))
 
 
 class ItemRow(PublishedRow):
-    """A row of table ``culturall_item``, or of a file as Lin et al. (2026) publish it: their columns are the
-    first seven and eval_sum, and english_scenario and so on. A region may be lower case, and UK is GB."""
+    """A row of table ``culturall_item``, or of a file in the form of Lin et al. (2026).
+
+    Their columns are the first seven, eval_sum, and the translations such as english_scenario. A region may
+    be lower case, and UK is GB.
+    """
 
     language: Annotated[str, Lower, Field(pattern="^[a-z]{2}$")]
     region: Annotated[str, BeforeValidator(lambda cell: _region(cell)), Field(pattern="^[A-Z]{2}$")]
@@ -103,26 +106,26 @@ class ItemRow(PublishedRow):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Items by identifier, and how many rows were left out, by reason."""
+    """Items by identifier, and the numbers of rows left out, by reason."""
 
     items: tuple[CulturallItem, ...]
     dropped: Mapping[str, int]
 
     def hash(self) -> str:
-        """Identifies what is asked, not who checked it."""
+        """Return the hash of what is sent; who checked an item does not enter."""
         skipped = ("source", "status")
         return digest([[v for k, v in vars(item).items() if k not in skipped] for item in self.items])
 
 
 def load_items(rows: Sequence[Row], source: str) -> Loaded:
-    """The items of a table or file; source: its name.
+    """Return the items of a table or file; source: its name.
 
     Rows are left out as ``no_<column>`` or ``invalid_<column>`` (``published.validate``), ``unknown_topic``,
     ``no_options`` (multiple choice without A to D in the question, or with another answer), ``duplicate``
     (scenario and question again) or ``contradiction`` (again, with another answer: none of them is kept).
 
     Raises:
-        BenchmarkError: no row fits. ValueError: rows fit, and none is an item.
+        BenchmarkError: no row fits the schema. ValueError: rows fit, but none is an item.
     """
     valid, dropped = validate(source, rows, ItemRow)
     read = [_item(row) for row in valid]
@@ -148,10 +151,9 @@ def choose(
     topics: Sequence[str],
     per_language: int | None,
 ) -> Loaded:
-    """Those of the named languages, regions and topics (empty: all), ``per_language`` of a language at most.
-
-    Which ones does not depend on the items' order: of each region and topic the one with the smallest hash,
-    then its second; so a larger number gives the same items and some more.
+    """Return items of the named languages, regions and topics (empty: all), at most ``per_language`` per
+    language. The choice does not depend on the items' order: it takes the item with the smallest hash from
+    each region and topic, then the second, and so on. So a larger number keeps the same items and adds some.
 
     Raises:
         ValueError: a name that no item has.
@@ -182,7 +184,7 @@ def _spread(items: Sequence[CulturallItem], per_language: int) -> tuple[Cultural
 
 
 def _item(row: ItemRow) -> CulturallItem | str:
-    """An item, or why the row is none."""
+    """Return an item, or the reason why the row is not one."""
     if row.topic not in TOPICS:
         return "unknown_topic"
     letter = row.answer.strip(" .()").upper()
@@ -214,5 +216,5 @@ def _region(cell: object) -> object:
 
 
 def _joined(cell: object) -> object:
-    """JSON may have a list of variants."""
+    """Join the variants, which JSON may hold as a list."""
     return "|".join(map(str, cell)) if isinstance(cell, list) else cell

@@ -1,10 +1,10 @@
-"""Is an answer the gold one? Decided without a judge: text, letter, number with unit, or date. Pure.
+"""Decides without a judge whether an answer is the gold one: text, letter, number with unit, or date. Pure.
 
 An answer is right if it equals the gold answer or one of its accepted variants. Texts are compared without
 case, punctuation and the marks that a script may leave out; dates by day, month and, where both name it,
 year; numbers by value and unit (``quantities``): a bare number is right only where the question names the
-unit, another unit is wrong. Words around the answer make it wrong, but for those around a number or a letter
-that claim nothing: the prompt asks for as few words as possible. What is denied is wrong.
+unit, another unit is wrong. Words around the answer make it wrong, since the prompt asks for as few words as
+possible; only filler words around a number or letter are allowed. A denied answer is wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tasks.evaluations.culturall.quantities import (
 LETTERS = ("A", "B", "C", "D")
 """The options of multiple choice."""
 
-# Letters of other alphabets that look like the options' and stand on the keyboards of four of the languages.
+# Letters of other alphabets that look like the options' letters, on the keyboards of four of the languages.
 _LOOKALIKES = str.maketrans("АВС", "ABC")
 _LETTER = re.compile(r"(?<![^\W_])([A-D])(?![^\W_])")
 # Alone at the end or before a mark: "A cup" and "В Москве" name no option.
@@ -44,10 +44,9 @@ _DAY = {"REQUIRE_PARTS": ["day", "month"]}
 
 
 def is_match(answer: str, accepted: Iterable[str], language: str, question: str = "") -> bool:
-    """Whether a free answer is one of those accepted.
-
-    accepted: gold answer, then variants; of these a bare number that equals the gold one has its unit.
-    question: where a unit may be named, so that an answer need not.
+    """Return whether a free answer is accepted. accepted: gold answer, then variants; a variant that is a
+    bare number equal to the gold answer has its unit. question: may name a unit, which the answer can then
+    omit.
     """
     golds = list(accepted)
     first = quantity(golds[0], language, is_gold=True) if golds else None
@@ -55,9 +54,8 @@ def is_match(answer: str, accepted: Iterable[str], language: str, question: str 
 
 
 def chosen_letter(answer: str, question: str, language: str = "en") -> str | None:
-    """The option that an answer to multiple choice names: a letter, or the text of one option alone.
-
-    None if it names none, or several, or says that it is not the one.
+    """Return the option that an answer to multiple choice names, by its letter or by the text of exactly one
+    option. None if the answer names no option or several, or denies the one that it names.
     """
     text = unicodedata.normalize("NFKC", answer).strip().translate(_LOOKALIKES)
     text = text.upper() if len(text) < 3 else text
@@ -71,7 +69,9 @@ def chosen_letter(answer: str, question: str, language: str = "en") -> str | Non
 
 
 def options(question: str) -> dict[str, str]:
-    """Letter -> text of the options that stand in a question, as "A. text" or "A) text"; {} if one lacks."""
+    """Return letter -> text of the options in a question, written "A. text" or "A) text"; {} if one is
+    missing.
+    """
     text = unicodedata.normalize("NFKC", question).translate(_LOOKALIKES)
     marks = list(re.finditer(r"(?<![^\W_])([A-D])\s*[.):、]\s*", text))
     starts = {mark[1]: mark for mark in marks}
@@ -86,15 +86,18 @@ def options(question: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 16)
 def plain(text: str) -> str:
-    """The form in which texts are compared: folded (``quantities.fold``), words apart by one space, without
-    punctuation, symbols and English articles."""
+    """Return a text in the form for comparison: folded (``quantities.fold``), single-spaced, without
+    punctuation, symbols and English articles.
+    """
     text = _MINUS.sub("minus", fold(text))
     characters = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
     return " ".join(_ARTICLES.sub(" ", "".join(characters)).split())
 
 
 def _is_same(answer: str, gold: str, first: Quantity | None, language: str, question: str) -> bool:
-    """first: the item's gold answer, if it is a quantity, which may have a unit that this variant lacks."""
+    """Return whether answer and variant are the same. first: the item's gold answer, if it is a quantity; it
+    may have a unit that the variant lacks.
+    """
     wanted = quantity(gold, language, is_gold=True)
     is_bare = wanted is not None and wanted.is_bare
     if wanted and is_bare and first and first.words and wanted.values == first.values:
@@ -103,7 +106,7 @@ def _is_same(answer: str, gold: str, first: Quantity | None, language: str, ques
         return bool(plain(gold))
     if takes_back(answer, gold, question, language):
         return False
-    if not is_bare and (date := _date(gold, language)):  # 1.8 is no first of August
+    if not is_bare and (date := _date(gold, language)):  # 1.8 is not the first of August
         other = _date(answer, language)
         if other is None or date[:2] != other[:2]:
             return False
@@ -112,13 +115,13 @@ def _is_same(answer: str, gold: str, first: Quantity | None, language: str, ques
     if wanted is None or value is None:
         return False
     if first and first.words and not wanted.words:
-        return False  # such as "90k" without its unit, which is right as it stands and not otherwise
+        return False  # a number such as "90k" without its unit counts only if it equals the answer exactly
     return is_same_quantity(value, wanted, question, language)
 
 
 @lru_cache(maxsize=65_536)
 def _date(text: str, language: str) -> tuple[int, int, int | None] | None:
-    """(day, month, year or None) of a text that is a date and nothing else."""
+    """Return (day, month, year or None) of a text that is a date and nothing else."""
     if not any(c.isdecimal() for c in text) or len(text) > 40:
         return None
     if cjk := _CJK_DATE.fullmatch(plain_digits(text).strip(" 。.")):

@@ -1,4 +1,4 @@
-"""Rows of packs for culturall: items, beside the shipped ones or in their place, and prompts."""
+"""Defines pack rows for culturall: items, added to the shipped ones or replacing them, and prompts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ItemRow(PackRow):
         description="ISO 639-1 code of scenario, question and answer"
     )
     region: Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")] = Field(
-        description="ISO 3166-1 alpha-2 code of where it plays"
+        description="ISO 3166-1 alpha-2 code of the place of the task"
     )
     topic: Literal[TOPICS] = Field(description=f"one of {', '.join(TOPICS)}")  # type: ignore[valid-type]
     form: Literal["free", "choice"] = Field(
-        "free", description="choice: options A. to D. stand in the question, and the answer is a letter"
+        "free", description="choice: the question has the options A. to D., and the answer is a letter"
     )
     scenario: Text = Field(description="the situation")
     question: Text = Field(description="question about it")
@@ -51,18 +51,18 @@ class ItemRow(PackRow):
 
 _SHOWN = {"scenario": "You are a guest in Tampere.", "question": "What do you take off at the door?"}
 WORDINGS = (
-    Wording("prompt", "what a model is sent", _SHOWN, ("question",), "figure 11"),
+    Wording("prompt", "the prompt of a model", _SHOWN, ("question",), "figure 11"),
     Wording(
         "prompt_question",
-        "what it is sent without the scenario (condition question)",
+        "the prompt without the scenario (condition question)",
         {"question": _SHOWN["question"]},
         ("question",),
     ),
-    Wording("passages", "what stands above the passages of the condition retrieval"),
-    Wording("judge_rules", "the rules that answers are judged by", section="figure 12"),
+    Wording("passages", "the text above the passages of the condition retrieval"),
+    Wording("judge_rules", "the rules for judging answers", section="figure 12"),
     Wording(
         "judge_question",
-        "what a judge is given, quoted",
+        "the quoted material that a judge receives",
         _SHOWN
         | {
             "gold": "Shoes",
@@ -79,11 +79,11 @@ WORDINGS = (
         section="figure 12",
     ),
 )
-"""Texts of the paper that a pack may bring."""
+"""Texts that a pack may replace."""
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """The items as the study reads them."""
+    """Return the items in the columns that the study reads."""
     facts = {"source": FROM_PACK, "status": NOT_CHECKED}
     items = [{**row, **facts} for row in rows.get("item", ())]
     return {"culturall_item": [{n: c for n, c in row.items() if n != "eval_sum" or c} for row in items]}

@@ -10,12 +10,12 @@ from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
 SCORES_VERSION = 3
-"""Raised whenever reading, matching or the arithmetic of rows changes a number: part of config_hash."""
+"""Part of config_hash; raise it whenever reading, matching or the arithmetic of rows changes a number."""
 
 Condition = Literal["native", "english", "question", "retrieval"]
 
 CONDITIONS: tuple[Condition, ...] = ("native", "english", "question", "retrieval")
-"""In the order of every table; the first is what accuracy is without a word beside it."""
+"""Conditions in the order of every table; ``accuracy`` without a suffix means the first."""
 
 
 class CulturallParams(GenerationParams):
@@ -35,17 +35,19 @@ class CulturallParams(GenerationParams):
     )
     languages: list[str] = Field([], description="ISO 639-1 codes, such as zh,km; empty: all")
     regions: list[str] = Field([], description="ISO 3166-1 alpha-2 codes, such as CN,HK; empty: all")
-    topics: list[str] = Field([], description="such as Food,Heritage; empty: all")
+    topics: list[str] = Field([], description="topics, such as Food,Heritage; empty: all")
     items_per_language: int | None = Field(
-        None, ge=1, description="a fixed choice spread over regions and topics; empty: all"
+        None,
+        ge=1,
+        description="items per language, a fixed choice spread over regions and topics; empty: all",
     )
     file: str | None = Field(
         None,
-        description="items in the published form (.xlsx, .csv, .tsv, .json, .jsonl, .parquet), not the "
-        "shipped ones",
+        description="file of items in the published form (.xlsx, .csv, .tsv, .json, .jsonl, .parquet), used "
+        "instead of the shipped ones",
     )
     documents: str | None = Field(
-        None, description="folder of .txt and .md files that the condition retrieval takes passages from"
+        None, description="folder of .txt and .md files with passages for the condition retrieval"
     )
     passages: int = Field(3, ge=1, le=20, description="passages shown per item in the condition retrieval")
     temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")

@@ -1,9 +1,9 @@
-"""Numbers with their units, read out of short answers in one of 14 languages. Pure.
+"""Reads numbers with their units from short answers in one of 14 languages. Pure.
 
 A number is written in digits of any script, in Chinese numerals, as a fraction, or as a word where there are
-no digits. A text is a quantity if it has exactly one; the rest of it are its words: units by their name,
-whatever the language and ending; others as they stand. Words that claim nothing ("about", "the answer is")
-are left out. All such words are in quantities.toml.
+no digits. A text with exactly one number is a quantity. Its other words are kept: units by their name in any
+language and ending, others unchanged. Filler words ("about", "the answer is") are left out. Units and filler
+words are in quantities.toml.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TENS = {"十": 10, "百": 100, "千": 1000}
 _DECIMAL_POINT = frozenset({"bn", "en", "ja", "km", "ko", "ms", "zh"})
 """Languages that write 1.5 and 1,000; in the others a comma before three digits may be either."""
 _EITHER = frozenset({"ar", "es"})
-"""Languages whose countries differ in it."""
+"""Languages whose countries differ in this."""
 _ARTICLE = re.compile(r"^(?:[بوكف]?ال|لل)(?=\w{3})")
 # Scripts without spaces between words, and Hangul, whose particles are written on to the word.
 _UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -41,10 +41,10 @@ _RUNS = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number, as the values that its marks allow, and the words around it.
+    """A number, with every value that its marks allow, and the words around it.
 
     Attributes:
-        words: units as ":day", other words folded; those that claim nothing are left out.
+        words: units as ":day", other words folded, without filler words.
         is_bare: whether it is digits or one word alone, without a unit or a scale such as "thousand".
     """
 
@@ -54,25 +54,27 @@ class Quantity:
 
 
 def numbers(text: str) -> list[frozenset[float]]:
-    """The numbers in a text, in order, each as the values that it may have: "1.000" is 1 or 1000."""
+    """Return the numbers in a text, in order, each with its possible values: "1.000" is 1 or 1000."""
     return [_values(match[0]) for match in NUMBER.finditer(fold(text))]
 
 
 def plain_digits(text: str) -> str:
-    """Digits of any script as 0-9; all else as it stands."""
+    """Return the text with digits of any script as 0-9, otherwise unchanged."""
     return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
 
 
 @lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
-    """The text as words are compared: NFKC, case folded, digits of any script as 0-9, without Arabic's
-    optional marks."""
+    """Return the text in the form in which words are compared:
+
+    NFKC, case folded, digits of any script as 0-9, without Arabic's optional marks.
+    """
     same = _ARABIC_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_ARABIC_LETTERS)
     return plain_digits(same.casefold())
 
 
 def with_digits(text: str, language: str) -> str:
-    """The folded text with fractions ("1½", "1 1/2") as decimals and Chinese numerals in digits."""
+    """Return the folded text with fractions ("1½", "1 1/2") as decimals and Chinese numerals in digits."""
     folded = fold("".join(map(_decimal_fraction, text)))
     folded = _FRACTION.sub(lambda m: f"{int(m[1]) + int(m[2]) / max(int(m[3]), 1):.6g}", folded)
     folded = re.sub(r"(?<![\d.])\.(?=\d)", "0.", folded)
@@ -80,14 +82,14 @@ def with_digits(text: str, language: str) -> str:
 
 
 def _decimal_fraction(character: str) -> str:
-    """ "½" as ".5", which follows "1" in "1½"; any other character as it is."""
+    """Return "½" as ".5", which follows "1" in "1½"; any other character unchanged."""
     if unicodedata.category(character) != "No" or "⁄" not in unicodedata.normalize("NFKC", character):
         return character
     return f"{unicodedata.numeric(character):.6g}".removeprefix("0")
 
 
 def _chinese(numeral: str) -> str:
-    """ "三百二十" -> "320"; digits in a row are read one by one: "二〇二五" -> "2025"."""
+    """Return "三百二十" as "320"; digits in a row are read one by one: "二〇二五" gives "2025"."""
     if not set(numeral) & set(_TENS):
         return "".join(str(_digit(c)) for c in numeral)
     total = digit = 0
@@ -104,7 +106,7 @@ def _digit(character: str) -> int:
 
 
 def readings(number: str, language: str, is_gold: bool) -> frozenset[float]:
-    """The values that a number may have in a language; of a gold answer the likelier one."""
+    """Return the values that a number may have in a language; for a gold answer only the likelier one."""
     values, mark = _values(number), re.search(r"[.,]", number)
     if len(values) < 2 or mark is None:
         return values
@@ -129,14 +131,13 @@ def _values(number: str) -> frozenset[float]:
 
 
 def _is_grouped(number: str) -> bool:
-    """Thousands apart by one mark, as in 1,000,000, or as in India: 10,00,000."""
+    """Return whether one mark separates thousands, as in 1,000,000, or in the Indian way, 10,00,000."""
     return _GROUPED.fullmatch(number) is not None and len(re.split(r"\D", number)[-1]) == 3
 
 
 def quantity(text: str, language: str, is_gold: bool = False) -> Quantity | None:
-    """The one number of a text and its words; None if it has none or several.
-
-    is_gold: a number whose marks allow two values has the likelier one: 1.000 in Spanish is a thousand.
+    """Return the only number of a text with its words; None if the text has no number or several. is_gold:
+    take the likelier value if the marks allow two: 1.000 in Spanish is a thousand.
     """
     folded = with_digits(text, language)
     numbers = list(_numbers(folded, language, is_gold))
@@ -152,10 +153,9 @@ def quantity(text: str, language: str, is_gold: bool = False) -> Quantity | None
 
 
 def is_same_quantity(answer: Quantity, wanted: Quantity, question: str, language: str) -> bool:
-    """Whether an answer has the wanted value in the wanted unit.
-
-    A bare number has it if the question names the unit. Further words are those of the question, which an
-    answer may repeat; a unit of another name is wrong also where the question names it.
+    """Return whether an answer has the wanted value in the wanted unit. A bare number is enough if the
+    question names the unit. An answer may repeat words of the question, but no other unit, even if the
+    question names that unit.
     """
     if not any(isclose(one, other, rel_tol=1e-9) for one in answer.values for other in wanted.values):
         return False
@@ -171,9 +171,8 @@ def is_same_quantity(answer: Quantity, wanted: Quantity, question: str, language
 
 
 def takes_back(answer: str, gold: str, question: str, language: str) -> bool:
-    """Whether an answer denies what it says, or makes it a bound, where neither gold nor question does.
-
-    A denial in the question excuses nothing.
+    """Return whether an answer denies its value, or makes it a bound that is in neither gold nor question. A
+    denial in the question does not excuse a denial in the answer.
     """
     answer_text, right, question_text = (_flat(text, language) for text in (answer, gold, question))
     denials = (phrase for phrase in _phrases("negations", language) if _has(answer_text, phrase))
@@ -184,7 +183,7 @@ def takes_back(answer: str, gold: str, question: str, language: str) -> bool:
 
 
 def _numbers(folded: str, language: str, is_gold: bool) -> Iterator[tuple[frozenset[float], int, int]]:
-    """Values, start and end of each number; what is written in parts ("3 million 200 thousand") is one."""
+    """Return values, start and end of each number; a number in parts ("3 million 200 thousand") is one."""
     open_: tuple[frozenset[float], int, int, float] | None = None
     for match in NUMBER.finditer(folded):
         scale, end = _scale(folded, match.end(), language)
@@ -216,7 +215,7 @@ def _scale(folded: str, start: int, language: str) -> tuple[float, int]:
 
 
 def _in_words(folded: str, language: str) -> Quantity | None:
-    """A quantity whose number is one word, such as "seven days"."""
+    """Return the quantity of a text whose number is one word, such as "seven days"."""
     words = _split(folded, language)
     places = [n for n, word in enumerate(words) if word in _number_words(language)]
     if len(places) != 1:
@@ -228,7 +227,7 @@ def _in_words(folded: str, language: str) -> Quantity | None:
 
 
 def _claims(folded: str, language: str) -> tuple[str, ...]:
-    """The words of a folded text: units as ":day", others as they stand, without fillers; each once."""
+    """Return the distinct words of a folded text without fillers: units as ":day", others unchanged."""
     words, units, fillers = _split(folded, language), _forms("units", False), _fillers(language)
     symbols: list[str] = []
     at = 0
@@ -249,8 +248,11 @@ def _unit(word: str) -> str | None:
 
 
 def _split(folded: str, language: str) -> list[str]:
-    """Words of a folded text, symbols of units among them; a run without spaces is cut at words of the table,
-    the longest first, and what lies between these stays together."""
+    """Return the words of a folded text, including symbols of units.
+
+    A run without spaces is cut at words of the table, the longest first; the text between two cuts is one
+    word.
+    """
     apart = "".join(
         c if unicodedata.category(c)[0] in "LMN" else f" {c} " if _is_symbol(c) else " " for c in folded
     )
@@ -265,7 +267,7 @@ def _is_symbol(character: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    """The word without Arabic's article and a preposition before it."""
+    """Return the word without the Arabic article and a preposition before it."""
     return _ARTICLE.sub("", word) if len(word) > 4 else word
 
 
@@ -287,8 +289,11 @@ def _is_in(word: str, words: Iterable[str]) -> bool:
 
 
 def _is_alike(one: str, other: str) -> bool:
-    """Whether two words are one in other endings: of about the same length, they share all letters of the
-    shorter but the last one, or two of a long one, and at least three."""
+    """Return whether two words differ only in their endings.
+
+    Their lengths are similar, and they share at least three letters: all of the shorter word except its last
+    letter, or its last two if it is long.
+    """
     if one == other:
         return True
     if one.startswith(":") or other.startswith(":"):
@@ -305,14 +310,14 @@ def _is_named(word: str, named: Iterable[str], question: str) -> bool:
 
 
 def _flat(text: str, language: str) -> str:
-    """Words of a text apart by single spaces, with one at either end."""
+    """Return the words of a text separated by single spaces, with a space at either end."""
     folded = fold(text)
     apart = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in folded)
     return f" {' '.join(apart.split())} "
 
 
 def _has(flat: str, phrase: str) -> bool:
-    """Whether a phrase stands in a text: as whole words, or anywhere in scripts without spaces."""
+    """Return whether a text contains a phrase: as whole words, or anywhere in scripts without spaces."""
     if re.match(rf"[{_UNSPACED}]", phrase):
         return phrase in flat.replace(" ", "")
     return f" {phrase} " in flat
@@ -326,14 +331,14 @@ def _table() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def _phrases(kind: str, language: str) -> tuple[str, ...]:
-    """Forms of a table in a language, and in English."""
+    """Return the forms of a table in a language and in English."""
     own = f"{_table()[kind].get(language, '')} {_table()[kind]['en']}"
     return tuple(dict.fromkeys(form.replace("_", " ") for form in fold(own).split()))
 
 
 @cache
 def _forms(kind: str, longest_first: bool) -> Mapping[str, str]:
-    """Form -> name, of forms without a star."""
+    """Return form -> name for forms without a star."""
     pairs = [
         (form.replace("_", " "), name)
         for name, forms in _table()[kind].items()
@@ -345,7 +350,7 @@ def _forms(kind: str, longest_first: bool) -> Mapping[str, str]:
 
 @cache
 def _endings(kind: str) -> tuple[tuple[str, str], ...]:
-    """(Beginning, name) of forms with a star, the longest first."""
+    """Return (beginning, name) of forms with a star, the longest first."""
     pairs = [
         (form[:-1], name)
         for name, forms in _table()[kind].items()
@@ -362,7 +367,7 @@ def _fillers(language: str) -> frozenset[str]:
 
 @cache
 def _number_words(language: str) -> Mapping[str, int]:
-    """Word -> number, of a language and of English."""
+    """Return word -> number, for a language and for English."""
     return {
         _bare(form): n
         for name in ("en", language)
@@ -373,5 +378,5 @@ def _number_words(language: str) -> Mapping[str, int]:
 
 @cache
 def _vocabulary(language: str) -> frozenset[str]:
-    """Words at which a run without spaces is cut."""
+    """Return the words at which a run without spaces is cut."""
     return frozenset({*_forms("units", False), *_fillers(language), *_number_words(language)})

@@ -1,10 +1,9 @@
-"""A model's answers: whether they match, what judges are asked about them, and how they are shown. Pure.
+"""Matches a model's answers, makes the judges' prompts about them, and lists them for people. Pure.
 
-Rules. An answer that the model lost (refused, empty, cut off before its end) is wrong, and so is one to
-multiple choice that names no letter: the model had its chance. What could not be measured is unscored: not
-asked, or without a verdict where judges were asked.
-Each answer is judged once per judge. The judge's own check is the study's, not a model's: the gold answer of
-each item, another item's of the same language, and an empty one.
+Rules. An answer that the model lost (refused, empty, cut off before its end) is wrong, and so is an answer to
+multiple choice that names no letter. A prompt that was not sent, and an answer whose judges gave no verdict,
+are unscored. Each answer is judged once per judge. The check of a judge belongs to the study, not to a model.
+It has each item's gold answer, another item's answer in the same language, and an empty answer.
 """
 
 from __future__ import annotations
@@ -31,10 +30,13 @@ from tasks.loop.samples import Sample, Score, sample
 NO_TRANSLATION = "the item has no English translation"
 
 LOST = frozenset({REFUSED, EMPTY, CUT_OFF})
-"""Why a model that was asked gave no answer: it is wrong, as where Lin et al. (2026) count all items."""
+"""Reasons why a model that was prompted gave no answer.
+
+It counts as wrong, since Lin et al. (2026) count all items.
+"""
 
 CHECKS = (GOLD, SHUFFLED, EMPTY_TEXT)
-"""The texts that a judge is checked with: the first it should accept, the others refuse."""
+"""The texts that a judge is checked with: it should accept the first and refuse the others."""
 
 _ABOUT = ("item", "language", "region", "topic", "form")
 _TEXTS = ("config_hash", "condition", *_ABOUT, "scenario", "question", "gold", "answer")
@@ -64,20 +66,20 @@ class CulturallAnswer:
     unjudged: str | None = None
 
     def counts(self, is_judged: bool) -> bool | None:
-        """Whether it is right, by judges or by match; None where that could not be measured."""
+        """Return whether the answer is right, by judges or by match; None if that could not be measured."""
         if self.reason in LOST:
             return False
         return self.judged if is_judged else self.matched
 
     @property
     def unscored(self) -> str | None:
-        """Why there is no answer, or no verdict on it."""
+        """Return why there is no answer, or no verdict on it."""
         return self.reason or self.unjudged
 
 
 @dataclass(frozen=True)
 class CulturallAnswers:
-    """One model's answers by condition and item, what judges were sent about them, and what each said."""
+    """One model's answers by condition and item, the judges' prompts about them, and the judges' replies."""
 
     by_key: Mapping[Key, CulturallAnswer]
     calls: Sequence[Call]
@@ -85,7 +87,7 @@ class CulturallAnswers:
 
 
 def read(study: CulturallStudy, completions: Completions) -> CulturallAnswers:
-    """Answers, matched and judged; what is missing is unscored with a reason."""
+    """Return answers, matched and judged; a missing answer is unscored, with a reason."""
     done = study.completed(completions)
     about = calls(study, done)
     opinions = study.panel.read(about, completions)
@@ -95,7 +97,7 @@ def read(study: CulturallStudy, completions: Completions) -> CulturallAnswers:
 def read_answers(
     study: CulturallStudy, completions: Mapping[Key, Completion], opinions: Opinions
 ) -> dict[Key, CulturallAnswer]:
-    """Every item under every condition -> its answer, also where it lacks the translation to be asked in."""
+    """Return every item under every condition -> its answer, with a reason if the translation is missing."""
     return {
         (condition, item.item): _answer(study, condition, item, completions, opinions)
         for condition in study.conditions
@@ -104,7 +106,7 @@ def read_answers(
 
 
 def matches(condition: str, item: CulturallItem, text: str) -> bool:
-    """Whether a text is the item's answer, decided without a judge; see ``matching``."""
+    """Return whether a text matches the item's answer, decided without a judge; see ``matching``."""
     texts = item.texts(condition)
     if item.form == "choice":
         language = "en" if condition == "english" else item.language
@@ -116,14 +118,17 @@ def matches(condition: str, item: CulturallItem, text: str) -> bool:
 
 
 def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
-    """One per answer that can be read, in the order of the study's prompts; none where nobody judges."""
+    """Yield one call per readable answer, in the order of the study's prompts; no call without judges."""
     texts = {key: whole_text(completions.get(key))[0] for key in study.prompts} if study.judges else {}
     return [study.call(*key, text) for key, text in texts.items() if text is not None]
 
 
 def checks(study: CulturallStudy) -> list[Call]:
-    """The judges' own check, where anybody judges. Only free answers are exchanged, since other items may
-    have the same letter; an item gets no other's answer where all others of its language have the same."""
+    """Yield the calls of the judges' check; none without judges.
+
+    Only free answers are exchanged, since other items may have the same letter. An item gets no exchanged
+    answer if all others of its language have the same one.
+    """
     if not study.judges:
         return []
     swapped: dict[str, str] = {}
@@ -161,7 +166,7 @@ def _answer(
 
 
 def answer_frame(study: CulturallStudy, answers: Mapping[Key, CulturallAnswer]) -> pl.DataFrame:
-    """One row per sample, in the order of the study; what an unscored one lacks is null."""
+    """Return one row per sample, in the order of the study; missing values of an unscored sample are null."""
     config_hash = {"config_hash": comparable(study)}
     rows = [config_hash | _row(study, *each) for each in answers.items()]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
@@ -188,7 +193,7 @@ def _row(study: CulturallStudy, key: Key, answer: CulturallAnswer) -> dict[str, 
 
 
 def about(study: CulturallStudy, call: Call, key: str) -> About:
-    """An item as the judge saw it, line by line, and its region."""
+    """Return an item in the lines that the judge saw, and its region."""
     item = study.by_id[call.item]
     texts = item.texts(call.source)
     lines = {"Situation": texts.scenario, "Question": texts.question, "Right answer": texts.answer}
@@ -197,7 +202,7 @@ def about(study: CulturallStudy, call: Call, key: str) -> About:
 
 
 def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]:
-    """Every item that is asked under every condition; ``correct`` is what the leaderboard counts."""
+    """Yield every item under every condition; ``correct`` is the value that the leaderboard counts."""
     done, answers = study.completed(completions), read(study, completions)
     verdicts = study.panel.verdict_scores(answers.calls, answers.opinions, completions)
     for key, prompt in study.prompts.items():

@@ -1,7 +1,6 @@
-"""Passages of the user's documents that go with an item, for the condition ``retrieval``. Pure but for
-``read_documents``.
-
-BM25 by bm25s: DuckDB's full-text index would take a sentence in Khmer, Chinese or Japanese for one word.
+"""Finds passages in the user's documents for each item, for the condition ``retrieval``. Pure except
+``read_documents``. It uses BM25 of bm25s, since DuckDB's full-text index would treat a sentence in Khmer,
+Chinese or Japanese as one word.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import NamedTuple
 
 import bm25s
 
-logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG when it is imported
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # bm25s sets the level DEBUG when it is imported
 
 ENDINGS = (".txt", ".md")
 MOST_CHARACTERS = 600
-"""Most characters of a passage: paragraphs are put together up to it, and longer ones cut at it."""
+"""Most characters of a passage; short paragraphs are joined up to it, longer ones cut at it."""
 
 
 class Passage(NamedTuple):
@@ -31,7 +30,7 @@ class Passage(NamedTuple):
 
 
 def read_documents(folder: str | Path) -> list[Passage]:
-    """Every document of a folder and of those in it, cut into passages; by path, then in order.
+    """Return the passages of every document in a folder and its subfolders, by path, then in order.
 
     Raises:
         ValueError: there is no such folder, it holds no .txt or .md file, or one is not UTF-8.
@@ -48,9 +47,9 @@ def read_documents(folder: str | Path) -> list[Passage]:
 def passages_for(
     texts: Mapping[str, str], passages: Sequence[Passage], n: int
 ) -> dict[str, tuple[Passage, ...]]:
-    """Item -> the n passages that fit its text best, best first; none that shares no word with it.
+    """Return item -> the n best passages for its text, best first; every passage shares a word with it.
 
-    Words are told apart by spaces, and where a script writes none, pairs of characters are words. Passages of
+    Spaces separate words; in scripts without spaces, pairs of characters are words. Passages of
     equal score stand in the order of ``passages``.
     """
     index = bm25s.BM25(method="lucene")
@@ -89,7 +88,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Case folded; a run of characters of a script without spaces gives its pairs instead of itself."""
+    """Return case-folded words; a run in a script without spaces gives its pairs of characters."""
     letters = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
     return [word for run in letters.split() for word in _pairs(run)]
 

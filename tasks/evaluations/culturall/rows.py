@@ -32,14 +32,15 @@ DIFFERENCES = {
     "scenario_gain": ("accuracy", "accuracy_question"),
     "retrieval_gain": ("accuracy_retrieval", "accuracy"),
 }
-"""Metric -> the two metrics that it holds against each other, item by item."""
+"""Metric -> the two metrics whose difference it is, item by item."""
 
 LEVELS = ("easy", "medium", "hard")
 UNKNOWN = ""
-"""The difficulty of an item that too few models answered."""
+"""Difficulty of an item that too few models answered."""
 
 LEAST_MODELS = 3
-"""Number of models with which Lin et al. (2026, section 2.3.1) measure drafts."""
+"""Least number of other models for difficulty; Lin et al. (2026, section 2.3.1) measure drafts with as many.
+"""
 
 TOO_FEW_MODELS = f"fewer than {LEAST_MODELS} other models of the cohort answered"
 IN_ENGLISH = "the items are in English"
@@ -48,16 +49,16 @@ NO_ITEM = "no item of this answer form"
 CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
 
 EFFORTS = ("none", "tokens", "minimal", "low", "medium", "high", "xhigh", "max", "auto")
-"""Reasoning from little to much; budgets in tokens are compared by their number."""
+"""Names of reasoning effort from little to much; budgets in tokens are compared by number."""
 
 CulturallScores = Mapping[str, ConditionScores]
-"""Metric -> one model's scores of it"""
+"""Metric -> [items] one model's scores"""
 
 _SLICES = ("language", "region", "topic", "form")
 
 
 class Setting(NamedTuple):
-    """The settings that a name such as gpt-5_high_false says."""
+    """The settings in a name such as gpt-5_high_false."""
 
     model: str
     reasoning: str
@@ -65,11 +66,10 @@ class Setting(NamedTuple):
 
 
 def scores_of(study: CulturallStudy, answers: Mapping[Key, CulturallAnswer]) -> dict[str, ConditionScores]:
-    """Every metric that is a mean over items: 1 right, 0 wrong.
-
-    ``accuracy`` is by the judges where any are asked, else by match. An answer that the model lost
-    (``read.LOST``) is wrong, as in Lin et al. (2026, section 3), whose accuracy is over all items;
-    ``accuracy_answered`` is over the answers that there are.
+    """Return [items] scores of every metric that is a mean over items: 1 right, 0 wrong. ``accuracy`` is by
+    the judges if there are any, else by match. An answer that the model lost (``read.LOST``) is wrong, as in
+    Lin et al. (2026, section 3), whose accuracy is over all items; ``accuracy_answered`` is over existing
+    answers only.
     """
     scores: dict[str, ConditionScores] = {}
     for condition in study.conditions:
@@ -103,11 +103,11 @@ def model_rows(
     answered: Mapping[str, CulturallScores],
     others: Sequence[str],
 ) -> list[Metric]:
-    """All rows of one model.
+    """Return all rows of one model.
 
     Args:
         candidate: its name in its engine's spec, for its family.
-        answered: of this and of other models. others: the cohort's models without this one.
+        answered: scores of this and of other models. others: the cohort's models without this one.
     """
     own, null = answered[model], guessing(study.items)
     slices = [_slice_rows(study, own, null, *each) for each in study.slices(*_SLICES)]
@@ -122,7 +122,7 @@ def model_rows(
 
 
 def null_rows(study: CulturallStudy) -> dict[str, list[Metric]]:
-    """Accuracy of always giving the commonest letter, and of giving another item's answer."""
+    """Return the accuracy of always giving the commonest letter, and of giving another item's answer."""
     nulls = {CONSTANT_LETTER: constant_letter(study.items), OTHER_ANSWER: another_answer(study.items)}
     return {
         name: [
@@ -134,7 +134,9 @@ def null_rows(study: CulturallStudy) -> dict[str, list[Metric]]:
 
 
 def check_rows(study: CulturallStudy, checks: Opinions) -> list[Metric]:
-    """Each judge's own check, overall and by language: shares of gold answers accepted, of others refused."""
+    """Return each judge's check, overall and by language: shares of gold answers accepted and
+    others refused.
+    """
     rows = []
     for judge, check in checks.items():
         name = study.judges[judge].name
@@ -150,10 +152,9 @@ def check_rows(study: CulturallStudy, checks: Opinions) -> list[Metric]:
 def _slice_rows(
     study: CulturallStudy, own: CulturallScores, nulls: FloatArray, where: Slice, chosen: BoolArray
 ) -> Iterator[Metric]:
-    """The rows that every slice has: accuracies beside guessing on the same items, agreement of judge and
-    match, differences of conditions.
-
-    English is held against native over items that are not in English: in these the two are the same prompt.
+    """Return the rows of a slice: accuracies with the null of guessing on the same items, agreement of judge
+    and match, differences of conditions. English and native are compared over items in other languages, since
+    both send the same prompt for items in English.
     """
     items, clusters = study.columns["item"] if where == OVERALL else None, study.clusters(chosen)
     for metric, scores in own.items():
@@ -174,7 +175,7 @@ def _slice_rows(
 def _difficulty_rows(
     study: CulturallStudy, own: CulturallScores, nulls: FloatArray, others: Sequence[CulturallScores]
 ) -> Iterator[Metric]:
-    """Accuracy on what others find easy, medium and hard."""
+    """Return accuracy on items that other models find easy, medium and hard."""
     if "accuracy" not in own:
         return
     n = len(study.items)
@@ -195,9 +196,8 @@ def _difficulty_rows(
 def _setting_rows(
     study: CulturallStudy, model: str, answered: Mapping[str, CulturallScores]
 ) -> Iterator[Metric]:
-    """Paired differences to the models that have less reasoning, or no web search, and are the same else.
-
-    A model's name says its settings as in table 2 of Lin et al. (2026); see ``setting``.
+    """Return paired differences from the models that differ only in less reasoning or no web search. A
+    model's name holds its settings as in table 2 of Lin et al. (2026); see ``setting``.
     """
     own, every = setting(model), np.full(len(study.items), True)
     for other, scores in sorted(answered.items()):
@@ -216,7 +216,7 @@ def _setting_rows(
 
 
 def setting(name: str) -> Setting | None:
-    """The setting of a name such as gpt-5_high_false, model_reasoning_web; None if it is not of that form."""
+    """Return the settings in a name model_reasoning_web, such as gpt-5_high_false; None for others."""
     model, *rest = name.rsplit("_", 2)
     if len(rest) != 2 or rest[1] not in ("true", "false") or not (rest[0].isdigit() or rest[0] in EFFORTS):
         return None
@@ -224,7 +224,7 @@ def setting(name: str) -> Setting | None:
 
 
 def _effort(reasoning: str) -> tuple[int, int]:
-    """Sorts from little to much."""
+    """Return the sort key of reasoning effort, from little to much."""
     return (EFFORTS.index("tokens"), int(reasoning)) if reasoning.isdigit() else (EFFORTS.index(reasoning), 0)
 
 
@@ -232,8 +232,8 @@ def levels(solved: FloatArray) -> NDArray[np.str_]:
     """Difficulty of each item, UNKNOWN where fewer than ``LEAST_MODELS`` answered it.
 
     As in Lin et al. (2026, section 2.5), by the share of models that solve it: easy from 10 of 15 on, medium
-    from 5 of 15, else hard. Give the other models' rows alone when a model's own accuracy by difficulty is
-    wanted: else it defines what is hard for itself.
+    from 5 of 15, else hard. For a model's own accuracy by difficulty, pass only the other models' rows; else
+    the model would define its own difficulty.
 
     Args:
         solved: models x items: 1 right, 0 wrong, NaN not scored.
@@ -243,27 +243,31 @@ def levels(solved: FloatArray) -> NDArray[np.str_]:
 
 
 def published_levels(items: Sequence[CulturallItem]) -> NDArray[np.str_] | None:
-    """Difficulty by how many of the 15 published settings solve each item; None if one is not known."""
+    """Return difficulty by the number of the 15 published settings that solve each item; None if one is
+    unknown.
+    """
     if any(item.solved is None for item in items):
         return None
     return _level(np.array([item.solved for item in items]), 15)
 
 
 def _level(n: IntArray | FloatArray, of: IntArray | int) -> NDArray[np.str_]:
-    """Counts, not shares, decide: 10 of 15 must not fall to rounding."""
+    """Return the level by counts instead of shares, so that rounding cannot move 10 of 15."""
     return np.where(3 * n >= 2 * of, "easy", np.where(3 * n >= of, "medium", "hard"))
 
 
 def constant_letter(items: Sequence[CulturallItem]) -> FloatArray:
-    """Whether the commonest letter of all choice items is right; NaN for other items. Ties: the first."""
+    """Return whether the commonest letter of all choice items is right (ties: the first); NaN for other
+    items.
+    """
     letters = Counter(item.native.answer for item in items if item.form == "choice")
     best = max(LETTERS, key=lambda letter: letters[letter])
     return np.array([float(i.native.answer == best) if i.form == "choice" else np.nan for i in items])
 
 
 def another_answer(items: Sequence[CulturallItem]) -> FloatArray:
-    """Return the share of other free items' answers that are right, a mean over all of the language, so that
-    no draw is in it; NaN for other items.
+    """Return the share of other free items' answers that are right, over all items of the language instead of
+    a random draw; NaN for other items.
     """
     golds: dict[str, Counter[str]] = {}
     for item in items:
@@ -271,7 +275,7 @@ def another_answer(items: Sequence[CulturallItem]) -> FloatArray:
             golds.setdefault(item.language, Counter())[plain(item.native.answer)] += 1
 
     def share(item: CulturallItem) -> float:
-        """The share of the other answers that are among those that the item accepts."""
+        """Return the share of the other answers that the item accepts."""
         of_language, accepted = golds[item.language], {plain(text) for text in item.accepted}
         return (sum(of_language[text] for text in accepted) - 1) / max(of_language.total() - 1, 1)
 
@@ -279,6 +283,6 @@ def another_answer(items: Sequence[CulturallItem]) -> FloatArray:
 
 
 def guessing(items: Sequence[CulturallItem]) -> FloatArray:
-    """Per item, how often one is right who knows nothing: by the commonest letter, or another answer."""
+    """Return [items] the expected accuracy of guessing: the commonest letter, or another item's answer."""
     constant = constant_letter(items)
     return np.where(np.isnan(constant), another_answer(items), constant)

@@ -1,4 +1,4 @@
-"""Single answers and verdicts: as rows for SQL and the report, and one by one as people read them. Pure."""
+"""Lists single answers and verdicts: as rows for SQL and the report, and as samples for people. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tasks.loop.requests import Engine
 from tasks.loop.samples import Sample, Score, sample
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
-"""Names of a benchmark's cues for people."""
+"""Titles of a benchmark's cues, for people."""
 
 _TYPES = {"correct": pl.Boolean(), "score": pl.Float64(), "disagreement": pl.Float64()}
 _COLUMNS = (
@@ -33,10 +33,10 @@ SCHEMA = pl.Schema({name: _TYPES.get(name, pl.String()) for name in _COLUMNS})
 
 
 def answer_frame(study: CureStudy, readings: Readings, scored: CureScores) -> pl.DataFrame:
-    """One row per sample, in the order of the study; what an unscored one lacks is null.
-
-    ``score`` is the judges' mean, not yet at equal length; a lost label is not correct, a lost explanation
-    scores 0. ``unscored_reason`` says why the label, else the explanation, is missing or unscored.
+    """Return one row per sample, in the order of the study; missing values of an unscored sample are null.
+    ``score`` is the judges' mean before the adjustment for length. A lost label is wrong, and a lost
+    explanation scores 0. ``unscored_reason`` says why the label, else the explanation, is missing or
+    unscored.
     """
     config_hash = {"config_hash": comparable(study)}
     rows = [
@@ -78,10 +78,9 @@ def _row(
 def verdict_frames(
     study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions
 ) -> dict[tuple[str, str], pl.DataFrame]:
-    """(judge, benchmark) -> a row for each call about one model.
-
-    They are apart because items are the units, and two benchmarks may name theirs alike. ``judged`` is source
-    and sample: "real:0". ``group_name`` is the country, or its name where it has no code.
+    """Return (judge, benchmark) -> a row for each call about one model. Benchmarks have separate frames
+    because their items may share identifiers. ``judged`` is source and sample: "real:0". ``group_name`` is
+    the country's code, or its name if it has no code.
     """
     frames: dict[tuple[str, str], pl.DataFrame] = {}
     for benchmark in dict.fromkeys(call.item.benchmark for call in calls):
@@ -92,7 +91,7 @@ def verdict_frames(
 
 
 def _about(rubric: str, call: JudgeCall, key: str) -> About:
-    """The item as people see it, and the norm that an explanation of it is held against."""
+    """Return the item as people see it, and the norm that its explanation is compared with."""
     item, kind = call.item, kind_of(call.item.benchmark)
     columns = {
         "Country": item.extra.get("country_name", ""),
@@ -106,7 +105,7 @@ def _about(rubric: str, call: JudgeCall, key: str) -> About:
 
 
 def samples(study: CureStudy, completions: Completions) -> Iterator[Sample]:
-    """Every item in every mode: its label, and in thick mode its explanation, each with the gold."""
+    """Yield every item in every mode: its label, and in thick mode its explanation, each with the gold."""
     done = study.completed(completions)
     answers = answers_of(study, completions)
     verdicts: dict[tuple[str, str], dict[str, Score]] = defaultdict(dict)
@@ -135,7 +134,7 @@ def samples(study: CureStudy, completions: Completions) -> Iterator[Sample]:
 
 
 def _name(study: CureStudy, judge: Engine, call: JudgeCall) -> str:
-    """The name of a verdict; of several votes of one judge each is named by its number."""
+    """Return the name of a verdict; several votes of one judge are numbered."""
     source = [] if call.source == REAL else [call.source]
     vote = [f"vote {call.sample + 1}"] if study.votes(call.item.benchmark) > 1 else []
     return score_name(call.rubric.name, judge, *source, *vote)

@@ -1,7 +1,6 @@
-"""The cure evaluation as the loop sees it: labels and explanations, then judges on the explanations.
-
-Judges are asked about a benchmark once all of a model's explanations of it are there, so that no shuffled
-explanation has to be judged that a later one would replace.
+"""Connects the cure evaluation to the loop: labels and explanations, then judges' verdicts on explanations.
+Judges are prompted about a benchmark only when all of a model's explanations of it exist. Otherwise a later
+explanation could replace a shuffled one that was already judged.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ TABLES = {
 
 
 def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> CureStudy:
-    """Items from the warehouse, or from published files in their place; see ``build_study``.
+    """Build the study from items of the warehouse, or of published files in their place; see ``build_study``.
 
     Raises:
-        ValueError: files are given of a benchmark that is not asked, or cannot be read.
+        ValueError: there are files for a benchmark that is not chosen, or files that cannot be read.
     """
     unused = ", ".join(benchmark for benchmark in params.files if benchmark not in params.benchmarks)
     if unused:
         raise ValueError(
-            f"files of {unused}, which is not among the benchmarks: add it there, or leave them out"
+            f"files of {unused}, which is not among `benchmarks`: add it there, or leave the files out"
         )
     files: Published = {
         str(b): {path: read_rows(path) for path in paths} for b, paths in params.files.items()
@@ -42,7 +41,9 @@ def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, 
 
 
 def ask(study: CureStudy, completions: Completions) -> list[Prompts]:
-    """Every benchmark in every mode; then, of each judge, the explanations that are there."""
+    """Yield the requests of every benchmark in every mode, then each judge's prompts about the
+    explanations.
+    """
     if not study.is_judged:
         return study.requests()
     readings = read.read_answers(study, study.completed(completions))
@@ -52,7 +53,7 @@ def ask(study: CureStudy, completions: Completions) -> list[Prompts]:
 
 
 def make_rows(study: CureStudy, cohort: Cohort[CureAnswers], shared: object) -> Tables:
-    """Rows of the models and of those that know nothing, every answer, and every verdict."""
+    """Return rows of the models and the nulls, and tables of every answer and verdict."""
     scored = {model: answers.scored for model, answers in cohort.models.items()}
     against = {model: answers.scored for model, answers in cohort.against.items()}
     candidates = {model: cohort.engines[model].model for model in scored}
@@ -61,7 +62,7 @@ def make_rows(study: CureStudy, cohort: Cohort[CureAnswers], shared: object) -> 
 
 
 def _details(study: CureStudy, answers: CureAnswers) -> list[Detail]:
-    """Every answer, and of each judge and benchmark every verdict."""
+    """Yield the tables of every answer, and of the verdicts by judge and benchmark."""
     verdicts = details.verdict_frames(study, answers.calls, answers.opinions)
     return [
         Detail("cure_answer", details.answer_frame(study, answers.readings, answers.scored)),
@@ -70,20 +71,20 @@ def _details(study: CureStudy, answers: CureAnswers) -> list[Detail]:
 
 
 def later(study: CureStudy) -> Iterable[Later]:
-    """The calls of each judge about a model at most: every explanation, and null ones of the drawn items."""
+    """Return the most calls of each judge about a model: every explanation, and the drawn items' nulls."""
     empty, n = read.most_calls(study)
-    # The explanation comes on top of an empty one's prompt.
+    # The length of the explanation is added to the prompt with an empty one.
     longest = max(empty, key=lambda call: len(call.item.gold) + len(call.item.question), default=None)
     return study.panel.later(n, longest, study.params.max_tokens)
 
 
 def size(study: CureStudy) -> str:
-    """Return the number of items of each benchmark, and of the items whose null explanations are judged."""
+    """Return the number of items of each benchmark, and of items with judged null explanations, in words."""
     items = ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks)
     if not study.is_judged:
         return items
     nulls = ", ".join(f"{name} {len(study.chosen.with_nulls[name])}" for name in study.benchmarks)
-    return f"{items}; of these null explanations are judged of {nulls}"
+    return f"{items}; with judged null explanations: {nulls}"
 
 
 EVALUATION = Evaluation(

@@ -1,4 +1,4 @@
-"""Rows of packs for cure: benchmarks of its own, each made like a published one, and prompts and rubrics."""
+"""Defines pack rows for cure: benchmarks modelled on the published ones, and prompts and rubrics."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Refers, Shape
 from tasks.packs.wording import prompt_file
 
 NEEDED = {
-    "persona": {"culturebank": "explanations have to take it into account"},
-    "group_name": {"culturebank": "the question is put about that group"},
+    "persona": {"culturebank": "explanations must take it into account"},
+    "group_name": {"culturebank": "the question names that group"},
     "cues": {"specnorm": "a specific answer has to name them"},
 }
-"""Column -> the published benchmarks whose like cannot do without it, and why; others may leave it empty."""
+"""Column -> the published benchmarks whose variants require it, and why; others may leave it empty."""
 
 
 def _own(benchmark: str) -> str:
-    """Says of another name how one is made: a pattern tells nobody."""
+    """Replace pydantic's pattern error with an explanation of how names are made."""
     if not re.match(BENCHMARK, benchmark):
         like = ", ".join(f"{kind}-mine" for kind in BENCHMARKS[:-1])
         raise ValueError(
-            f"names begin with the published benchmark that they are made like: {like} or "
-            f"{BENCHMARKS[-1]}-mine, after the hyphen lower-case letters, digits and _; a published name "
-            "itself goes in place of the shipped sample"
+            f"a name begins with the published benchmark it is modelled on: {like} or "
+            f"{BENCHMARKS[-1]}-mine, with lower-case letters, digits and _ after the hyphen; a published "
+            "name alone replaces the shipped sample"
         )
     return benchmark
 
@@ -39,12 +39,12 @@ class ItemRow(PackRow):
     model_config = ConfigDict(validate_default=True)  # an empty cell is left out of a row
 
     benchmark: Annotated[str, AfterValidator(_own)] = Field(
-        description="name of your benchmark after the published one that it is made like, which settles "
-        "labels, prompt and rubric: normad-mine, casa-mine, culturebank-mine or specnorm-mine; normad, casa, "
-        "culturebank or specnorm: in place of its shipped sample"
+        description="name of your benchmark. It begins with the published benchmark whose labels, prompt and "
+        "rubric it uses: normad-mine, casa-mine, culturebank-mine or specnorm-mine. A published name "
+        "alone (normad, casa, culturebank, specnorm) replaces its shipped sample"
     )
     item: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
-        description="identifier; of normad and casa, those that differ after the last hyphen are one family"
+        description="identifier; in normad and casa, items that differ after the last hyphen are one family"
     )
     country: Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")] = Field(
         description="ISO 3166-1 alpha-2 code"
@@ -58,21 +58,21 @@ class ItemRow(PackRow):
         description="who it is about: name, community, place for specnorm; name, origin, role for "
         "culturebank, which needs one",
     )
-    situation: Text = Field(description="situation, or the user's message")
+    situation: Text = Field(description="the situation, or the user's message")
     question: Text = Field(description="question about it, answered by a label")
     label: Literal["yes", "no", "neutral"] = Field(
         description="the right label: yes or no; of normad also neutral"
     )
-    gold: Text = Field(description="the norm, and why the label is right: what explanations are held against")
+    gold: Text = Field(description="the norm, and why the label is right; explanations are compared with it")
     cues: str = Field(
         "",
-        description="terms that a specific answer must name, separated by |; specnorm needs some. casa: its "
-        "symbols in the query's own words, more about them in parentheses: a query that holds none is not "
-        "judged",
+        description="terms that a specific answer must name, separated by |; required for specnorm. casa: "
+        "its symbols in the query's own words, with notes in parentheses; a query without any is not judged",
     )
     rule: str = Field("", description="the norm as a rule, not shown to models")
     judged: Literal["yes", "no"] = Field(
-        "yes", description="no: its explanation is not judged, because gold does not say what one should hold"
+        "yes",
+        description="no: its explanation is not judged, because gold does not say what it should contain",
     )
 
     @field_validator("label")
@@ -137,10 +137,10 @@ WORDINGS = (
         wording
         for metric, inputs in JUDGED.items()
         for wording in (
-            Wording(f"{metric}_rules", f"the rules that {metric} is judged by", section="appendix B"),
+            Wording(f"{metric}_rules", f"the rules for judging {metric}", section="appendix B"),
             Wording(
                 f"{metric}_question",
-                f"what the judge of {metric} is given, quoted",
+                f"the quoted material that the judge of {metric} receives",
                 inputs,
                 ("explanation",),
                 "appendix B",
@@ -149,11 +149,11 @@ WORDINGS = (
     ),
     Wording("judge_form", "the form of an answer of judges who reason (--judge-style reasoned)"),
 )
-"""Texts of the paper that a pack may bring: prompts (appendix A) and rubrics (appendix B)."""
+"""Texts that a pack may replace: prompts (appendix A of the paper) and rubrics (appendix B)."""
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """The items as rows of cure_item."""
+    """Return the items as rows of cure_item."""
     return {"cure_item": rows.get("item", ())}
 
 

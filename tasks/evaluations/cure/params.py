@@ -19,16 +19,17 @@ Benchmark = Literal["normad", "casa", "culturebank", "specnorm"]
 Mode = Literal["thin", "thick"]
 
 BENCHMARKS: tuple[Benchmark, ...] = ("normad", "casa", "culturebank", "specnorm")
-"""In the order of every table."""
+"""Benchmarks in the order of every table."""
 
 MODES: tuple[Mode, ...] = ("thin", "thick")
 
 BENCHMARK = r"^(normad|casa|culturebank|specnorm)(-[a-z0-9][a-z0-9_]*)?$"
-"""A published one, or one of a pack, whose name begins with the published one that it is made like."""
+"""Name of a published benchmark, or of a pack's benchmark, which begins with the name of its published model.
+"""
 
 
 def _known(benchmark: str) -> str:
-    """Says of another name what there is: a pattern tells nobody."""
+    """Replace pydantic's pattern error with the known names."""
     if not re.match(BENCHMARK, benchmark):
         shipped = "'normad', 'casa', 'culturebank' or 'specnorm'"
         raise ValueError(f"Input should be {shipped}, or one of a pack, such as 'normad-alps'")
@@ -36,7 +37,9 @@ def _known(benchmark: str) -> str:
 
 
 def kind_of(benchmark: str) -> str:
-    """The published benchmark whose labels, prompts and rubric a benchmark has; its name begins with that."""
+    """Return the published benchmark whose labels, prompts and rubric a benchmark uses: its name's
+    beginning.
+    """
     return benchmark.partition("-")[0]
 
 
@@ -47,38 +50,40 @@ METRICS: Mapping[str, str] = {
 
 
 def metric_of(benchmark: str) -> str:
-    """The metric of a benchmark's explanations, also of a pack's."""
+    """Return the metric of a benchmark's explanations; packs are included."""
     return METRICS[kind_of(benchmark)]
 
 
 LENGTH_NORMALISED = "culturebank"
-"""The published benchmark whose metric (coherence) is compared at equal length of explanations."""
+"""Published benchmark whose metric (coherence) is compared at equal length of explanations."""
 
 
 def is_at_equal_length(benchmark: str) -> bool:
-    """Whether explanations of a benchmark are compared at equal length: also of a pack's made like that."""
+    """Return whether a benchmark compares explanations at equal length, as a pack's variant does too."""
     return kind_of(benchmark) == LENGTH_NORMALISED
 
 
 Paths = Annotated[list[str], BeforeValidator(lambda paths: [paths] if isinstance(paths, str) else paths)]
-"""One path, or a list of them: CASA is published as pairs of files."""
+"""One path, or a list of paths, since CASA is published as pairs of files."""
 
 
 class CureParams(GenerationParams):
     """Models to evaluate, items to send and judges to use.
 
     Changing any field but models, occasion, dtype, batch, budgets and profile starts a new leaderboard: they
-    are in config_hash, files, items and nulls by their content, judges by their engines."""
+    are in config_hash: files, items and nulls by their content, judges by their engines."""
 
     benchmarks: list[
         Annotated[str, AfterValidator(_known), Field(json_schema_extra={"pattern": BENCHMARK})]
     ] = Field(
         list(BENCHMARKS),
         min_length=1,
-        description="normad, casa, culturebank, specnorm, and those of packs, such as normad-alps",
+        description="normad, casa, culturebank, specnorm, or a pack's benchmark, such as normad-alps",
     )
     modes: list[Mode] = Field(
-        list(MODES), min_length=1, description="thin: the label alone; thick: with an explanation, judged"
+        list(MODES),
+        min_length=1,
+        description="thin: the label alone; thick: also an explanation, which is judged",
     )
     judges: list[str] = Field(
         [], description="models that judge explanations; empty: none is judged. Several: their mean"
@@ -86,8 +91,8 @@ class CureParams(GenerationParams):
     items_per_benchmark: int | None = Field(
         None,
         ge=1,
-        description="items of each benchmark, a fixed random draw; the pair or story that the last one is of "
-        "is drawn whole. Empty: all",
+        description="items of each benchmark, a fixed random draw of whole pairs and stories, so there may "
+        "be a few more; empty: all",
     )
     nulls: int | None = Field(
         100,
@@ -104,7 +109,7 @@ class CureParams(GenerationParams):
         3,
         ge=1,
         le=30,
-        description="votes of each judge on an explanation's specificity, in turn its phrasings",
+        description="votes per judge on an explanation's specificity; votes alternate its phrasings",
     )
     temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")
     max_tokens: int = Field(

@@ -1,13 +1,13 @@
 """Reads a candidate's answer, makes the judges' calls about its explanation, and reads their replies. Pure.
 
-Rules. A label is one of the benchmark's, whatever its case; any other is no answer. A label that the model
-lost (refused, empty, cut off, unreadable) is wrong, and an explanation that it lost scores 0, since Vo and
-Koyejo (2025) score all responses. Where the engine gives the labels' probabilities (thin mode) the likeliest
-is taken. Label and explanation are read each on their own: one that is missing does not take the other with
-it. An explanation that was cut off is lost: no judge sees half of one; the label before it counts. An
-explanation to which the rubric does not apply is not judged. Of a draw of items the same judge
-marks three null explanations (``tasks.judging.null_texts``) that should score badly: another item's, a
-sentence that fits every item of the benchmark, and none at all.
+Rules. A label is one of the benchmark's in any case; any other text is no answer. A label that the model lost
+(refused, empty, cut off, unreadable) is wrong, and an explanation that it lost scores 0, since Vo and Koyejo
+(2025) score all responses. If the engine returns the labels' probabilities (thin mode), the likeliest label
+counts. Label and explanation are read separately, so one can be missing without the other. An explanation
+that was cut off is lost and not judged; the label before it counts. An explanation to which the rubric does
+not apply is not judged. For a draw of items, the same judge marks three null explanations
+(``tasks.judging.null_texts``) that should score badly: another item's, a sentence that fits every item of the
+benchmark, and an empty one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ _FIRST_LABEL = re.compile(r'\{\s*"label"\s*:\s*("(?:[^"\\]|\\.)*")\s*[,}]')
 
 @dataclass(frozen=True)
 class CureAnswer:
-    """One answer, read. Of label and its reason one is None; so of explanation and its reason in thick mode,
-    and both are None in thin mode."""
+    """One answer after reading.
+
+    Either the label or its reason is None. In thick mode, either the explanation or its reason is None; in
+    thin mode both are.
+    """
 
     label: str | None
     label_reason: str | None
@@ -45,7 +48,7 @@ class CureAnswer:
     explanation_reason: str | None = None
 
     def is_right(self, item: BenchmarkItem) -> bool | None:
-        """Whether the label is the gold one; a lost one is not. None where the item was not asked."""
+        """Return whether the label is the gold one; a lost label is not. None if the item was not sent."""
         if self.label is None:
             return False if is_lost(self.label_reason) else None
         return self.label == item.label
@@ -56,12 +59,12 @@ Readings = Mapping[Key, CureAnswer]
 
 
 def read_answers(study: CureStudy, completions: Mapping[Key, Completion]) -> dict[Key, CureAnswer]:
-    """Every sample's answer; samples without a completion are unscored."""
+    """Return every sample's answer; samples without a completion are unscored."""
     return {key: read(key[0], key[1], completions.get(key)) for key in study.prompts}
 
 
 def read(benchmark: str, mode: str, completion: Completion | None) -> CureAnswer:
-    """One answer, whatever the text; never raises."""
+    """Return the answer in any text; never raises."""
     is_thick = mode == "thick"
     reason = no_text(completion)
     if completion is None or reason:
@@ -80,11 +83,11 @@ def read(benchmark: str, mode: str, completion: Completion | None) -> CureAnswer
 def _label(
     fields: Mapping[str, object] | None, completion: Completion, labels: Sequence[str]
 ) -> tuple[str | None, str | None]:
-    """The label, or why there is none."""
+    """Return the label, or the reason why there is none."""
     likely = completion.option_logprobs or {}
     known = [label for label in labels if label in likely]
     if known:
-        return max(known, key=lambda label: likely[label]), None  # ties: the first on the menu
+        return max(known, key=lambda label: likely[label]), None  # ties: the first in the menu
     opinions = fields.get("label") if fields else _first_label(completion.text)
     if opinions is None:
         return None, unreadable(completion) if fields is None else OFF_MENU
@@ -94,7 +97,7 @@ def _label(
 
 
 def _first_label(text: str) -> object:
-    """The label of an object that was cut off after it."""
+    """Return the label of a JSON object that was cut off after it."""
     match = _FIRST_LABEL.search(text)
     try:
         return json.loads(match[1]) if match else None
@@ -106,7 +109,7 @@ CallKey = tuple[str, str, str, int]
 """(benchmark, item, source, sample)"""
 
 ENSEMBLE_TEMPERATURE = 0.7
-"""Temperature of a judge that is asked several times; else it is greedy."""
+"""Temperature of a judge with several votes; a single vote is greedy."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +125,22 @@ class JudgeCall:
 
     @property
     def key(self) -> CallKey:
-        """Identifies the call among those about one model."""
+        """Return the key of the call among those about one model."""
         return self.item.benchmark, self.item.item, self.source, self.sample
 
     @property
     def keys(self) -> tuple[str]:
-        """The keys that it has a verdict for."""
+        """Return the keys of the verdicts in the reply."""
         return (JUDGED,)
 
     @property
     def label(self) -> str:
-        """Tells votes apart in SQL and the progress, where there are several."""
+        """Return the name of the vote in SQL and the progress, "" if there is only one."""
         return f"vote {self.sample + 1}" if self.sampling.temperature else "verdicts"
 
     @cached_property
     def prompt(self) -> Prompt:
-        """The prompt of the judge; the explanation stands in it as data, in full."""
+        """Return the judge's prompt, which quotes the whole explanation as data."""
         inputs = _inputs(self.item, self.text)
         chosen = {name: inputs[name] for name in self.rubric.inputs}
         return judge_prompt(self.rubric, chosen, [JUDGED])
@@ -145,7 +148,7 @@ class JudgeCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """The opinion of one judge, by its engine's name, of one call."""
+    """One judge's verdict on one call; the judge is named by its engine."""
 
     judge: str
     call: JudgeCall
@@ -153,9 +156,8 @@ class Reply:
 
 
 def judge_calls(study: CureStudy, readings: Readings) -> list[JudgeCall]:
-    """The calls of each judge about one model's explanations and the nulls; none if thick is not asked.
-
-    Specificity is asked ``judge_samples`` times: sample s has seed s, and the rubric's phrasings in turn.
+    """Return each judge's calls about one model's explanations and the nulls; none without thick mode.
+    Specificity gets ``judge_samples`` votes: vote s has seed s, and votes alternate the rubric's phrasings.
     """
     if "thick" not in study.modes:
         return []
@@ -164,7 +166,7 @@ def judge_calls(study: CureStudy, readings: Readings) -> list[JudgeCall]:
 
 
 def replies(study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions) -> list[Reply]:
-    """Every judge's opinion of every call."""
+    """Return every judge's verdict on every call."""
     return [
         Reply(engine.name, call, opinions[judge][call.key])
         for judge, engine in study.judges.items()
@@ -173,14 +175,17 @@ def replies(study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions) ->
 
 
 def is_answered(study: CureStudy, benchmark: str, readings: Readings) -> bool:
-    """Whether all explanations of a benchmark are there: else a shuffled one could become another's."""
+    """Return whether all explanations of a benchmark exist; until then the shuffled ones can change."""
     answers = (readings[benchmark, "thick", item] for item in study.names(benchmark))
     return all(answer.explanation_reason != NO_ANSWER for answer in answers)
 
 
 def explanations(study: CureStudy, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
-    """Source -> item -> the explanation to be judged; items that have none are left out, and those that the
-    rubric does not apply to. Null explanations are of the drawn items alone."""
+    """Return source -> item -> the explanation to judge.
+
+    Items without an explanation, and items to which the rubric does not apply, are left out. Only drawn items
+    have null explanations.
+    """
     families = {item.item: family(item) for item in study.items(benchmark) if not item.not_judged}
     answers = {item: readings[benchmark, "thick", item].explanation for item in families}
     real = {item: text for item, text in answers.items() if text is not None}
@@ -193,8 +198,9 @@ def explanations(study: CureStudy, benchmark: str, readings: Readings) -> dict[s
 
 
 def most_calls(study: CureStudy) -> tuple[list[JudgeCall], int]:
-    """A call for each vote on each item, without the text to be judged; and how many each judge is asked at
-    most, null explanations too."""
+    """Return a call for each vote on each item, without the text to judge, and the most calls of each judge,
+    null explanations included.
+    """
     calls: list[JudgeCall] = []
     n_nulls = 0
     for benchmark in study.benchmarks if "thick" in study.modes else ():
@@ -208,7 +214,7 @@ def most_calls(study: CureStudy) -> tuple[list[JudgeCall], int]:
 def _votes(
     study: CureStudy, benchmark: str, of_source: Mapping[str, Mapping[str, str]]
 ) -> Iterator[JudgeCall]:
-    """A call for each vote on each of these texts: source -> item -> text."""
+    """Yield a call for each vote on each of these texts: source -> item -> text."""
     rubrics, n, limit = study.rubrics[benchmark], study.votes(benchmark), study.params.judge_max_tokens
     temperature = ENSEMBLE_TEMPERATURE if n > 1 else 0.0
     for source, texts in of_source.items():
@@ -220,7 +226,7 @@ def _votes(
 
 
 def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
-    """The inputs of each benchmark's rubric."""
+    """Return the inputs of each benchmark's rubric."""
     texts = item.extra
     match kind_of(item.benchmark):
         case "casa":

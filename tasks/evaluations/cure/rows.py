@@ -1,11 +1,11 @@
 """Makes rows of ``metric_value`` from the numbers of all models of a configuration. Pure.
 
 Slices: ("benchmark", "normad"), ("benchmark_mode", "normad:thin"), ("benchmark_mode_country",
-"normad:thin:IN"), ("benchmark_country", "normad:IN"), of SpecNorm the same with "cue" ("specnorm:age") and
+"normad:thin:IN"), ("benchmark_country", "normad:IN"), for SpecNorm the same with "cue" ("specnorm:age") and
 "specificity" ("specnorm:low"), ("benchmark_judge", "normad:judge"), ("null", "normad:shuffled"),
 ("metric_pair", "coverage:specificity"), ("benchmark_reason", "normad:thin:why", where "judged" stands for the
-explanation), ("overall", "all") of headlines: over the items of all benchmarks that have the metric. Every
-row that a scored slice would have is made for an unscored one too, with the reason.
+explanation), ("overall", "all") for headlines, over the items of all benchmarks that have the metric. An
+unscored slice gets every row that a scored one has, with the reason.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAJORITY, PRIOR = "null:majority", "null:prior"
 SCORES = ("exact_match", "f1_micro", "f1_macro")
 
 MIN_COUNTRIES = 5
-"""From how many countries on two metrics are correlated."""
+"""Least number of countries to correlate two metrics."""
 
 LONE = "a spread needs items of two countries"
 LONE_VOTE = "one vote per explanation: nobody could disagree"
@@ -71,7 +71,7 @@ def model_rows(
     against: Mapping[str, CureScores],
     candidates: Mapping[str, str],
 ) -> dict[str, list[Metric]]:
-    """Model -> its rows. Coherence is compared at the length that the models ``against`` share.
+    """Return model -> its rows. Coherence is compared at the mean length of the models ``against``.
 
     Args:
         candidates: model -> its name in the engine's spec.
@@ -84,13 +84,14 @@ def model_rows(
 
 
 def null_rows(study: CureStudy) -> dict[str, list[Metric]]:
-    """The models that know nothing: always the commonest label, and random labels at the prior."""
+    """Return rows of the null models: always the commonest label, and random labels at their frequencies."""
     return {MAJORITY: list(majority_rows(study)), PRIOR: list(prior_rows(study))}
 
 
 def label_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
-    """exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model; and
-    where both modes are asked thin_thick_difference and _p."""
+    """Return exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model;
+    with both modes also thin_thick_difference and its _p.
+    """
     yield _exact_match_row(study, scores.labelled)
     for part, labelled in scores.labelled.items():
         where, known = ("benchmark_mode", ":".join(part)), (labelled.reasons == "").astype(np.float64)
@@ -105,7 +106,7 @@ def label_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
 
 
 def majority_rows(study: CureStudy) -> Iterator[Metric]:
-    """The scores of always giving the benchmark's commonest label."""
+    """Return the scores of always giving the benchmark's commonest label."""
     labelled = {part: _majority(study, part[0]) for part in study.parts}
     yield _exact_match_row(study, labelled)
     for part in study.parts:
@@ -113,7 +114,7 @@ def majority_rows(study: CureStudy) -> Iterator[Metric]:
 
 
 def prior_rows(study: CureStudy) -> Iterator[Metric]:
-    """The expected scores of labels drawn at random, as often as they are right."""
+    """Return the expected scores of labels drawn at random with the frequencies of the gold labels."""
     golds = [_golds(study, benchmark) for benchmark, _ in study.parts]
     n = [len(gold) for gold in golds]
     priors, majorities = (
@@ -147,7 +148,7 @@ def _majority(study: CureStudy, benchmark: str) -> Labelled:
 
 
 def _exact_match_row(study: CureStudy, labelled: Mapping[Part, Labelled]) -> Metric:
-    """Exact match over the items of all benchmarks in all modes; beside it always the commonest labels."""
+    """Return exact match over all benchmarks' items in all modes; the null is always the commonest labels."""
     benchmarks, parts = [benchmark for benchmark, _ in study.parts], study.parts
     hits = np.concatenate([labelled[part].hits(_golds(study, part[0])) for part in parts])
     guesses = np.concatenate([_majority(study, b).hits(_golds(study, b)) for b in benchmarks])
@@ -158,7 +159,7 @@ def _exact_match_row(study: CureStudy, labelled: Mapping[Part, Labelled]) -> Met
 
 
 def _part_rows(study: CureStudy, part: Part, labelled: Labelled) -> Iterator[Metric]:
-    """A benchmark in a mode, and each country, cue and specificity of it."""
+    """Return rows of a benchmark in a mode, and of each of its countries, cues and specificities."""
     (benchmark, _), name = part, ":".join(part)
     everything, of_items = np.arange(len(labelled.labels)), study.clusters(benchmark)
     yield from _score_rows(study, part, labelled, everything, ("benchmark_mode", name), SCORES, of_items)
@@ -172,8 +173,10 @@ def _score_rows(
     study: CureStudy, part: Part, labelled: Labelled, places: IntArray, where: Slice, metrics: Sequence[str],
     of_items: np.ndarray,
 ) -> Iterator[Metric]:  # fmt: skip
-    """Scores of the items at some places; beside them those of the majority label on the same items. A label
-    that was lost is wrong; an item that was not asked is left out."""
+    """Return scores of the items at some positions; the null is the majority label on the same items.
+
+    A lost label is wrong; an item that was not sent is left out.
+    """
     every, answers = _golds(study, part[0]), labelled.answers
     answered = [place for place in places if answers[place] is not None]
     gold = [every[place] for place in answered or places]
@@ -190,7 +193,7 @@ def _score_rows(
     if len(metrics) > 1:
         rest = f1_left_out(gold, labels, known.tolist())
         intervals["f1_macro"] = jackknife_interval(scores.f1_macro, rest.macro, SHARE)
-        if LOST in labels:  # else F1 micro is exact match
+        if LOST in labels:  # with one label per item, F1 micro equals exact match
             intervals["f1_micro"] = jackknife_interval(scores.f1_micro, rest.micro, SHARE)
     for metric in metrics:
         counts = (len(answered), len(places) - len(answered))
@@ -211,7 +214,7 @@ def _reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
 
 
 def _difference_rows(study: CureStudy, benchmark: str, *parts: Labelled) -> Iterator[Metric]:
-    """Thick less thin exact match over items that were asked in both modes, and McNemar's test."""
+    """Return thick less thin exact match over items sent in both modes, and McNemar's test."""
     where, golds = ("benchmark", benchmark), _golds(study, benchmark)
     thin, thick = (part.hits(golds) for part in parts)
     reasons = np.where(parts[0].reasons == "", parts[1].reasons, parts[0].reasons)
@@ -226,7 +229,7 @@ def _difference_rows(study: CureStudy, benchmark: str, *parts: Labelled) -> Iter
 
 
 def _spread_rows(study: CureStudy, part: Part, hits: FloatArray) -> Iterator[Metric]:
-    """Interquartile range and variance of exact match over countries."""
+    """Return interquartile range and variance of exact match over countries."""
     countries = [mean_of(hits[places]) for places in study.by_country(part[0]).values()]
     spreads = spread([mean for mean in countries if mean is not None])
     where = ("benchmark_mode", ":".join(part))
@@ -239,7 +242,7 @@ def _spread_rows(study: CureStudy, part: Part, hits: FloatArray) -> Iterator[Met
 
 
 def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterator[Metric]:
-    """All rows of one model's explanations, as ``equal_lengths`` gives them.
+    """Return all rows of one model's explanations, after ``equal_lengths``.
 
     candidate: the model's name in its engine's spec, for its family.
     """
@@ -249,7 +252,7 @@ def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterato
         of_source = {source: scores.judged[benchmark, source] for source in (REAL, *NULLS)}
         where, real, of_items = ("benchmark", benchmark), of_source[REAL], study.clusters(benchmark)
         yield from _metric_rows(study, benchmark, of_source)
-        # Real less shuffled, item by item, and whether that is above 0 by flipping signs of clusters.
+        # Real less shuffled, item by item; the p-value flips the signs of clusters.
         pair = [(judged.scores, judged.reasons) for judged in (real, of_source[SHUFFLED])]
         yield difference_row("explanation_gain", where, pair[0], pair[1], of_items)
         yield told_apart_row(where, pair[0], pair[1], of_items, "independent explanations", study.params.seed)
@@ -266,8 +269,9 @@ def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterato
 
 
 def coherence_kept(study: CureStudy) -> list[dict[str, IntArray]]:
-    """The rest of each benchmark whose explanations are compared at equal length when a group of clusters is
-    left out: benchmark -> positions of items. None where clusters are too few."""
+    """Return benchmark -> positions of the items that remain without each group of clusters, for benchmarks
+    compared at equal length. None if clusters are too few.
+    """
     benchmarks = [benchmark for benchmark in study.benchmarks if is_at_equal_length(benchmark)]
     if not benchmarks:
         return []
@@ -281,19 +285,22 @@ def coherence_kept(study: CureStudy) -> list[dict[str, IntArray]]:
 
 
 def _groups(study: CureStudy, of_items: np.ndarray) -> list[IntArray]:
-    """The clusters of items that stay when a group of them is left out; none where they are too few."""
+    """Return the clusters that remain without each group of them; none if they are too few."""
     n = np.unique(of_items).size
     return jackknife_groups(n, study.params.seed) if n >= MIN_COUNTRIES else []
 
 
 def _bounds(benchmark: str) -> tuple[float, float]:
-    """Return the bounds of a metric; at equal length single values may leave 0 to 1."""
+    """Return the bounds of a metric; adjusted to equal length, single values may lie outside 0 to 1."""
     return UNBOUNDED if is_at_equal_length(benchmark) else SHARE
 
 
 def _metric_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
-    """The benchmark's metric; beside it the best null on those of the same items whose nulls are judged, on
-    all such where a slice has none. Then each null by itself."""
+    """Return the benchmark's metric, then each null's own.
+
+    The metric's null is the best one on the same items, as far as their nulls are judged; a slice without
+    judged nulls uses all items that have them.
+    """
     metric, real, of_items = metric_of(benchmark), of_source[REAL], study.clusters(benchmark)
     bounds, scores = _bounds(benchmark), {source: judged.scores for source, judged in of_source.items()}
     best = _best_null(scores, np.arange(real.scores.size))
@@ -309,7 +316,9 @@ def _metric_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Expla
 
 
 def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
-    """A metric over the items of all benchmarks that have it: a published one, and those made like it."""
+    """Return a metric over the items of all benchmarks that have it: a published one and its variants in
+    packs.
+    """
     benchmarks = [benchmark for benchmark in study.benchmarks if metric_of(benchmark) == metric]
     scores = {
         source: np.concatenate([of_model.judged[benchmark, source].scores for benchmark in benchmarks])
@@ -321,7 +330,7 @@ def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
     if row.value is None:
         return row
     if is_at_equal_length(benchmarks[0]):
-        # No mean of its items: the metric without one group of clusters each.
+        # The metric is not a mean of its items: recompute it without each group of clusters.
         names, groups = np.unique(of_items).tolist(), _groups(study, of_items)
         return row._replace(points=resampled_points("left_out", names, groups, of_model.left_out))
     is_one = len(benchmarks) == 1
@@ -330,7 +339,7 @@ def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
 
 
 def _best_null(scores: Mapping[str, FloatArray], places: IntArray) -> float | None:
-    """The highest mean of a null, on the items where the real explanation is scored (all, if none is).
+    """Return the highest mean of a null, over items with a scored real explanation (over all, if none is).
 
     scores: source -> [items].
     """
@@ -340,13 +349,12 @@ def _best_null(scores: Mapping[str, FloatArray], places: IntArray) -> float | No
 
 
 def joined(of_items: np.ndarray, questions: Sequence[str]) -> np.ndarray:
-    """[items] clusters, those as one in which judges were asked the same of an item.
-
-    Null explanations are a few texts, so that items of one norm get one question and share its votes: they
-    are one observation of the judge, whatever countries they are of.
+    """Return [items] clusters, merging clusters whose items got equal judge prompts. Null explanations are a
+    few texts, so items of one norm get one prompt and share its votes. They are one observation of the judge,
+    even across countries.
 
     Args:
-        of_items: [items] clusters as they are; questions: [items] what was asked, "" where nothing.
+        of_items: [items] clusters before merging; questions: [items] judge prompts, "" for none.
     """
     names, cluster = np.unique(of_items, return_inverse=True)
     rows = [place for place, question in enumerate(questions) if question]
@@ -357,9 +365,8 @@ def joined(of_items: np.ndarray, questions: Sequence[str]) -> np.ndarray:
 
 
 def _check_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
-    """Shares of null explanations that are refused, by all judges together and by each of them.
-
-    There are no gold explanations beside the norm that judges are shown, so nothing is to be accepted.
+    """Return shares of null explanations that are refused, by all judges together and by each judge. The
+    check has nothing to accept, since the only gold explanation is the norm that judges see anyway.
     """
     for source in NULLS:
         null = of_source[source]
@@ -371,7 +378,7 @@ def _check_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explai
 
 
 def _length_rows(study: CureStudy, benchmark: str, real: Explained, slope: float | None) -> Iterator[Metric]:
-    """Coherence before the adjustment, and the slope that it took out."""
+    """Return coherence before the adjustment for length, and the slope that the adjustment removes."""
     where = ("benchmark", benchmark)
     yield mean_row("coherence_raw", where, real.raw, real.reasons, study.clusters(benchmark), SHARE)
     n_known = int((~np.isnan(real.raw + real.words)).sum())
@@ -383,7 +390,9 @@ def _length_rows(study: CureStudy, benchmark: str, real: Explained, slope: float
 
 
 def _correlation_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
-    """Pearson's r of two published benchmarks' metrics over countries; its interval leaves out countries."""
+    """Return Pearson's r of two published benchmarks' metrics over countries; its interval leaves out
+    countries.
+    """
     means = {
         benchmark: {
             country: np.nan

@@ -1,7 +1,5 @@
-"""Makes numbers, one for each item, from one model's answers and the judges' replies. Pure.
-
-All arrays are over a benchmark's items, in the order of the study. So no number can depend on the order in
-which answers came.
+"""Scores each item from one model's answers and the judges' replies. Pure. Arrays are over a benchmark's
+items, in the order of the study, so no number depends on the order of arrival.
 """
 
 from __future__ import annotations
@@ -35,24 +33,24 @@ from tasks.metrics.types import FloatArray, IntArray
 
 NO_PARTNER = "no other item to take an explanation from"
 NOT_JUDGED = "not judged"
-NOT_DRAWN = "null explanations are judged on a draw of items, which this one is not of"
+NOT_DRAWN = "null explanations are judged on a draw of items that leaves this one out"
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """One benchmark in one mode: [items] the label, or None and why there is none."""
+    """One benchmark in one mode: [items] the label, or None and the reason why there is none."""
 
     labels: tuple[str | None, ...]
     reasons: Reasons
 
     @property
     def answers(self) -> list[str | None]:
-        """[items] the label, LOST where it was lost, None where the item was not asked."""
+        """Return [items] the label, LOST if it was lost, None if the item was not sent."""
         pairs = zip(self.labels, self.reasons, strict=True)
         return [LOST if is_lost(reason) else label for label, reason in pairs]
 
     def hits(self, golds: Sequence[str]) -> FloatArray:
-        """[items] 1 where the label is right, 0 where wrong or lost, NaN where the item was not asked."""
+        """Return [items] 1 if the label is right, 0 if wrong or lost, NaN if the item was not sent."""
         pairs = zip(self.answers, golds, strict=True)
         return np.array([np.nan if label is None else float(label == gold) for label, gold in pairs])
 
@@ -64,14 +62,14 @@ class Explained:
     Attributes:
         scores: [items] mean of the judges, NaN where unscored; at equal length after ``equal_lengths``. A
             real explanation that was lost is 0.
-        raw: [items] the same before.
+        raw: [items] the scores before ``equal_lengths``.
         disagreement: [items] standard deviation of the votes, NaN for fewer than two.
         words: [items] length of the explanation, NaN where there is none.
         verdicts: [items] the commonest verdict; None where unscored or tied.
-        reasons: [items] why unscored. lost: [items] why there is no explanation of an item that was asked.
+        reasons: [items] why unscored. lost: [items] why there is no explanation of an item that was sent.
         by_judge: judge -> [items] the mean of its own votes, NaN where unscored.
-        questions: [items] what the judges were asked; "" where nothing. Items of one question share its
-            votes, since equal prompts are sent once.
+        questions: [items] the judges' prompts, "" for none. Items with equal prompts share votes, since these
+            are sent once.
     """
 
     scores: FloatArray
@@ -86,20 +84,21 @@ class Explained:
 
     @property
     def missing(self) -> Reasons:
-        """[items] why an explanation is unscored or was lost."""
+        """Return [items] why an explanation is unscored or was lost."""
         return np.where(self.reasons == "", self.lost, self.reasons)
 
 
 @dataclass(frozen=True)
 class CureScores:
-    """One model's answers as numbers.
+    """One model's answers in numbers.
 
     Attributes:
         labelled: (benchmark, mode) -> its labels, for all parts of the study.
         judged: (benchmark, source) -> its explanations and the nulls; empty if thick is not asked.
-        slopes: benchmark -> the slope of coherence on length that ``equal_lengths`` took out; None where
-            lengths do not vary. Empty before.
-        left_out: coherence on each of the ``kept`` items of ``equal_lengths``; None where it has none.
+        slopes: benchmark -> the slope of coherence on length that ``equal_lengths`` removed; None if lengths
+            do not vary. Empty before that.
+        left_out: coherence on each choice of ``kept`` items in ``equal_lengths``; None for a choice without
+            any.
     """
 
     labelled: Mapping[tuple[str, ...], Labelled]
@@ -110,7 +109,7 @@ class CureScores:
 
 @dataclass(frozen=True)
 class CureAnswers:
-    """One model's answers, what judges were sent about them, what each said, and the numbers of both."""
+    """One model's answers, the judges' prompts and replies, and the scores of both."""
 
     readings: Readings
     calls: Sequence[JudgeCall]
@@ -119,7 +118,7 @@ class CureAnswers:
 
 
 def answers_of(study: CureStudy, completions: Completions) -> CureAnswers:
-    """Labels, explanations, and what the judges replied; what is missing is unscored with a reason."""
+    """Return labels, explanations and the judges' replies; missing ones are unscored, with a reason."""
     readings = read_answers(study, study.completed(completions))
     calls = judge_calls(study, readings)
     opinions = study.panel.read(calls, completions)
@@ -129,7 +128,7 @@ def answers_of(study: CureStudy, completions: Completions) -> CureAnswers:
 
 
 def score_model(study: CureStudy, readings: Readings, replies: Iterable[Reply]) -> CureScores:
-    """One model's labels, and its explanations' and nulls' scores by all judges together."""
+    """Return one model's labels, and the scores of its explanations and nulls by all judges together."""
     votes: dict[tuple[str, str, str], list[Reply]] = defaultdict(list)
     for reply in replies:
         votes[reply.call.key[:3]].append(reply)
@@ -157,8 +156,8 @@ def _explained(
     no_text = [readings[benchmark, "thick", item].explanation_reason or "" for item in names]
     of_item = [votes.get((benchmark, item, source), ()) for item in names]
     ensembles = [_combined(replies) for replies in of_item]
-    # A lost explanation scores 0, as in Vo and Koyejo (2025), whose judge scores all responses. Nothing says
-    # what judges make of this model where none of its explanations has a verdict.
+    # A lost explanation scores 0, as in Vo and Koyejo (2025), whose judge scores all responses. If no
+    # explanation of the model has a verdict, its score is unknown.
     fits = np.array(unfit) == ""
     lost = np.where(
         fits & (source == REAL) & [is_lost(why) for why in no_text], np.array(no_text, object), ""
@@ -188,8 +187,11 @@ def _explained(
 
 
 def _combined(replies: Sequence[Reply]) -> Ensemble | None:
-    """The votes together; None where there are none, or a judge failed before it gave all of its own: the
-    mean of the others would not be comparable."""
+    """Return the combined votes.
+
+    None without votes, or if a judge failed before its last vote: the mean of the others would not be
+    comparable.
+    """
     if not replies or not all(reply.opinion.is_answered for reply in replies):
         return None
     return combine(
@@ -202,7 +204,7 @@ def _means(ensembles: Sequence[Ensemble | None]) -> FloatArray:
 
 
 def _reason(study: CureStudy, replies: Sequence[Reply]) -> str:
-    """Why an explanation has no score: nobody judges, or no vote could be read."""
+    """Return why an explanation has no score: there are no judges, or no vote could be read."""
     if not study.judges:
         return NO_JUDGE
     if not all(reply.opinion.is_answered for reply in replies):
@@ -215,15 +217,15 @@ def equal_lengths(
     against: Mapping[str, CureScores],
     groups: Sequence[Mapping[str, IntArray]] = (),
 ) -> dict[str, CureScores]:
-    """Models with coherence as it would be at equal length: at the mean of log(1 + words) over all
-    explanations of a benchmark by the models ``against``, by the slope within each of them.
+    """Return the models with coherence adjusted to equal length.
 
-    A model that is not among those changes neither. Within one model alone this moves no mean. Shuffled
-    explanations are adjusted by the same slope, the two constant nulls and lost explanations are not: a text
-    of no length says nothing of what a longer one would get.
+    The common length is the mean of log(1 + words) over all explanations of a benchmark by the models
+    ``against``; the slope is pooled within these models. Other models change neither. With only one model
+    the adjustment moves no mean. Shuffled explanations are adjusted by the same slope. The two constant nulls
+    and lost explanations are not, since the score of an empty text does not predict that of a longer one.
 
     Args:
-        kept: benchmark -> positions of items; coherence is taken anew on each of them, slope and length too.
+        kept: benchmark -> choices of items; coherence, slope and length are computed anew on each choice.
     """
     real: dict[str, list[Explained]] = {}
     for model in sorted(against):
@@ -238,11 +240,11 @@ def equal_lengths(
 
 
 Line = tuple[float | None, float]
-"""Slope of coherence on log(1 + words), None where lengths do not vary; and the mean of these."""
+"""Slope of coherence on log(1 + words), None if lengths do not vary; and the mean of log(1 + words)."""
 
 
 def _line(judged: Sequence[Explained], places: IntArray | None = None) -> Line | None:
-    """The line through the explanations of some items, default all; None without any."""
+    """Return the line through the explanations of some items (default: all); None without any."""
     chosen = [np.arange(real.raw.size) if places is None else places for real in judged]
     pairs = zip(chosen, judged, strict=True)
     known = [rows[~np.isnan(real.raw[rows] + real.words[rows])] for rows, real in pairs]

@@ -1,4 +1,4 @@
-"""The study: items of a fixed choice, mode, prompts and hashes. Pure."""
+"""Builds the study: a fixed choice of items, modes, prompts and hashes. Pure."""
 
 from __future__ import annotations
 
@@ -36,32 +36,34 @@ from tasks.packs.published import Row
 from tasks.packs.wording import Templates, filled, templates
 
 FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}
-"""Mode -> the answer's fields, in order. The label is first in both: thin and thick then differ in what is
-asked and not in where the label stands, and an explanation that is cut off does not take the label with it.
-The price: an explanation gives reasons for a label that stands already."""
+"""Mode -> the answer's fields, in order.
+
+The label comes first in both modes, so that its position does not differ and a cut-off explanation leaves the
+label. The cost: an explanation justifies a label that is already written.
+"""
 
 FORMS = {
     "thin": 'Write one JSON object: "label" (your answer).',
     "thick": 'Write one JSON object: "label" (your answer), then "explanation".',
 }
-"""Mode -> what a prompt says last."""
+"""Mode -> last paragraph of a prompt."""
 
 WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
 )
-"""Benchmark -> its part of every prompt, as ``prompts.toml`` says."""
+"""Benchmark -> its texts in ``prompts.toml``."""
 
 Key = tuple[str, ...]
 """(benchmark, mode, item)"""
 
 Published = Mapping[str, Mapping[str, Sequence[Row]]]
-"""Benchmark -> file's name -> its rows as published."""
+"""Benchmark -> name of a file -> its published rows."""
 
 KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "seed"}
-"""Params that are in config_hash as they stand; items, prompts, rubrics and judges are by content."""
+"""Params whose values enter config_hash unchanged; items, prompts, rubrics and judges enter by content."""
 
 JUDGED = "explanation"
-"""The input of every rubric that a judge marks."""
+"""The input that a judge marks, in every rubric."""
 
 NOT_CHOSEN, UNKNOWN_COUNTRY = "not_chosen", "unknown_country"
 
@@ -72,9 +74,10 @@ class Materials:
 
     Attributes:
         items: benchmark -> its items by identifier, benchmarks in the order of ``BENCHMARKS``.
-        with_nulls: benchmark -> those of its items whose null explanations are judged.
-        dropped: benchmark -> how many rows were left out, by reason; ``not_chosen`` are those beyond
-            ``items_per_benchmark``. ``unknown_country`` are items that are asked, but in no country's row.
+        with_nulls: benchmark -> its items whose null explanations are judged.
+        dropped: benchmark -> number of rows left out, by reason. ``not_chosen`` counts items beyond
+            ``items_per_benchmark``. ``unknown_country`` counts items that are sent but enter no country's
+            row.
     """
 
     items: Mapping[str, tuple[BenchmarkItem, ...]]
@@ -82,20 +85,20 @@ class Materials:
     dropped: Mapping[str, Mapping[str, int]]
 
     def hash(self) -> str:
-        """Identifies the content, and which items are judged with null explanations."""
+        """Return the hash of the content and of the choice of items with judged null explanations."""
         items = {name: [asdict(item) for item in items] for name, items in self.items.items()}
         return digest([items, {name: sorted(chosen) for name, chosen in self.with_nulls.items()}])
 
 
 @dataclass(frozen=True)
 class CureStudy(Prompted):
-    """All that is asked, independent of the model.
+    """Everything that is sent, independent of the model.
 
     Attributes:
         chosen: the items.
         rubrics: benchmark -> the rubric of its metric, in one or several phrasings.
-        judges: the name that the params give a judge -> its engine; none: nobody judges.
-        templates: the prompts and rubrics of packs, which stand in place of the shipped ones.
+        judges: name of a judge in the params -> its engine; empty: nothing is judged.
+        templates: prompts and rubrics of packs that replace the shipped ones.
     """
 
     params: CureParams
@@ -106,30 +109,30 @@ class CureStudy(Prompted):
 
     @property
     def materials(self) -> dict[str, str]:
-        """Hash of the content of all items."""
+        """Return the hash of the content of all items."""
         return {"materials": self.chosen.hash()}
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """Benchmarks in the order of every table."""
+        """Return the benchmarks in the order of every table."""
         return tuple(self.chosen.items)
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """Thin, then thick, where asked."""
+        """Return the chosen modes, thin before thick."""
         return tuple(mode for mode in MODES if mode in self.params.modes)
 
     def items(self, benchmark: str) -> tuple[BenchmarkItem, ...]:
-        """A benchmark's items, by identifier: the order of all arrays."""
+        """Return a benchmark's items by identifier, in the order of all arrays."""
         return self.chosen.items[benchmark]
 
     def names(self, benchmark: str) -> list[str]:
-        """Identifiers of a benchmark's items."""
+        """Return the identifiers of a benchmark's items."""
         return [item.item for item in self.items(benchmark)]
 
     @cached_property
     def prompts(self) -> dict[Key, Prompt]:
-        """Every item of every benchmark in every mode -> what is sent."""
+        """Return every item of every benchmark in every mode -> its prompt."""
         return {
             (benchmark, mode, item.item): prompt_of(item, mode, self.templates)
             for benchmark in self.benchmarks
@@ -139,12 +142,12 @@ class CureStudy(Prompted):
 
     @property
     def panel(self) -> Judges[Any]:
-        """The judges, who read explanations by each benchmark's rubric."""
+        """Return the panel of judges, who read explanations by each benchmark's rubric."""
         return Judges(self.judges, "explanations", self.params.batch)
 
     @property
     def is_judged(self) -> bool:
-        """Whether anybody judges, and there are explanations."""
+        """Return whether there are judges and explanations."""
         return bool(self.judges) and "thick" in self.modes
 
     def votes(self, benchmark: str) -> int:
@@ -170,14 +173,15 @@ class CureStudy(Prompted):
         return digest(["cure", SCORES_VERSION, knobs, self.chosen.hash(), wording, judged, judges, *own])
 
     def by_country(self, benchmark: str) -> dict[str, IntArray]:
-        """Code -> positions of its items, codes in order; items without a country are in none."""
+        """Return code -> positions of its items, codes in order; items without a country are left out."""
         countries = np.array([item.country or "" for item in self.items(benchmark)])
         return {code: np.flatnonzero(countries == code) for code in sorted(set(countries.tolist()) - {""})}
 
     def by_slice(self, benchmark: str) -> Iterator[tuple[Slice, IntArray, np.ndarray]]:
-        """Every slice of a benchmark, ("country", "IN"); the positions of the items there; and of all items
-        what varies as one. SpecNorm, and what is made like it, also by ("cue", "age"), of which an item may
-        have several, and by ("specificity", "low"), how many cues it has."""
+        """Return a benchmark's slices, such as ("country", "IN"), with the positions of their items and the
+        clusters of all items. SpecNorm and its variants also have slices ("cue", "age"), of which an item may
+        be in several, and ("specificity", "low"), the level of its number of cues.
+        """
         of_items = self.clusters(benchmark, is_one_country=True)
         for country, places in self.by_country(benchmark).items():
             yield ("country", country), places, of_items
@@ -195,9 +199,8 @@ class CureStudy(Prompted):
                 yield name, np.array(rows, dtype=np.intp), of_items
 
     def clusters(self, *benchmarks: str, is_one_country: bool = False) -> np.ndarray:
-        """[items] what varies as one for intervals: the pair or story of an item, else its country.
-
-        Within a country each item that is of no pair varies by itself.
+        """Return [items] the clusters for intervals: an item's pair or story, else its country. Within one
+        country, an item without a pair is its own cluster.
         """
         names = []
         for item in (item for benchmark in benchmarks for item in self.items(benchmark)):
@@ -215,7 +218,7 @@ def build_study(
     """Choose the items and read the rubrics; see ``build_materials`` for rows and published.
 
     Args:
-        engines: those of ``params.judges``, by the names given there.
+        engines: the engines of ``params.judges``, by the names given there.
 
     Raises:
         ValueError: a judge is named twice.
@@ -231,7 +234,9 @@ def build_study(
 
 
 def _reworded(phrasings: Sequence[Rubric], own: Templates) -> tuple[Rubric, ...]:
-    """A metric's rubric in its phrasings; in the one wording of a pack where that has rules for it."""
+    """Return a metric's rubric in all phrasings, or in a pack's single wording if the pack has
+    rules for it.
+    """
     metric = phrasings[0].name
     texts = own.get(f"{metric}_rules"), own.get(f"{metric}_question"), own.get("judge_form")
     chosen = phrasings[:1] if texts[0] else phrasings
@@ -239,8 +244,10 @@ def _reworded(phrasings: Sequence[Rubric], own: Templates) -> tuple[Rubric, ...]
 
 
 def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
-    """Benchmark -> the rubric of its metric (Vo and Koyejo 2025, appendix B): ``<metric>.toml``, and further
-    phrasings ``<metric>_<number>.toml``."""
+    """Return benchmark -> the rubric of its metric (Vo and Koyejo 2025, appendix B):
+
+    ``<metric>.toml``, and further phrasings ``<metric>_<number>.toml``.
+    """
     folder = Path(__file__).with_name("rubrics")
     return {b: tuple(map(load_rubric, sorted(folder.glob(f"{metric_of(b)}*.toml")))) for b in benchmarks}
 
@@ -251,7 +258,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
     Args:
         rows: by table: cure_item, country (country, name), and country_name (country, name) for further
             names of countries if there is one.
-        published: the rows of ``params.files``; the other benchmarks are their shipped samples.
+        published: the rows of ``params.files``; all other benchmarks use their shipped samples.
 
     Raises:
         BenchmarkError: published rows do not fit.
@@ -263,7 +270,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
     known = {str(row["benchmark"]) for row in rows["cure_item"]} - set(BENCHMARKS)
     if unknown := sorted(set(params.benchmarks) - {*BENCHMARKS, *known}):
         raise UnknownName("benchmark", unknown[0], [*BENCHMARKS, *sorted(known)])
-    # Of further names of countries, a country's own wins.
+    # A country's own name wins over another country's further name.
     named = [*rows.get("country_name", ()), *rows["country"]]
     codes = CountryCodes({str(row["name"]): str(row["country"]) for row in named})
     at_most = share(params.limit, len(params.benchmarks), params.items_per_benchmark)
@@ -273,7 +280,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
         if not loaded.items:
             raise ValueError(
                 f"benchmark {benchmark} has no items: its shipped sample, table cure_item, is empty; "
-                "name files of it"
+                "name its files in `files`"
             )
         chosen = draw(loaded.items, at_most, "items")
         judged = [item for item in chosen if not item.not_judged]
@@ -288,13 +295,12 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
 
 
 def draw(items: Sequence[BenchmarkItem], n: int | None, purpose: str) -> tuple[BenchmarkItem, ...]:
-    """A random draw of n items in whole pairs and families, by identifier; the last of these is drawn whole,
-    so that there may be one or two items more. n None: all.
-
-    Does not depend on the items' order, and a larger n gives the same items and some more.
+    """Return a random draw of n items by identifier, or all items if n is None. Pairs and families are drawn
+    whole, so the draw may have one or two items more. The draw does not depend on the items' order, and a
+    larger n keeps the same items and adds some.
 
     Args:
-        purpose: two purposes are drawn for independently.
+        purpose: draws for different purposes are independent.
     """
     by_pair: dict[str, list[BenchmarkItem]] = {}
     for item in items:
@@ -308,7 +314,10 @@ def draw(items: Sequence[BenchmarkItem], n: int | None, purpose: str) -> tuple[B
 
 
 def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
-    """The shipped items. An identifier names its family: normad-<family>-<country>, casa-<pair>-<side>."""
+    """Return the shipped items.
+
+    Identifiers name the family: normad-<family>-<country>, casa-<pair>-<side>.
+    """
     names = {row["country"]: row["name"] for row in rows["country"]}
     kind, items = kind_of(benchmark), []
     for row in (row for row in rows["cure_item"] if row["benchmark"] == benchmark):
@@ -341,25 +350,24 @@ def _not_judged(row: Row, kind: str, cues: Sequence[str]) -> str:
 
 
 def pair_of(item: BenchmarkItem) -> str:
-    """The pair or family that an item is one side of; itself where it is of none."""
+    """Return the pair or family that an item belongs to, or the item itself if it has none."""
     return item.extra.get("pair") or item.extra.get("family") or item.item
 
 
 def country_of(item: BenchmarkItem) -> str:
-    """The country's code, or its name as published where it has none."""
+    """Return the country's code, or its published name if it has no code."""
     return item.country or item.extra.get("country_name", "")
 
 
 def kinds_of(item: BenchmarkItem) -> set[str]:
-    """The kinds of an item's cues: {"age", "ethnicity"}; a pack's may be of none."""
+    """Return the kinds of an item's cues, such as {"age", "ethnicity"}; a pack's cue may lack a kind."""
     return {cue.partition(":")[0].strip().replace(" ", "_") for cue in item.cues} & set(KINDS)
 
 
 def family(item: BenchmarkItem) -> frozenset[Hashable]:
-    """Everything that two items share if an explanation could be right for both: the country, the cultural
-    group, the pair or family, the rule or the gold explanation. They are of one family if they share any.
-
-    SpecNorm's rules are classes, and groups of NormAd and CASA topics: neither makes a family.
+    """Return an item's keys: country, cultural group, pair or family, rule, and gold explanation. Two items
+    that share a key are one family, since an explanation could be right for both. SpecNorm's rules are
+    classes, and groups of NormAd and CASA are topics, so these are no keys.
     """
     texts = {"country": country_of(item), "gold": item.gold}
     texts |= {name: item.extra.get(name, "") for name in ("pair", "family")}
@@ -371,10 +379,9 @@ def family(item: BenchmarkItem) -> frozenset[Hashable]:
 
 
 def prompt_of(item: BenchmarkItem, mode: str, own: Templates | None = None) -> Prompt:
-    """The prompt of a candidate. In thin mode the labels' probabilities are wanted where the label stands; in
-    thick mode text is read. JSON schemas keep within what strict mode and xgrammar take.
-
-    own: templates of packs.
+    """Return a candidate's prompt. Thin mode requests the labels' probabilities at the position of the label;
+    thick mode reads text. JSON schemas stay within the limits of strict mode and xgrammar. own: templates of
+    packs.
     """
     labels = LABELS[kind_of(item.benchmark)]
     fields = {"label": {"type": "string", "enum": list(labels)}, "explanation": {"type": "string"}}
@@ -391,7 +398,7 @@ def prompt_of(item: BenchmarkItem, mode: str, own: Templates | None = None) -> P
 
 
 def reworded(item: BenchmarkItem, mode: str, template: str) -> list[Message]:
-    """The prompt of a pack, filled in, and after it the form of the answer."""
+    """Return the filled prompt of a pack, followed by the form of the answer."""
     kind, texts = kind_of(item.benchmark), item.extra
     words = WORDS[kind]
     where = {"country": texts.get("country_name", item.group), "group": item.group}
@@ -405,11 +412,10 @@ def reworded(item: BenchmarkItem, mode: str, template: str) -> list[Message]:
 
 
 def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
-    """The role as system message, then the item, the options and the form of the answer.
-
-    It has what the prompts of Vo and Koyejo (2025, appendix A) have: a role that knows the country or group,
-    the persona, the situation, the question and the options; and in thick mode what each benchmark's
-    explanation has to name. Nothing but the question is shown: no gold, rule, cue or label.
+    """Return the conversation: the role as system message, then the item, the options and the form of the
+    answer. It has the parts of the prompts of Vo and Koyejo (2025, appendix A): a role that knows the country
+    or group, the persona, the situation, the question and the options; in thick mode also what the
+    benchmark's explanation must name. Gold, rule, cues and label are not shown.
     """
     kind, texts = kind_of(item.benchmark), item.extra
     words = WORDS[kind]
@@ -430,5 +436,5 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
 
 
 def situation(item: BenchmarkItem) -> str:
-    """The scene of an item: published stories and queries are the whole question; "" where there is none."""
+    """Return the scene of an item, "" without one; published stories and queries are the whole question."""
     return item.extra.get("situation") or ("" if "question" in item.extra else item.question)

@@ -1,4 +1,6 @@
-"""The explication evaluation as the loop sees it: turns of conversations in rounds, then judges on them."""
+"""Connects the explication evaluation to the loop: turns of conversations in rounds, then judges'
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ TABLES = {
 
 
 def ask(study: ExplicationStudy, completions: Completions) -> list[Request[Any]]:
-    """Every turn that can be spoken now; then, of conversations that are over, the judges'."""
+    """Yield the requests of every turn that is due, then the judges' prompts about finished conversations."""
     stage, calls = heard(study, completions)
     return [*stage.requests(study.params.batch, "conversation"), *study.panel.requests(calls)]
 
@@ -33,7 +35,7 @@ def ask(study: ExplicationStudy, completions: Completions) -> list[Request[Any]]
 def make_rows(
     study: ExplicationStudy, cohort: Cohort[ExplicationAnswers], shared: ExplicationAnswers
 ) -> Tables:
-    """Rows of the models and of the recommenders that adapt to nobody, every conversation and verdict."""
+    """Return rows of the models and the null recommenders, and tables of every conversation and verdict."""
     metrics, tables = {}, {}
     for model, answers in cohort.models.items():
         own = conversations(study, answers.stage, answers.grades)
@@ -43,8 +45,8 @@ def make_rows(
 
 
 def later(study: ExplicationStudy) -> Iterable[Later]:
-    """Return the most that later turns and judges can be sent about a model, and the simulator and judges
-    about the recommender with a fixed list of questions.
+    """Return upper bounds of the prompts that are still to be sent: turns and judges of a model, and of the
+    null recommender with a fixed list of questions.
     """
     p, stage = study.params, Stage(study.dialogues())
     most_turns = p.max_turns or MOST_TURNS
@@ -53,9 +55,8 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
     n, n_fixed = sum(1 for _ in study.real()), len(study.personas) * len(study.tasks)
 
     def most(opening: int, before: int, written: int, n_turns: int) -> int:
-        """Tokens of one of a voice's n turns, on average; before: of both before it.
-
-        A budget is crossed by one turn at most, which sends no more than what the budget was used for.
+        """Return the mean tokens of one of a voice's n turns. before: tokens of both voices before it. At
+        most one turn crosses a budget, and it sends no more than the budget already used.
         """
         tokens = opening + before + written
         if p.conversation_tokens is None:
@@ -82,7 +83,7 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
     for judge in study.judges:
         talk = both * turns if p.conversation_tokens is None else min(both * turns, p.conversation_tokens)
         tokens = max(rubrics) + talk + p.judge_max_tokens
-        # Every rubric, the recommendation of another, and once the conversation with a silent user.
+        # Every rubric, another persona's recommendation, and once the conversation with a silent user.
         yield Later("judge", judge, 4 * n + n // p.repetitions, tokens)
         yield Later("judge", judge, n_fixed, tokens, is_shared=True)
 

@@ -1,7 +1,6 @@
-"""An interview that makes a persona, after boxes 1, 2 of "Measuring meta-cultural competency" (2025). Pure.
-
-An interviewer talks with a person and then writes a draft of a persona; the person corrects it as plain text,
-a field for each of its parts; that text, with what only programs read of the draft, is the persona.
+"""Makes a persona from an interview, after boxes 1 and 2 of "Measuring meta-cultural competency" (2025).
+Pure. An interviewer talks with a person and drafts a persona. The person corrects the draft as plain text,
+one field for each part. The persona is that text and the draft's phrases for programs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     for name, info in Persona.model_fields.items()
     if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)
 }
-"""Parts with parts of their own."""
+"""Parts that have parts themselves."""
 _LISTS = ("typical_breakfast", "preparation_style", "emotional_associations", "notable_quotes")
 FIELDS = tuple(name for name in Persona.model_fields if name in (*_PLAIN, *_LISTS, *_SECTIONS, "facts"))
 """Parts that the person corrects."""
@@ -43,7 +42,7 @@ def messages(turns: Turns, language: str) -> list[Message]:
 
 
 def draft_messages(turns: Turns, language: str) -> list[Message]:
-    """Return the interviewer's last messages, whose answer keeps to ``SCHEMA``."""
+    """Return the interviewer's last messages, whose answer follows ``SCHEMA``."""
     talk = json.dumps([{"speaker": speaker, "text": text} for speaker, text in turns], ensure_ascii=False)
     return [
         {"role": "system", "content": _PROMPTS["draft"].format(language=language)},
@@ -55,12 +54,14 @@ SCHEMA: Mapping[str, Any] = Persona.model_json_schema()
 
 
 def read_draft(text: str) -> dict[str, Any]:
-    """The draft as written, whether or not it is a whole persona; {} where there is none."""
+    """Return the draft as written, complete or not; {} if there is none."""
     return json_fields(text) or {}
 
 
 def texts_of(draft: Mapping[str, Any]) -> dict[str, str]:
-    """Field -> its text for the form: lines "part: text", lists as lines, within a part with "; "."""
+    """Return field -> its text for the form: lines "part: text"; lists are lines, or within a part joined by
+    "; ".
+    """
     texts = {name: _plain(draft.get(name)) for name in _PLAIN}
     texts |= {name: "\n".join(map(_plain, _listed(draft.get(name)))) for name in _LISTS}
     for name, section in _SECTIONS.items():
@@ -74,13 +75,13 @@ def texts_of(draft: Mapping[str, Any]) -> dict[str, str]:
 def persona_of(
     code: str, texts: Mapping[str, str], draft: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The corrected persona as a JSON object, and what it still lacks to be a ``Persona``.
+    """Return the corrected persona as a JSON object, and what it still lacks to be a ``Persona``.
 
-    A fact whose words were not changed keeps what the draft has for programs; another one lacks its phrases,
-    which a person who knows the evaluation writes.
+    An unchanged fact keeps the draft's phrases for programs. A changed fact lacks them, and somebody who
+    knows the evaluation must write them.
 
     Args:
-        code: of the person; no name. texts: of ``FIELDS``. draft: what the interviewer wrote.
+        code: the person's code, not a name. texts: of ``FIELDS``. draft: the interviewer's.
     """
     profile: dict[str, Any] = {"persona": identifier_of(code)}
     faults: list[str] = []
@@ -106,7 +107,7 @@ def _said(turns: Turns) -> list[Message]:
 
 
 def _section(section: type[BaseModel], text: str) -> tuple[dict[str, Any], list[str]]:
-    """Lines "part: text" as the section's fields but for empty ones, and labels that it does not have."""
+    """Return the fields in lines "part: text", without empty ones, and the labels that the section lacks."""
     own: dict[str, Any] = {}
     unknown = []
     for line in _lines(text):
@@ -122,7 +123,7 @@ def _section(section: type[BaseModel], text: str) -> tuple[dict[str, Any], list[
 
 
 def _fact(n: int, line: str, drafted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A line "kind: words". Without a kind that there is it is all words, of the kind taste."""
+    """Return the fact in a line "kind: words"; without a known kind all is words, and the kind is taste."""
     kind, _, text = (part.strip() for part in line.partition(":"))
     if kind not in get_args(FactKind):
         kind, text = "taste", line
@@ -143,7 +144,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _plain(value: object) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, list | tuple):
         return "; ".join(map(_plain, value))
     return "" if value is None else " ".join(str(value).split())

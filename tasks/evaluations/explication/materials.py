@@ -1,12 +1,12 @@
-"""Who talks and about what: personas and tasks. Files, not code, that users may add to.
+"""Reads personas and tasks from files; users may add their own.
 
 A persona is a JSON object, a row of the table explication_persona. The fields down to ``summary`` are those
-of the paper's persona format (box 2). Beside them stands what programs read: ``facts``, with the words by
-which each is told, denied and used, ``checks``, what a recommendation must keep, and ``dishes``, names that
-the simulator must not give away. A *phrase* there is lower-case words, such as ``no nuts`` or
-``vegetarian*``; see ``texts``.
+of the paper's persona format (box 2). Programs read the other fields: ``facts``, with phrases that show a
+fact as told, denied or used; ``checks``, conditions on a recommendation; and ``dishes``, names that the
+simulator must not reveal. A *phrase* there is lower-case words, such as ``no nuts`` or ``vegetarian*``; see
+``texts``.
 
-A task is a TOML file: what is to be recommended, in which form, and when a conversation about it is over;
+A task is a TOML file that sets the thing to recommend, the required form, and when a conversation is over;
 ``tasks/breakfast.toml`` shows all fields. A user adds one by naming its path.
 """
 
@@ -26,16 +26,16 @@ from tasks.parsing import complaints, parse_json, parse_toml
 
 FOLDER = Path(__file__).parent
 RECOMMENDER, USER = "recommender", "user"
-"""Who talks: the candidate, and the simulator."""
+"""Speakers: the candidate and the simulator."""
 
 RECOMMENDATION, FAREWELL = "recommendation", "farewell"
-"""Reasons that end a conversation, beside its limits."""
+"""Reasons that end a conversation, other than its limits."""
 
 FactKind = Literal[
     "diet", "allergy", "religion", "health", "time", "budget", "skill", "equipment", "culture", "taste",
     "dislike", "goal", "company", "place",
 ]  # fmt: skip
-"""Topics of a fact. A question is of a kind by its words (``questions.toml``)."""
+"""Topics of a fact. The words of a question decide its kind (``questions.toml``)."""
 
 Rule = Literal["vegetarian", "vegan", "halal", "kosher", "jain", "no_beef", "coeliac", "diabetic", "low_salt"]
 Allergen = Literal[
@@ -109,16 +109,16 @@ class Signals(_Part):
 
 
 class Fact(_Part):
-    """Something that the person tells when asked, and the words by which a program knows it."""
+    """Something that the person tells when asked, and the phrases by which a program recognises it."""
 
     fact: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="name, unique within the persona")
     kind: FactKind
-    text: Text = Field(description="in the person's words: what they would say if asked")
-    told_by: tuple[Phrase, ...] = Field(min_length=1, description="any of them in what the user says: told")
-    denied_by: tuple[Phrase, ...] = Field((), description="any of them in what the user says: contradicted")
-    used_by: tuple[Phrase, ...] = Field((), description="any of them in the recommendation: used")
-    tasks: Texts = Field((), description="tasks that it matters for; none named: all")
-    elicitable: bool = Field(True, description="whether a good question brings it out")
+    text: Text = Field(description="the person's answer in their own words")
+    told_by: tuple[Phrase, ...] = Field(min_length=1, description="phrases; any in the user's turns: told")
+    denied_by: tuple[Phrase, ...] = Field((), description="phrases; any in the user's turns: contradicted")
+    used_by: tuple[Phrase, ...] = Field((), description="phrases; any in the recommendation: used")
+    tasks: Texts = Field((), description="tasks that it matters for; empty: all")
+    elicitable: bool = Field(True, description="whether a good question elicits it")
 
 
 class Checks(_Part):
@@ -128,7 +128,7 @@ class Checks(_Part):
     allergens: tuple[Allergen, ...] = ()
     avoids: tuple[Phrase, ...] = Field(default=(), description="ingredients that the person does not eat")
     max_minutes: int | None = Field(
-        default=None, ge=1, description="that a meal may take, all steps together"
+        default=None, ge=1, description="most minutes of a meal, all steps together"
     )
     lacks: tuple[Phrase, ...] = Field(default=(), description="missing equipment, such as oven")
 
@@ -139,9 +139,9 @@ class Persona(_Part):
     persona: str = Field(pattern=r"^[a-z][a-z0-9-]*$", description="identifier")
     name: Text
     country: str = Field(pattern=r"^[A-Z]{2}$", description="where the person lives: country.country")
-    cuisine: Text = Field(description="that the person grew up with, as people call it: Gujarati, Oaxacan")
+    cuisine: Text = Field(description="cuisine that the person grew up with, such as Gujarati or Oaxacan")
     cuisine_countries: tuple[Annotated[str, Field(pattern=r"^[A-Z]{2}$")], ...] = Field(
-        min_length=1, description="a dish of these countries counts as one of the own cuisine"
+        min_length=1, description="a dish of these countries counts as the person's own cuisine"
     )
     demographics: Demographics
     typical_breakfast: Texts
@@ -157,12 +157,13 @@ class Persona(_Part):
     notable_quotes: Texts = ()
     summary: Text
     situations: Mapping[str, Text] = Field(
-        {}, description="task -> what the person has in mind there: the host and the visit, the celebration"
+        {}, description="task -> the person's situation in it: the host and the visit, the celebration"
     )
     facts: tuple[Fact, ...] = Field(min_length=6)
     checks: Checks = Checks()
     dishes: tuple[Phrase, ...] = Field(
-        min_length=1, description="names of dishes that the person eats, with other spellings: not to be told"
+        min_length=1,
+        description="names of dishes that the person eats, with other spellings; never said by the simulator",
     )
 
     @field_validator("facts")
@@ -175,14 +176,14 @@ class Persona(_Part):
 
     @model_validator(mode="after")
     def _facts_name_no_dish(self) -> Persona:
-        """Refuse facts for the simulator that name what it must not say."""
+        """Refuse facts that name a dish, which the simulator must not say."""
         for fact in self.facts:
             if both := sorted(set(fact.told_by) & set(self.dishes)):
                 raise ValueError(f"fact {fact.fact}: {both[0]!r} is a dish, which the user may not name")
         return self
 
     def facts_for(self, task: str) -> tuple[Fact, ...]:
-        """The facts that matter for a task."""
+        """Return the facts that matter for a task."""
         return tuple(fact for fact in self.facts if not fact.tasks or task in fact.tasks)
 
     def described(self, task: str) -> str:
@@ -199,7 +200,7 @@ class Persona(_Part):
 
 
 def _shown(value: object) -> str:
-    """A field as people write it: far fewer tokens than JSON, whose brackets judges read escaped."""
+    """Return a field as plain text, which has far fewer tokens than JSON with escaped brackets."""
     if isinstance(value, Mapping):
         return ". ".join(f"{_words(name)}: {_shown(part)}" for name, part in value.items() if part)
     return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -214,14 +215,14 @@ class PersonaError(ValueError):
 
 
 def personas_of(rows: Sequence[Mapping[str, Any]], where: str) -> list[Persona]:
-    """Personas of rows or JSON objects.
+    """Return personas from rows or JSON objects.
 
     Args:
         rows: each a persona's fields, or a row of explication_persona, whose ``profile`` holds them as JSON.
         where: for messages.
 
     Raises:
-        PersonaError: a field is unknown, missing or wrong, or an identifier comes twice.
+        PersonaError: a field is unknown, missing or wrong, or an identifier is repeated.
     """
     personas: dict[str, Persona] = {}
     for place, row in enumerate(rows, start=1):
@@ -233,44 +234,43 @@ def personas_of(rows: Sequence[Mapping[str, Any]], where: str) -> list[Persona]:
         except (ValueError, TypeError, AttributeError) as error:
             raise PersonaError(f"{where}, persona {place}: not a JSON object: {error}") from error
         if persona.persona in personas:
-            raise PersonaError(f"{where}: persona {persona.persona!r} comes twice: rename one")
+            raise PersonaError(f"{where}: persona {persona.persona!r} is repeated: rename one")
         personas[persona.persona] = persona
     return list(personas.values())
 
 
 def read_personas(path: Path) -> list[Persona]:
-    """Personas of a JSON file (one or a list), or of all ``*.json`` of a folder.
+    """Return the personas of a JSON file (one or a list), or of all ``*.json`` of a folder.
 
     Raises:
-        PersonaError: not there, not JSON in UTF-8, or no personas.
+        PersonaError: the file is missing, not JSON in UTF-8, or without personas.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
-        raise PersonaError(f"{path}: no file *.json is in this folder")
+        raise PersonaError(f"{path}: this folder has no *.json file")
     rows: list[Mapping[str, Any]] = []
     for file in files:
         try:
             content = parse_json(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise PersonaError(f"{file}: no readable JSON in UTF-8: {error}") from error
+            raise PersonaError(f"{file}: not valid JSON in UTF-8: {error}") from error
         rows += content if isinstance(content, list) else [content]
     return personas_of(rows, str(path))
 
 
 def identifier_of(code: str) -> str:
-    """The identifier of the persona that an interview with a person makes; code: the person's in studies."""
+    """Return the identifier of the persona from an interview. code: the person's code in studies."""
     return code.lower().replace("_", "-")
 
 
 def description_of(talk: Mapping[str, Any], personas: Mapping[str, Persona]) -> str:
-    """The whole persona of a stored conversation, in the words that its simulator and judges read.
-
-    Shipped personas, those of a file and those of packs alike have it in the conversation's own row. Rows
-    stored before that column was have it if the persona is among ``personas``, else name and cuisine alone.
+    """Return the whole persona of a stored conversation, in the words that its simulator and judges read. The
+    conversation's own row has it for personas of every source. Rows stored before that column existed use
+    ``personas``, else only name and cuisine.
 
     Args:
         talk: a row of explication_conversation: persona, task, description, persona_name and cuisine.
-        personas: by identifier, such as those of the table explication_persona.
+        personas: personas by identifier, such as those of the table explication_persona.
     """
     if talk["description"]:
         return str(talk["description"])
@@ -279,7 +279,7 @@ def description_of(talk: Mapping[str, Any], personas: Mapping[str, Persona]) -> 
 
 
 def row_of(persona: Persona) -> dict[str, str]:
-    """The row of explication_persona: its columns, as they stand in the CSV file."""
+    """Return the row of explication_persona, in the columns of the CSV file."""
     profile = persona.model_dump_json(exclude_defaults=True)
     names = ("persona", "name", "country", "cuisine")
     return {name: getattr(persona, name) for name in names} | {"profile": profile}
@@ -293,16 +293,16 @@ class Section(_Part):
     """One part of the required form: a line ``#Label: …``."""
 
     label: Text
-    holds: Text = Field(description="text that belongs there")
-    words: int | None = Field(None, ge=1, description="about how many; none: no limit")
-    also: tuple[Text, ...] = Field((), description="other names that a recommender may give it")
+    holds: Text = Field(description="content of the section")
+    words: int | None = Field(None, ge=1, description="approximate number of words; none: no limit")
+    also: tuple[Text, ...] = Field((), description="other labels that a recommender may use")
 
 
 class Generic(_Part):
-    """Turns of a recommender that adapts to nobody: null models."""
+    """Turns of a recommender that ignores the user, for null models."""
 
-    questions: tuple[Text, ...] = Field(min_length=1, description="asked of everybody, one per turn")
-    recommendation: Text = Field(description="given to everybody, in the required form")
+    questions: tuple[Text, ...] = Field(min_length=1, description="questions to every user, one per turn")
+    recommendation: Text = Field(description="recommendation to every user, in the required form")
 
 
 class Task(_Part):
@@ -310,16 +310,16 @@ class Task(_Part):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     version: int = Field(ge=1)
-    thing: Text = Field(description="thing to recommend: breakfast recipe")
-    expert: Text = Field(description="who the recommender is")
-    goal: Text = Field(description="label that it ends with")
-    reminder: Text = Field(description="that preferences are individual: the treatment")
+    thing: Text = Field(description="thing to recommend, such as breakfast recipe")
+    expert: Text = Field(description="role of the recommender")
+    goal: Text = Field(description="label of the last section")
+    reminder: Text = Field(description="reminder that preferences are individual, for the treatment")
     wish: Text = Field(description="wish of the user, for the simulator")
     constraints: tuple[FactKind, ...] = Field(
         min_length=1, description="limits that a recommendation must keep"
     )
-    title_section: Text = Field(description="label of the section that names it")
-    ingredients_section: str = Field("", description="label of the section to hold against rules; none: all")
+    title_section: Text = Field(description="label of the section that names the recommendation")
+    ingredients_section: str = Field("", description="label of the section to check against rules; none: all")
     final: tuple[Text, ...] = Field(min_length=1, description="sections that make a text the recommendation")
     sections: tuple[Section, ...] = Field(min_length=1)
     generic: Generic
@@ -329,14 +329,14 @@ class Task(_Part):
         labels = {section.label for section in self.sections}
         wanted = {self.title_section, *self.final} | ({self.ingredients_section} - {""})
         if unknown := sorted(wanted - labels):
-            raise ValueError(f"no section is labelled {', '.join(unknown)}: there are {sorted(labels)}")
+            raise ValueError(f"no section is labelled {', '.join(unknown)}; known: {sorted(labels)}")
         if missing := sorted(set(self.final) - sections_of(self, self.generic.recommendation).keys()):
             raise ValueError(f"generic.recommendation lacks the sections {', '.join(missing)}")
         return self
 
     @property
     def required(self) -> str:
-        """The required form, as the recommender is told."""
+        """Return the required form in the words of the recommender's prompt."""
         lines = (
             f"#{s.label}: ({s.holds}{f'; about {s.words} words' if s.words else ''})" for s in self.sections
         )
@@ -344,7 +344,7 @@ class Task(_Part):
 
     @property
     def described(self) -> str:
-        """Return the task as a judge reads it."""
+        """Return the task in the words that a judge reads."""
         return (
             f"{self.expert} {self.goal} The conversation is over with the recommendation, a {self.thing}. "
             f"Constraints that matter here: {', '.join(self.constraints)}. Required form:\n{self.required}"
@@ -352,7 +352,7 @@ class Task(_Part):
 
     @cached_property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Label -> its other names."""
+        """Return label -> its other names."""
         return {section.label: section.also for section in self.sections}
 
     @cached_property
@@ -362,9 +362,8 @@ class Task(_Part):
 
 
 def sections_of(task: Task, text: str) -> dict[str, str]:
-    """Label -> what stands under it, of the first time that something of its own does.
-
-    Where the title alone has no label, and all other sections are there, it is the heading before them.
+    """Return label -> its content, from the first place where it is filled. If all other sections exist and
+    only the title has no label, the title is the heading before them.
     """
     return _read(task, text)[0]
 
@@ -391,9 +390,8 @@ def _read(task: Task, text: str) -> tuple[dict[str, str], int | None]:
 
 
 def recommendation_of(task: Task, turns: Sequence[Turn]) -> str | None:
-    """The last turn's recommendation: from its first label on; None where it is none.
-
-    Only the recommender can give one, and only with all ``final`` sections, each filled.
+    """Return the last turn's recommendation from its first label on, else None. Only the recommender can
+    recommend, and all ``final`` sections must be filled.
     """
     if not turns or turns[-1].speaker != RECOMMENDER:
         return None
@@ -413,9 +411,8 @@ def end_of(task: Task, turns: Sequence[Turn]) -> str | None:
 
 
 def cut_short(talk: Talk) -> str | None:
-    """Why nobody knows what a conversation would have come to; None for one that came to its end.
-
-    A limit ended it, or the simulated user wrote nothing: neither is the recommender's doing.
+    """Return why the outcome of a conversation is unknown; None if it reached its end. The reasons, a limit
+    or a silent simulated user, are not the recommender's fault.
     """
     if talk.ended_by in (TURN_LIMIT, TOKEN_BUDGET):
         return talk.ended_by
@@ -424,7 +421,7 @@ def cut_short(talk: Talk) -> str | None:
 
 
 def load_task(name: str) -> Task:
-    """A task by its name among those shipped, or by the path of its file.
+    """Return a shipped task by its name, or a task by the path of its file.
 
     Raises:
         TaskError: there is none, or a field is unknown, missing or wrong.
@@ -435,7 +432,7 @@ def load_task(name: str) -> Task:
         return Task(**parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         known = ", ".join(sorted(file.stem for file in (FOLDER / "tasks").glob("*.toml")))
-        raise TaskError(f"tasks: there is no task {name!r}: give {known}, or a TOML file's path") from error
+        raise TaskError(f"tasks: no task {name!r}; use {known}, or the path of a TOML file") from error
     except ValidationError as error:
         raise TaskError(f"{path}: not a valid task: {'; '.join(complaints(error, 'task'))}") from error
     except (ValueError, TypeError) as error:

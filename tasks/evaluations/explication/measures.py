@@ -1,12 +1,12 @@
-"""Counts in a conversation that need no judge. Pure; docs in ``warehouse/reference/metric``.
+"""Counts facts of a conversation without a judge. Pure; docs in ``warehouse/reference/metric``.
 
-Everything is counted by phrases, questions by their marks, so what is said in words that no phrase foresees
-is missed: counts are lower bounds, the same for all models.
+Counts use phrases, and question marks for questions. Wording that no phrase foresees is missed, so counts
+are lower bounds, equally for all models.
 
-What a recommendation must keep is decided by its ingredients, or not at all. ``foods.toml`` says what foods
-are. The ingredients are those that the recommendation lists; where it lists none, those that the warehouse
-knows of a dish of that name. A rule is broken by any ingredient of a class that it forbids, and kept if most
-ingredients are known foods and none is forbidden or in doubt; else nothing is said.
+Rules for a recommendation are decided by its ingredients only; ``foods.toml`` classifies foods. The
+ingredients are those that the recommendation lists, else the warehouse's for a dish of that name. A rule is broken by any
+ingredient of a forbidden class. It is kept if most ingredients are known foods and none is forbidden or in
+doubt. Otherwise it is undecided.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from tasks.loop.dialogue import Turn
 from tasks.metrics.intervals import POSITIVE, SHARE
 
 MOST_WORDS = 100
-"""That a simulated user may write in one turn."""
+"""Most words that a simulated user may write in one turn."""
 _NEAR = (0.5, 1.5)
-"""Parts of a section's number of words between which it keeps to it."""
+"""Least and greatest ratio to a section's required number of words that count as near it."""
 
 _FILE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("foods.toml").read_text(encoding="utf-8"))
 RULES: Mapping[str, list[str]] = _FILE["rules"]
@@ -50,10 +50,10 @@ _KIND_OF_RULE = {
     **dict.fromkeys(("coeliac", "diabetic", "low_salt"), "health"),
 }
 KNOWN_SHARE = 0.6
-"""Part of the ingredients that must be known foods before a rule counts as kept."""
+"""Share of the ingredients that must be known foods before a rule counts as kept."""
 
 _LONGEST = 4
-"""Words of a food's name at most."""
+"""Most words of a food's name."""
 _ABSENT = re.compile(r"(?:no|without|instead of|not|free from|avoid|skip|omit)(?: \w+)?$")
 _UNITS = {"minute": 1.0, "min": 1.0, "mins": 1.0, "minutes": 1.0} | dict.fromkeys(
     ("hour", "hours", "hr", "hrs", "h"), 60.0
@@ -75,7 +75,7 @@ NOTHING_ASKED = "no question was asked"
 NO_USER_TURN = "the user said nothing"
 
 Verdicts = dict[str, bool | None]
-"""Limit of the persona -> whether it is kept; None: cannot be decided."""
+"""Condition of the persona -> whether it is kept; None if undecidable."""
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,12 @@ class Measures:
 
 
 def _share(part: int | None, whole: int) -> float | None:
-    """None where there is no part, or no whole."""
+    """Return the share; None without a part or a whole."""
     return None if part is None or not whole else part / whole
 
 
 def _violated(m: Measures) -> float | None:
-    """Share of the constraints that could be decided that the recommendation violates."""
+    """Return the share of violated constraints among those that could be decided."""
     decided = [is_kept for is_kept in m.kept.values() if is_kept is not None]
     return _share(decided.count(False), len(decided))
 
@@ -168,13 +168,13 @@ COUNTS: Mapping[str, tuple[Callable[[Measures], float | None], tuple[float, floa
     "user_too_long": (lambda m: _share(m.too_long, m.user_turns), SHARE, NO_USER_TURN),
     "user_confusion": (lambda m: _share(m.user_confused, m.user_turns), SHARE, NO_USER_TURN),
 }
-"""Metric that needs no judge -> how it is counted, what it can be, and why it is missing."""
+"""Metric without a judge -> how it is counted, its range, and why it is missing."""
 
 
 def measure(
     persona: Persona, task: Task, turns: Sequence[Turn], dishes: Dishes, cut_short: str | None = None
 ) -> Measures:
-    """Counts of one conversation, as far as it went."""
+    """Return the counts of one conversation, finished or not."""
     facts = persona.facts_for(task.name)
     questions = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
     of_kinds = [texts.kinds(question) for question in questions]
@@ -239,16 +239,15 @@ def _recommended(
 
 
 def _asked(task: Task, turn: Turn) -> list[str]:
-    """The questions of a turn of the recommender's, without what its recommendation asks."""
+    """Return the questions in a recommender's turn, outside its recommendation."""
     begin = first_label(task, turn.text) if recommendation_of(task, [turn]) else None
     return texts.questions(turn.text[:begin])
 
 
 def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set[str], set[str]]:
-    """The facts that the user told, and of these those that no question before was about.
-
-    A question is about its kinds; an open one, of no kind, is about everything. A fact may be told in a later
-    turn than the question.
+    """Return the facts that the user told, and those of them that no earlier question was about. A question
+    is about its kinds; an open question has no kind and is about everything. A fact may be told several turns
+    after the question.
     """
     facts_told: set[str] = set()
     unasked: set[str] = set()
@@ -270,19 +269,21 @@ def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set
 
 
 def _is_denied(fact: Fact, turns: Sequence[Turn]) -> bool:
-    """Whether the user contradicted a fact: turns its opposite, or denied the words by which it is told."""
+    """Return whether the user contradicted a fact, by its opposite or by a denial of its phrases."""
     return any(is_in(fact.denied_by, turn.text) or texts.is_denied(fact.told_by, turn.text) for turn in turns)
 
 
 @dataclass(frozen=True)
 class Dishes:
-    """Dishes of the warehouse: words of a name -> countries and ingredients."""
+    """Dishes of the warehouse, found by the words of their names, with countries and ingredients."""
 
     by_name: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Dishes:
-        """Rows with item, aliases, countries, ingredients; names that are plain foods are left out."""
+        """Return the dishes of rows with item, aliases, countries, ingredients; names of plain foods are left
+        out.
+        """
         names: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         for row in rows:
             known = (tuple(row["countries"] or ()), tuple(row["ingredients"] or ()))
@@ -293,7 +294,7 @@ class Dishes:
         return cls(names)
 
     def find(self, text: str) -> str | None:
-        """The longest known name within a text; of equally long ones the first."""
+        """Return the longest known name within a text; the first of equally long ones."""
         words, best = plain(text).split(), ""
         for start in range(len(words)):
             for end in range(start + 1, min(start + 7, len(words) + 1)):
@@ -304,7 +305,7 @@ class Dishes:
 
 
 def classes_of(ingredient: str) -> set[str] | None:
-    """The classes of one ingredient; None where it is no known food."""
+    """Return the classes of one ingredient; None if it is not a known food."""
     words, classes, is_known, place = plain(ingredient).split(), set[str](), False, 0
     while place < len(words):
         for length in range(min(_LONGEST, len(words) - place), 0, -1):
@@ -322,7 +323,7 @@ def classes_of(ingredient: str) -> set[str] | None:
 
 
 def check(persona: Persona, task: Task, recommendation: str, dishes: Dishes) -> Verdicts:
-    """All that the task says must be kept and that the person asks for: kept, violated or undecided."""
+    """Return every condition of the task and the persona, with kept, violated or undecided."""
     sections = sections_of(task, recommendation)
     listed = sections.get(task.ingredients_section, "" if task.ingredients_section else recommendation)
     ingredients = [part for part in re.split(r"[,;\n•]|\band\b|\bwith\b", listed) if plain(part).strip()]
@@ -356,7 +357,9 @@ def check(persona: Persona, task: Task, recommendation: str, dishes: Dishes) -> 
 
 
 def stated_minutes(text: str) -> float | None:
-    """All durations of a text together, in minutes, the longer end of ranges; None where none is stated."""
+    """Return the sum of all durations in a text, in minutes, with the longer end of ranges; None
+    without any.
+    """
     durations = [
         (float(match[2].replace(",", ".")) if match[2] else _NUMBERS[match[3].lower()])
         * _UNITS[match[4].lower()]
@@ -377,7 +380,7 @@ def _keeps(rule: str, present: set[str], is_enough: bool) -> bool | None:
 
 
 def _taken_away(before: str) -> set[str]:
-    """Classes, and doubts about them, that a food does not have after these words."""
+    """Return the classes and doubts that these words remove from a food."""
     away: set[str] = set()
     for word, classes in _WITHOUT.items():
         if f" {word} " in f" {before} ":
@@ -387,13 +390,13 @@ def _taken_away(before: str) -> set[str]:
 
 
 def _doubts(classes: Iterable[str]) -> Iterable[str]:
-    """Marks beside the classes themselves, for rules that depend on what nobody says."""
+    """Return the marks of doubt, for rules that depend on unstated facts."""
     return (f"unsure {name}" for name in classes)
 
 
 @lru_cache(maxsize=1 << 14)
 def _food(words: str) -> frozenset[str] | None:
-    """Classes and doubts of a phrase that is a food: of the longest of the file's phrases that fit it."""
+    """Return the classes and doubts of a food, from the longest phrase of the file that fits it."""
     for size in range(len(words), 0, -1):
         names = _phrases().get((words[:size], True), ()) if " " not in words[size:] else ()
         if size == len(words):
@@ -406,7 +409,7 @@ def _food(words: str) -> frozenset[str] | None:
 
 @cache
 def _phrases() -> Mapping[tuple[str, bool], tuple[str, ...]]:
-    """Every phrase of the file, without its star and whether it has one -> its classes."""
+    """Return (phrase of the file without its star, whether it has a star) -> its classes."""
     phrases: dict[tuple[str, bool], tuple[str, ...]] = {}
     for name, own in _FILE["classes"].items():
         for phrase in own:

@@ -1,4 +1,6 @@
-"""Rows of packs for explication: tasks and personas, a TOML file each; prompts of every side and rubric."""
+"""Defines pack rows for explication: tasks and personas (a TOML file each), prompts of all voices,
+rubrics.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,15 @@ WORDINGS = (
         ("persona",),
         "box 3",
     ),
-    Wording("begin", "what the recommender is sent before anybody has spoken", section="none"),
-    Wording("silence", "all that the user says who tells nothing", section="none: it is of this project"),
+    Wording("begin", "the message to the recommender before anybody has spoken", section="none"),
+    Wording("silence", "every turn of the silent user", section="none: it is of this project"),
     Wording("quality", "the rules of the judge of appropriateness and interaction", section="boxes 6 and 7"),
     Wording("instructions", "the rules of the judge of following instructions", section="boxes 8 and 9"),
     Wording("failures", "the rules of the judge of failures", section="none: it is of this project"),
     *(
         Wording(
             f"{name}_question",
-            f"what the judge by {name} is given, quoted",
+            f"the quoted material that the judge of {name} receives",
             _JUDGED,
             ("conversation",),
             where,
@@ -45,7 +47,7 @@ WORDINGS = (
     ),
     Wording(
         "instructions_question",
-        "what the judge by instructions is given, quoted",
+        "the quoted material that the judge of instructions receives",
         {name: text for name, text in _JUDGED.items() if name != "persona"},
         ("conversation",),
         "box 9",
@@ -57,11 +59,14 @@ WORDINGS = (
         section="boxes 7 and 9",
     ),
 )
-"""A direct judge's form of answer stays, since a schema holds it; judged text is always quoted."""
+"""Texts that a pack may replace.
+
+A direct judge's form of answer is fixed by a schema; judged text is always quoted.
+"""
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """Tasks as a table of packs alone; personas as rows of explication_persona."""
+    """Return tasks as a table of packs, and personas as rows of explication_persona."""
     personas = [row_of(Persona.model_validate(row)) for row in rows.get("personas", ())]
     return {"task": rows.get("tasks", ()), "persona": personas}
 
@@ -69,11 +74,11 @@ def join(rows: ByName, tables: ByName) -> ByName:
 PACK = Shape(
     files=(
         PackFile(
-            "tasks", Task, "What is to be recommended, one task a file.", ("name",), is_folder=True,
+            "tasks", Task, "Tasks, one per file: what to recommend.", ("name",), is_folder=True,
             taken=Taken("task", ("name",)),
         ),
         PackFile(
-            "personas", Persona, "Who talks with the models, one person a file.", ("persona",),
+            "personas", Persona, "Personas who talk with the models, one per file.", ("persona",),
             is_folder=True, taken=Taken("persona", ("persona",)),
             refers=(
                 Refers("country", table="country", known_as="country"),

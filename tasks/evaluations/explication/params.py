@@ -10,39 +10,39 @@ from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle, has_room_to_reason
 
 SCORES_VERSION = 2
-"""Raised whenever how a conversation is read, counted or averaged changes a number: part of config_hash."""
+"""Part of config_hash; raise it whenever reading, counting or averaging changes a number."""
 
 Condition = Literal["control", "treatment"]
 CONDITIONS: tuple[Condition, ...] = ("control", "treatment")
-"""Without and with the reminder that preferences are individual, in the order of every table."""
+"""Conditions without and with the reminder that preferences are individual, in the order of every table."""
 
 
 class ExplicationParams(GenerationParams):
     """Models to talk with, personas, tasks and judges.
 
     Changing any field but models, occasion, dtype, batch, budgets and profile starts a new leaderboard: they
-    are in config_hash, personas, tasks and rubrics by content, simulator and judges by engine.
+    are in config_hash: personas, tasks and rubrics by content, simulator and judges by engine.
     """
 
     tasks: list[str] = Field(
         ["breakfast"],
         min_length=1,
-        description="breakfast, gift, celebration, those of packs, or TOML files of your own",
+        description="breakfast, gift, celebration, a pack's tasks, or paths of your own TOML files",
     )
     conditions: list[Condition] = Field(
         list(CONDITIONS),
         min_length=1,
-        description="control, and treatment: reminded that preferences are individual",
+        description="control, and treatment (the recommender is reminded that preferences are individual)",
     )
     personas: list[str] | None = Field(None, description="personas who talk with the models; empty: all")
     max_personas: int | None = Field(
-        None, ge=1, description="number of personas, a fixed choice spread over cuisines; empty: all"
+        None, ge=1, description="number of personas, in a fixed choice spread over cuisines; empty: all"
     )
     personas_file: str | None = Field(
-        None, description="JSON file or folder with personas of your own instead of the shipped ones"
+        None, description="JSON file or folder with your own personas, used instead of the shipped ones"
     )
     repetitions: int = Field(
-        10, ge=1, le=100, description="repetitions of every conversation, each with its own seeds"
+        10, ge=1, le=100, description="number of repetitions of every conversation, each with its own seeds"
     )
     simulator: str = Field("smollm2-135m-vllm", description="model that plays the personas")
     judges: list[str] = Field(

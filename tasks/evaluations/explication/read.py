@@ -1,9 +1,8 @@
-"""Reads one model's conversations: calls to judges, their verdicts, and counts. Pure.
-
-A judge reads the transcript as quoted data: nothing in it can give orders or pose as a verdict. Quality is
-asked of every conversation that came to its end, of its twin with another's recommendation, if it has one,
-and of null ones; failures (the penalties) and instructions of real ones only. What a limit or the simulated
-user cut short is not judged.
+"""Reads one model's conversations: calls to judges, their verdicts, and counts. Pure. A judge reads the
+transcript as quoted data, so nothing in it can give orders or pose as a verdict. Quality is judged for every
+finished conversation, its twin with another persona's recommendation (if any), and the nulls. Failures (the
+penalties) and instructions are judged for real conversations only. A conversation that a limit or the
+simulated user cut short is not judged.
 """
 
 from __future__ import annotations
@@ -47,34 +46,34 @@ FAILURES = {
     "ignored_cues": "cultural_depth",
     "contradicted": "constraint_awareness",
 }
-"""Failure -> the grade that it costs: at most PENALISED is left of it."""
+"""Failure -> the grade that it reduces, to at most PENALISED."""
 INSTRUCTIONS = ("format", "behaviour", "focus")
 KEYS = {"quality": QUALITY, "failures": tuple(FAILURES), "instructions": INSTRUCTIONS}
 MEANS = {"apr": QUALITY[:3], "instruction_following": INSTRUCTIONS}
-"""Grade -> those that it is the mean of; apr is appropriateness."""
+"""Grade -> the grades that it averages; apr is appropriateness."""
 TOP = {"quality": 10, "failures": 1, "instructions": 5}
-"""Grade for a verdict of value 1; one of value 0 is 1, of failures 0."""
+"""Grade for a verdict of value 1; a verdict of value 0 gives grade 1, or 0 for failures."""
 TEN, FIVE = (1.0, 10.0), (1.0, 5.0)
 GRADES: Mapping[str, tuple[float, float]] = {
     "apr": TEN, "interaction": TEN, "instruction_following": FIVE, **dict.fromkeys(QUALITY[:3], TEN),
     **dict.fromkeys(INSTRUCTIONS, FIVE), **dict.fromkeys(FAILURES, SHARE),
     OVERALL["quality"]: TEN, OVERALL["instructions"]: FIVE,
 }  # fmt: skip
-"""Metric of judges -> what it can be."""
+"""Metric of judges -> its range."""
 PENALISED = 4.0
-"""The top of the worst band of grades."""
+"""Highest grade of the worst band."""
 
-NO_TWIN = "no recommendation to another persona of another cuisine"
+NO_TWIN = "there is no recommendation to a persona of another cuisine"
 
 
 def keys_of(rubric: Rubric) -> tuple[str, ...]:
-    """Return the keys that a judge scores by a rubric: one who reasons gives an overall score too."""
+    """Return the keys that a judge scores by a rubric; a judge who reasons also gives an overall score."""
     overall = OVERALL.get(rubric.name, "") if rubric.style == "reasoned" else ""
     return (*KEYS[rubric.name], overall) if overall else KEYS[rubric.name]
 
 
 def grades_of(study: ExplicationStudy) -> list[str]:
-    """The metrics of ``GRADES`` that a study has: without overall scores where none is asked for."""
+    """Return the metrics of ``GRADES`` that a study has; overall scores only if judges give them."""
     return [name for name in GRADES if study.params.judge_style == "reasoned" or name not in OVERALL.values()]
 
 
@@ -83,7 +82,7 @@ class JudgeCall:
     """One conversation to be judged by one rubric.
 
     Attributes:
-        label: the name of the rubric. text: the transcript. keys: what it has a verdict for.
+        label: the name of the rubric. text: the transcript. keys: the keys that get a verdict.
     """
 
     conversation: Key
@@ -101,10 +100,10 @@ class JudgeCall:
 
 
 def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[str]) -> JudgeCall:
-    """Return the judges' call about a conversation, whose turns are lines."""
+    """Return the judges' call about a conversation, with one turn per line."""
     task, rubric, sampling = study.tasks[key.task], study.rubrics[label], study.params.judge_max_tokens
     inputs: dict[str, object] = {"task": task.described, "conversation": lines}
-    if "persona" in rubric.inputs:  # a null conversation may have none
+    if "persona" in rubric.inputs:  # null conversations may have no turns
         inputs["persona"] = study.described[key.persona, task.name]
     used, keys = {name: inputs[name] for name in rubric.inputs}, keys_of(rubric)
     prompt = judge_prompt(rubric, used, keys, with_probabilities=False)
@@ -114,12 +113,12 @@ def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[st
 
 @dataclass(frozen=True)
 class Grades:
-    """Judges' grades of one conversation, on the scales of the paper, penalties applied; see ``grade_of``.
+    """Judges' grades of one conversation, on the paper's scales, with penalties; see ``grade_of``.
 
     Attributes:
         values: grade or failure -> mean over judges; NaN where unscored.
         by_judge: judge -> its own.
-        reason: why something is unscored; "" where nothing is.
+        reason: why some grade is unscored; "" if none is.
     """
 
     values: Mapping[str, float]
@@ -129,7 +128,7 @@ class Grades:
 
 @dataclass(frozen=True)
 class ExplicationAnswers:
-    """One model's conversations, as far as they went, what judges were sent about them and their opinions."""
+    """One model's conversations, finished or not, with the judges' prompts and verdicts about them."""
 
     stage: Stage
     calls: Sequence[JudgeCall]
@@ -138,15 +137,17 @@ class ExplicationAnswers:
 
 
 def read(study: ExplicationStudy, completions: Completions, shared: Any = None) -> ExplicationAnswers:
-    """Conversations and verdicts; what is missing is unscored with a reason."""
+    """Return conversations and verdicts; missing ones are unscored, with a reason."""
     stage, calls = heard(study, completions)
     opinions = study.panel.read_all(calls, completions)
     return ExplicationAnswers(stage, calls, opinions, grades(study, calls, opinions))
 
 
 def heard(study: ExplicationStudy, completions: Completions) -> tuple[Stage, list[JudgeCall]]:
-    """The conversations with all that is stored of them, and what judges are asked; both are kept between
-    rounds, and with a call its prompt."""
+    """Return the conversations with all stored turns, and the judges' calls.
+
+    Both are kept between rounds, and calls keep their prompts.
+    """
     own = study.progress_of(completions.candidate)
     own.stage.hear(completions)
     if not study.judges:
@@ -165,7 +166,7 @@ JudgedText = tuple[Key, str, Sequence[Turn]]
 
 
 def _real_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
-    """One model's conversations that came to their end; shuffled ones once all of their group are over."""
+    """Yield one model's finished conversations; shuffled ones only when all of their group are over."""
     groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
     for key in study.real():
         groups[key.task, key.condition, key.repetition].append(key)
@@ -180,7 +181,9 @@ def _real_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
 
 
 def _null_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
-    """The study's null recommenders: the generic recipe at once, and after a fixed list of questions."""
+    """Yield the null recommenders' conversations: the generic recipe at once, and after a fixed list of
+    questions.
+    """
     for task, persona in product(study.tasks.values(), study.personas):
         generic, fixed = (Key(source, task.name, persona, "", 0) for source in (GENERIC, FIXED))
         yield generic, "quality", [Turn(RECOMMENDER, task.generic.recommendation.strip(), "")]
@@ -189,7 +192,7 @@ def _null_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
 
 
 def _shuffled(study: ExplicationStudy, stage: Stage, keys: Sequence[Key]) -> Iterator[JudgedText]:
-    """Each conversation with the last turn of another persona's, of another cuisine, in place of its own."""
+    """Return each conversation with its last turn replaced by that of a persona of another cuisine."""
     last = {
         key.persona: stage.talks[key].turns[-1].text
         for key in keys
@@ -204,19 +207,19 @@ def _shuffled(study: ExplicationStudy, stage: Stage, keys: Sequence[Key]) -> Ite
 
 
 def _is_complete(talk: Talk) -> bool:
-    """Whether a conversation is over and no limit ended it."""
+    """Return whether a conversation is over and not ended by a limit."""
     return talk.ended_by is not None and cut_short(talk) is None
 
 
 def grades(study: ExplicationStudy, calls: Sequence[JudgeCall], opinions: AllOpinions) -> dict[Key, Grades]:
-    """Conversation -> its grades. Where a judge has not answered, the mean of the others is none."""
+    """Return conversation -> its grades. If one judge has not answered, there is no mean of the others."""
     values: dict[Key, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     reasons: dict[Key, list[str]] = defaultdict(list)
     for call, (judge, engine) in product(calls, study.judges.items()):
         own = values[call.conversation][engine.name]
         for opinion in opinions[judge][call.key]:
             name = opinion.verdict.key
-            # A failure is there or not; of a grade a reasoned number counts as it is.
+            # A failure is present or absent; a reasoned grade keeps its number.
             value = opinion.verdict.value if name in FAILURES else opinion.score
             own[name] = np.nan if value is None else scaled(call.label, value)
             if value is None:
@@ -231,12 +234,12 @@ def grades(study: ExplicationStudy, calls: Sequence[JudgeCall], opinions: AllOpi
 
 
 def scaled(rubric: str, value: float) -> float:
-    """A verdict's value in [0, 1] on the scale of its rubric."""
+    """Return a verdict's value in [0, 1] on the scale of its rubric."""
     return value if rubric == "failures" else 1 + (TOP[rubric] - 1) * value
 
 
 def _penalised(own: Mapping[str, float]) -> dict[str, float]:
-    """Grades with the penalties of the failures found; a failure that was not judged costs nothing."""
+    """Return grades after the penalties of failures; a failure that was not judged costs nothing."""
     left = dict(own)
     for failure, dimension in FAILURES.items():
         if own.get(failure) == 1 and dimension in own:
@@ -245,7 +248,7 @@ def _penalised(own: Mapping[str, float]) -> dict[str, float]:
 
 
 def grade_of(own: Grades | None, name: str, judge: str = "") -> float:
-    """One grade, or the mean of those that make it up; NaN where unscored. judge: whose; "": of all."""
+    """Return one grade, or the mean of its parts; NaN if unscored. judge: name of one judge; "": all."""
     if own is None:
         return np.nan
     values = own.by_judge.get(judge, {}) if judge else own.values
@@ -254,12 +257,12 @@ def grade_of(own: Grades | None, name: str, judge: str = "") -> float:
 
 @dataclass(frozen=True)
 class Conversations:
-    """One model's real conversations, in the order of the study: that of all arrays.
+    """One model's real conversations, in the order of the study, which all arrays share.
 
     Attributes:
         keys, talks: n conversations.
-        measures: None where a conversation was not finished.
-        grades: of each, and of null ones by key; empty without judges.
+        measures: None for an unfinished conversation.
+        grades: grades of each conversation, nulls included, by key; empty without judges.
     """
 
     study: ExplicationStudy
@@ -270,20 +273,22 @@ class Conversations:
 
     @cached_property
     def personas(self) -> np.ndarray:
-        """[n] what is resampled."""
+        """Return [n] the personas, which are resampled."""
         return np.array([key.persona for key in self.keys])
 
     @cached_property
     def names(self) -> np.ndarray:
-        """[n] each conversation, the same for all models."""
+        """Return [n] names of the conversations, the same for all models."""
         return np.array([key.label for key in self.keys])
 
     def places(self, **of: object) -> np.ndarray:
-        """Positions of the conversations with these fields of their keys."""
+        """Return the positions of the conversations whose keys have these fields."""
         return np.flatnonzero([all(getattr(k, n) == v for n, v in of.items()) for k in self.keys])
 
     def graded(self, dimension: str, source: str = "real") -> tuple[FloatArray, Reasons]:
-        """[n] grades of a dimension and why they are missing; source: of their null twins."""
+        """Return [n] grades of a dimension and reasons for missing ones. source: grades of the null twins
+        instead.
+        """
         values = np.array([self.grade(key._replace(source=source), dimension) for key in self.keys])
         reasons = np.full(len(self.keys), "", dtype=object)
         for place in np.flatnonzero(np.isnan(values)):
@@ -300,16 +305,16 @@ class Conversations:
         return values, reasons
 
     def grade(self, key: Key, dimension: str) -> float:
-        """One grade; NaN where unscored."""
+        """Return one grade; NaN if unscored."""
         return grade_of(self.grades.get(key), dimension)
 
     def counted(self, name: str) -> tuple[FloatArray, Reasons]:
-        """[n] a number of each conversation, as far as it went, and why it is missing."""
+        """Return [n] a count of each conversation, finished or not, and reasons for missing ones."""
         count, _, missing = COUNTS[name]
         return self.measured(count, missing)
 
     def measured(self, of: Callable[[Measures], float | None], missing: str) -> tuple[FloatArray, Reasons]:
-        """[n] a number of the measures, and why there is none."""
+        """Return [n] one of the measures, and reasons for missing ones."""
         values, reasons = np.full(len(self.keys), np.nan), np.full(len(self.keys), "", dtype=object)
         for place, measures in enumerate(self.measures):
             value = None if measures is None else of(measures)
@@ -320,10 +325,10 @@ class Conversations:
         return values, reasons
 
     def null_grades(self, shared: Mapping[Key, Grades], source: str, dimension: str) -> FloatArray:
-        """[n] grade of a null conversation in each real one's place, NaN where there is none.
+        """Return [n] the grade of each real conversation's null, NaN without one.
 
         Args:
-            shared: those of the study's own null recommenders; shuffled and silent ones are the model's.
+            shared: grades of the study's null recommenders; shuffled and silent ones are the model's.
         """
         if source in (SHUFFLED, SILENT):
             return np.array([self.grade(key._replace(source=source), dimension) for key in self.keys])
@@ -332,10 +337,9 @@ class Conversations:
 
 
 def conversations(study: ExplicationStudy, stage: Stage, grades: Mapping[Key, Grades]) -> Conversations:
-    """Return every real conversation, counted if it is over.
-
-    One that the user left without a recommendation has no grades, whatever judges make of it: nothing is
-    there that could suit anybody. The share with a recommendation stands beside.
+    """Return every real conversation, counted if it is over. A conversation that the user left without a
+    recommendation has no grades, since there is no recommendation to judge. Another metric is the share with
+    a recommendation.
     """
     keys = tuple(study.real())
     left = {key for key in keys if stage.talks[key].ended_by == FAREWELL}
@@ -353,7 +357,9 @@ def conversations(study: ExplicationStudy, stage: Stage, grades: Mapping[Key, Gr
 
 
 def effects(of: Conversations, values: FloatArray) -> tuple[FloatArray, Sequence[str]]:
-    """Treatment less control of every task, persona and repetition, NaN if one is missing; its persona."""
+    """Return treatment less control for every task, persona and repetition (NaN if one is missing), and its
+    persona.
+    """
     of_pair: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
     for key, value in zip(of.keys, values, strict=True):
         of_pair[key.task, key.persona, key.repetition][key.condition] = value

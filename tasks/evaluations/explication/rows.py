@@ -3,8 +3,8 @@ for SQL and the report. Pure.
 
 Slices: ("overall", "all"), ("condition", "control"), ("task_condition", "gift:control"),
 ("persona_condition", "heena-ahmedabad:control"), ("null", "shuffled"), ("metric", "apr") of effects,
-("metric_part", "apr:persona") of variance, ("condition_end", "control:turn limit"). What is resampled is the
-persona: the repetitions and tasks of one persona are alike.
+("metric_part", "apr:persona") of variance, ("condition_end", "control:turn limit"). Resampling draws
+personas, since repetitions and tasks of one persona are related.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ from tasks.metrics.variance import nested_variance
 
 HEADLINES = ("apr", "interaction", "instruction_following")
 COMPARED = (*HEADLINES, "facts_elicited", "questions")
-"""Control against treatment; Holm's correction is over these."""
+"""Metrics of control against treatment; Holm's correction is over these."""
 BY_PERSONA = (*HEADLINES, "facts_elicited", "facts_used", "violated")
 NULLS = {"apr": (SHUFFLED, SILENT, GENERIC, FIXED), "interaction": (GENERIC, FIXED)}
-"""Metric -> null conversations that it is held against: the best of them is its null value."""
+"""Metric -> kinds of null conversations; the best of them is its null value."""
 
 FEW_PERSONAS = too_few("personas")
-ONE_CONDITION = "only one condition was held"
+ONE_CONDITION = "there is only one condition"
 NO_SPREAD = "fewer than two personas or repetitions have grades, or they do not vary"
 ONE_JUDGE = "one judge alone"
 FEW_RECOMMENDED = "fewer than two recommendations to different personas"
@@ -97,7 +97,7 @@ SCHEMA = pl.Schema(
 
 
 def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) -> Iterator[Metric]:
-    """All rows of one model.
+    """Return all rows of one model.
 
     Args:
         shared: grades of the null recommenders. candidate: the model's name in its engine's spec.
@@ -116,7 +116,7 @@ def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) 
     yield from _cuisine_rows(of)
     names = np.array(list(of.study.personas))
     for (name, source), scores in nulls.items():
-        # The same null conversation stands in for several real ones: each persona counts it once.
+        # Several real conversations share a null conversation; each persona counts it once.
         once = np.array([mean_of(scores[of.personas == persona]) or np.nan for persona in names])
         yield mean_row(
             name, ("null", source), once, "not judged" if of.study.judges else NO_JUDGE, names, TEN
@@ -130,8 +130,8 @@ def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) 
 
 
 def null_rows(study: ExplicationStudy, shared: Mapping[Key, Grades]) -> dict[str, list[Metric]]:
-    """The recommenders that adapt to nobody: at once, and after a fixed list of questions."""
-    reason = "no judge has answered, or the simulator has not" if study.judges else NO_JUDGE
+    """Return rows of the null recommenders: at once, and after a fixed list of questions."""
+    reason = "no judge has answered, or no simulated user" if study.judges else NO_JUDGE
     rows: dict[str, list[Metric]] = {}
     for source in (GENERIC, FIXED):
         keys = [Key(source, task, persona, "", 0) for task in study.tasks for persona in study.personas]
@@ -158,7 +158,9 @@ def _slices(of: Conversations, by_persona: bool) -> Iterator[tuple[Slice, IntArr
 
 
 def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[Metric]:
-    """Real less shuffled, and whether that is above 0: else nothing shows that judges look at the fit."""
+    """Return real less shuffled grades and a test above 0; only then do judges demonstrably
+    consider the fit.
+    """
     null, seed = of.graded("apr", SHUFFLED), of.study.params.seed
     for where, places in _slices(of, by_persona=False):
         own, other = ((values[places], reasons[places]) for values, reasons in (real, null))
@@ -167,7 +169,9 @@ def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[
 
 
 def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
-    """Treatment less control, paired by task, persona and repetition; p by flipping personas' signs."""
+    """Return treatment less control, paired by task, persona and repetition; p by flipping
+    personas' signs.
+    """
     tests: dict[Slice, tuple[float, tuple[int, int]]] = {}
     for name, (values, reasons) in columns.items():
         where, (differences, of_pair) = ("metric", name), effects(of, values)
@@ -191,7 +195,9 @@ def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reas
 
 
 def _variance_rows(of: Conversations) -> Iterator[Metric]:
-    """Shares of the variance of grades between personas, repetitions and judges; mean over conditions."""
+    """Return shares of the variance of grades between personas, repetitions and judges, averaged over
+    conditions.
+    """
     study, judges = of.study, [judge.name for judge in of.study.judges.values()]
     shape = (len(study.personas), study.params.repetitions, max(1, len(judges)))
     for name in ("apr", "interaction"):
@@ -219,7 +225,9 @@ def _variance_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def _cuisine_rows(of: Conversations) -> Iterator[Metric]:
-    """Share of recommendations from the persona's own cuisine; null: the same dishes, dealt out at random."""
+    """Return the share of recommendations from the persona's own cuisine; the null shuffles the
+    same dishes.
+    """
     known = {n: set(m.dish_countries) for n, m in enumerate(of.measures) if m and m.dish_countries}
     own = {name: set(p.cuisine_countries) for name, p in of.study.personas.items()}
     values, reasons = of.measured(
@@ -238,7 +246,9 @@ def _cuisine_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def _diversity_rows(of: Conversations) -> Iterator[Metric]:
-    """Return rows of the words that two recommendations share, to different personas and to one."""
+    """Return rows of the overlap in words between two recommendations, to different personas and to one
+    persona.
+    """
     texts = [m.recommendation if m else None for m in of.measures]
     for where, places in _slices(of, by_persona=False):
         some = [n for n in places.tolist() if texts[n] is not None]
@@ -263,13 +273,13 @@ def _diversity_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def _mean_within(table: FloatArray, pairs: BoolArray, members: IntArray) -> float | None:
-    """The mean over the members' pairs."""
+    """Return the mean over the members' pairs."""
     grid = np.ix_(members, members)
     return float(table[grid][pairs[grid]].mean()) if pairs[grid].any() else None
 
 
 def _likenesses(words: list[frozenset[str]]) -> FloatArray:
-    """[n, n] Jaccard's likeness of the words."""
+    """Return [n, n] Jaccard similarities of the words."""
     table = np.eye(len(words))
     for i, one in enumerate(words):
         for j in range(i):
@@ -287,7 +297,7 @@ def _title(of: Conversations, place: int) -> str:
 
 
 def _end_rows(of: Conversations) -> Iterator[Metric]:
-    """Return rows of the shares of conversations by the reason of their end."""
+    """Return rows of the shares of conversations by reason of their end."""
     for condition in of.study.conditions:
         places = of.places(condition=condition)
         talks = [of.talks[n] for n in places.tolist()]
@@ -299,7 +309,7 @@ def _end_rows(of: Conversations) -> Iterator[Metric]:
 
 
 def details(of: Conversations, calls: Sequence[JudgeCall], opinions: AllOpinions) -> list[Detail]:
-    """Every conversation, and of each rubric and judge every verdict."""
+    """Yield the tables of every conversation, and of the verdicts by rubric and judge."""
     tables = [Detail("explication_conversation", conversation_frame(of))]
     for label in dict.fromkeys(call.label for call in calls):
         own = [call for call in calls if call.label == label]
@@ -309,7 +319,7 @@ def details(of: Conversations, calls: Sequence[JudgeCall], opinions: AllOpinions
 
 
 def conversation_frame(of: Conversations) -> pl.DataFrame:
-    """One row per real conversation, in the order of the study; what is unknown is null."""
+    """Return one row per real conversation, in the order of the study; unknown values are null."""
     reasons = of.graded("apr")[1].tolist()
     rows = [_row(of, place, reason) for place, reason in enumerate(reasons)]
     return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
@@ -343,7 +353,7 @@ def _row(of: Conversations, place: int, reason: str) -> dict[str, Any]:
 
 
 def _about(study: ExplicationStudy, call: JudgeCall, name: str) -> About:
-    """``judged`` is source and dimension: "real:focus"."""
+    """Return the columns about a verdict; ``judged`` is source and dimension: "real:focus"."""
     key = call.conversation
     persona, source = study.personas[key.persona], EMPTY if key.source == SILENT else key.source
     text = f"User: {persona.name}, {persona.cuisine}. {persona.summary}"

@@ -1,7 +1,6 @@
-"""Conversations with grades, one by one, as people read them. Pure.
-
-The recommender is the assistant, the persona the user, as the recommender saw them: what a voice wrote as
-somebody else was cut off, and stands in the metadata.
+"""Returns conversations with grades, one by one, in the form that people read. Pure. The recommender is the
+assistant and the persona the user, as in the recommender's prompt. Text that a voice wrote in another's name
+was cut off and is in the metadata.
 """
 
 from __future__ import annotations
@@ -26,14 +25,15 @@ from tasks.metrics.types import FloatArray
 Columns = Mapping[str, tuple[FloatArray, Reasons]]
 
 OF_THE_DISH = ("apr", "recommended")
-"""Scores beside which the recommended dish stands."""
+"""Scores that are shown with the recommended dish."""
 COUNTED = ("recommended", "facts_elicited", "facts_used", "violated")
-"""Counts without a judge that are shown."""
+"""Counts without a judge to show."""
 
 
 def samples(study: ExplicationStudy, completions: Completions) -> Iterator[Sample]:
-    """Every conversation with a persona, with what judges said of it and of its null twins; then those with a
-    user who tells nothing, one for each persona, whose grades stand beside its first conversation."""
+    """Yield every conversation with a persona, with the verdicts on it and its null twins; then one
+    conversation per persona with a silent user, whose grades are shown with the persona's first conversation.
+    """
     answers = read(study, completions)
     stored = study.panel.stored(answers.calls, completions)
     of = conversations(study, answers.stage, answers.grades)
@@ -86,7 +86,9 @@ def _sample(study: ExplicationStudy, key: Key, talk: Talk, scores: dict[str, Sco
 
 
 def _scores(of: Conversations, columns: Columns, place: int) -> dict[str, Score]:
-    """Grades, of all judges together and on the scales of the leaderboard; and what needs no judge."""
+    """Return the grades of all judges together, on the leaderboard's scales, and the counts without
+    a judge.
+    """
     measures = of.measures[place]
     why = _joined(of.study) | ({} if measures is None else _counted(measures))
     title = measures.title if measures else None
@@ -99,14 +101,14 @@ def _scores(of: Conversations, columns: Columns, place: int) -> dict[str, Score]
 
 
 def _joined(study: ExplicationStudy) -> dict[str, str]:
-    """Grade -> what it is the mean of."""
+    """Return grade -> the parts that it averages."""
     by = ", ".join(engine.name for engine in study.judges.values())
     means = {name: f"by {by}: mean of {', '.join(parts)}" for name, parts in MEANS.items()}
     return dict.fromkeys(GRADES, f"by {by}") | means
 
 
 def _counted(measures: Measures) -> dict[str, str]:
-    """Number that needs no judge -> what was counted."""
+    """Return count without a judge -> what was counted."""
     broken = [name for name, is_kept in measures.kept.items() if is_kept is False]
     decided = sum(is_kept is not None for is_kept in measures.kept.values())
     is_there = measures.recommendation is not None

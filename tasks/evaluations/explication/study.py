@@ -39,32 +39,32 @@ PROMPTS = {
 }
 RUBRICS = ("quality", "failures", "instructions")
 OVERALL = {"quality": "overall_appropriateness", "instructions": "overall_instruction_following"}
-"""Rubric -> the overall score that a judge who reasons gives beside the others, in its own judgement."""
+"""Rubric -> the additional overall score of a judge who reasons."""
 REASONED = """\
 Answer in plain text. First think each of {keys} through in a few sentences. Then end with a line for each, \
 "Score of NAME: " and a number from 1 to TOP, with a decimal where you hesitate. The last is your own \
 overall score, which need not be the mean of the others."""
-"""The form of an answer of judges who reason, of rubrics with an overall score."""
+"""Answer format of judges who reason, for rubrics with an overall score."""
 
 REAL, SILENT, FIXED, GENERIC, SHUFFLED = "real", "silent", "fixed", "generic", "shuffled"
 """Kinds of a conversation: the candidate with a simulated user; the candidate with a user who tells nothing;
 a fixed list of questions and a generic recipe; that recipe at once; a real one with another's in the end."""
 
 MOST_TURNS = 1000
-"""Turns of a conversation without a limit: one that has as many never ends."""
+"""Turns at which a conversation without a limit counts as endless."""
 
 MOST_HEARD = 4000
-"""Characters of a turn that the simulator reads."""
+"""Most characters of a turn that the simulator reads."""
 
 KNOBS = {
     "conditions", "repetitions", "temperature", "max_turns", "max_tokens", "simulator_max_tokens",
     "conversation_tokens", "judge_max_tokens", "seed",
 }  # fmt: skip
-"""Params that are in config_hash as they stand."""
+"""Params whose values enter config_hash unchanged."""
 
 
 class Key(NamedTuple):
-    """Which conversation. persona is "" where it does not depend on one, condition where there is none."""
+    """Key of a conversation; persona or condition is "" if the conversation has none."""
 
     source: str
     task: str
@@ -82,10 +82,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """Results that are kept from round to round.
+    """Results that are kept between rounds.
 
     Attributes:
-        calls: (conversation, rubric) -> what judges are asked of it (``read.JudgeCall``).
+        calls: (conversation, rubric) -> the call of the judges (``read.JudgeCall``).
     """
 
     stage: Stage
@@ -94,13 +94,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class ExplicationStudy:
-    """All that is asked, independent of the model.
+    """Everything that is sent, independent of the model.
 
     Attributes:
-        simulator: who plays the personas.
-        judges: the name that the params give a judge -> its engine; none: nobody judges.
+        simulator: engine that plays the personas. judges: name of a judge in the params -> its engine; empty:
+            nothing is judged.
         rubrics: by name.
-        progress: between rounds: (engine hash, occasion) -> its conversations, as far as they are heard.
+        progress: kept between rounds: (engine hash, occasion) -> its conversations up to now.
     """
 
     params: ExplicationParams
@@ -123,7 +123,7 @@ class ExplicationStudy:
 
     @property
     def panel(self) -> Judges[Any]:
-        """The judges, who read conversations by several rubrics."""
+        """Return the panel of judges, who read conversations by several rubrics."""
         return Judges(self.judges, "conversations", self.params.batch)
 
     def progress_of(self, candidate: Engine | None) -> Progress:
@@ -135,22 +135,24 @@ class ExplicationStudy:
 
     @cached_property
     def described(self) -> dict[tuple[str, str], str]:
-        """(persona, task) -> what simulator and judges read of the person."""
+        """Return (persona, task) -> the text about the person for simulator and judges."""
         return {(p.persona, t): p.described(t) for p in self.personas.values() for t in self.tasks}
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Conditions in the order of every table."""
+        """Return the conditions in the order of every table."""
         return tuple(c for c in CONDITIONS if c in self.params.conditions)
 
     def real(self) -> Iterator[Key]:
-        """The real conversations of one model."""
+        """Return the real conversations of one model."""
         repetitions = range(self.params.repetitions)
         for own in product(self.tasks, self.personas, self.conditions, repetitions):
             yield Key(REAL, *own)
 
     def silent(self, key: Key) -> Key:
-        """The conversation with a silent user that a persona's is held against: each persona has its own."""
+        """Return the conversation with a silent user that is the null of a persona's conversation, one per
+        persona.
+        """
         return key._replace(source=SILENT, repetition=0)
 
     def dialogues(self) -> Iterator[Dialogue]:
@@ -162,8 +164,8 @@ class ExplicationStudy:
             yield self._dialogue(key, self._recommender(key), silence)
 
     def shared_dialogues(self) -> Iterator[Dialogue]:
-        """Return the conversations of the recommender who asks everybody the same and then gives everybody
-        the same.
+        """Return the conversations of the null recommender with a fixed list of questions and a
+        fixed recipe.
         """
         for task, persona in product(self.tasks.values(), self.personas):
             key = Key(FIXED, task.name, persona, "", 0)
@@ -197,7 +199,7 @@ class ExplicationStudy:
         return Voice(RECOMMENDER, system, self._said("begin"), sampling)
 
     def _said(self, name: str) -> str:
-        """A fixed text of the conversation: a pack's, or the shipped one."""
+        """Return a fixed text of the conversation: a pack's, or the shipped one."""
         own = self.templates.get(name)
         return filled(own, {}) if own else str(BEGIN[name])
 
@@ -217,7 +219,7 @@ class ExplicationStudy:
 def build_study(
     params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]], engines: Mapping[str, Engine]
 ) -> ExplicationStudy:
-    """The study of chosen tasks and personas.
+    """Build the study of the chosen tasks and personas.
 
     Args:
         rows: of the tables explication_persona, country and dish, and tasks of packs.
@@ -229,7 +231,7 @@ def build_study(
     """
     if params.personas_file and params.pack:
         raise ValueError(
-            "--pack adds to the shipped personas, which --personas-file replaces: give one of them"
+            "--pack adds to the shipped personas and --personas-file replaces them: use one or the other"
         )
     judges = judges_by_name(params.judges, engines)
     of_packs = {task.name: task for task in map(Task.model_validate, rows.get("task", ()))}
@@ -251,7 +253,7 @@ def build_study(
 
 
 def _rubric(name: str, style: JudgeStyle, own: Templates) -> Rubric:
-    """The shipped rubric in a style, with a pack's rules, question and form where it has some."""
+    """Return the shipped rubric in a style, with a pack's rules, question and form if it has any."""
     rubric = load_rubric(FOLDER / "rubrics" / f"{name}.toml").in_style(style)
     form = own.get("judge_form")
     if style == "reasoned" and form is None and name in OVERALL:
@@ -261,7 +263,7 @@ def _rubric(name: str, style: JudgeStyle, own: Templates) -> Rubric:
 
 
 def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Persona]:
-    """Those that are wanted, by identifier."""
+    """Return the chosen personas, by identifier."""
     where = params.personas_file or "explication_persona"
     if params.personas_file:
         personas = read_personas(Path(where).expanduser())
@@ -273,15 +275,13 @@ def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str
             raise ValueError(f"{where}, {persona.persona}: no country has the code {', '.join(unknown)}")
     by_name = {persona.persona: persona for persona in sorted(personas, key=lambda p: p.persona)}
     if unknown := set(params.personas or ()) - by_name.keys():
-        raise ValueError(
-            f"personas: there is no {', '.join(sorted(unknown))}; there are {', '.join(by_name)}"
-        )
+        raise ValueError(f"personas: unknown {', '.join(sorted(unknown))}; known: {', '.join(by_name)}")
     chosen = [p for name, p in by_name.items() if params.personas is None or name in params.personas]
     return _spread(chosen, fewest(params.max_personas, params.limit))
 
 
 def _spread(personas: Sequence[Persona], n: int | None) -> list[Persona]:
-    """The first n in a fixed random order in which no cuisine comes twice before each has come once."""
+    """Return the first n in a fixed random order that takes each cuisine once before any cuisine repeats."""
     if n is None or n >= len(personas):
         return list(personas)
     seen: dict[str, int] = {}

@@ -1,16 +1,14 @@
-"""Finds in a text what a program can find: phrases, questions, leave-taking, labelled parts. Pure.
+"""Finds phrases, questions, farewells and labelled parts in texts. Pure.
 
 A phrase is lower-case words; ``*`` at a word's end stands for any ending. Case, accents, hyphens and
-punctuation do not matter. A phrase that is denied ("I am not vegetarian") is not there, unless it begins with
-the denial.
+punctuation do not matter. A denied phrase ("I am not vegetarian") does not count, unless the phrase itself
+begins with the denial. "I say bye to the children" and "I take care of my two kids" are not farewells.
+``begin.toml`` lists polite phrases; a sentence of such phrases alone is a courtesy.
 
-"I say bye to the children" and "I take care of my two kids" are no leave: people with duties talk so. What is
-polite and nothing else is known by ``begin.toml``: a sentence of such phrases alone is a courtesy.
-
-A label begins a line, after whatever marks stand there (``#Dish name:``, ``### Dish name``,
-``1. **Dish name** –``, ``"Dish name":``), or stands marked within one (``… #Ingredients: …``). It ends with a
-colon, with a dash, or with its line. What repeats the form instead of filling it, such as "(what the dish is
-called)" or "[Dish name]", is no content.
+A label begins a line, after any marks (``#Dish name:``, ``### Dish name``,
+``1. **Dish name** –``, ``"Dish name":``), or is marked within a line (``… #Ingredients: …``). It ends with a
+colon, with a dash, or with its line. Text that repeats the form instead of filling it, such as "(what the
+dish is called)" or "[Dish name]", does not count as content.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     kind: tuple(phrases)
     for kind, phrases in tomllib.loads((_FOLDER / "questions.toml").read_text(encoding="utf-8")).items()
 }
-"""Kind of a question -> the phrases that make it one; ``dish`` asks for the name of a dish."""
+"""Kind of a question -> its phrases; ``dish`` asks for the name of a dish."""
 DISH = "dish"
 
 _NOT = r"(?:not|never|isn't|aren't|wasn't|don't|doesn't|didn't|nor|without|no)"
 _SENTENCE = re.compile(r"(?<=[.!?…。？！])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _ALIKE = 0.6
-"""Questions that share this part of their words are the same."""
+"""Questions that share this part of their words count as the same."""
 
 BEGIN: Mapping[str, Any] = tomllib.loads((_FOLDER / "prompts" / "begin.toml").read_text(encoding="utf-8"))
 """Texts before and around a conversation, and a user's farewells."""
@@ -60,32 +58,34 @@ _LONGEST = 12
 
 _NOTHING = {"", "tbd", "tba", "n a", "none", "unknown", "to be decided", "to be determined", "name", "insert"}
 _ECHO = 0.5
-"""Content that shares this part of its words with what the form says of its section repeats the form."""
+"""Content that shares this part of its words with the form's description of its section repeats the form."""
 
 
 @lru_cache(maxsize=1 << 14)
 def plain(text: str) -> str:
-    """The words of a text, lower case and without accents, with single spaces between and around them."""
+    """Return the words of a text, lower case and without accents, with single spaces between and
+    around them.
+    """
     text = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     letters = "".join(c for c in text if not unicodedata.combining(c))
     return " " + " ".join(_WORD.findall(letters)) + " "
 
 
 def is_in(phrases: Iterable[str], text: str) -> bool:
-    """Whether the text says one of the phrases."""
+    """Return whether the text contains one of the phrases."""
     words = plain(text)
     return any(_affirmed(phrase, words) for phrase in phrases)
 
 
 def is_denied(phrases: Iterable[str], text: str) -> bool:
-    """Whether the text says one of the phrases with a denial before it."""
+    """Return whether the text contains one of the phrases after a denial."""
     words = plain(text)
     before = rf" {_NOT} (?:[^ ]+ )?"
     return any(_pattern(phrase, before).search(words) for phrase in phrases if not _is_denial(phrase))
 
 
 def questions(text: str) -> list[str]:
-    """The sentences of a text that end with a question mark."""
+    """Return the sentences of a text that end with a question mark."""
     return [s.strip() for s in _SENTENCE.split(text) if s.strip().rstrip("\"'”’»)*_ ").endswith(("?", "？"))]
 
 
@@ -95,24 +95,24 @@ def kinds(question: str) -> frozenset[str]:
 
 
 def is_new(question: str, before: Iterable[str]) -> bool:
-    """Whether a question is not one of those before in other words."""
+    """Return whether a question differs from all earlier ones by more than wording."""
     return all(likeness(question, other) < _ALIKE for other in before)
 
 
 def likeness(first: str, second: str) -> float:
-    """Share of the words of two texts that both have (Jaccard), in [0, 1]; 1 for two empty texts."""
+    """Return the Jaccard similarity of two texts' words, in [0, 1]; 1 for two empty texts."""
     one, other = set(plain(first).split()), set(plain(second).split())
     return len(one & other) / len(one | other) if one | other else 1.0
 
 
 def as_regex(phrase: str) -> str:
-    """Return a regex that matches a phrase in the words that ``plain`` gives."""
+    """Return a regex that matches a phrase in the words that ``plain`` returns."""
     parts = (re.escape(w.rstrip("*")) + ("[^ ]*" if w.endswith("*") else "") for w in _split(phrase))
     return " ".join(parts)
 
 
 def _split(phrase: str) -> list[str]:
-    """The words of a phrase as ``plain`` has them, with their stars."""
+    """Return the words of a phrase in the form of ``plain``, with their stars."""
     words: list[str] = []
     for word in phrase.split():
         own = plain(word.rstrip("*")).split()
@@ -122,7 +122,7 @@ def _split(phrase: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _pattern(phrase: str, before: str = "(?<= )") -> re.Pattern[str]:
-    """A phrase within the words that ``plain`` gives."""
+    """Return the pattern of a phrase within the words that ``plain`` returns."""
     return re.compile(rf"{before}{as_regex(phrase)}(?= )")
 
 
@@ -132,7 +132,7 @@ def _is_denial(phrase: str) -> bool:
 
 
 def _affirmed(phrase: str, words: str) -> bool:
-    """Whether the phrase is there at least once without a denial in the two words before it."""
+    """Return whether the phrase occurs at least once without a denial in the two words before it."""
     matches = _pattern(phrase).finditer(words)
     return any(
         _is_denial(phrase) or not re.search(rf" {_NOT} (?:[^ ]+ )?$", words[: match.start()])
@@ -144,7 +144,7 @@ _FAREWELL, _THANKS, _COURTESY = (
     "|".join(sorted(map(as_regex, BEGIN[name]), key=len, reverse=True))  # "see you later" before "see you"
     for name in ("farewell", "thanks", "courtesy")
 )
-# Atomic: of "bye bye bye" there are many ways to be made of "bye" and "bye bye", and one is enough.
+# Atomic, since "bye bye bye" can be split into "bye" and "bye bye" in many ways and one is enough.
 _POLITE = re.compile(rf" (?>(?:{_FAREWELL}|{_THANKS}|{_COURTESY}) )++")
 _TAKES_LEAVE = re.compile(rf" (?:{_FAREWELL}) ")
 _THANKING = re.compile(rf" (?:{_THANKS}) ")
@@ -153,11 +153,9 @@ _QUOTED = re.compile(r"[\"“”«»„]|(?:^|\s)['‘]|['’](?:\s|$)")
 
 
 def is_farewell(text: str) -> bool:
-    """Whether the one who says this leaves.
-
-    True for a text of courtesies alone with a farewell among them; one that ends in such courtesies, thanks
-    being there or before them; one that ends with ``LEAVE``. False where a question is asked, or the farewell
-    is quoted. Words and sentences are English.
+    """Return whether the speaker of a text leaves. True for a text of only courtesies that include a
+    farewell, for a text that ends in such courtesies with thanks in or before them, and for a text that ends
+    with ``LEAVE``. False if the text asks a question or quotes the farewell. Texts are English.
     """
     if re.search(rf"{re.escape(LEAVE)}[\s.!*_]*\Z", text, re.IGNORECASE):
         return True
@@ -178,7 +176,7 @@ def _is_polite(sentence: str) -> bool:
 
 
 class Part(NamedTuple):
-    """Text under one label; begin: where the label's line, or its mark, begins in the text."""
+    """Text under one label; begin: position of the label's line or mark in the text."""
 
     label: str
     begin: int
@@ -199,7 +197,7 @@ def label_pattern(labels: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
 
 
 def labelled_parts(labels: Mapping[str, Sequence[str]], pattern: re.Pattern[str], text: str) -> list[Part]:
-    """The labelled parts of a text in their order; pattern: ``label_pattern`` of these."""
+    """Return the labelled parts of a text in their order; pattern: ``label_pattern`` of their labels."""
     names = _names(labels)
     matches = [match for match in pattern.finditer(text) if _is_label(match)]
     ends = [*(match.start() for match in matches[1:]), len(text)][: len(matches)]
@@ -226,7 +224,7 @@ def heading_before(text: str, begin: int) -> tuple[int, str] | None:
 
 
 def is_filled(content: str, label: str, holds: str) -> bool:
-    """Whether a part says something of its own; holds: what the form says of it."""
+    """Return whether a part has content of its own; holds: the form's description of the part."""
     words = plain(content).strip()
     first = next((line.strip() for line in content.splitlines() if line.strip()), "")
     inner = first.strip("*_ \t.\"'`")
@@ -244,7 +242,9 @@ def is_filled(content: str, label: str, holds: str) -> bool:
 
 
 def _is_label(match: re.Match[str]) -> bool:
-    """Whether a line's beginning is a label: prose that begins with such a word is not marked, or goes on."""
+    """Return whether the beginning of a line is a label; prose with the same word has no mark, or
+    continues.
+    """
     if match["first"] is None or not (match["dash"] or match["line"] is not None or match["rest"]):
         return True
     is_marked = re.search(r"[^\s\-–—(\"'“]", match["marks"]) is not None
@@ -252,13 +252,13 @@ def _is_label(match: re.Match[str]) -> bool:
 
 
 def _names(labels: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Every name, without its plural -> the label."""
+    """Return every name, without its plural -> the label."""
     names = {other.casefold().removesuffix("s"): label for label, own in labels.items() for other in own}
     return names | {label.casefold().removesuffix("s"): label for label in labels}
 
 
 def _key(written: str, names: Mapping[str, str]) -> str:
-    """The name that is written so."""
+    """Return a name in the form for look-ups."""
     compact = {re.sub(r"[\s_-]", "", name): name for name in names}
     own = re.sub(r"[\s_-]", "", written.casefold().replace("’", "'"))
     return compact.get(own) or compact[own.removesuffix("s")]

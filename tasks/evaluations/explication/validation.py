@@ -1,6 +1,6 @@
-"""Are simulator and judges fit to stand in for people? Pure. After "Measuring meta-cultural competency", 5.2.
-
-People rate conversations from 1 to 5 without knowing who recommended; judges have graded the same ones.
+"""Measures whether simulator and judges can replace people. Pure. The method follows "Measuring meta-cultural
+competency", 5.2. People rate conversations from 1 to 5 without knowing the recommender; judges have graded
+the same conversations.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tasks.metrics.types import FloatArray, IntArray, Interval
 
 SCALE = (1.0, 5.0)
 JUDGED = ("apr", "interaction")
-"""Dimensions that judges grade too; people also rate the simulated user ("persona")."""
+"""Dimensions that judges and people rate; people also rate the simulated user ("persona")."""
 MIN_MODELS = 3
 
 NO_PAIR = "no person rated two conversations that judges graded"
-NO_ORDER = "in every pair one side sees no difference"
+NO_ORDER = "in every pair, people or judges see no difference"
 FEW_MODELS = f"fewer than {MIN_MODELS} models, or they do not differ"
 ONE_RATER = "no conversation was rated by two people, or all ratings are equal"
 ONE_PLACE = "no conversation was seen in both places"
@@ -35,8 +35,8 @@ class ConversationRating(NamedTuple):
     """One person's rating of one conversation on one dimension.
 
     Attributes:
-        is_first: on the page it came first.
-        grade: the judges'; None for persona, and where they gave none.
+        is_first: whether it came first on the page. grade: the judges' grade; None for persona, and if judges
+            gave none.
     """
 
     rater: str
@@ -51,7 +51,9 @@ class ConversationRating(NamedTuple):
 
 @dataclass(frozen=True)
 class ValidationRow:
-    """One number. null_value: what judges that know nothing would get; n: see ``validation_rows``."""
+    """One number of the validation. null_value: score of judges that know nothing; n: see
+    ``validation_rows``.
+    """
 
     dimension: str
     metric: str
@@ -65,14 +67,13 @@ class ValidationRow:
 
 
 def validation_rows(ratings: Sequence[ConversationRating]) -> list[ValidationRow]:
-    """Every number of every dimension that was rated; does not depend on the order of the ratings.
-
-    ``mean``: of the ratings, 1 to 5 (n ratings). ``order_effect``: of conversations seen in both places, mean
-    as the first less mean as the second, -4 to 4; 0 without an effect (n conversations).
-    ``krippendorff_alpha_ordinal``: people among themselves (n conversations with two ratings). Of ``JUDGED``:
-    ``opposite``, ``tied``, ``misaligned`` and ``cohen_kappa`` of the pairs that one person rated
-    (``metrics.agreement``; n pairs), and ``spearman_models`` of the models' mean ratings and grades (n
-    models). Intervals leave out persona after persona.
+    """Return every number of every rated dimension, independent of the order of the ratings. ``mean``: mean
+    rating, 1 to 5 (n ratings). ``order_effect``: for conversations seen in both places, mean as the first
+    less mean as the second, -4 to 4; 0 without an effect (n conversations). ``krippendorff_alpha_ordinal``:
+    agreement among people (n conversations with two ratings). For ``JUDGED`` also: ``opposite``, ``tied``,
+    ``misaligned`` and ``cohen_kappa`` of the pairs that one person rated (``metrics.agreement``; n pairs),
+    and ``spearman_models`` of the models' mean ratings and grades (n models). Intervals leave out persona
+    after persona.
     """
     rows: list[ValidationRow] = []
     for dimension in ("persona", *JUDGED):
@@ -139,11 +140,11 @@ _PAIRS: Sequence[tuple[str, _Read, tuple[float, float], _Read | None]] = (
     ("misaligned", lambda o: (o.opposite or 0.0) * (1 - o.tied), SHARE, lambda o: 0.5 * (1 - o.tied)),
     ("cohen_kappa", lambda o: o.kappa, CORRELATION, lambda o: 0.0),
 )  # fmt: skip
-"""Metric of pairs, how it is read, what it can be, and what chance gives."""
+"""Metric of pairs, its function, its range, and its value by chance."""
 
 
 def _model_ranks(people: FloatArray, grades: FloatArray, models: np.ndarray) -> float | None:
-    """Spearman's rho of the models' means; None for fewer than three models or where they do not differ."""
+    """Return Spearman's rho of the models' means; None for fewer than three models or equal means."""
     names = np.unique(models)
     if names.size < MIN_MODELS:
         return None

@@ -1,4 +1,4 @@
-"""FmLAMA as the loop sees it: candidates in the blanks, and then a judge's marks of some top predictions."""
+"""Connects FmLAMA to the loop: it scores candidates in blanks, then judges mark some top predictions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ENGLISH_VECTORS = "embedded:"
 """Word vectors that begin so know English only."""
 
 MarksByJudge = Mapping[str, list[Marks]]
-"""Judge, by its name in the params -> its marks of each judged dish."""
+"""Name of a judge in the params -> its marks of each judged dish."""
 
 CandidateList = tuple[str, tuple[str, ...]]
 """Language and candidates; conditions share them."""
@@ -65,7 +65,7 @@ TABLES = {
 
 @dataclass(frozen=True)
 class FmlamaAnswers:
-    """One model's scores under every condition, and the judges' marks, or why it has nothing to mark."""
+    """One model's scores under every condition, and the judges' marks, or the reason why there are none."""
 
     scores: list[ProbeScore]
     marks: MarksByJudge | str
@@ -88,7 +88,7 @@ class Yardsticks:
 
 
 def engines(params: FmlamaParams) -> dict[str, Role]:
-    """The judge, and the word vectors of each language that has some."""
+    """Return the judges' engines, and the engine of each language's word vectors."""
     vectors: dict[str, Role] = {
         source: "embedder" for language in params.languages if (source := _source(params, language))
     }
@@ -103,7 +103,9 @@ def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str
 
 
 def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
-    """Every wording; then, once the first one of the first condition is answered, the judge's prompts."""
+    """Yield the requests of every wording, then the judges' prompts, which need the first wording's
+    answers.
+    """
     rankings = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
     predictions = _predictions(study, completions) if study.judges else []
     if isinstance(predictions, str):
@@ -112,14 +114,16 @@ def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
 
 
 def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
-    """Vectors of the candidates of every language, and the judge's prompts about the baselines."""
+    """Yield the requests for vectors of every language's candidates, and the judges' prompts about the
+    baselines.
+    """
     vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
     nulls = [dish for of_origin in (False, True) for dish in _null_predictions(study, of_origin)]
     return [*vectors, *judging(study, judge_prompts(study.rubric, nulls))]
 
 
 def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> FmlamaAnswers:
-    """Precision, similarity and errors of every dish; a wording with missing answers is unscored."""
+    """Return precision, similarity and errors of every dish; a wording with missing answers is unscored."""
 
     def answers(probe: Probe, template: Template) -> dict[str, FloatArray] | str:
         return stored_scores(study, completions, probe, template)
@@ -130,7 +134,7 @@ def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> Fm
 
 
 def read_shared(study: FmlamaStudy, completions: Completions) -> Yardsticks:
-    """Cosines, expectations of chance, and the baselines' answers."""
+    """Return cosines, values expected by chance, and the baselines' answers."""
     of_list = {each: _cosines(completions, request) for each, request in _vectors(study).items()}
     cosines = {probe.condition.slug: of_list[_list(probe)] for probe in study.probes}
     expected = {probe.condition.slug: expectations(probe, cosines) for probe in study.probes}
@@ -146,7 +150,7 @@ def read_shared(study: FmlamaStudy, completions: Completions) -> Yardsticks:
 
 
 def make_rows(study: FmlamaStudy, cohort: Cohort[FmlamaAnswers], shared: Yardsticks) -> Tables:
-    """Rows and tables of the models and of the baselines; none of them compares models."""
+    """Return rows and tables of the models and the baselines; no row compares models."""
     against = {COMMON: None, COMMON_OF_ORIGIN: shared.nulls[COMMON].marks}
     own = shared.nulls[COMMON_OF_ORIGIN].marks
     metrics: dict[str, list[Metric]] = {}
@@ -162,7 +166,9 @@ def make_rows(study: FmlamaStudy, cohort: Cohort[FmlamaAnswers], shared: Yardsti
 
 
 def later(study: FmlamaStudy) -> Iterator[Later]:
-    """The judge's prompts about one model, with the longest candidates for its predictions."""
+    """Return upper bounds of the judges' prompts about one model, with the longest candidates as
+    predictions.
+    """
     if not study.judges:
         return
     probe = study.judged_probe
@@ -178,7 +184,7 @@ def later(study: FmlamaStudy) -> Iterator[Later]:
 
 
 def size(study: FmlamaStudy) -> str:
-    """Dishes, conditions and what is scored."""
+    """Return the numbers of dishes, conditions and scored candidates, in words."""
     n_dishes = len({dish.url for probe in study.probes for dish in probe.dishes})
     return f"{n_dishes} dishes, {len(study.probes)} conditions, {study.n_pairs:,} candidates in sentences"
 
@@ -203,7 +209,7 @@ def _null_predictions(study: FmlamaStudy, of_origin: bool) -> list[JudgedDish]:
 def _marks(
     study: FmlamaStudy, completions: Completions, predictions: Iterable[JudgedDish] | str
 ) -> MarksByJudge | str:
-    """Each judge's marks of some predictions, as far as they are stored."""
+    """Return the stored marks that each judge gave some predictions."""
     if isinstance(predictions, str):
         return predictions
     prompts = judge_prompts(study.rubric, predictions)
@@ -214,14 +220,14 @@ def _marks(
 
 
 def _together(marks: MarksByJudge | str | None) -> list[Marks] | str | None:
-    """The marks of all judges as one."""
+    """Return the combined marks of all judges."""
     if marks is None or isinstance(marks, str):
         return marks
     return mean_marks(list(marks.values())) if marks else []
 
 
 def _verdicts(study: FmlamaStudy, marks: MarksByJudge | str) -> Iterator[Detail]:
-    """Yields what each judge said, as a table."""
+    """Yield a table of each judge's verdicts."""
     for judge, own in {}.items() if isinstance(marks, str) else marks.items():
         engine = study.judges[judge]
         key = engine.name if len(study.judges) > 1 else ""
@@ -239,7 +245,7 @@ def _cosines(completions: Completions, request: Texts | str) -> FloatArray | str
 
 
 def _source(params: FmlamaParams, language: str) -> str | None:
-    """Return the source of a language's word vectors; None where it has none."""
+    """Return the source of a language's word vectors, or None."""
     if params.word_vectors.startswith(ENGLISH_VECTORS) and language != "en":
         return None
     return params.word_vectors.replace("{language}", language)
@@ -250,7 +256,7 @@ def _list(probe: Probe) -> CandidateList:
 
 
 def _vectors(study: FmlamaStudy) -> dict[CandidateList, Texts | str]:
-    """The request for the vectors of every list of candidates, or why it has none."""
+    """Return, for every list of candidates, the request for its vectors or the reason why there is none."""
     requests: dict[CandidateList, Texts | str] = {}
     for language, candidates in dict.fromkeys(map(_list, study.probes)):
         source = _source(study.params, language)

@@ -25,13 +25,13 @@ SAMPLING = Sampling(temperature=0.0, max_tokens=4096)
 
 @cache
 def rubric() -> Rubric:
-    """The rubric of MES."""
+    """Return the rubric of MES."""
     return load_rubric(MES_RUBRIC)
 
 
 @dataclass(frozen=True)
 class JudgedDish:
-    """A dish with one model's predictions for it, best first; there are at least l = len(reference)."""
+    """A dish with one model's predictions, best first, at least l = len(reference) of them."""
 
     url: str
     name: str
@@ -42,7 +42,7 @@ class JudgedDish:
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """The judge's prompt about a dish. ``keys`` are the top-l predictions in order, as it sees them."""
+    """The judge's prompt about a dish; ``keys`` are its top-l predictions in the order of the prompt."""
 
     dish: JudgedDish
     keys: tuple[str, ...]
@@ -63,7 +63,7 @@ class Marks:
 
 
 def judge_prompts(rubric: Rubric, dishes: Iterable[JudgedDish]) -> list[JudgePrompt]:
-    """One prompt per dish.
+    """Return one prompt per dish.
 
     Raises:
         ValueError: a dish has no reference ingredients, or fewer predictions than those.
@@ -74,7 +74,7 @@ def judge_prompts(rubric: Rubric, dishes: Iterable[JudgedDish]) -> list[JudgePro
 def read_marks(
     rubric: Rubric, prompts: Sequence[JudgePrompt], completions: Mapping[str, Completion]
 ) -> list[Marks]:
-    """The verdicts on every dish; what the judge did not answer is unscored with the reason."""
+    """Return the verdicts on every dish; a prediction without an answer is unscored, with the reason."""
     opinions = [read_opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
     return [
         Marks(each.dish, tuple(replace(opinion.verdict, value=opinion.score) for opinion in of_dish))
@@ -83,8 +83,10 @@ def read_marks(
 
 
 def mean_marks(by_judge: Sequence[Sequence[Marks]]) -> list[Marks]:
-    """The marks of several judges as one: of each prediction the mean of their values, and the commonest
-    verdict; judges that gave none do not count. Those of one judge stay as they are."""
+    """Combine several judges' marks: each prediction gets the mean of their values and the commonest verdict.
+
+    Judges without a verdict do not count; the marks of a single judge are unchanged.
+    """
     if len(by_judge) == 1:
         return list(by_judge[0])
     return [
@@ -105,7 +107,9 @@ def _mean(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Iterator[VerdictRow]:
-    """One row per prediction that the judge answered about: one vote each, of which only the word is read."""
+    """Return one row per prediction that the judge answered: one vote each, of which only the word
+    is read.
+    """
     for each in (marked for marked in marks if marked.is_answered):
         for verdict in each.verdicts:
             yield verdict_row(

@@ -1,4 +1,4 @@
-"""Rows of packs for fmlama: templates, dishes, dish sets, groups of origins, and the judge's words."""
+"""Defines pack rows for fmlama: templates, dishes, dish sets, groups of origins, and the judge's texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TemplateRow(PackRow):
     variant: Literal["1", "2", "3", "4", "5"] = Field(description="number of the wording: 1 to 5")
     mentions_country: YesNo = Field(description="whether the sentence names the country of origin: yes or no")
     text: Text = Field(
-        description="the sentence: [X] is the dish, [C] its country where it is named, and then [Y] the "
+        description="the sentence, with [X] for the dish, [C] for its country if named, and last [Y] for the "
         "ingredient"
     )
 
@@ -48,28 +48,28 @@ class DishRow(PackRow):
     """One dish in one language."""
 
     url: Annotated[Text, StringConstraints(pattern=r"^[^\s]+$")] = Field(
-        description="identifier of the dish, the same in every language; that of one which is there, such as "
-        "culturescope:dish/pizza, names it in a further language"
+        description="identifier of the dish, the same in every language; that of a shipped dish, such as "
+        "culturescope:dish/pizza, names that dish in a further language"
     )
     language: Language = Field(description="language of this row's names")
     name: Text = Field(description="name of the dish in that language")
     origin: Text = Field(description="country of origin in English, the same in every language")
-    origin_name: str = Field("", description="the country as it stands in a sentence of that language")
+    origin_name: str = Field("", description="the country's name in a sentence of that language")
     ingredients: Several = Field(description="ingredients, in that language, separated by |")
 
 
 class DishSetRow(DishRow):
-    """One dish in one language, of a set of its own."""
+    """One dish in one language, in a named dish set."""
 
     dish_set: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
-        description="name of the set, for --dish-set; it is asked alone"
+        description="name of the set, for --dish-set; a set is sent without other dishes"
     )
 
 
 class GroupRow(PackRow):
-    """The group that an origin is of."""
+    """The group of one origin."""
 
-    origin: Text = Field(description="country of origin, as dishes name it")
+    origin: Text = Field(description="country of origin, spelled as in the dishes")
     origin_group: Text = Field(description="group of origins for results, such as U.S.")
 
 
@@ -82,13 +82,13 @@ _DISH = {
 WORDINGS = (
     Wording(
         "mes_rules",
-        "the rules that predicted ingredients are judged by",
+        "the rules for judging predicted ingredients",
         section="analysis/04-gpt4o-evaluation/prompt",
     ),
-    Wording("mes_question", "what a judge is given, quoted", _DISH, ("predicted",), "the same"),
-    Wording("judge_form", "the form of an answer of judges who reason (--judge-style reasoned)"),
+    Wording("mes_question", "the quoted material that a judge receives", _DISH, ("predicted",), "the same"),
+    Wording("judge_form", "the answer format of judges who reason (--judge-style reasoned)"),
 )
-"""Texts of the paper that a pack may bring."""
+"""Texts that a pack may replace."""
 
 
 def _template(row: Mapping[str, Any]) -> Template:
@@ -98,7 +98,9 @@ def _template(row: Mapping[str, Any]) -> Template:
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """Rows as the study reads them; dishes of no set join whichever dish set is asked."""
+    """Return rows in the columns that the study reads; dishes without a set join whichever dish set is
+    chosen.
+    """
     templates = [vars(_template(row)) for row in rows.get("template", ())]
     dishes = [
         {"url": row["url"], "origin_name": row.get("origin_name") or None, "materials": [], "image": None}
@@ -121,11 +123,11 @@ PACK = Shape(
             refers=(Refers("language", "template", "language", "template", "language"),),
         ),
         PackFile(
-            "dish_set", DishSetRow, "Named sets of dishes, each of which is asked alone.",
+            "dish_set", DishSetRow, "Named sets of dishes; a run sends one set alone.",
             ("dish_set", "url", "language"),
         ),
         PackFile(
-            "origin_group", GroupRow, "Which origins are one group.", ("origin",),
+            "origin_group", GroupRow, "Groups of origins.", ("origin",),
             over=Taken("origin_group", ("origin",)),
         ),
         prompt_file(WORDINGS),

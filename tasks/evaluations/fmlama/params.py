@@ -10,7 +10,8 @@ from tasks.evaluations.contract import GenerationParams
 from tasks.judging.rubric import JudgeStyle
 
 SCORES_VERSION = 3
-"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
+"""Part of config_hash; raise it whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number.
+"""
 
 PAPER_GROUPS = "fmlama"
 """The word in ``origins`` that stands for the paper's 14 groups (table ``origin_group``)."""
@@ -19,14 +20,14 @@ MINILM = "embedded:all-minilm-l6-v2"
 
 Pooling = Literal["mean_probability", "sum_logprob", "mean_logprob"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-"""Ways from the scores of tokens to that of a candidate; all are computed from the stored scores."""
+"""Ways to pool token scores into a candidate's score; all are computed from the stored scores."""
 
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z]{2,8})*$"
 """Pattern of the codes of languages (BCP 47)."""
 
 
 class FmlamaParams(GenerationParams):
-    """Models to probe, and the probe. Fields that change a model's number are in config_hash."""
+    """Models to probe, and the prompts. Fields that change a model's numbers are in config_hash."""
 
     dish_set: str = Field("shipped", description="collection of dishes: shipped, or one that was ingested")
     languages: list[Annotated[str, Field(pattern=LANGUAGE)]] = Field(
@@ -38,7 +39,8 @@ class FmlamaParams(GenerationParams):
         True, description="only dishes that have labels in all the languages; else each language has its own"
     )
     code_switching: bool = Field(
-        False, description="also every pair of two languages, the dish named in the other one"
+        False,
+        description="also pairs of languages: the sentence in one, the dish's name in the other",
     )
     mention_country: Literal["no", "yes", "both"] = Field(
         "both", description="whether templates name the country of origin"
@@ -48,7 +50,7 @@ class FmlamaParams(GenerationParams):
         None, description="origins or groups; the word fmlama: the paper's 14 groups; empty: all"
     )
     max_dishes_per_origin: int | None = Field(
-        None, ge=1, description="dishes of each origin, a fixed random choice; empty: all"
+        None, ge=1, description="number of dishes per origin, in a fixed random choice; empty: all"
     )
     pooling: Pooling = Field(
         "mean_probability",
@@ -77,15 +79,15 @@ class FmlamaParams(GenerationParams):
         description="direct: judges give a verdict and its reason; reasoned: they weigh it in free text and "
         "then give a score from 0 to 1",
     )
-    judged_dishes_per_origin: int = Field(5, ge=1, description="dishes of each origin that judges see")
+    judged_dishes_per_origin: int = Field(5, ge=1, description="number of dishes per origin that judges see")
     dishes_per_part: int = Field(
-        64, ge=1, description="dishes stored together; a kill loses this many at most"
+        64, ge=1, description="dishes stored together; a killed run loses at most this many"
     )
 
     @model_validator(mode="before")
     @classmethod
     def _one_judge_is_a_list(cls, values: Any) -> Any:
-        """Takes ``judge``, as runs and packs of before have it."""
+        """Accept ``judge``, the field of older runs and packs, as ``judges``."""
         if isinstance(values, dict) and "judge" in values:
             values = dict(values)
             judge = values.pop("judge")

@@ -1,7 +1,7 @@
 """Makes one model's precision, similarity and errors of every dish from candidate scores. Pure.
 
-One template at a time goes through the metrics, so that at most one dishes x candidates matrix of scores is
-in memory; what is kept of it is two numbers per dish and the columns of the top predictions.
+It scores one template at a time, so that at most one dishes x candidates matrix is in memory, and keeps two
+numbers per dish and the columns of the top predictions.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from tasks.metrics import false_predictions, ranking, similarity
 from tasks.metrics.types import BoolArray, FloatArray
 
 ScoreTables = Callable[[Probe, Template], FloatArray | Mapping[str, FloatArray] | str]
-"""Gives [dishes, candidates] scores, NaN for a candidate that the model cannot spell; a model's by pooling.
-Or why it has none."""
+"""Returns [dishes, candidates] scores, NaN for a candidate that the model cannot spell, or the reason why
+there are none. A model has one table per pooling.
+"""
 
 Cosines = Mapping[str, FloatArray | str]
 """condition slug -> [candidates, candidates] cosines (NaN without a vector), or why there are none"""
@@ -31,14 +32,14 @@ Cosines = Mapping[str, FloatArray | str]
 
 @dataclass(frozen=True)
 class Expected:
-    """Chance values of each dish of a probe, whatever the model: the nulls of its rows.
+    """Values expected by chance for each dish of a probe, which are the nulls of its rows for every model.
 
     Attributes:
         ap: [dishes] expected average precision of a random ranking.
         ws: [dishes] expected word similarity of random predictions, NaN where unscored.
-        foreign: [dishes] share of foreign candidates among wrong ones, NaN where undefined: for a dish that
-            is the only one of its origin, since nothing is known to be at home there.
-        local: [dishes, candidates] candidates at home in the dish's origin.
+        foreign: [dishes] share of foreign candidates among wrong ones, NaN for a dish that is the only one of
+            its origin, where no local candidate is known.
+        local: [dishes, candidates] whether a candidate is an ingredient of the dish's origin.
     """
 
     ap: FloatArray
@@ -52,10 +53,10 @@ class ProbeScore:
     """One model's scores under one condition.
 
     Attributes:
-        templates: those that could be scored, [t].
+        templates: [t] the templates that could be scored.
         unscored: template -> why it could not be.
         ap: [t, dishes] average precision.
-        ap_by_pooling: the same under every pooling of the same scores; all alike of a baseline.
+        ap_by_pooling: average precision under every pooling of the same scores; equal for a baseline.
         ws: [t, dishes] word similarity, NaN where unscored; ``ws_reason`` says why all of it is.
         top: [t, predictions] columns of the top-l predictions of each dish, l being the number of its
             references: best first, dish after dish (``Probe.dish_of_top``).
@@ -74,7 +75,9 @@ class ProbeScore:
     n_unspellable: int
 
     def predicted(self, members: NDArray[np.intp]) -> BoolArray:
-        """[t, members, candidates] the top-l predictions of some dishes, each given once by its row."""
+        """Return [t, members, candidates] the top-l predictions of some dishes, each given once by
+        its row.
+        """
         place = np.full(len(self.probe.dishes), -1)
         place[members] = np.arange(len(members))
         row = place[self.probe.dish_of_top]
@@ -85,14 +88,14 @@ class ProbeScore:
 
 
 def pooled(logprob: FloatArray, probability: FloatArray, n_tokens: FloatArray, pooling: str) -> FloatArray:
-    """A candidate's score from what is stored of it (``FmlamaParams.pooling``); higher is likelier."""
+    """Return a candidate's score from its stored values (``FmlamaParams.pooling``); higher is likelier."""
     match pooling:
         case "mean_probability":
             return probability
         case "sum_logprob":
             return logprob
         case "mean_logprob":
-            # In float32, as the log-probabilities are: what differs beyond its digits is a tie.
+            # float32, as the log-probabilities are: a difference beyond its digits is a tie.
             return (logprob / n_tokens).astype(np.float32).astype(np.float64)
     raise ValueError(f"unknown pooling {pooling!r}")
 
@@ -100,8 +103,9 @@ def pooled(logprob: FloatArray, probability: FloatArray, n_tokens: FloatArray, p
 def stored_scores(
     study: FmlamaStudy, completions: Completions, probe: Probe, template: Template
 ) -> dict[str, FloatArray] | str:
-    """Pooling -> [dishes, candidates] stored scores of one wording, NaN for an unspellable candidate; or why
-    there are none."""
+    """Return pooling -> [dishes, candidates] stored scores of one wording (NaN for a candidate that the model
+    cannot spell), or the reason why there are none.
+    """
     stored = completions(ranking_request(study, probe, template))
     if isinstance(stored, str):
         return stored
@@ -119,7 +123,7 @@ def score_model(
 def score_probe(
     probe: Probe, expected: Expected, answers: ScoreTables, cosines: Cosines, pooling: str
 ) -> ProbeScore:
-    """Score one condition, template by template; pooling: which of several tables of a model to rank by."""
+    """Score one condition, template by template. pooling: the table of a model to rank by."""
     vectors = cosines[probe.condition.slug]
     unscored: dict[str, str] = {}
     templates, ap, ws, tops = [], [], [], []
@@ -162,12 +166,12 @@ def score_probe(
 
 
 def spelled(table: FloatArray) -> FloatArray:
-    """Scores to rank by: a candidate that the model cannot spell comes last."""
+    """Return the scores to rank by; a candidate that the model cannot spell comes last."""
     return np.where(np.isnan(table), -np.inf, table)
 
 
 def top_columns(probe: Probe, table: FloatArray) -> NDArray[np.intp]:
-    """[predictions] the columns of each dish's top-l predictions, as a row of ``ProbeScore.top``.
+    """Return [predictions] the columns of each dish's top-l predictions, a row of ``ProbeScore.top``.
 
     Args:
         table: [dishes, candidates] scores, NaN for a candidate that the model cannot spell.
@@ -177,7 +181,7 @@ def top_columns(probe: Probe, table: FloatArray) -> NDArray[np.intp]:
 
 
 def expectations(probe: Probe, cosines: Cosines) -> Expected:
-    """Return the chance values of each dish."""
+    """Return the values expected by chance for each dish."""
     vectors = cosines[probe.condition.slug]
     n_dishes, n = probe.relevant.shape
     counts = probe.n_relevant
@@ -193,7 +197,9 @@ def expectations(probe: Probe, cosines: Cosines) -> Expected:
 
 
 def common_ingredients(study: FmlamaStudy, of_origin: bool) -> ScoreTables:
-    """The baseline that names the most common ingredients, of all other dishes or of the origin's."""
+    """Return the baseline that names the most common ingredients of all other dishes, or of the origin's
+    others.
+    """
 
     def answers(probe: Probe, template: Template) -> FloatArray:
         groups = probe.origins if of_origin else None
@@ -203,21 +209,23 @@ def common_ingredients(study: FmlamaStudy, of_origin: bool) -> ScoreTables:
 
 
 def _best_first(scores: FloatArray, top: BoolArray) -> NDArray[np.intp]:
-    """Columns of the True cells, dish after dish, in each by falling score and then by position."""
+    """Return the columns of the True cells, dish by dish, each sorted by falling score and then by
+    position.
+    """
     row, column = np.nonzero(top)
     best: NDArray[np.intp] = column[np.lexsort((column, -scores[row, column], row))]
     return best
 
 
 def _spread(scored: similarity.WordSimilarities) -> FloatArray:
-    """[dishes] the values at their dishes, NaN elsewhere."""
+    """Return [dishes] the values at their dishes, NaN elsewhere."""
     out = np.full(len(scored.n_scored), np.nan)
     out[scored.n_scored > 0] = scored.values
     return out
 
 
 def judged_dishes(probe: Probe, table: FloatArray) -> list[JudgedDish]:
-    """Every dish of a probe with its top predictions.
+    """Return every dish of a probe with its top predictions.
 
     Args:
         table: [dishes, candidates] scores under one wording, NaN for a candidate that cannot be spelled.
@@ -230,7 +238,9 @@ def judged_dishes(probe: Probe, table: FloatArray) -> list[JudgedDish]:
 
 
 def prediction_rows(scores: Sequence[ProbeScore]) -> pl.DataFrame:
-    """One row per condition, template, dish and rank: candidate and outcome (correct, local or foreign)."""
+    """Return one row per condition, template, dish and rank: candidate and outcome (correct, local or
+    foreign).
+    """
     frames = [_template_rows(score, number) for score in scores for number in range(len(score.templates))]
     return pl.concat(frames) if frames else pl.DataFrame()
 

@@ -3,11 +3,10 @@
 Slices: ("condition", "en:zh:no") is main language, subject language and whether the country is named;
 ("condition_origin", "en:zh:no:Italy") adds the origin, ("condition_template", "en:zh:no:fmlama-en-1") the
 wording, ("condition_pooling", "en:zh:no:sum_logprob") how a candidate's score is pooled.
-Every row that a scored condition would have is made for an unscored one too, with the reason.
-
-A dish counts once: its value is its mean over templates. Intervals are over dishes. MES (FmLAMA, equations 9
-and 10) is of the predictions of the first condition under its first wording, of some dishes of each origin;
-marks that the judge did not give leave their dishes unscored, and nothing else.
+An unscored condition gets every row that a scored one has, with the reason. A dish counts once: its value is
+its mean over templates. Intervals are over dishes. MES (Zhou et al. 2025, equations 9 and 10) covers some
+dishes of each origin, with the predictions of the first condition under its first wording. A dish without the
+judge's marks is unscored.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ Baselines = Mapping[str, FloatArray]
 
 
 def model_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Baselines) -> list[Metric]:
-    """All metric rows of one model."""
+    """Return all metric rows of one model."""
     rows: list[Metric] = []
     for score in scores:
         slug = score.probe.condition.slug
@@ -71,13 +70,13 @@ def model_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Base
 
 
 def by_origin(score: ProbeScore) -> dict[str, np.typing.NDArray[np.intp]]:
-    """The rows of each origin's dishes, origins in code-point order."""
+    """Return the rows of each origin's dishes, origins in code-point order."""
     origins = score.probe.origins
     return {str(origin): np.flatnonzero(origins == origin) for origin in np.unique(origins)}
 
 
 def best_baseline(candidates: Sequence[Sequence[ProbeScore]]) -> dict[str, FloatArray]:
-    """Return, for each condition, the best by mAP of chance and the baselines: [dishes] average precision."""
+    """Return condition -> [dishes] average precision of chance or a baseline, whichever has the best mAP."""
     best: dict[str, FloatArray] = {}
     for scores in zip(*candidates, strict=True):
         tables = [scores[0].expected.ap, *(dish_means(s.ap) for s in scores)]
@@ -86,7 +85,7 @@ def best_baseline(candidates: Sequence[Sequence[ProbeScore]]) -> dict[str, Float
 
 
 def _template_rows(score: ProbeScore) -> Iterator[Metric]:
-    """mAP of every wording."""
+    """Return the mAP of every wording."""
     n = len(score.probe.dishes)
     null = float(score.expected.ap.mean())
     for template in score.probe.templates:
@@ -115,7 +114,7 @@ def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
 
 
 def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
-    """mAP and its gain under every pooling of the same scores."""
+    """Return mAP and its gain under every pooling of the same scores."""
     null = float(score.expected.ap.mean())
     if not score.templates:
         reason = next(iter(score.unscored.values()))
@@ -131,8 +130,8 @@ def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
 
 
 def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
-    """Return rows of the gain of naming the country, dish by dish: mean difference and Wilcoxon's p,
-    Holm-adjusted per origin.
+    """Return rows of the gain from naming the country: mean difference over dishes, and Wilcoxon's p,
+    Holm-adjusted over origins.
     """
     plain = {s.probe.condition: s for s in scores}
     for with_country in (s for s in scores if s.probe.condition.mentions_country):
@@ -158,7 +157,7 @@ def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
 
 
 def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
-    """p-values: the condition's own as it is, those of its origins adjusted together."""
+    """Return p-values: the condition's own unadjusted, those of its origins adjusted together."""
     raw = {w: t.p_value for w, t in tests.items() if w[0] == "condition_origin" and t.p_value is not None}
     adjusted = dict(zip(raw, comparison.holm(list(raw.values())), strict=True))
     for where, test in tests.items():
@@ -170,7 +169,7 @@ def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
 
 
 def _overall_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
-    """Means over all conditions; a dish that stands in several is one point."""
+    """Return means over all conditions; a dish in several conditions is one observation."""
     reasons = {"map": "", "mws": "", "map_gain": ""}
     pooled: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
     nulls: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
@@ -203,7 +202,9 @@ def _overall_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: B
 def _spread_row(
     study: FmlamaStudy, scores: Sequence[ProbeScore], of_dish: Mapping[str, Sequence[float]], reason: str
 ) -> Metric:
-    """Coefficient of variation over origins of what ``map`` averages; its interval leaves dishes out."""
+    """Return the coefficient of variation over origins of what ``map`` averages; its interval leaves dishes
+    out.
+    """
     origin_of = {dish.url: dish.group for score in scores for dish in score.probe.dishes}
     urls = sorted(origin_of)
     ap = np.array([np.mean(of_dish[url]) if url in of_dish else np.nan for url in urls])
@@ -241,7 +242,7 @@ ONE_TEMPLATE = "a spread over templates needs two of them"
 
 
 def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
-    """mAP, mWS and errors of some dishes; ``members`` are their rows."""
+    """Return mAP, mWS and errors of some dishes; ``members`` are their rows."""
     n = len(members) * len(score.probe.templates)
     expected = score.expected
     nulls = {"map": mean_of(expected.ap[members]), "mws": mean_of(expected.ws[members])}
@@ -264,7 +265,7 @@ def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metri
 
 
 def dish_means(table: FloatArray) -> FloatArray:
-    """[dishes] mean over templates [t, dishes] of what is scored, NaN where nothing is."""
+    """Return the [dishes] mean over the scored templates of [t, dishes], NaN if none is scored."""
     known = ~np.isnan(table)
     total, count = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
     means: FloatArray = np.divide(total, count, out=np.full(table.shape[1], np.nan), where=count > 0)
@@ -272,7 +273,9 @@ def dish_means(table: FloatArray) -> FloatArray:
 
 
 def _mean_rows(metric: str, where: Slice, table: FloatArray, null: float | None, n: int) -> Iterator[Metric]:
-    """Mean over dishes with its interval, and the standard deviation (ddof 1) over templates' means."""
+    """Return the mean over dishes with its interval, and the standard deviation (ddof 1) over templates'
+    means.
+    """
     means = dish_means(table)
     n_scored = int(np.count_nonzero(~np.isnan(table)))
     counts = (n_scored, n - n_scored)
@@ -286,7 +289,9 @@ def _mean_rows(metric: str, where: Slice, table: FloatArray, null: float | None,
 
 
 def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
-    """Shares of foreign ingredients among false predictions, and how much errors change with the wording."""
+    """Return shares of foreign ingredients among false predictions, and how much errors change with the
+    wording.
+    """
     predicted, relevant = score.predicted(members), score.probe.relevant[members]
     confusions = false_predictions.confusions(predicted, relevant, score.expected.local[members])
     wrong = confusions.n_coarse + confusions.n_fine
@@ -302,17 +307,17 @@ def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metr
 
 
 MIN_DISHES_OF_ORIGIN = 100
-"""On average, for the interval of a correlation over origins (docs/intervals.md)."""
+"""Least mean number of dishes per origin for the interval of a correlation over origins (docs/intervals.md).
+"""
 
 DISHES_TO_COMPARE = 10
-"""On average, for a comparison of two runs' spreads over origins (docs/intervals.md)."""
+"""Least mean number of dishes per origin to compare two runs' spreads over origins (docs/intervals.md)."""
 
 
 def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
-    """Coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish counts.
-
-    Points are origins (table 1's CV and Pearson correlation of mAP with mWS; table 2's correlation with dish
-    counts). Intervals leave dishes out.
+    """Return the coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish
+    counts. Observations are origins (table 1's CV and Pearson correlation of mAP with mWS; table 2's
+    correlation with dish counts). Intervals leave dishes out.
     """
     where = ("condition", score.probe.condition.slug)
     origins, code = np.unique(score.probe.origins, return_inverse=True)
@@ -344,15 +349,15 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         else:
             is_cv = metric == "map_cv"
-            # Few dishes of an origin make its mean noisy, which looks like unevenness, and hides what goes
-            # together: that far the interval of a correlation would lie too low.
+            # The mean of few dishes is noisy. The noise inflates the spread over origins and weakens
+            # correlations, so that the interval of a correlation would lie too low.
             ci = jackknife_interval(estimate, left_out, POSITIVE if is_cv else CORRELATION, is_biased=True)
             ci = ci if is_cv or len(code) >= MIN_DISHES_OF_ORIGIN * n else None
             yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
 
 
 def origin_means(values: FloatArray, members: NDArray[np.bool_], member: FloatArray) -> FloatArray:
-    """[1 + g, origins] mean over each origin's dishes that are kept, NaN where none is scored."""
+    """Return the [1 + g, origins] mean over each origin's kept dishes, NaN if none is scored."""
     known = ~np.isnan(values)
     total = (members * np.where(known, values, 0.0)) @ member
     count = (members * known) @ member
@@ -363,7 +368,7 @@ def origin_means(values: FloatArray, members: NDArray[np.bool_], member: FloatAr
 def _present(
     ap: FloatArray, ws: FloatArray, counts: FloatArray, needs_ws: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The origins that have what the metric needs."""
+    """Return the origins with a value of everything that the metric needs."""
     measured = ~np.isnan(ap) & (~np.isnan(ws) if needs_ws else True)
     return ap[measured], ws[measured], counts[measured]
 
@@ -378,10 +383,10 @@ NO_GOLD = "no prediction that the judge saw is a reference ingredient"
 
 
 def dish_score(verdicts: Sequence[Verdict]) -> tuple[float, float]:
-    """S = (1/l) * sum of M(p) over the top-l predictions p (equation 9), and the share of Maybe.
+    """Return S = (1/l) * sum of M(p) over the top-l predictions p (equation 9), and the share of Maybe.
 
-    M is 1 for Correct, else 0. A prediction without a verdict is neither right nor wrong: it leaves the sum
-    and l. Both in [0, 1], together at most 1; NaN where no prediction has a verdict.
+    M is 1 for Correct, else 0. A prediction without a verdict is left out of the sum and of l. Both in [0,
+    1], together at most 1; NaN where no prediction has a verdict.
     """
     values = [v.value for v in verdicts if v.value is not None]
     maybes = [v.verdict == MAYBE for v in verdicts if v.value is not None]
@@ -391,12 +396,13 @@ def dish_score(verdicts: Sequence[Verdict]) -> tuple[float, float]:
 def mes_rows(
     study: FmlamaStudy, marks: Sequence[Marks] | str, null: Sequence[Marks] | str | None
 ) -> Iterator[Metric]:
-    """MES (equation 10: every dish counts the same), of all judged dishes and of each origin's, the share of
-    Maybe, and the check of the judge. MES of all is the overall one too: one condition is judged.
+    """Return MES (equation 10: every dish counts the same) of all judged dishes and of each origin's, the
+    share of Maybe, and the check of the judge. MES of all dishes is also the overall row, as one condition is
+    judged.
 
     Args:
-        marks: of every judged dish, or why the model has no predictions to judge.
-        null: those of the baseline that the model is compared with; None: it is the weakest itself.
+        marks: the marks of every judged dish, or why the model has no predictions to judge.
+        null: the marks of the baseline that the model is compared with; None for that baseline itself.
     """
     slug, origins = study.probes[0].condition.slug, study.judged_probe.origins
     groups: dict[Slice, str | None] = {("condition", slug): None}
@@ -416,10 +422,10 @@ def mes_rows(
 
 
 def _check_row(study: FmlamaStudy, marks: Sequence[Marks] | str, where: Slice) -> Metric:
-    """Share of the predictions from the reference, right whatever a judge says, that it marks Correct.
-
-    Null: the share of Correct among all its marks, which a judge has who does not look at the reference.
-    Points are predictions; one completion marks all those of a dish, so the interval is over dishes.
+    """Return the share of predictions in the reference, which are right by definition, that the judge marks
+    Correct. The null is the share of Correct among all its marks, which a judge that ignores the reference
+    would reach. Observations are predictions; one completion marks all predictions of a dish, so the interval
+    is over dishes.
     """
     if isinstance(marks, str):
         n = int(study.judged_probe.relevant.sum())
@@ -440,13 +446,15 @@ def _check_row(study: FmlamaStudy, marks: Sequence[Marks] | str, where: Slice) -
 
 
 def _dish_scores(marks: Sequence[Marks] | str | None, origin: str | None, n: int) -> FloatArray:
-    """[2, dishes] S and the share of Maybe of the dishes of an origin; NaN for all n without marks."""
+    """Return [2, dishes] S and the share of Maybe of an origin's dishes; NaN for all n dishes
+    without marks.
+    """
     chosen = [] if marks is None or isinstance(marks, str) else marks
     of_dish = [dish_score(each.verdicts) for each in chosen if origin in (None, each.dish.origin)]
     return np.array(of_dish or [(math.nan, math.nan)] * n).T
 
 
 def _why(marks: Sequence[Marks], origin: str | None) -> str:
-    """Why no dish has a score."""
+    """Return why no dish has a score."""
     is_answered = any(each.is_answered for each in marks if origin in (None, each.dish.origin))
     return NO_VERDICT if is_answered else UNANSWERED

@@ -1,4 +1,4 @@
-"""Sentences with a blank and the ingredients that a model puts there, as people read them. Pure."""
+"""Returns sentences with a blank and a model's top ingredients, in the form that people read. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ TOP = 10
 BLANK = "____"
 
 Marked = dict[str, dict[str, Score]]
-"""Dish, by its url -> what a judge said of its predictions"""
+"""URL of a dish -> a judge's verdicts on its predictions"""
 
 
 def samples(study: FmlamaStudy, completions: Completions) -> Iterator[Sample]:
-    """Every dish under every wording of every condition: one matrix of scores at a time."""
+    """Yield every dish under every wording of every condition; one matrix of scores is in memory at
+    a time.
+    """
     marks = _marks(study, completions)
     for probe in study.probes:
         for template in probe.templates:
@@ -73,7 +75,7 @@ def _of_wording(
 
 
 def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
-    """Return the judges' verdicts on top predictions, of the dishes that they judged."""
+    """Return the judges' verdicts on top predictions, for the judged dishes."""
     if not study.judges:
         return {}
     probe = study.judged_probe

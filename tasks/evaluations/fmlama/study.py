@@ -1,9 +1,9 @@
-"""Dishes, templates and the probing sentences that they make: in which languages, under which hashes. Pure.
+"""Makes probing sentences from dishes and templates in the chosen languages, and hashes them. Pure.
 
 A *condition* is a language of templates and candidates, a language of the dish's name, and whether the
 country is named. A *probe* is a condition with its dishes, candidates and templates. A *request* is one
-template over one candidate list, sent to one engine; its units are the sentences up to the blank, so a score
-is found again by any later run that sends the same, whatever dish set it came from.
+template over one candidate list, sent to one engine; its units are the sentences up to the blank, so any
+later run that sends the same sentence finds its scores, whatever its dish set.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ ByLanguage = dict[str, dict[str, Dish]]
 def choose_dishes(
     params: FmlamaParams, rows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]
 ) -> ByLanguage:
-    """The dishes of every language of the params.
-
-    Rows have name and ingredients in one language; with ``aligned`` only dishes that have rows in all the
-    languages stay, and else each language has its own (the paper's two kinds of filtered sub-dataset).
+    """Return the dishes of every language of the params. A row has name and ingredients in one language.
+    ``aligned`` keeps only dishes with rows in all the languages; without it each language has its own dishes
+    (the paper's two kinds of filtered sub-dataset).
 
     Raises:
         UnknownName: an origin that no dish has.
@@ -89,7 +88,7 @@ def choose_dishes(
 def _of_origins(
     params: FmlamaParams, rows: Sequence[Mapping[str, Any]], group_of: Mapping[str, str]
 ) -> list[Mapping[str, Any]]:
-    """The rows whose origin or group is asked for."""
+    """Return the rows whose origin or group is chosen."""
     if not params.origins:
         return list(rows)
     known = {str(r["origin"]) for r in rows} | set(group_of.values())
@@ -113,7 +112,9 @@ def _dish(row: Mapping[str, Any], group_of: Mapping[str, str]) -> Dish:
 
 
 def _limited(dishes: Mapping[str, Dish], per_origin: int | None) -> dict[str, Dish]:
-    """The dishes of each group whose urls' hashes are smallest: the same in every run and language."""
+    """Return the dishes of each group with the smallest hashes of their URLs, the same in every run and
+    language.
+    """
     if per_origin is None:
         return dict(dishes)
     by_group: dict[str, list[str]] = {}
@@ -123,7 +124,7 @@ def _limited(dishes: Mapping[str, Dish], per_origin: int | None) -> dict[str, Di
 
 
 def _few(dishes: Mapping[str, Dish], n: int) -> dict[str, Dish]:
-    """n dishes at most, spread over groups; the same in every run and language."""
+    """Return at most n dishes, spread over groups, the same in every run and language."""
     return {d.url: d for d in spread(list(dishes.values()), n, lambda d: d.url, lambda d: d.group)}
 
 
@@ -142,7 +143,7 @@ class Template:
 
     @property
     def lead(self) -> str:
-        """The space between sentence and blank, where the language writes one."""
+        """Return the space between sentence and blank, if the language writes one."""
         return " " if self.text.split(BLANK)[0].endswith(" ") else ""
 
     @property
@@ -152,20 +153,23 @@ class Template:
 
     @property
     def tail(self) -> str:
-        """The template's own text between its last slot and the blank."""
+        """Return the template's own text between its last slot and the blank."""
         return re.split(r"\[[XC]\]", self._before)[-1]
 
     def before(self, name: str, country: str) -> str:
-        """The sentence up to the blank. Slots are filled at once, so that names may look like slots."""
+        """Return the sentence up to the blank.
+
+        All slots are filled at once, so a name may look like a slot.
+        """
         values = {DISH: name, COUNTRY: country}
         return re.sub(r"\[[XC]\]", lambda slot: values[slot[0]], self._before)
 
     def cloze(self, prompts: Sequence[str]) -> Cloze:
-        """Return an engine's request: these sentences, up to the blank and after it."""
+        """Return an engine's request for sentences, with their text before and after the blank."""
         return Cloze(tuple(prompts), self.lead, self.after, self.tail)
 
     def cut_cloze(self, prompts: Sequence[str]) -> Cloze:
-        """Return what an engine is sent where decoders end the sentence at the blank."""
+        """Return the request of an engine whose decoder stops the sentence at the blank."""
         return replace(self.cloze(prompts), is_cut=True)
 
     @property
@@ -174,7 +178,7 @@ class Template:
 
 
 def choose_templates(params: FmlamaParams, rows: Sequence[Mapping[str, Any]]) -> list[Template]:
-    """The templates of the chosen languages and wordings, checked.
+    """Return the checked templates of the chosen languages and wordings.
 
     Raises:
         ValueError: a template lacks a slot or has one after the blank, or a language has none.
@@ -209,7 +213,8 @@ Row = Mapping[str, Any]
 
 KNOBS = {"pooling", "word_vectors", "baseline_top", "seed"}
 KNOBS_OF_JUDGES = {"judged_dishes_per_origin"}
-"""Params that are in config_hash as they stand, and with judges; probes and dishes are by content."""
+"""Params whose values enter config_hash unchanged, always or with judges; probes and dishes enter by content.
+"""
 
 
 class Condition(NamedTuple):
@@ -221,18 +226,18 @@ class Condition(NamedTuple):
 
     @property
     def slug(self) -> str:
-        """ "en:zh:no": how metric rows and parts name the condition."""
+        """Return the condition's name in metric rows and parts, such as "en:zh:no"."""
         return f"{self.main}:{self.subject}:{'yes' if self.mentions_country else 'no'}"
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One condition's work.
+    """One condition with its dishes, candidates and templates.
 
     Attributes:
         dishes: in the main language, in the order of their urls.
-        names: [dishes] what stands for the dish in the sentence, in the subject language.
-        candidates: every ingredient of any of the dishes, in code-point order, which settles ties.
+        names: [dishes] the dish's name in the sentence, in the subject language.
+        candidates: all ingredients of the dishes, in code-point order, which settles ties.
         relevant: [dishes, candidates] the reference ingredients.
     """
 
@@ -245,38 +250,38 @@ class Probe:
 
     @property
     def origins(self) -> NDArray[np.str_]:
-        """[dishes] the origin group of each."""
+        """Return [dishes] the origin group of each dish."""
         return np.array([dish.group for dish in self.dishes])
 
     @property
     def n_relevant(self) -> NDArray[np.intp]:
-        """[dishes] l, how many reference ingredients each has."""
+        """Return [dishes] l, the number of reference ingredients."""
         counts: NDArray[np.intp] = np.count_nonzero(self.relevant, axis=1)
         return counts
 
     @property
     def dish_of_top(self) -> NDArray[np.intp]:
-        """[predictions] the row of the dish of every prediction, where each dish has its top l in turn."""
+        """Return [predictions] the row of each prediction's dish; dish by dish, each with its top l."""
         return np.repeat(np.arange(len(self.dishes)), self.n_relevant)
 
     @property
     def n_pairs(self) -> int:
-        """(sentence, candidate) pairs over all templates."""
+        """Return the number of (sentence, candidate) pairs over all templates."""
         return len(self.templates) * len(self.dishes) * len(self.candidates)
 
     def prompts(self, template: Template) -> list[str]:
-        """[dishes] the sentences up to the blank."""
+        """Return [dishes] the sentences up to the blank."""
         pairs = zip(self.names, self.dishes, strict=True)
         return [template.before(name, _country(dish)) for name, dish in pairs]
 
 
 @dataclass(frozen=True)
 class FmlamaStudy:
-    """All that is asked, independent of the model.
+    """Everything that is sent, independent of the model.
 
     Attributes:
-        judges: the name that the params give a judge -> its engine; they mark the top predictions.
-        templates: texts of packs, which stand in place of those of the rubric.
+        judges: name of a judge in the params -> its engine; judges mark the top predictions.
+        templates: texts of packs that replace the rubric's own.
     """
 
     params: FmlamaParams
@@ -286,7 +291,7 @@ class FmlamaStudy:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric of MES, in the style of judging and the words of packs."""
+        """Return the rubric of MES, in the chosen judge style, with the texts of packs."""
         own = [self.templates.get(name) for name in ("mes_rules", "mes_question", "judge_form")]
         return rubric().in_style(self.params.judge_style).reworded(*own)
 
@@ -295,7 +300,7 @@ class FmlamaStudy:
         knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGES if self.judges else set()))
         knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
         hashes = sorted(judge.hash for judge in self.judges.values())
-        if len(hashes) == 1:  # as runs of one judge have been hashed before there could be several
+        if len(hashes) == 1:  # keeps the hash of runs from before several judges were possible
             knobs |= {"judge": self.params.judges[0], "judged_by": digest([*hashes, self.rubric.hash()])}
         elif hashes:
             knobs["judged_by"] = digest([hashes, self.rubric.hash()])
@@ -307,18 +312,19 @@ class FmlamaStudy:
 
     @property
     def materials(self) -> dict[str, str]:
-        """Condition -> hash of its candidates."""
+        """Return condition -> hash of its candidates."""
         return {probe.condition.slug: digest(probe.candidates) for probe in self.probes}
 
     @property
     def n_pairs(self) -> int:
-        """(sentence, candidate) pairs over all conditions."""
+        """Return the number of (sentence, candidate) pairs over all conditions."""
         return sum(probe.n_pairs for probe in self.probes)
 
     @cached_property
     def judged(self) -> NDArray[np.intp]:
-        """Rows of the first probe's dishes that the judge sees: of each origin those whose urls' hashes are
-        smallest, so the same of every model."""
+        """Return the rows of the first probe's dishes that judges see: each origin's dishes with the smallest
+        hashes of their URLs, so the same for every model.
+        """
         dishes, limit = self.probes[0].dishes, self.params.judged_dishes_per_origin
         of_origin: dict[str, list[int]] = {}
         for row in sorted(range(len(dishes)), key=lambda row: digest(dishes[row].url)):
@@ -327,7 +333,7 @@ class FmlamaStudy:
 
     @property
     def judged_probe(self) -> Probe:
-        """The first condition under its first wording, with the dishes alone that the judge sees."""
+        """Return the first condition under its first wording, with only the dishes that judges see."""
         probe, rows = self.probes[0], self.judged
         return replace(
             probe,
@@ -363,7 +369,7 @@ def build_study(
 
 
 def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRanking:
-    """One wording over a probe's dishes, with all its candidates.
+    """Return the request of one wording: a probe's dishes with all its candidates.
 
     Other dishes with the same candidates are units of the same request.
     """
@@ -381,7 +387,7 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
 
 def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
-    """The request to each judge, if there is something to judge."""
+    """Return the request to each judge, if there is something to judge."""
     return [
         Prompts(
             role="judge",
@@ -397,7 +403,9 @@ def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]
 
 
 def _conditions(params: FmlamaParams) -> Iterator[Condition]:
-    """One language throughout, with and without the country; then the pairs, without it, as in the paper."""
+    """Return conditions of one language with and without the country, then pairs without it, as in
+    the paper.
+    """
     languages = list(dict.fromkeys(params.languages))
     for language in languages:
         for mentions in (False, True):
@@ -411,7 +419,7 @@ def _conditions(params: FmlamaParams) -> Iterator[Condition]:
 def _probe(
     condition: Condition, by_language: Mapping[str, Mapping[str, Dish]], templates: Sequence[Template]
 ) -> Probe:
-    """The dishes that have rows in both languages of the condition."""
+    """Return the probe of the dishes that have rows in both languages of the condition."""
     main, subject = by_language[condition.main], by_language[condition.subject]
     dishes = tuple(main[url] for url in sorted(main.keys() & subject.keys()))
     if not dishes:
@@ -431,7 +439,7 @@ def _probe(
 
 
 def _country(dish: Dish) -> str:
-    """The origin as it stands in a sentence; in English where the dish's language has no name for it."""
+    """Return the origin's name in a sentence; in English if the dish's language has no name for it."""
     return dish.origin_name or dish.origin
 
 

@@ -1,4 +1,4 @@
-"""The spectral evaluation as the loop sees it: one question at a time, log-probabilities of whole lists."""
+"""Connects the spectral evaluation to the loop: each request scores a whole item list for one question."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TABLES = {
 
 @dataclass(frozen=True)
 class SpectralAnswers:
-    """One model's scores, and those of its answers dealt out to countries at random."""
+    """One model's scores, and the scores of its answers after the countries are shuffled."""
 
     own: ModelScore
     shuffled: ModelScore
@@ -54,7 +54,7 @@ def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[s
 
 
 def request(study: SpectralStudy, question: Question) -> ItemScores:
-    """One question about all countries."""
+    """Return the request for one question about all countries."""
     return ItemScores(
         topic=question.domain,
         label=question.question,
@@ -66,20 +66,20 @@ def request(study: SpectralStudy, question: Question) -> ItemScores:
 
 
 def ask(study: SpectralStudy, completions: Completions) -> list[ItemScores]:
-    """Every question; nothing follows from the answers."""
+    """Yield the requests of every question; no request depends on earlier answers."""
     return [request(study, question) for question in study.questions]
 
 
 def stored_answers(
     study: SpectralStudy, completions: Completions, question: Question
 ) -> QuestionAnswers | str:
-    """A model's stored answers to a question, or why there are none."""
+    """Return a model's stored answers to a question, or the reason why there are none."""
     stored = completions(request(study, question))
     return stored if isinstance(stored, str) else QuestionAnswers(stored.logprobs, stored.n_tokens)
 
 
 def read(study: SpectralStudy, completions: Completions, shared: Any) -> SpectralAnswers:
-    """Spectra of every question; a question with missing answers is unscored."""
+    """Compute the spectrum of every question; a question with missing answers is unscored."""
 
     def load(question: Question) -> QuestionAnswers | str:
         return stored_answers(study, completions, question)
@@ -92,9 +92,8 @@ def read(study: SpectralStudy, completions: Completions, shared: Any) -> Spectra
 
 
 def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any) -> Tables:
-    """Rows of the models, of each one's shuffled copy, of a look-up in the lists, and of constant labels.
-
-    Categories are relative to medians over the cohort.
+    """Return the rows of the models and their nulls: shuffled copies, a look-up in the lists, constant
+    labels. Categories are relative to medians over the cohort.
     """
     own = {model: answers.own for model, answers in cohort.models.items()}
     shuffled = {f"null:shuffled({model})": answers.shuffled for model, answers in cohort.models.items()}
@@ -107,7 +106,7 @@ def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any
 
 
 def _similarity(study: SpectralStudy, score: ModelScore) -> list[Detail]:
-    """The upper triangle of each domain's mean cosine matrix."""
+    """Return the upper triangle of each domain's mean cosine matrix."""
     codes = list(study.countries)
     first, second = np.triu_indices(len(codes), k=1)
     frames = [

@@ -34,19 +34,18 @@ class DomainRow(PackRow):
     domain: Name = Field(description="identifier: lower-case letters, digits and _")
     label: Text = Field(description="name to show")
     item_list: Name = Field(
-        description="list that is scored: one of item.csv, or a shipped one such as dishes"
+        description="name of the item list to score: one of item.csv, or a shipped one such as dishes"
     )
-    prefix: Text = Field(description="instruction before every question of the domain")
+    prefix: Text = Field(description="instruction that precedes every question of the domain")
     human_category: Literal["LH", "HL", "HH", "LL"] = Field(
-        description="your expectation. First letter: are there many patterns of answers, nearly one for"
-        " each country (effective rank H), or few that countries share (L)? Second letter: does one pattern"
-        " lead, common to all countries (spectral gap ratio H), or do they fall into groups or go their own"
-        " ways (L)?"
+        description="your expectation. First letter, effective rank: H for many patterns of answers, nearly"
+        " one per country; L for few shared ones. Second letter, spectral gap ratio: H if one pattern is"
+        " common to all countries; L if countries fall into groups or differ one by one"
     )
     human_score: float = Field(
         ge=1,
         le=9,
-        description="rank of the domain by people, from 1 (common) to 9 (unique)",
+        description="rank that people give the domain, from 1 (common) to 9 (unique)",
     )
     human_sd: float = Field(0.0, ge=0, description="standard deviation of people's ranks; empty: 0")
     human_question: str = Field("", description="subject that people were asked to rank; shown in reports")
@@ -63,7 +62,7 @@ class QuestionRow(PackRow):
 
 
 class ItemRow(PackRow):
-    """One item of a list: what models choose among."""
+    """One item of a list that models choose from."""
 
     item_list: Name = Field(description="name of the list; shipped lists cannot be added to")
     item: Text = Field(description="the text that is scored")
@@ -75,7 +74,7 @@ class ItemRow(PackRow):
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """Questions with their domains, and items, as the study reads them."""
+    """Return questions joined with their domains, and items, in the columns that the study reads."""
     domains = {row["domain"]: row for row in rows.get("domain", ())}
     questions: Rows = [
         {"human_sd": 0.0, "human_question": "", "seed_items": ""}
@@ -91,7 +90,7 @@ def join(rows: ByName, tables: ByName) -> ByName:
 PACK = Shape(
     files=(
         PackFile(
-            "domain", DomainRow, "Domains, each with what people expect of it.", ("domain",),
+            "domain", DomainRow, "Domains, each with the answers that people expect.", ("domain",),
             taken=Taken("question", ("domain",)),
             refers=(
                 Refers("domain", file="question", of="domain"),
@@ -99,11 +98,11 @@ PACK = Shape(
             ),
         ),
         PackFile(
-            "question", QuestionRow, "The wordings in which a domain is asked.", ("domain", "variant"),
+            "question", QuestionRow, "The wordings of each domain's question.", ("domain", "variant"),
             refers=(Refers("domain", file="domain", of="domain"),),
         ),
         PackFile(
-            "item", ItemRow, "Items of lists of your own; a list needs two at least.", ("item_list", "item"),
+            "item", ItemRow, "Items of your own lists; a list needs at least two.", ("item_list", "item"),
             taken=Taken("item", ("item_list",)),
             refers=(Refers("countries", table="country", known_as="country"),),
         ),

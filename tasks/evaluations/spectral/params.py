@@ -9,24 +9,26 @@ from pydantic import Field
 from tasks.evaluations.contract import Params
 
 SCORES_VERSION = 2
-"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
+"""Part of config_hash; raise it whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number.
+"""
 
 
 class SpectralParams(Params):
-    """Models to measure, and the questions.
+    """Models to measure and questions to send.
 
-    Changing any field but models, occasion, dtype, part size and profile starts a new leaderboard."""
+    Changing any field but models, occasion, dtype, part size and profile starts a new leaderboard.
+    """
 
     countries: list[str] | None = Field(None, description="ISO alpha-2 codes or names; empty: all 170")
     domains: list[str] | None = Field(None, description="domains of Table 1 or of packs; empty: all")
     variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="phrasings of each domain's question")
     human: str | None = Field(
         None,
-        description="study of people (culturescope people) whose ranking is the ground truth, as last "
-        "pulled, or STUDY:SNAPSHOT; empty: table 1 of the paper",
+        description="study of people (culturescope people) whose ranking is the ground truth: STUDY for "
+        "the last pull, or STUDY:SNAPSHOT; empty: table 1 of the paper",
     )
     max_items: int | None = Field(
-        None, ge=2, description="items of each list, a fixed random choice; empty: all"
+        None, ge=2, description="number of items per list, in a fixed random choice; empty: all"
     )
     normalisation: Literal["sum", "per_token", "per_byte"] = Field(
         "sum", description="log-probability of an item: the sum over its tokens (the paper), or its mean"
@@ -38,5 +40,5 @@ class SpectralParams(Params):
         description="half-samples of the countries, for intervals of categories and ranks",
     )
     countries_per_part: int = Field(
-        34, ge=1, description="countries stored together; a kill loses this many at most"
+        34, ge=1, description="countries stored together; a killed run loses at most this many"
     )

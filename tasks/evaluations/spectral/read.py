@@ -1,6 +1,5 @@
-"""Makes spectra, competence and reference mass of one model from log-probabilities. Pure.
-
-One question at a time, so that at most one countries x items matrix is in memory.
+"""Computes spectra, competence and reference mass of one model from log-probabilities. Pure. It handles one
+question at a time, so that at most one countries x items matrix is in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tasks.metrics import intervals, nulls, spectral
 from tasks.metrics.types import FloatArray
 
 MIN_COUNTRIES = 12
-"""From how many countries on intervals of spectra, and of what follows from them, hold what they should."""
+"""Least number of countries for which intervals of spectra and derived numbers reach their coverage."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,12 @@ class QuestionScore:
 
     Attributes:
         er, sr: effective rank and spectral gap ratio over all countries (equation 2).
-        er_halves, sr_halves: [r] the same of half the countries each (``intervals.half_samples``).
-        er_left_out, sr_left_out: [g] the same without some countries (``intervals.jackknife_groups``).
+        er_halves, sr_halves: [r] the same for random halves of the countries (``intervals.half_samples``).
+        er_left_out, sr_left_out: [g] the same with some countries left out (``intervals.jackknife_groups``).
         similarity: [n, n] cosines between countries.
-        mass, mass_null: [n] probability on the country's listed items, and on another country's row; NaN
-            for a country without listed items (internal only: counted as unscored when aggregated).
+        mass, mass_null: [n] probability that the country's own answer, and another country's answer, puts on
+            the country's listed items; NaN for a country without listed items (internal only: counted as
+            unscored when aggregated).
     """
 
     question: Question
@@ -71,8 +71,8 @@ def score_model(study: SpectralStudy, load: Callable[[Question], QuestionAnswers
     """Score every question of a study.
 
     Args:
-        load: gives the answers to a question, or the reason why there are none. Answers of which a country
-            has no distribution (a NaN, or no possible item) leave the question unscored too.
+        load: returns the answers to a question, or the reason why there are none. A question is also unscored
+            if any country has no distribution (a NaN, or no possible item).
     """
     subsets = country_subsets(study)
     scored: dict[str, QuestionScore] = {}
@@ -101,9 +101,8 @@ def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) 
 
 
 def country_subsets(study: SpectralStudy) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
-    """Half-samples, and countries with some left out: the same for every question and model.
-
-    None of either below ``MIN_COUNTRIES``.
+    """Return half-samples and leave-out subsets of the countries, the same for every question and model. Both
+    are empty below ``MIN_COUNTRIES``.
     """
     n, seed = len(study.countries), study.params.seed
     if n < MIN_COUNTRIES:
@@ -117,10 +116,9 @@ def score_question(
     h: FloatArray,
     subsets: tuple[NDArray[np.intp], list[NDArray[np.intp]]],
 ) -> QuestionScore:
-    """Spectrum, those of ``country_subsets``, and reference mass of one matrix H [n, t].
-
-    The spectrum is taken of the rows in an order of their own, so that the same rows dealt out to other
-    countries have the same ER and SR to the last bit, and cannot fall on the other side of a median.
+    """Return the reference mass and the spectra of one matrix H [n, t], over all countries and over each of
+    ``country_subsets``. The rows are sorted before the spectrum is computed. So shuffling the countries
+    leaves ER and SR equal to the last bit, and no question changes its side of a median.
     """
     similarity = spectral.cosine_similarity(h, names=list(study.countries.values()))
     values = spectral.eigenvalues(h[sorted(range(len(h)), key=lambda row: h[row].tobytes())])
@@ -141,7 +139,7 @@ def score_question(
 
 
 def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
-    """[n, t] whether the reference list has the item for the country."""
+    """Return [n, t] whether the reference list has the item for the country."""
     row = {code: i for i, code in enumerate(study.countries)}
     member = np.zeros((len(row), len(items.items)), dtype=np.bool_)
     for column, listed in enumerate(items.countries):
@@ -150,7 +148,7 @@ def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
 
 
 def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: Question) -> QuestionAnswers:
-    """The answers dealt out to countries at random, differently for every question."""
+    """Return the answers with the countries shuffled, differently for every question."""
     index = [q.question for q in study.questions].index(question.question)
     rng = np.random.Generator(np.random.PCG64([study.params.seed, index]))
     return replace(answers, logprobs=nulls.shuffle_countries(answers.logprobs, rng))
@@ -165,7 +163,7 @@ def from_list(study: SpectralStudy, question: Question) -> QuestionAnswers:
 
 
 def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
-    """[n, n] mean cosine matrix of each domain over its scored questions."""
+    """Return each domain's [n, n] mean cosine matrix over its scored questions."""
     by_domain: dict[str, list[FloatArray]] = {}
     for s in score.questions.values():
         by_domain.setdefault(s.question.domain, []).append(s.similarity)
@@ -173,7 +171,7 @@ def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
 
 
 def _fault(study: SpectralStudy, answers: QuestionAnswers) -> str | None:
-    """Why some country's answers are no distribution, or None if they all are."""
+    """Return why some country's answers are not a distribution, or None if all are."""
     bad = np.flatnonzero(~np.isfinite(answers.logprobs.max(axis=1)))  # max() carries NaN
     if not bad.size:
         return None
@@ -182,24 +180,26 @@ def _fault(study: SpectralStudy, answers: QuestionAnswers) -> str | None:
 
 
 def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:
-    """Values of the scored countries back at their places, NaN elsewhere."""
+    """Return the values at the places of the scored countries, NaN elsewhere."""
     out = np.full(len(scored), np.nan)
     out[scored] = values
     return out
 
 
 def er_columns(q: QuestionScore) -> FloatArray:
-    """[1 + r] ER and those of half-samples, rounded."""
+    """Return [1 + r]: the estimate of ER, then the half-samples' values, rounded."""
     return _rounded(q.er, q.er_halves)
 
 
 def sr_columns(q: QuestionScore) -> FloatArray:
-    """[1 + r] SR and those of half-samples, rounded."""
+    """Return [1 + r]: the estimate of SR, then the half-samples' values, rounded."""
     return _rounded(q.sr, q.sr_halves)
 
 
 def _rounded(estimate: float, replicates: FloatArray) -> FloatArray:
-    """Estimate and replicates to 34 bits, some 10 digits: what differs by rounding alone is a tie."""
+    """Return estimate and replicates rounded to 34 bits (about 10 digits), so that rounding noise
+    makes ties.
+    """
     mantissa, exponent = np.frexp(np.concatenate([[estimate], replicates]))
     rounded: FloatArray = np.ldexp(np.round(np.ldexp(mantissa, 34)), exponent - 34)
     return rounded

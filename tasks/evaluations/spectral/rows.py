@@ -1,8 +1,8 @@
 """Makes rows of ``metric_value`` from the scores of one model. Pure.
 
-Every row that a scored question would have is made for an unscored one too, with the reason: what is missing
-shows. High and low are relative to the medians over all questions and models (section 3.3). The models of
-these medians are a cohort, which is frozen: one model more changes nobody else's categories.
+An unscored question gets every row that a scored one has, with the reason, so that gaps are visible. High and
+low are relative to the medians over all questions and models (section 3.3). These models are a frozen cohort:
+adding a model changes no other model's categories.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from tasks.metrics.spectral import er_sr_category
 from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
 
 UNIFORM_ER, UNIFORM_SR, UNIFORM_COMPETENCE = 1.0, float("inf"), 1.0
-"""Score of a model that gives every country the same distribution."""
+"""Score of a model that answers every country with the same distribution."""
 
 
 def model_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> list[Metric]:
-    """All metric rows of one model."""
+    """Return all metric rows of one model."""
     return [
         *question_rows(study, score, split),
         *category_rows(study, score, split),
@@ -53,7 +53,7 @@ def model_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Spli
 
 
 def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
-    """ER, SR and their halves of every question; points are countries."""
+    """Return ER, SR and their categories for every question; intervals are over countries."""
     n = len(study.countries)
     for name, reason in score.unscored.items():
         where = ("question", name)
@@ -74,14 +74,14 @@ def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, S
                 yield unscored(metric, where, NO_MEDIAN, n, 0.5)
                 continue
             high, *halves = getattr(split[name], metric).astype(np.float64)
-            # Both ends are labels: another one is within reach if 2.5 % of the half-samples have it.
+            # The ends are labels: the interval includes another label if 2.5 % of the half-samples have it.
             ends = np.quantile(halves, [0.025, 0.975], method="nearest") if halves else None
             ci = None if ends is None else (min(high, ends[0]), max(high, ends[1]))
             yield scored(metric, where, high, (n, 0), ci, 0.5)
 
 
 def correlation_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Correlation of ER and SR over questions (Table 4); 0 for unrelated numbers."""
+    """Return the correlation of ER and SR over questions (table 4); the null is 0, unrelated numbers."""
     n = len(study.questions)
     if not score.questions:
         yield unscored("er_sr_correlation", OVERALL, "no question was scored", n, 0.0)
@@ -98,7 +98,9 @@ def correlation_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric
 
 
 def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Agreement of the order of domains by SR with people's: per phrasing, and their mean; 0 if random."""
+    """Return the agreement of models' and people's orders of domains, by phrasing and on average; 0 if
+    random.
+    """
     ranked: list[FloatArray] = []
     n_ranked = 0
     for variant in sorted({q.variant for q in study.questions}):
@@ -117,10 +119,9 @@ def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
 
 
 def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Probability on the country's own listed items, per domain and overall; null: another country's row.
-
-    Points are (country, question) pairs. A list that names none of the countries (house numbers) has a row
-    of its own that says so, and is no part of the overall mean.
+    """Return the probability on the country's own listed items, by domain and overall. The null uses another
+    country's answer. Observations are (country, question) pairs. A list that names none of the countries
+    (house numbers) gets a row with that reason and does not enter the overall mean.
     """
     codes = frozenset(study.countries)
     named = {name for name, items in study.lists.items() if any(c & codes for c in items.countries)}
@@ -146,7 +147,7 @@ def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
 
 
 def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Each country's competence per domain (Cultural Consensus Theory); points are phrasings."""
+    """Return each country's competence by domain (Cultural Consensus Theory); observations are phrasings."""
     matrices = domain_similarity(score)
     _, groups = country_subsets(study)
     for domain, questions in _by_domain(study).items():
@@ -168,9 +169,8 @@ def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
 
 
 def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
-    """Do the phrasings of a domain draw the same map of countries? 0 for shuffled countries.
-
-    Points are phrasings; overall, domains.
+    """Return how well the phrasings of a domain agree on the map of countries; 0 for shuffled countries.
+    Observations are phrasings, and domains for the overall row.
     """
     _, groups = country_subsets(study)
     values: list[float] = []
@@ -210,7 +210,9 @@ def _by_domain(study: SpectralStudy) -> dict[str, list[Question]]:
 
 
 def _rank_agreement(score: ModelScore, questions: Sequence[Question]) -> FloatArray | None:
-    """[1 + r, 2] rho and tau-b, also of half-samples, where one may be NaN; None without both."""
+    """Return [1 + r, 2] rho and tau-b of the estimate and the half-samples (NaN allowed there); None if
+    either estimate is missing.
+    """
     if not questions:
         return None
     human = [q.human_score for q in questions]
@@ -235,7 +237,7 @@ def _rank_metrics(
 
 
 def _country_mean(table: FloatArray) -> FloatArray:
-    """[n] mean over questions [q, n], NaN for a country that none of them scores."""
+    """Return the [n] mean over questions [q, n], NaN for a country that no question scores."""
     counted = (~np.isnan(table)).sum(axis=0)
     total = np.nansum(table, axis=0)
     mean: FloatArray = np.divide(total, counted, out=np.full(table.shape[1], np.nan), where=counted > 0)
@@ -249,7 +251,7 @@ NO_MEDIAN = "no model has a score to take the medians of"
 
 
 class Split(NamedTuple):
-    """High or low, for the estimate (entry 0) and for every half-sample of countries (entries 1 …)."""
+    """High or low for the estimate (entry 0) and for every half-sample of countries (later entries)."""
 
     er_high: BoolArray
     sr_high: BoolArray
@@ -258,10 +260,9 @@ class Split(NamedTuple):
 def splits(
     scores: Mapping[str, ModelScore], against: Mapping[str, ModelScore]
 ) -> dict[str, dict[str, Split]]:
-    """Median split of every question of ``scores`` at the pooled medians of the models in ``against``.
-
-    Half-sample b is split at the medians of everybody's half-sample b: the same countries were drawn for all.
-    Without any score in ``against`` there is no median, and no question has a split.
+    """Split every question of ``scores`` at the pooled medians of the models in ``against``. Half-sample b is
+    split at the medians of all models' half-sample b, which has the same countries. If ``against`` has no
+    scores, there is no median and no question has a split.
     """
     pool = [q for s in against.values() for q in s.questions.values()]
     if not pool:
@@ -278,7 +279,9 @@ def splits(
 
 
 def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
-    """Macro-F1 and F1 of each class against people's categories; beside them what guessing has on average."""
+    """Return macro-F1 and the F1 of each class against people's categories; the null is the mean of
+    guessing.
+    """
     questions = [q for q in study.questions if q.question in split]
     lost = len(study.questions) - len(questions)
     if not questions:
@@ -317,7 +320,9 @@ def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:
     elif model == "null:uniform-by-domain":
         draws = guessing
     else:
-        raise ValueError(f"{model!r} is no constant model: null:always-LH and null:uniform-by-domain are")
+        raise ValueError(
+            f"{model!r} is not a constant model; known: null:always-LH and null:uniform-by-domain"
+        )
     rows = []
     for metric in METRICS:
         if metric in draws:
@@ -330,7 +335,7 @@ def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:
 
 
 def _guessing(questions: Sequence[Question], seed: int) -> dict[str, FloatArray]:
-    """Metric -> [draws] what one category per domain, drawn uniformly at random, scores."""
+    """Return metric -> [draws] scores of one category per domain, drawn uniformly at random."""
     domains = [list(g) for _, g in groupby(sorted(questions, key=_domain), key=_domain)]
     truth, weight = [_human(questions)[0] for questions in domains], [len(questions) for questions in domains]
     f1 = nulls.uniform_category_f1(truth, weight, UNIFORM_DRAWS, seed)
@@ -338,7 +343,9 @@ def _guessing(questions: Sequence[Question], seed: int) -> dict[str, FloatArray]
 
 
 def _with_macro(f1: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
-    """Metric -> its values, from F1 by class of several predictions; macro-F1 is the mean over them."""
+    """Return metric -> its values, from several predictions' F1 by class; macro-F1 is the mean over
+    classes.
+    """
     table = {c: np.array([each[c] for each in f1]) for c in f1[0]}
     return {"macro_f1": np.mean(list(table.values()), axis=0)} | {f"f1_{c}": table[c] for c in table}
 
@@ -348,7 +355,7 @@ def _absent(metric: str, n: int) -> Metric:
 
 
 def _human(questions: Sequence[Question]) -> list[Category]:
-    """People's category of each question, that of its domain."""
+    """Return people's category of each question's domain."""
     return [cast(Category, q.human_category) for q in questions]
 
 
@@ -357,5 +364,5 @@ def _domain(question: Question) -> str:
 
 
 def _categories(split: Split) -> list[Category]:
-    """[1 + r] category of the estimate and of every replicate."""
+    """Return [1 + r]: the category of the estimate, then of every half-sample."""
     return [er_sr_category(bool(er), bool(sr)) for er, sr in zip(*split, strict=True)]

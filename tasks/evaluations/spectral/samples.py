@@ -1,4 +1,7 @@
-"""Questions about countries with the items that a model finds most probable, as people read them. Pure."""
+"""Returns questions about countries with a model's most probable items, in the form that people read.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,11 @@ def samples(
     completions: Completions,
     load: Callable[[SpectralStudy, Completions, Question], QuestionAnswers | str],
 ) -> Iterator[Sample]:
-    """Every question about every country, question by question: one matrix of probabilities at a time.
-
-    ``reference_mass`` is the probability on what the list has for the country; probabilities are over the
-    list's items alone.
+    """Yield every question about every country; one matrix of probabilities is in memory at a time.
+    Probabilities are over the list's items; ``reference_mass`` is the share on the country's listed items.
 
     Args:
-        load: a question to its stored answers, or why there are none.
+        load: returns the stored answers to a question, or the reason why there are none.
     """
     for list_question in study.questions:
         items = study.lists[list_question.item_list]
@@ -67,6 +68,6 @@ def samples(
 
 
 def _top(items: Sequence[str], probabilities: FloatArray) -> list[tuple[str, float]]:
-    """The most probable ones with their probabilities; of equal ones the first in the list."""
+    """Return the most probable items with their probabilities; ties keep the order of the list."""
     best = np.argsort(-probabilities, kind="stable")[:TOP]
     return [(items[place], float(probabilities[place])) for place in best]

@@ -1,7 +1,7 @@
-"""Countries, questions and items of the warehouse, and which of them are sent, under which hashes. Pure.
+"""Chooses the countries, questions and items to send from the warehouse, and hashes them. Pure.
 
-A *request* is one question, sent to one engine, over one item list; its units are countries. Its hash holds
-all that determines the answers, so answers are found again by any later run that sends the same.
+A *request* is one question, sent to one engine, over one item list; its units are countries. Its hash covers
+everything that determines the answers, so a later run that sends the same finds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tasks.loop.spread import share
 Row = Mapping[str, Any]
 
 KNOBS = {"normalisation", "half_samples", "seed"}
-"""Params that are in config_hash as they stand; countries, questions and items are by their content."""
+"""Params whose values enter config_hash unchanged; countries, questions and items enter by their content."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True)
 class ItemList:
-    """The items that a domain's distribution runs over, in a fixed order, and who is listed with what."""
+    """The items of a domain's distribution, in a fixed order, and the items listed for each country."""
 
     name: str
     items: tuple[str, ...]
@@ -54,7 +54,7 @@ class ItemList:
 
 @dataclass(frozen=True)
 class SpectralStudy:
-    """All that is asked, independent of the model. Countries map ISO codes to names in prompts."""
+    """Everything that is sent, independent of the model. Countries map ISO codes to names in prompts."""
 
     params: SpectralParams
     countries: dict[str, str]
@@ -73,14 +73,16 @@ class SpectralStudy:
         )
 
     def about(self, question: Question) -> list[str]:
-        """All that determines the answers to a question, beside engine and boundary rule."""
+        """Return everything that determines the answers to a question except the engine and the boundary
+        rule.
+        """
         item_hash = self.lists[question.item_list].hash
         wording = [question.prefix, question.template, item_hash, question.domain, question.question]
         return ["spectral", *wording, self.reference_hash]
 
     @property
     def materials(self) -> dict[str, str]:
-        """Item list -> hash of its content."""
+        """Return item list -> hash of its content."""
         return {name: items.hash for name, items in self.lists.items()}
 
 
@@ -100,14 +102,14 @@ def build_study(
 
     Raises:
         UnknownName: a country or domain of the params is not among the rows.
-        ValueError: fewer than two countries, no question, or a list without items: nothing to compare; or
-            the people of ``params.human`` say nothing of a domain.
+        ValueError: fewer than two countries, no question, or a list without items; or the people of
+            ``params.human`` did not rank a chosen domain.
     """
     names = {str(r["country"]): str(r["name"]) for r in sorted(countries, key=lambda r: r["country"])}
     chosen = choose_codes("country", params.countries, names)
     if len(chosen) < 2:
         raise ValueError(
-            f"a study compares countries and needs two at least; chosen: {', '.join(chosen) or 'none'}. "
+            f"a study needs at least two countries to compare; chosen: {', '.join(chosen) or 'none'}. "
             "Name more in `countries`, or leave it empty for all."
         )
     domains = _choose_domains(params.domains, sorted({str(q["domain"]) for q in questions}))
@@ -119,7 +121,7 @@ def build_study(
         if q["domain"] in domains and q["variant"] in params.variants
     ]
     if not in_domains:
-        raise ValueError("no question is chosen: name at least one of the phrasings 1, 2 and 3 in `variants`")
+        raise ValueError("no question selected: name at least one of the phrasings 1, 2 and 3 in `variants`")
     list_names = sorted({q.item_list for q in in_domains})
     at_most = share(params.limit, len(list_names), params.max_items, least=2)
     lists = {
@@ -134,9 +136,8 @@ def build_study(
 
 
 def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemList:
-    """The list in code-point order; with ``max_items``, those whose hashes are smallest.
-
-    A choice by hash is the same in every run, and items that join the list later displace few others.
+    """Return the list in code-point order; ``max_items`` keeps the items with the smallest hashes. So the
+    choice is the same in every run, and items added to the list later displace few others.
     """
     by_item = {str(r["item"]): frozenset(r["countries"]) for r in rows}
     if not by_item:
@@ -149,7 +150,7 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
 
 
 def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Domain -> what the people of a study expect of it."""
+    """Return domain -> the answers that the people of a study expect."""
     if not rows:
         raise ValueError(f"no ranking of a study {study!r} is stored: culturescope people pull brings it in")
     known = {r["domain"]: r for r in rows if r["human_category"] is not None}

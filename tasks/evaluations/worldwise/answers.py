@@ -1,4 +1,4 @@
-"""Single answers: rows of a table for SQL and the report, and samples for people to read. Pure."""
+"""Lists single answers: as rows of a table for SQL and the report, and as samples for people. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ SCHEMA = pl.Schema(
 
 
 def answer_frame(study: WorldwiseStudy, answers: WorldwiseAnswers) -> pl.DataFrame:
-    """One row per sample, in the order of the arrays; what an unscored one lacks is null."""
+    """Return one row per sample, in the order of the arrays; missing values of an unscored sample
+    are null.
+    """
     return pl.DataFrame(list(_rows(study, answers)), schema=SCHEMA, orient="row")
 
 
@@ -67,7 +69,7 @@ def _rows(study: WorldwiseStudy, answers: WorldwiseAnswers) -> Iterator[dict[str
 
 
 def _cells(reading: WorldwiseAnswer | str, truncated: bool) -> dict[str, Any]:
-    """The columns of what was read; none for a reason."""
+    """Return the columns of an answer that was read; no columns for a reason."""
     if isinstance(reading, str):
         return {}
     values = {f"value_{i + 1}": value for i, value in enumerate(reading.values)}
@@ -85,7 +87,7 @@ def _number(value: float) -> float | None:
 
 
 def samples(study: WorldwiseStudy, answers: WorldwiseAnswers) -> Iterator[Sample]:
-    """Every culture, scenario and repetition: where the answer lies, and how near the culture's target.
+    """Yield every sample with the position of its answer and its alignment with the culture's target.
 
     ``position`` is on the scenario's own dimension, -2 to 2; ``alignment`` is 0 to 10.
     """
@@ -120,7 +122,7 @@ def samples(study: WorldwiseStudy, answers: WorldwiseAnswers) -> Iterator[Sample
 
 
 def _facts(reading: WorldwiseAnswer | str) -> dict[str, object]:
-    """The metadata of what was read in an answer."""
+    """Return the metadata of an answer that was read."""
     if isinstance(reading, str):
         return {"unscored": reading}
     return {

@@ -1,4 +1,4 @@
-"""The worldwise evaluation as the loop sees it: prompts to the model, then vectors of what it answered."""
+"""Connects the worldwise evaluation to the loop: prompts for the model, then vectors of its answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES = {
 def study(
     params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
 ) -> WorldwiseStudy:
-    """Scenarios, exemplars, values and cultures from the warehouse, or from the user's files instead.
+    """Build the study from rows of the warehouse, or from the user's files in their place.
 
     Raises:
         UnknownName, ValueError: see ``read_rows`` and ``build_materials``.
@@ -53,30 +53,29 @@ def study(
     }
     own = {table: read_rows(path, table) for table, path in files.items() if path}
     if own and params.pack:
-        raise ValueError("--pack adds to the shipped tables, which files replace: give one or the other")
+        raise ValueError("--pack adds to the shipped tables and files replace them: use one or the other")
     return build_study(params, {**tables, **own})
 
 
 def ask(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:
-    """Every prompt; then the vectors of the answers that can be read so far."""
+    """Yield the requests of every prompt, then the vectors of the answers that can be read so far."""
     texts = answer_texts(study, read_completions(study, completed(study, completions)))
     return [*study.requests, *([study.vectors_of(texts, "answers")] if texts else [])]
 
 
 def ask_shared(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:
-    """The vectors of what is the same for all models."""
+    """Yield the requests for the vectors of texts that do not depend on the model."""
     return [study.vectors_of(fixed_texts(study), "scenarios and exemplars")]
 
 
 def read_shared(study: WorldwiseStudy, completions: Completions) -> Space:
-    """The dimensions and the scenarios as vectors."""
+    """Return the dimensions and scenarios as vectors."""
     return build_space(study, completions(study.vectors_of(fixed_texts(study), "scenarios and exemplars")))
 
 
 def make_rows(study: WorldwiseStudy, cohort: Cohort[WorldwiseAnswers], space: Space) -> Tables:
-    """Rows of the models and of the null models, and every answer as a row.
-
-    A model is compared with the cohort's, and with no other: its rows do not depend on who ran beside it.
+    """Return rows of the models and the null models, and a table of every answer. A model is compared with
+    the cohort's models only, so its rows do not depend on other models of the run.
     """
     members = {model: answers.scored.alignment for model, answers in cohort.against.items()}
     compared = dict(cross_model_rows(study, members)) if members else {}

@@ -1,8 +1,8 @@
-"""Rows of ``metric_value`` that a model has and a null has not: values, decisions, what gives a persona away,
-and whether cultures and models differ. Pure.
+"""Makes the rows of ``metric_value`` that only models have, not nulls: values, decisions, recognition of
+personas, and tests between cultures and between models. Pure.
 
-Tests and intervals are over scenarios (``tasks.metrics.group_tests``); with the parameter ``reproduce`` the
-tests are those of WorldWiseAI 2024, which take answers as independent.
+Tests and intervals are over scenarios (``tasks.metrics.group_tests``); the parameter ``reproduce`` selects
+the tests of WorldWiseAI 2024, which treat answers as independent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_BASELINE = "the baseline has no values to compare with"
 
 
 def model_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> list[Metric]:
-    """All rows of one model but those of ``cross_model_rows``."""
+    """Return all rows of one model except those of ``cross_model_rows``."""
     return [
         *null_rows(study, space, answers),
         *projection_rows(study, space, answers),
@@ -42,7 +42,7 @@ def model_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> list[Met
 
 
 def value_rows(study: WorldwiseStudy, answers: Scored) -> list[Metric]:
-    """value_share, value_shift, value_shift_p and decision_share of one model."""
+    """Return value_share, value_shift, value_shift_p and decision_share of one model."""
     counts = _counts(study, answers)
     return [
         *_share_rows(study, answers, counts),
@@ -52,20 +52,20 @@ def value_rows(study: WorldwiseStudy, answers: Scored) -> list[Metric]:
 
 
 def _counts(study: WorldwiseStudy, answers: Scored) -> IntArray:
-    """[C, S, R, values] how often each answer names each value."""
+    """Return [C, S, R, values]: how often each answer names each value."""
     flat = answers.choices.reshape(-1, N_VALUES)
     n_values = len(study.content.values)
     return choice_counts(flat, n_values).reshape(*answers.decisions.shape, n_values)
 
 
 def _share_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Iterator[Metric]:
-    """Share of each value among those that a culture names; points are values named."""
+    """Return the share of each value among the values that a culture names; observations are values named."""
     total = counts.sum(axis=(1, 2))
     baseline = total[0] / total[0].sum() if total[0].any() else None
     for c, group in enumerate(culture_groups(study)):
         n = N_VALUES * answers.decisions[c].size
         n_named = int(total[c].sum())
-        left_out = value_shares(total[c] - counts[c].sum(axis=1))  # without one scenario after another
+        left_out = value_shares(total[c] - counts[c].sum(axis=1))  # each row leaves out one scenario
         for v, value in enumerate(study.content.values):
             where = ("culture_value", f"{group.where[1]}:{value.value}")
             null = float(baseline[v]) if c and baseline is not None else None
@@ -78,7 +78,7 @@ def _share_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Ite
 
 
 def _shift_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Iterator[Metric]:
-    """Total variation distance of each culture's values from the baseline's, and the mean over cultures."""
+    """Return the total variation distance between each culture's values and the baseline's, and its mean."""
     groups = list(culture_groups(study))[1:]
     shifts = [_shift(study, counts, c) for c in range(1, len(counts))]
     n = 2 * answers.decisions[0].size  # answers of the persona and of the baseline
@@ -120,7 +120,7 @@ def _shift(study: WorldwiseStudy, counts: IntArray, culture: int) -> ValueShift 
 
 
 def _decision_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
-    """Share of A, B and Decline among the decisions that could be read."""
+    """Return the shares of A, B and Decline among the decisions that could be read."""
     has_one = answers.decisions >= 0
     for i, decision in enumerate(DECISIONS):
         is_it = np.where(has_one, (answers.decisions == i).astype(np.float64), np.nan)
@@ -133,15 +133,17 @@ def _decision_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
 
 
 PERMUTATIONS = 99
-"""Exchanges of personas, for the p-value of recognition: each takes as long as the number itself."""
+"""Number of permutations of personas for the p-value of recognition; each costs as much as the score itself.
+"""
 
-TOO_FEW = "two cultures need answers to five scenarios, and so does each that is recognised"
-OWN_LANGUAGES = "personas are asked in their own languages, which give them away"
+TOO_FEW = "recognition needs at least two cultures with answers to five scenarios"
+OWN_LANGUAGES = "personas are prompted in their own languages, which reveal them"
 
 
 def projection_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> Iterator[Metric]:
-    """Mean score of each culture's answers on every dimension of every framework, whatever they were asked;
-    beside it the scenarios' own texts."""
+    """Return the mean score of each culture's answers on every dimension, also those that no scenario is
+    about; the null is the scenarios' own texts.
+    """
     for d, dimension in enumerate(study.content.dimensions):
         null = mean_of(space.scenario_scores[:, d])
         for group in culture_groups(study):
@@ -151,8 +153,8 @@ def projection_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> Ite
 
 
 def recognition_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
-    """Return rows of how well explanations give their persona away, with names of places left out, and how
-    varied they are.
+    """Return how well personas are recognised from explanations without place names, and how varied
+    explanations are.
     """
     texts = answers.explanations[1:]
     culture, scenario, _ = at = np.nonzero(texts != "")
@@ -180,9 +182,9 @@ def recognition_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]
 
 
 def stereotype_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
-    """Listed phrases, where they are to be counted: mean over explanations or whole responses, those
-    without a
-    persona too; beside it the scenarios' own texts."""
+    """Return mean counts of listed phrases in explanations or whole responses, including those without a
+    persona; the null is the scenarios' own texts. Yields nothing if phrases are not to be counted.
+    """
     m, rule = study.content, study.params.stereotype_rule
     if rule == "off":
         return
@@ -228,7 +230,7 @@ Alignments = Mapping[str, FloatArray]
 
 
 def culture_rows(study: WorldwiseStudy, placed: Placed) -> list[Metric]:
-    """Test of alignment over cultures, and every pair of cultures: first less second."""
+    """Return the test of alignment over cultures, and every pair's difference: first less second."""
     cultures = study.content.cultures
     tables = {cultures[c].culture: placed.alignment[c] for c in range(1, len(cultures))}
     rows = list(_test_rows(study, "culture", tables))
@@ -238,8 +240,8 @@ def culture_rows(study: WorldwiseStudy, placed: Placed) -> list[Metric]:
 
 
 def cross_model_rows(study: WorldwiseStudy, alignments: Alignments) -> dict[str, list[Metric]]:
-    """Return, for one or more models, sources of variance, the test over models, and this model less each
-    other.
+    """Return the sources of variance, the test over models, and this model's difference from each other
+    model.
     """
     shared = list(_variance_rows({model: alignments[model][1:] for model in sorted(alignments)}))
     # [scenarios, cultures and repetitions]
@@ -253,7 +255,7 @@ def cross_model_rows(study: WorldwiseStudy, alignments: Alignments) -> dict[str,
 
 
 def _variance_rows(tables: Alignments) -> Iterator[Metric]:
-    """Shares of the variance of alignment over all models together."""
+    """Return shares of the variance of alignment over all models together."""
     stacked = np.stack(list(tables.values()))
     model, culture, scenario, _ = known = np.nonzero(~np.isnan(stacked))
     labels = {"scenario": scenario, "persona": culture, "model": model}
@@ -282,7 +284,7 @@ def _test_rows(study: WorldwiseStudy, what: str, tables: Alignments) -> Iterator
 
 
 def _pair_rows(what: str, name: str, test: PairTest, tables: Alignments) -> Iterator[Metric]:
-    """Difference of the means, Bonferroni's p and Cohen's d of one pair."""
+    """Return the difference of means, Bonferroni's p and Cohen's d of one pair."""
     where = (f"{what}_pair", name)
     first, second = tables[test.first], tables[test.second]
     n, n_known = _sizes(first, second)
@@ -303,7 +305,7 @@ def _interval(first: FloatArray, second: FloatArray) -> Interval:
 
 
 def _left_out_means(table: FloatArray) -> tuple[float, FloatArray]:
-    """Return the mean of a table with a value, and [scenarios] those without each scenario, NaN for none."""
+    """Return the mean of a table, and [scenarios] the means without each scenario, NaN without values."""
     known = ~np.isnan(table)
     mean = float(table[known].mean())
     away = np.where(known, table - mean, 0.0).sum(axis=1)
@@ -319,5 +321,5 @@ def _turned(test: PairTest) -> PairTest:
 
 
 def _sizes(*tables: FloatArray) -> tuple[int, int]:
-    """Samples, and those with a value."""
+    """Return the number of samples, and of those with a value."""
     return sum(t.size for t in tables), sum(int((~np.isnan(t)).sum()) for t in tables)

@@ -1,4 +1,4 @@
-"""Rows of packs for worldwise: scenarios, dimensions, target profiles, values, phrases, prompts."""
+"""Defines pack rows for worldwise: scenarios, dimensions, target profiles, values, phrases, prompts."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ Country = Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")]
 
 
 class ScenarioRow(PackRow):
-    """One dilemma whose options pull apart on a dimension."""
+    """One dilemma whose options lie at opposite ends of a dimension."""
 
     scenario: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
         description="identifier: lower-case letters, digits, - and _"
     )
     framework: Name = Field("hofstede", description="framework of the dimensions; empty: hofstede")
-    dimension: Name = Field(description="dimension that the options pull apart on, such as power_distance")
+    dimension: Name = Field(
+        description="dimension whose opposite ends the options stand for, such as power_distance"
+    )
     category: Text = Field(description="subject: family, work, money and so on")
-    region: str = Field("", description="where it takes place")
+    region: str = Field("", description="place of the dilemma")
     text: Text = Field(description="the dilemma, ending with the question what to do")
     option_a: str = Field(
-        "", description="one way out; empty only if prompts.toml has a question without options"
+        "", description="one option; empty only if prompts.toml has a question without options"
     )
     option_b: str = Field("", description="the other")
     pole_a: Pole | None = Field(
@@ -45,10 +47,10 @@ class ScenarioRow(PackRow):
 
 
 class ExemplarRow(PackRow):
-    """A statement of somebody at one end of a dimension."""
+    """A typical statement of a person at one end of a dimension."""
 
     framework: Name = Field("hofstede", description="framework of the dimension; empty: hofstede")
-    dimension: Name = Field(description="a new dimension: those that are there keep their statements")
+    dimension: Name = Field(description="name of a new dimension; shipped dimensions keep their statements")
     pole: Pole = Field(description="which end: high or low; a dimension needs both")
     number: Annotated[str, StringConstraints(pattern="^[1-9][0-9]?$")] = Field(description="from 1")
     text: Text = Field(description="the statement")
@@ -61,7 +63,7 @@ class ProfileRow(PackRow):
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
     framework: Name = Field("hofstede", description="framework of the dimension; empty: hofstede")
     dimension: Name = Field(description="the dimension")
-    score: FiniteFloat = Field(description="from 0 to 100, or from -2 to 2; one scale for the whole profile")
+    score: FiniteFloat = Field(description="from 0 to 100, or from -2 to 2; the whole profile uses one scale")
 
 
 class ValueRow(PackRow):
@@ -75,7 +77,7 @@ class ValueRow(PackRow):
 
 
 class PhraseRow(PackRow):
-    """One phrase that speaks of a whole people."""
+    """One phrase that generalises about a whole people."""
 
     phrase: Text = Field(description="the phrase, in lower case")
 
@@ -86,7 +88,7 @@ class CultureRow(PackRow):
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
     place: str = Field("", description="place where a member lives: {{ place }}")
     people: str = Field("", description="name of its people: {{ people }}")
-    called: str = Field("", description="name of the culture, if not its country's: {{ called }}")
+    called: str = Field("", description="name of the culture, if it differs from its country's: {{ called }}")
 
 
 WORDINGS = (
@@ -103,7 +105,7 @@ WORDINGS = (
     ),
     Wording(
         "question",
-        "the question that every scenario is put with",
+        "the question that follows every scenario",
         {
             "scenario": "Two friends want the last seat. What do you do?",
             "option_a": "Give it up.",
@@ -132,7 +134,7 @@ WORDINGS = (
 
 
 def join(rows: ByName, tables: ByName) -> ByName:
-    """The rows as the study reads them."""
+    """Return the rows in the columns that the study reads."""
     return {
         "scenario": [
             {"is_multi": False, "option_a": "", "option_b": "", **row} for row in rows.get("scenario", ())
@@ -154,20 +156,20 @@ PACK = Shape(
             refers=(_OF_DIMENSION,),
         ),
         PackFile(
-            "exemplar", ExemplarRow, "Dimensions of your own, each by statements of its two ends.",
+            "exemplar", ExemplarRow, "Your own dimensions, each defined by statements of its two ends.",
             ("framework", "dimension", "pole", "number"), taken=Taken("exemplar", ("dimension",)),
         ),
         PackFile(
-            "culture_profile", ProfileRow, "What cultures are held against, dimension by dimension.",
+            "culture_profile", ProfileRow, "Targets of cultures by dimension.",
             ("profile", "country", "framework", "dimension"), over=Taken("culture_profile", ("profile",)),
             refers=(_OF_DIMENSION, Refers("country", table="country", known_as="country")),
         ),
         PackFile(
-            "guiding_value", ValueRow, "Values that models may name, beside the shipped ones.", ("value",),
+            "guiding_value", ValueRow, "Values that models may name, besides the shipped ones.", ("value",),
             taken=Taken("guiding_value", ("value",)),
         ),
         PackFile(
-            "stereotype", PhraseRow, "Phrases that are counted, for --stereotype-rule.", ("phrase",),
+            "stereotype", PhraseRow, "Phrases to count, for --stereotype-rule.", ("phrase",),
             taken=Taken("stereotype", ("phrase",)),
         ),
         PackFile(

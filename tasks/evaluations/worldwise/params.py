@@ -9,20 +9,21 @@ from pydantic import Field
 from tasks.evaluations.contract import GenerationParams
 
 SCORES_VERSION = 3
-"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
+"""Part of config_hash; raise it whenever the arithmetic of scores changes a number."""
 
 MINILM = "embedded:all-minilm-l6-v2"
 
 
 class WorldwiseParams(GenerationParams):
-    """Models to evaluate, scenarios to send and personas to take.
+    """Models to evaluate, scenarios to send and personas to use.
 
-    ``requests.KNOBS`` are in config_hash as they stand; cultures, targets, scenarios and files by their
-    content; the rest is not."""
+    ``study.KNOBS`` enter config_hash by value; cultures, targets, scenarios and files by content; other
+    fields not at all.
+    """
 
     cultures: list[str] | None = Field(
         None,
-        description="ISO codes or names; empty: all with every target. The prompt without a "
+        description="ISO codes or names; empty: all that have every target. The prompt without a "
         "persona is always included",
     )
     targets: str = Field(
@@ -32,13 +33,13 @@ class WorldwiseParams(GenerationParams):
         "countries), or a profile of profiles_file",
     )
     scenarios_per_dimension: int | None = Field(
-        None, ge=1, description="scenarios of each dimension, a fixed random choice; empty: all"
+        None, ge=1, description="number of scenarios per dimension, in a fixed random choice; empty: all"
     )
     multi_dimensional: bool = Field(
-        True, description="also scenarios whose options pull apart on further dimensions"
+        True, description="also scenarios whose options differ on further dimensions"
     )
     repetitions: int = Field(
-        3, ge=1, description="answers to each scenario and persona, each drawn with a seed of its own"
+        3, ge=1, description="number of answers per scenario and persona, each sampled with its own seed"
     )
     answer_format: Literal["json", "text"] = Field(
         "json", description="json: held to a schema; text: DECISION, TOP_VALUES and EXPLANATION lines, parsed"
@@ -47,7 +48,7 @@ class WorldwiseParams(GenerationParams):
         "en", description="language of the persona prompt: English, or the culture's own where there is one"
     )
     temperature: float = Field(
-        0.7, ge=0, le=2, description="temperature of the sampling; at 0 repetitions are equal, and sent once"
+        0.7, ge=0, le=2, description="sampling temperature; at 0, repetitions are equal and sent once"
     )
     max_tokens: int = Field(
         4096,
@@ -58,7 +59,7 @@ class WorldwiseParams(GenerationParams):
         1,
         ge=0,
         le=5,
-        description="number of times the values stand in the embedded text (WorldWiseAI: 1 or 3)",
+        description="number of times the embedded text repeats the values (WorldWiseAI: 1 or 3)",
     )
     order: Literal["values-explanation-decision", "explanation-values-decision"] = Field(
         "values-explanation-decision",
@@ -77,7 +78,7 @@ class WorldwiseParams(GenerationParams):
         ge=20,
         le=10_000,
         description="half-samples of the scenarios, for shifts of values; also the number of "
-        "exchanges of personas",
+        "permutations of personas",
     )
     stereotype_rule: Literal["off", "words", "substring", "program"] = Field(
         "off",
@@ -87,7 +88,7 @@ class WorldwiseParams(GenerationParams):
     )
     unread: Literal["unscored", "zero"] = Field(
         "unscored",
-        description="alignment of an answer that cannot be read: none, or 0 as WorldWiseAI 2024 has it",
+        description="alignment of an answer that cannot be read: none, or 0 as in WorldWiseAI 2024",
     )
     reproduce: bool = Field(
         False,
@@ -95,14 +96,14 @@ class WorldwiseParams(GenerationParams):
         "variance, which take answers as independent; else by scenarios",
     )
     scenarios_file: str | None = Field(
-        None, description="CSV with the columns of table scenario, in its place"
+        None, description="CSV with the columns of table scenario, used in its place"
     )
     exemplars_file: str | None = Field(
-        None, description="CSV with the columns of table exemplar, in its place"
+        None, description="CSV with the columns of table exemplar, used in its place"
     )
     profiles_file: str | None = Field(
-        None, description="CSV with the columns of table culture_profile, in its place"
+        None, description="CSV with the columns of table culture_profile, used in its place"
     )
     values_file: str | None = Field(
-        None, description="CSV with the columns of table guiding_value, in its place"
+        None, description="CSV with the columns of table guiding_value, used in its place"
     )

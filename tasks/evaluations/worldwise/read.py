@@ -1,10 +1,10 @@
-"""Reads the answers of one model, and makes numbers of them, one for each sample of the study. Pure.
+"""Reads the answers of one model and scores each sample of the study. Pure.
 
 An answer needs a decision, a value of the list and an explanation; else it is unscored, with the reason.
-Values keep the order in which they are named; one that is not on the list is left out, one that is named
-twice counts once. So an answer may have fewer than three: shares are of the values named. JSON that is whole
-counts even if the model was stopped after it; free text that was stopped does not, since nobody knows what
-is missing.
+Values keep the order in which they are named. Values that are not on the list are left out, and a repeated
+value counts once. So an answer may have fewer than three; shares are over the values named. Complete JSON
+counts even if the model was stopped after it. Free text that was stopped does not count, since its missing
+part is unknown.
 
 All arrays are cultures x scenarios x repetitions, in the order of the study; culture 0 is the baseline. So
 no number can depend on the order in which answers came.
@@ -37,7 +37,7 @@ NO_DECISION = "no decision of the menu"
 NO_VALUE, NO_EXPLANATION = "no value of the list", "no explanation"
 
 SURE_MATCH = 90
-"""Similarity (0 to 100, rapidfuzz) from which a value is taken for one of the list."""
+"""Least similarity (0 to 100, rapidfuzz) at which a text counts as a value of the list."""
 
 _FIELD = re.compile(
     r"^[^\w\n]*(?:\d[.)]\W*)?(DECISION|TOP[_ ]VALUES|EXPLANATION)[^\w\n:]*:(.*)$", re.IGNORECASE
@@ -47,7 +47,7 @@ _CHOICE = re.compile(r"^\W*(?:option\W*|I\W+)?(a|b|decline)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class WorldwiseAnswer:
-    """One answer, as read: ``values`` are one to three labels of the list, most important first."""
+    """One answer after reading; ``values`` are one to three labels of the list, most important first."""
 
     decision: str
     values: tuple[str, ...]
@@ -55,7 +55,7 @@ class WorldwiseAnswer:
 
 
 def read_answer(completion: Completion | None, labels: Sequence[str], as_json: bool) -> WorldwiseAnswer | str:
-    """The answer, or why it cannot be scored. Never raises."""
+    """Return the answer, or the reason why it cannot be scored. Never raises."""
     reason = no_text(completion)
     if completion is None or reason:
         return reason or NO_ANSWER
@@ -79,10 +79,10 @@ def composed(
 ) -> str:
     """The text to embed: values (``values_weight`` times), explanation and decision, in ``order``.
 
-    The decision is the chosen option's own text, or its letter, which says nothing of what was chosen.
+    The decision is the text of the chosen option, or only its letter.
 
     Args:
-        own: the template of a pack, in place of all this.
+        own: template of a pack that replaces this composition.
     """
     if own:
         return _by_template(own, answer, scenario)
@@ -110,7 +110,7 @@ def _by_template(own: str, answer: WorldwiseAnswer, scenario: Scenario) -> str:
 
 
 def _from_json(text: str) -> WorldwiseAnswer | None:
-    """The fields of the object in the text, as they stand."""
+    """Return the fields of the JSON object in the text, unchanged."""
     fields = json_fields(text)
     if fields is None:
         return None
@@ -120,8 +120,10 @@ def _from_json(text: str) -> WorldwiseAnswer | None:
 
 
 def _from_text(text: str) -> WorldwiseAnswer | None:
-    """The fields as they stand: each runs to the next, and the last of its name counts, since models repeat
-    the form first."""
+    """Return the fields, unchanged.
+
+    Each runs to the next. The last of each name counts, since models often repeat the form first.
+    """
     fields: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -139,7 +141,7 @@ def _from_text(text: str) -> WorldwiseAnswer | None:
 
 
 def _label(named: str, labels: Sequence[str]) -> str | None:
-    """The label that is meant: the same but for case, marks and "and" for "&", or nearly so."""
+    """Return the label that matches apart from case, marks and "and" for "&", else the nearest one."""
     if named in labels:
         return named
     plain = _plain(named)
@@ -150,13 +152,15 @@ def _label(named: str, labels: Sequence[str]) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """ "1) Work-Life Balance." is "work life balance"."""
+    """Return the text without numbering, case and marks: "1) Work-Life Balance." becomes "work life
+    balance".
+    """
     return " ".join(re.findall(r"[^\W\d_]+", text.casefold().replace("&", " and ")))
 
 
 @dataclass(frozen=True)
 class Space:
-    """The dimensions as vectors, and where the scenarios themselves lie on them.
+    """The dimensions as vectors, and the scenarios' own positions on them.
 
     Attributes:
         poles: a pair (high, low) of float32 [statements, d] for each of k dimensions.
@@ -168,7 +172,7 @@ class Space:
 
 
 def fixed_texts(study: WorldwiseStudy) -> list[str]:
-    """Return the texts that are embedded whatever models answer: exemplars and scenarios, each once."""
+    """Return the texts to embed for every model: exemplars and scenarios, each once."""
     m = study.content
     statements = {text for d in m.dimensions for text in (*d.high, *d.low)}
     return sorted(statements | {scenario_text(s) for s in m.scenarios})
@@ -205,8 +209,8 @@ def _without_vectors(embedder: str, missing: Sequence[tuple[str, str]], n: int) 
         f"--embedder {embedder} has no vector for {len(missing)} of the {n} exemplars that dimensions are "
         f"measured by: {', '.join(f'{k} of {dimension}' for dimension, k in counts.items())}. It knows no "
         f"word of {missing[0][1]!r}, for one. Name an embedder of their language, or give exemplars in words "
-        "that it knows (--exemplars-file, or exemplar.csv of a pack); what models have answered is stored "
-        "and not asked again"
+        "that it knows (--exemplars-file, or exemplar.csv of a pack); stored answers of "
+        "models are used again"
     )
 
 
@@ -223,8 +227,8 @@ class Placed:
 
     Attributes:
         primary: [C, S, R] score on the scenario's primary dimension, -2 to 2, NaN where unscored.
-        alignment: [C, S, R] of primary with the culture's target, 0 to 10, NaN where unscored and for the
-            baseline.
+        alignment: [C, S, R] alignment of primary with the culture's target, 0 to 10, NaN where unscored and
+            for the baseline.
         reasons: [C, S, R] why a sample is unscored, "" where it is scored.
     """
 
@@ -266,7 +270,9 @@ class WorldwiseAnswers:
 
 
 def read(study: WorldwiseStudy, completions: Completions, space: Space) -> WorldwiseAnswers:
-    """Every answer read and placed in the space; what cannot be is unscored with a reason."""
+    """Read every answer and place it in the space; an answer for which this fails is unscored, with
+    a reason.
+    """
     done = completed(study, completions)
     readings = read_completions(study, done)
     embedded = completions(study.vectors_of(answer_texts(study, readings), "answers"))
@@ -274,7 +280,7 @@ def read(study: WorldwiseStudy, completions: Completions, space: Space) -> World
 
 
 def completed(study: WorldwiseStudy, completions: Completions) -> dict[Key, Completion]:
-    """Sample -> its stored completion."""
+    """Return sample -> its stored completion."""
     stored = {unit: c for request in study.requests for unit, c in completions(request).items()}
     return {s.key: stored[s.prompt.id] for s in study.samples if s.prompt.id in stored}
 
@@ -282,13 +288,13 @@ def completed(study: WorldwiseStudy, completions: Completions) -> dict[Key, Comp
 def read_completions(
     study: WorldwiseStudy, completed: Mapping[Key, Completion]
 ) -> dict[Key, WorldwiseAnswer | str]:
-    """Every sample's answer, or the reason why it has none."""
+    """Return every sample's answer, or the reason why it has none."""
     labels = study.content.labels
     return {s.key: read_answer(completed.get(s.key), labels, study.as_json) for s in study.samples}
 
 
 def answer_texts(study: WorldwiseStudy, readings: Readings) -> list[str]:
-    """The text to embed of every answer that could be read, in the order of the readings; may repeat."""
+    """Return the text to embed of every answer that could be read, in order; texts may repeat."""
     scenarios = {s.scenario: s for s in study.content.scenarios}
     return [
         composed(reading, scenarios[key[1]], study.params, study.templates.get("embedded"))
@@ -304,7 +310,7 @@ def score_answers(
     embedded: Embedded,
     space: Space,
 ) -> Scored:
-    """Score every sample; ``embedded`` has the vectors of ``answer_texts``."""
+    """Score every sample. ``embedded`` has the vectors of ``answer_texts``."""
     place = {key: i for i, (key, _) in enumerate(study.places())}
     reasons = np.full(study.n_samples, "", dtype=object)
     for key, reading in readings.items():
@@ -343,7 +349,9 @@ def score_answers(
 def _with_failures(
     study: WorldwiseStudy, points: FloatArray, reasons: Reasons, completed: Mapping[Key, Completion]
 ) -> FloatArray:
-    """[C, S, R] the alignments; ``unread`` may put 0 where a culture's answer could not be read."""
+    """Return [C, S, R] the alignments; the parameter ``unread`` may set 0 for answers that could
+    not be read.
+    """
     if study.params.unread == "unscored":
         return points
     is_there = np.array([key in completed for key, _ in study.places()]).reshape(study.shape)
@@ -353,7 +361,7 @@ def _with_failures(
 
 
 def on_primary(study: WorldwiseStudy, scores: FloatArray) -> FloatArray:
-    """[C, S, R] of [C, S, R, k]: each scenario's score on its primary dimension."""
+    """Return [C, S, R] of [C, S, R, k]: the score on each scenario's primary dimension."""
     column = study.content.primary[None, :, None, None]
     primary: FloatArray = np.take_along_axis(scores, column, axis=-1)[..., 0]
     return primary
@@ -371,7 +379,7 @@ def aligned(study: WorldwiseStudy, primary: FloatArray) -> FloatArray:
 def _of_answers(
     study: WorldwiseStudy, rows: IntArray, answers: list[WorldwiseAnswer]
 ) -> tuple[IntArray, IntArray]:
-    """Decisions and values, flat over the samples."""
+    """Return decisions and values, flattened over the samples."""
     position = {label: i for i, label in enumerate(study.content.labels)}
     decisions = np.full(study.n_samples, -1, dtype=np.intp)
     choices = np.full((study.n_samples, N_VALUES), -1, dtype=np.intp)

@@ -1,16 +1,16 @@
-"""Rows of ``metric_value`` that a model and a null both have: alignment with the targets, and errors. Pure.
+"""Makes the rows of ``metric_value`` that models and nulls share: alignment with targets, and errors. Pure.
 
 Slices here and in ``model_rows``: ("culture", "IN"), ("dimension", "indulgence"), ("culture_dimension",
 "IN:indulgence"), ("scenario", id), ("category", name), ("culture_value", "IN:family_harmony"),
 ("culture_decision", "IN:A"), ("culture_pair", "IN:JP"), ("null", name of a null), ("model_pair", the other
-model), ("reason", why unscored). Every row that a scored slice would have is there for an unscored one too,
-with the reason. Intervals are over scenarios, since answers to one scenario are alike.
+model), ("reason", why unscored). An unscored slice gets every row that a scored one has, with the reason.
+Intervals are clustered by scenario.
 
-Five null profiles stand beside each model. ``zero``, ``global_mean`` and ``scenario_text`` depend on no model
+Each model has five null models. ``zero``, ``global_mean`` and ``scenario_text`` depend on no model
 and are runs of their own. ``shuffled`` is the model's own answers against the targets of the other cultures:
-the mean over all rotations of the personas, each a derangement, which is what random derangements have in
-expectation, without chance. ``unprompted`` is the model's own answer without a persona, to the same scenario
-in the same repetition.
+the mean over all rotations of the personas. Each rotation is a derangement, so the mean equals the
+expectation over random derangements. ``unprompted`` is the model's own answer without a persona, to the same
+scenario in the same repetition.
 """
 
 from __future__ import annotations
@@ -37,27 +37,26 @@ from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
 
 class Group(NamedTuple):
-    """Some cultures (rows of the arrays; 0: the baseline) crossed with some scenarios."""
+    """A choice of cultures (rows of the arrays; 0: the baseline) crossed with a choice of scenarios."""
 
     where: Slice
     cultures: IntArray
     scenarios: IntArray
 
     def of(self, table: np.ndarray) -> np.ndarray:
-        """The group's part of an array [cultures, scenarios, ...]."""
+        """Return the group's part of an array [cultures, scenarios, ...]."""
         part: np.ndarray = table[np.ix_(self.cultures, self.scenarios)]
         return part
 
     def labels(self, repetitions: int) -> IntArray:
-        """[cultures, scenarios, repetitions] the scenario of each sample."""
+        """Return [cultures, scenarios, repetitions] the scenario of each sample."""
         shape = (len(self.cultures), len(self.scenarios), repetitions)
         return np.broadcast_to(self.scenarios[None, :, None], shape)
 
 
 def persona_groups(study: WorldwiseStudy, kinds: Sequence[str]) -> Iterator[Group]:
-    """Groups of answers with a persona.
-
-    kinds: overall, culture, dimension, culture_dimension, scenario, category.
+    """Yield groups of answers with a persona. kinds: overall, culture, dimension, culture_dimension,
+    scenario, category.
     """
     m = study.content
     personas, everything = np.arange(1, len(m.cultures)), np.arange(len(m.scenarios))
@@ -88,13 +87,13 @@ def persona_groups(study: WorldwiseStudy, kinds: Sequence[str]) -> Iterator[Grou
 
 
 def sample_names(study: WorldwiseStudy) -> np.ndarray:
-    """[C, S, R] a name for every sample."""
+    """Return [C, S, R] a name for every sample."""
     names = [":".join(map(str, key)) for key, _ in study.places()]
     return np.array(names).reshape(study.shape)
 
 
 def culture_groups(study: WorldwiseStudy) -> Iterator[Group]:
-    """Each culture's answers, those of the baseline first."""
+    """Yield each culture's answers, those of the baseline first."""
     everything = np.arange(len(study.content.scenarios))
     for c, culture in enumerate(study.content.cultures):
         yield Group(("culture", culture.culture), np.array([c]), everything)
@@ -109,51 +108,50 @@ def mean_row(
     bounds: tuple[float, float] = UNBOUNDED,
     items: np.ndarray | None = None,
 ) -> Metric:
-    """The mean of a group's known samples of ``values`` [C, S, R], with its interval.
-
-    items: [C, S, R] names of the samples, of a headline.
+    """Return the mean of a group's known samples of ``values`` [C, S, R], with its interval. items: [C, S, R]
+    names of the samples, for a headline.
     """
     part = group.of(values)
     labels = group.labels(part.shape[2])
     names = None
     if items is not None and group.where == OVERALL:
-        names = group.of(items)[..., : part.shape[2]]  # a null has one answer where a model has several
+        names = group.of(items)[..., : part.shape[2]]  # a null has one answer per scenario, a model several
     return metric_rows.mean_row(metric, group.where, part, group.of(reasons), labels, bounds, null, names)
 
 
 def _members(labels: Sequence[str]) -> dict[str, IntArray]:
-    """label -> its positions, labels in code-point order."""
+    """Return label -> its positions, labels in code-point order."""
     table = np.array(labels)
     return {str(label): np.flatnonzero(table == label) for label in np.unique(table)}
 
 
 NULLS = ("zero", "global_mean", "scenario_text", "shuffled", "unprompted")
-"""In the order that settles which of equals is the best."""
+"""Names of the nulls; if several are equally good, the first counts as the best."""
 
 MISSING = {
     "scenario_text": NO_VECTOR,
     "shuffled": "shuffling personas needs two cultures",
     "unprompted": "no scored answer without a persona to compare with",
 }
-"""Why a null has no alignment where the model has one; the others are never missing."""
+"""Reasons why a null has no alignment where the model has one; the other nulls are never missing."""
 
 MODELS = {"null:zero": "zero", "null:global-mean": "global_mean", "null:scenario-text": "scenario_text"}
-"""Names of the nulls that are runs of their own."""
+"""Names of the nulls that are stored as runs."""
 
 
 def null_models(study: WorldwiseStudy, space: Space) -> dict[str, Placed]:
-    """The nulls that depend on no model, as if they were models, with one repetition."""
+    """Return the model-independent nulls as scored models with one repetition."""
     return {model: _placed(study, _profile(study, space, null)) for model, null in MODELS.items()}
 
 
 def _has_place(placed: Placed) -> BoolArray:
-    """[C, S, R] whether an answer has a place and a target; one that cannot be read may have 0 points."""
+    """Return [C, S, R] whether an answer has a position and a target."""
     known: BoolArray = ~(np.isnan(placed.alignment) | np.isnan(placed.primary))
     return known
 
 
 def null_alignments(study: WorldwiseStudy, space: Space, placed: Placed) -> dict[str, FloatArray]:
-    """null -> [C, S, R] its alignment where the model's answer has a place; NaN elsewhere."""
+    """Return null -> [C, S, R] its alignment where the model's answer has a position; NaN elsewhere."""
     shape, known = placed.primary.shape, _has_place(placed)
     profiles = {null: np.broadcast_to(_profile(study, space, null), shape) for null in MODELS.values()}
     profiles["unprompted"] = np.broadcast_to(placed.primary[:1], shape)
@@ -163,13 +161,13 @@ def null_alignments(study: WorldwiseStudy, space: Space, placed: Placed) -> dict
 
 
 def best_null(nulls: Mapping[str, FloatArray]) -> str | None:
-    """The null with the highest mean alignment; None where none has any."""
+    """Return the null with the highest mean alignment; None if no null has one."""
     means = {null: mean for null in NULLS if (mean := mean_of(nulls[null])) is not None}
     return max(means, key=lambda null: means[null]) if means else None
 
 
 def _profile(study: WorldwiseStudy, space: Space, null: str) -> FloatArray:
-    """[C, S, 1] the score that the null gives each scenario, whatever the culture."""
+    """Return [C, S, 1] the score that the null gives each scenario for every culture."""
     cultures, scenarios, _ = study.shape
     match null:
         case "zero":
@@ -204,12 +202,14 @@ def _shuffled(study: WorldwiseStudy, placed: Placed) -> FloatArray:
 
 LONE = "a standard deviation needs two scored answers"
 POINTS, GAIN, ERROR, BIAS = (0.0, 10.0), (-10.0, 10.0), (0.0, 4.0), (-4.0, 4.0)
-"""Bounds of alignment, its differences, and errors on the scale from -2 to 2."""
+"""Bounds of alignment, of its differences, and of errors on the scale from -2 to 2."""
 BAND_ENDS = (0.0, 0.5, 1.0, 1.5, np.inf)
 
 
 def null_rows(study: WorldwiseStudy, space: Space, placed: Placed) -> list[Metric]:
-    """The rows that a null has as well: alignment, errors against the targets, distance to each culture."""
+    """Return the rows that models and nulls share: alignment, errors against targets, distance to each
+    culture.
+    """
     return [
         *alignment_rows(study, space, placed),
         *hofstede_rows(study, placed),
@@ -218,7 +218,7 @@ def null_rows(study: WorldwiseStudy, space: Space, placed: Placed) -> list[Metri
 
 
 def alignment_rows(study: WorldwiseStudy, space: Space, placed: Placed) -> list[Metric]:
-    """alignment, alignment_sd and alignment_gain of one model, or of a null, over answers with a persona."""
+    """Return alignment, alignment_sd and alignment_gain of one model or null over answers with a persona."""
     nulls = null_alignments(study, space, placed)
     best = best_null(nulls)
     nowhere = np.full(placed.alignment.shape, np.nan)
@@ -239,7 +239,7 @@ def _mean_rows(study: WorldwiseStudy, placed: Placed, null: FloatArray) -> Itera
 
 
 def _sd_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
-    """Standard deviation (ddof 1) over answers."""
+    """Return the standard deviation (ddof 1) over answers."""
     for group in persona_groups(study, ("overall", "culture", "dimension", "scenario", "category")):
         values = group.of(placed.alignment)
         known = values[~np.isnan(values)]
@@ -252,14 +252,14 @@ def _sd_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
 
 
 def _gain_rows(study: WorldwiseStudy, placed: Placed, null: FloatArray, missing: str) -> Iterator[Metric]:
-    """Answer by answer, alignment less that of the best null."""
+    """Return the mean over answers of the model's alignment less the best null's."""
     reasons, items = _pair_reasons(placed, missing), sample_names(study)
     for group in persona_groups(study, ("overall", "culture", "dimension", "category")):
         yield mean_row("alignment_gain", group, placed.alignment - null, reasons, 0.0, GAIN, items)
 
 
 def _null_rows(study: WorldwiseStudy, placed: Placed, nulls: Mapping[str, FloatArray]) -> Iterator[Metric]:
-    """Each null's own alignment on the answers that both have, and the gain over it."""
+    """Return each null's alignment on the answers that both have, and the gain over it."""
     (overall,) = persona_groups(study, ("overall",))
     for null in NULLS:
         group = Group(("null", null), overall.cultures, overall.scenarios)
@@ -270,12 +270,12 @@ def _null_rows(study: WorldwiseStudy, placed: Placed, nulls: Mapping[str, FloatA
 
 
 def _pair_reasons(placed: Placed, missing: str) -> Reasons:
-    """Why a pair of model and null has no value: the model's reason, else the null's."""
+    """Return why a pair of model and null has no value: the model's reason, else the null's."""
     return np.where(placed.reasons == "", missing, placed.reasons)
 
 
 def hofstede_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
-    """Errors of the scores on primary dimensions of answers with a persona; the null is zero everywhere."""
+    """Return errors of primary-dimension scores of answers with a persona; the null is a score of zero."""
     for group in persona_groups(study, ("overall", "culture", "dimension", "culture_dimension")):
         kind = group.where[0]
         metrics = ["hofstede_mae", "hofstede_bias"]
@@ -287,7 +287,9 @@ def hofstede_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
 
 
 def baseline_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
-    """RMS distance of the answers without a persona to each culture (WorldWiseAI 2024: baseline bias)."""
+    """Return the RMS distance from answers without a persona to each culture (WorldWiseAI 2024: baseline
+    bias).
+    """
     score = placed.primary[0]
     known = ~np.isnan(score)
     targets = study.content.targets[1:, np.nonzero(known)[0]]
@@ -342,8 +344,8 @@ def _numbers(errors: HofstedeErrors) -> dict[str, float | None]:
 
 
 def _of_each_answer(metric: str, error: FloatArray) -> tuple[FloatArray | None, tuple[float, float]]:
-    """Return the values that the metric is a mean of, with its bounds; None for one that is no mean and has
-    no interval.
+    """Return the values whose mean is the metric, with its bounds; None for a metric without an interval that
+    is not a mean.
     """
     size = np.abs(error)
     match metric:

@@ -1,4 +1,4 @@
-"""Scenarios, cultures, values and dimensions as typed material, and the samples that they make. Pure."""
+"""Turns scenarios, cultures, values and dimensions into typed material and samples. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BASELINE = "baseline"
 """The culture of answers without a persona."""
 
 BUCKETED = {"hofstede_bucketed": "hofstede_published"}
-"""Profiles that are another's scores in the seven steps of WorldWiseAI 2024."""
+"""Profiles derived from another profile's scores by the seven steps of WorldWiseAI 2024."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,11 @@ class Targets:
 
 
 def choose_targets(name: str, rows: Sequence[Row]) -> Targets:
-    """The profile of this name, normalised: bucketed, or linear if any score is beyond -2..+2.
+    """Return the profile of this name, normalised: bucketed, or linear if any score is beyond -2..+2.
 
     Raises:
-        UnknownName: no such profile. ValueError: of several frameworks, or scores of no known scale.
+        UnknownName: there is no such profile.
+        ValueError: it has several frameworks, or its scores are on no known scale.
     """
     stored = {str(r["profile"]) for r in rows}
     source = name if name in stored else BUCKETED.get(name, name)
@@ -62,7 +63,9 @@ def choose_targets(name: str, rows: Sequence[Row]) -> Targets:
     chosen = [r for r in rows if r["profile"] == source]
     frameworks = sorted({str(r["framework"]) for r in chosen})
     if len(frameworks) > 1:
-        raise ValueError(f"profile {name!r} has targets of {', '.join(frameworks)}: make one profile of each")
+        raise ValueError(
+            f"profile {name!r} has targets of {', '.join(frameworks)}: make one profile per framework"
+        )
     scores = [float(r["score"]) for r in chosen]
     try:
         if source != name:
@@ -80,11 +83,12 @@ def choose_targets(name: str, rows: Sequence[Row]) -> Targets:
 def choose_cultures(
     params: WorldwiseParams, targets: Targets, dimensions: set[str], rows: Mapping[str, Sequence[Row]]
 ) -> tuple[Culture, ...]:
-    """The baseline, and by code the chosen cultures that have a target on every dimension asked about.
+    """Return the baseline, then the chosen cultures by code; each has a target on all ``dimensions``.
 
     Raises:
-        UnknownName: a culture that has not.
-        ValueError: none has, one is not in table country, or names in their own languages are missing.
+        UnknownName: a chosen culture lacks a target.
+        ValueError: every culture lacks one, a culture is not in table country, or names of countries in
+            their own languages are missing.
     """
     names = {str(r["country"]): str(r["name"]) for r in rows["country"]}
     unknown = sorted(targets.of_country.keys() - names.keys())
@@ -101,7 +105,7 @@ def choose_cultures(
         )
     cultures = [Culture(BASELINE, "no persona", templates(rows).get("baseline", ""), {})]
     named = {code: names[code] for code in complete}
-    if params.cultures is None:  # a pack's persona may need words that only some cultures have
+    if params.cultures is None:  # a pack's persona may use words that only some cultures have
         named = {code: name for code, name in named.items() if not _lacking(code, rows)} or named
     for code in choose_codes("culture with targets on all dimensions", params.cultures, named):
         target = {d: targets.of_country[code][d] for d in sorted(dimensions)}
@@ -110,8 +114,9 @@ def choose_cultures(
 
 
 def _persona(params: WorldwiseParams, code: str, name: str, rows: Mapping[str, Sequence[Row]]) -> str:
-    """The prompt, in the culture's own language where the prompt and the country's name are there in it; or
-    that of a pack, with the pack's words for the culture."""
+    """Return the persona prompt, in the culture's own language if both the prompt and the country's name
+    exist in it. A pack's prompt is filled with the pack's words for the culture.
+    """
     if own := templates(rows).get("persona"):
         if missing := _lacking(code, rows):
             raise ValueError(f"prompts.toml, persona, uses {', '.join(missing)}: add {code} to culture.csv")
@@ -125,24 +130,24 @@ def _persona(params: WorldwiseParams, code: str, name: str, rows: Mapping[str, S
 
 
 def _words(code: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
-    """A pack's words for a culture; "" where it has none."""
+    """Return a pack's words for a culture; "" for missing ones."""
     words = next((r for r in rows.get("culture", ()) if r["country"] == code), {})
     return {field: str(words.get(field) or "") for field in ("place", "people", "called")}
 
 
 def _lacking(code: str, rows: Mapping[str, Sequence[Row]]) -> list[str]:
-    """The words for a culture that the persona of a pack uses, and the pack has not."""
+    """Return the words for a culture that a pack's persona uses and the pack lacks."""
     used = fields_of(templates(rows).get("persona", ""))
     return [field for field, word in _words(code, rows).items() if field in used and not word]
 
 
 SEPARATORS = (",", ";", "\n")
-"""Separators between values in a prompt or an answer, so not in a value."""
+"""Separators between values in a prompt or an answer; a value may not contain them."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A dilemma whose options pull apart on one primary dimension."""
+    """A dilemma whose options lie at opposite ends of one primary dimension."""
 
     scenario: str
     framework: str
@@ -155,7 +160,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Dimension:
-    """An axis, by example statements of its two ends."""
+    """An axis, defined by example statements of its two ends."""
 
     framework: str
     dimension: str
@@ -165,7 +170,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Value:
-    """A value to choose from; models see the label."""
+    """One value that models may choose; they see its label."""
 
     value: str
     label: str
@@ -173,15 +178,15 @@ class Value:
 
 @dataclass(frozen=True)
 class Materials:
-    """All that is asked and measured with, independent of the model.
+    """All prompts' material and the scales to score with, independent of the model.
 
     Attributes:
         scenarios: by identifier.
-        dimensions: all that answers are projected on, by framework and name; names are unique.
+        dimensions: every dimension to project answers on, by framework and name; names are unique.
         values: in the order of the prompt.
         cultures: the baseline, then the others by code.
         stereotypes: phrases to count.
-        place_names: what places and their people are called, in English and in their own languages.
+        place_names: names of places and their people, in English and in their own languages.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -193,18 +198,20 @@ class Materials:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The values as models see them."""
+        """Return the labels of the values."""
         return [v.label for v in self.values]
 
     @cached_property
     def primary(self) -> IntArray:
-        """[scenarios] the column of each one's primary dimension among ``dimensions``."""
+        """Return [scenarios] the column in ``dimensions`` of each scenario's primary dimension."""
         column = {d.dimension: i for i, d in enumerate(self.dimensions)}
         return np.array([column[s.dimension] for s in self.scenarios], dtype=np.intp)
 
     @cached_property
     def targets(self) -> FloatArray:
-        """[cultures, scenarios] each culture's target on each one's primary dimension; NaN: the baseline."""
+        """Return [cultures, scenarios] each culture's target on each scenario's primary dimension; NaN for
+        the baseline.
+        """
         return np.array([[c.target.get(s.dimension, np.nan) for s in self.scenarios] for c in self.cultures])
 
     @cached_property
@@ -221,7 +228,7 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
             persona, stereotype, and country_name (country, language, name) if there is one.
 
     Raises:
-        UnknownName: a culture or target profile that is not there.
+        UnknownName: a culture or target profile does not exist.
         ValueError: no scenario is left, exemplars or targets are missing, or values cannot be told apart.
     """
     if not rows["stereotype"]:
@@ -248,7 +255,7 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
 
 
 def _dimensions(rows: Sequence[Row]) -> tuple[Dimension, ...]:
-    """One entry per dimension, statements in their order."""
+    """Return one entry per dimension, statements in their order."""
     poles: dict[tuple[str, str], dict[str, list[str]]] = {}
     for r in sorted(rows, key=lambda r: (r["framework"], r["dimension"], r["pole"], int(r["number"]))):
         sides = poles.setdefault((str(r["framework"]), str(r["dimension"])), {})
@@ -261,7 +268,7 @@ def _dimensions(rows: Sequence[Row]) -> tuple[Dimension, ...]:
     names = [d.dimension for d in dimensions]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"two frameworks have a dimension {', '.join(twice)}: name them apart")
+        raise ValueError(f"two frameworks share the dimension name {', '.join(twice)}: rename one")
     return tuple(dimensions)
 
 
@@ -272,7 +279,7 @@ def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> 
     anchors = [r for r in rows if r["framework"] == framework]
     if not anchors:
         frameworks = ", ".join(sorted({str(r["framework"]) for r in rows}))
-        raise ValueError(f"the targets are of {framework}, but scenarios only of {frameworks}: take others")
+        raise ValueError(f"the targets are of {framework}, the scenarios of {frameworks}: choose others")
     by_dimension: dict[str, list[Scenario]] = {}
     for r in sorted(anchors, key=lambda r: (digest(str(r["scenario"])), str(r["scenario"]))):
         if params.multi_dimensional or not r["is_multi"]:
@@ -280,7 +287,7 @@ def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> 
             by_dimension.setdefault(scenario.dimension, []).append(scenario)
     chosen = [s for some in by_dimension.values() for s in some[: params.scenarios_per_dimension]]
     if not chosen:
-        raise ValueError("all scenarios are multi-dimensional: set multi_dimensional")
+        raise ValueError("every scenario is multi-dimensional: set multi_dimensional")
     chosen = spread(chosen, params.limit, lambda s: s.scenario, lambda s: s.dimension)
     return tuple(sorted(chosen, key=lambda s: s.scenario))
 
@@ -290,10 +297,10 @@ def _values(rows: Sequence[Row]) -> tuple[Value, ...]:
     if len({v.label.casefold() for v in values}) < len(values):
         raise ValueError("two values have the same label: models could not tell them apart")
     if len(values) < 3:
-        raise ValueError(f"{len(values)} values to choose three from: add some")
+        raise ValueError(f"{len(values)} values, but an answer names three: add some")
     for v in values:
         if any(separator in v.label for separator in SEPARATORS):
-            raise ValueError(f"the value {v.label!r} has a comma or semicolon in it, which separate values")
+            raise ValueError(f"the value {v.label!r} contains a comma or semicolon, which separate values")
     return values
 
 
@@ -308,7 +315,7 @@ KNOBS = {
     "repetitions", "answer_format", "temperature", "max_tokens", "values_weight", "order", "decision",
     "embedder", "stereotype_rule", "half_samples", "seed", "reproduce",
 }  # fmt: skip
-"""Params that are in config_hash as they stand; cultures, targets and files are by their content."""
+"""Params whose values enter config_hash unchanged; cultures, targets and files enter by their content."""
 
 _AS_JSON = (
     'Answer with one JSON object: "decision" (A, B or Decline), "value_1", "value_2", "value_3" and '
@@ -321,7 +328,7 @@ _AS_TEXT = (
 
 
 class Sample(NamedTuple):
-    """Which culture, scenario and repetition, and what is sent."""
+    """The culture, scenario and repetition of one sample, and its prompt."""
 
     key: Key
     prompt: Prompt
@@ -329,7 +336,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class WorldwiseStudy:
-    """All that is asked, independent of the model."""
+    """Everything that is sent, independent of the model."""
 
     params: WorldwiseParams
     content: Materials
@@ -346,12 +353,12 @@ class WorldwiseStudy:
 
     @property
     def materials(self) -> dict[str, str]:
-        """The hash of the content."""
+        """Return the hash of the content."""
         return {"materials": self.content.hash}
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Cultures (with the baseline), scenarios and repetitions: the shape of all arrays of answers."""
+        """Return the shape of all arrays of answers: cultures (with the baseline), scenarios, repetitions."""
         m = self.content
         return len(m.cultures), len(m.scenarios), self.params.repetitions
 
@@ -363,7 +370,7 @@ class WorldwiseStudy:
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
-        """All samples, repetition by repetition, so that what was asked when a budget ends is whole."""
+        """Yield all samples, repetition by repetition, so that a spent budget leaves complete repetitions."""
         m, as_json = self.content, self.as_json
         schema = answer_schema(m.labels) if as_json else None
         conversations = {
@@ -380,14 +387,14 @@ class WorldwiseStudy:
         )
 
     def places(self) -> Iterator[tuple[Key, tuple[int, int, int]]]:
-        """Every sample's key and its place in the arrays of answers, in the order of the arrays."""
+        """Yield every sample's key and its position in the arrays of answers, in the order of the arrays."""
         cultures, scenarios, _ = self.shape
         for c, s, r in product(range(cultures), range(scenarios), range(self.params.repetitions)):
             yield (self.content.cultures[c].culture, self.content.scenarios[s].scenario, r), (c, s, r)
 
     @cached_property
     def requests(self) -> tuple[Prompts, ...]:
-        """Return a model's requests, one per repetition; greedy repetitions, which are equal, once."""
+        """Return a model's requests, one per repetition; greedy repetitions are equal and sent once."""
         p = self.params
         return tuple(
             Prompts(
@@ -402,16 +409,16 @@ class WorldwiseStudy:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether repetitions differ."""
+        """Return whether repetitions differ."""
         return self.params.temperature > 0
 
     def vectors_of(self, texts: Sequence[str], label: str) -> Texts:
-        """The request for the vectors of some texts."""
+        """Return the request for the vectors of some texts."""
         return Texts(role="embedder", engine=self.params.embedder, topic=TOPIC, label=label, texts=texts)
 
     @property
     def as_json(self) -> bool:
-        """Whether answers are JSON objects."""
+        """Return whether answers are JSON objects."""
         return self.params.answer_format == "json"
 
 
@@ -429,11 +436,11 @@ def build_study(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> W
 def conversation(
     scenario: Scenario, culture: Culture, labels: Sequence[str], as_json: bool, own: str | None = None
 ) -> list[Message]:
-    """The persona as system message (none for the baseline), the dilemma as the question; values in the
-    order given.
+    """Return the conversation: the persona as system message (none for the baseline), the dilemma as
+    question, values in the given order.
 
     Args:
-        own: the template of a pack for the question.
+        own: template of a pack that replaces the question.
     """
     question = (
         filled(
@@ -462,7 +469,7 @@ def _question(scenario: Scenario, labels: Sequence[str], as_json: bool) -> str:
 
 
 def answer_schema(labels: Sequence[str]) -> dict[str, Any]:
-    """JSON schema of an answer, within what strict mode and xgrammar take.
+    """Return the JSON schema of an answer, within the limits of strict mode and xgrammar.
 
     Values come before the explanation, so that a long one cannot cut them off.
     """

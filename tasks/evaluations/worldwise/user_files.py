@@ -1,4 +1,4 @@
-"""A user's own scenarios, exemplars, profiles and values: CSV files with the columns of the tables."""
+"""Reads a user's own scenarios, exemplars, profiles and values from CSV files with the tables' columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Row = Mapping[str, Any]
 
 
 STORED_SCENARIO, STORED_EXEMPLAR = "stored_scenario", "stored_exemplar"
-"""Kinds of files for answers that are there already: nothing is asked, so less has to be said."""
+"""Kinds of files for existing answers; they need fewer columns, as nothing is sent."""
 
 
 class _Columns(NamedTuple):
-    """Rules of a file: needed columns, optional ones, and the columns that no two rows share."""
+    """Rules of a file: required columns, optional ones, and the columns whose values must be unique."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]
@@ -48,11 +48,11 @@ _TYPES = {
     "pole": _POLE,
     "pole_a": _POLE,
 }
-"""column -> what its cells are, in words and as a type; all other columns are text"""
+"""Column -> the description and type of its cells; all other columns are text."""
 
 
 def read_rows(path: str | Path, table: str) -> list[dict[str, Any]]:
-    """The rows of a file. Raises ValueError if there is none, or as ``parse_rows``."""
+    """Return the rows of a file. Raises ValueError if the file cannot be read, or as ``parse_rows`` does."""
     try:
         content = Path(path).expanduser().read_bytes()
     except OSError as error:
@@ -64,10 +64,10 @@ def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
     """Rows of a CSV file in UTF-8 for ``table``: scenario, exemplar, culture_profile or guiding_value, or
     of a kind for stored answers.
 
-    ``is_multi`` is a bool (False where left out), ``number`` an int, ``score`` a float; all else is text.
+    ``is_multi`` is a bool (False where left out), ``number`` an int, ``score`` a float; all others are text.
 
     Raises:
-        ValueError: names file, line and column, and says what to do.
+        ValueError: the text names file, line and column, and says what to do.
     """
     columns = _TABLES[table]
     header, lines = _cells(content, file)
@@ -98,7 +98,7 @@ def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
 
 
 def _cells(content: bytes, file: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Header, and (line number, cells) of each row that is not empty."""
+    """Return the header, and (line number, cells) of each row that is not empty."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -113,7 +113,7 @@ def _cells(content: bytes, file: str) -> tuple[list[str], list[tuple[int, list[s
 
 
 def _row(cells: Mapping[str, str], columns: _Columns, where: str) -> dict[str, Any]:
-    """The cells that are filled, as their columns' types."""
+    """Return the filled cells, converted to their columns' types."""
     row: dict[str, Any] = {}
     for name, cell in cells.items():
         if not cell:

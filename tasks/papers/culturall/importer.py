@@ -1,7 +1,6 @@
-"""A pack of CulturALL's items (Lin et al. 2026), out of its published files.
-
-The paper prints its prompts (figures 11 and 12) and publishes no file of them: `culturescope pack new
-culturall --as-published` writes a form to copy them into.
+"""Makes a pack of CulturALL's items (Lin et al. 2026) from its published files. The paper prints its prompts
+(figures 11 and 12) and publishes no file of them: `culturescope pack new culturall --as-published` writes a
+form to copy them into.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _ITEM = next(file for file in PACK.files if file.row is ItemRow)
 
 
 def read(files: Files, pack: Pack) -> None:
-    """Add the items of all files, each once, in place of the shipped ones."""
+    """Add the items of all files, each once, to replace the shipped ones."""
     published: list[Row] = []
     names = []
     for path in files.get("items", ()):
@@ -39,7 +38,7 @@ def read(files: Files, pack: Pack) -> None:
         lost = Counter({"does not fit a pack": len(rows) - len(fitting), **loaded.dropped})
         pack.left_out += [f"{n} rows of {', '.join(names)}: {why}" for why, n in lost.items() if n]
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))
-        pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped items")
+        pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what replaces the shipped items")
     pack.left_out.append(
         "prompts: no file holds them; culturescope pack new culturall --as-published adds a form to copy "
         "figures 11 and 12 into"
@@ -47,7 +46,7 @@ def read(files: Files, pack: Pack) -> None:
 
 
 def _row(item: CulturallItem) -> dict[str, Any]:
-    """An item as a row of a pack; empty cells are left out."""
+    """Return an item as a row of a pack, without empty cells."""
     cells = {name: getattr(item, name) for name in ("item", "language", "region", "topic", "form")}
     cells |= item.native._asdict() | {"variants": "|".join(item.variants)}
     if item.english:

@@ -1,4 +1,6 @@
-"""Table 2 of CulturALL (Lin et al. 2026), and accuracy by language, topic and region, which it draws."""
+"""Reproduces table 2 of CulturALL (Lin et al. 2026), and its figures of accuracy by language, topic and
+region.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ SOURCES = by_name(
     ),
 )
 SUBSETS = {"easy": (10, 15), "medium": (5, 9), "hard": (0, 4)}
-"""Number of the 15 settings that solve an item of each."""
+"""Difficulty -> least and greatest number of the 15 settings that solve its items."""
 N_SETTINGS = 15
 NO_FILE = "no published file holds it"
 NO_DIFFICULTY = "no item is known to be of that difficulty"
@@ -51,7 +53,10 @@ LEVELS = ("language", "topic", "region")
 
 
 class CulturallReproduced(Options):
-    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
+    """Choices that the paper leaves open.
+
+    Values of a list are tried in order until a cell's digits are met.
+    """
 
     settings: dict[str, str] = Field({}, description="setting in the files = its id in Table 2")
     unjudged: list[Literal["wrong", "left-out"]] = tried(
@@ -60,7 +65,7 @@ class CulturallReproduced(Options):
 
 
 class JudgedAnswer(PublishedRow):
-    """Whether a setting's answer to an item is right; None: not judged."""
+    """A setting's answer to an item, with whether it is right; None: not judged."""
 
     setting: Text
     item: Annotated[int, Field(ge=1)]
@@ -70,7 +75,7 @@ class JudgedAnswer(PublishedRow):
 
 @dataclass(frozen=True)
 class Task:
-    """An item; one that does not fit the columns has no language. ``subset`` and ``solved``: as published."""
+    """One published item; an item that does not fit the columns has no language."""
 
     language: str = ""
     topic: str = ""
@@ -90,21 +95,21 @@ class Content:
 
 
 def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[str]]:
-    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
-    # Numbers are of rows as published: one that is left out keeps its own.
+    """Read all files of the folder. Raises ValueError, which names the file and its fault."""
+    # Items are numbered by published rows; a row that is left out keeps its number.
     notes: list[str] = []
     items = read_each(files["items"], read_rows, notes)
     rows = [_task(path, row) for path, some in items.items() for row in some]
     tasks = dict(enumerate(rows, 1))
     unread = sum(task.language == "" for task in rows)
-    notes += [f"items: {unread} rows do not fit the columns and count in ALL alone"] * bool(unread)
+    notes += [f"items: {unread} rows do not fit the columns and count only in ALL"] * bool(unread)
     answers: dict[str, dict[int, bool | None]] = {}
     subsets: dict[int, str] = {}
     judged, of_answers = read_all(files["answers"], JudgedAnswer)
     for answer in judged:
         of = answers.setdefault(options.settings.get(answer.setting, answer.setting), {})
         if answer.item in of:
-            raise ValueError(f"answers: setting {answer.setting} has item {answer.item} twice; leave one")
+            raise ValueError(f"answers: setting {answer.setting} has item {answer.item} twice; remove one")
         of[answer.item] = answer.correct
         if answer.subset:
             subsets[answer.item] = answer.subset
@@ -113,13 +118,13 @@ def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[
         tasks = {n: Task(subset=subsets.get(n)) for n in numbers}
     elif beyond := [n for n in numbers if n not in tasks]:
         raise ValueError(
-            f"answers: item {beyond[0]} is not one of the {len(tasks)} items; count their rows from 1"
+            f"answers: item {beyond[0]} is not one of the {len(tasks)} items; their rows count from 1"
         )
     return Content(_with_difficulty(tasks, answers), answers, bool(files["answers"])), [*notes, *of_answers]
 
 
 class CulturallNumbers(Numbers[Content, CulturallReproduced]):
-    """Accuracies in percent, and how many items there are."""
+    """Accuracies in percent, and numbers of items."""
 
     def _number(self, cell: Printed) -> Recomputed:
         if cell.metric.startswith("Items"):
@@ -137,8 +142,9 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
         return self._accuracy(setting, chosen)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """Accuracy of every setting by language, topic and region, and the mean of the 15 published settings,
-        of which the items say how many solve each."""
+        """Yield the accuracy of every setting by language, topic and region, and the mean of the 15 published
+        settings, from each item's number of settings that solve it.
+        """
         tasks = self.content.tasks
         for level in LEVELS:
             counts = Counter(str(getattr(task, level)) for task in tasks.values())
@@ -163,7 +169,7 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
         return Recomputed(100 * n / len(tasks) if is_share else float(n), n=len(tasks))
 
     def _accuracy(self, setting: str, chosen: Sequence[int]) -> Recomputed:
-        """The share; null: a letter at random where there are letters to choose from, else nothing right."""
+        """Return the share; the null is a random letter for multiple choice, else 0."""
         of, tasks = self.content.answers[setting], self.content.tasks
         if self.options.unjudged[0] == "left-out":
             chosen = [n for n in chosen if of.get(n) is not None]
@@ -185,7 +191,7 @@ def _cell(table: str, model: str, parts: Mapping[str, str]) -> Printed:
 
 
 def _task(path: Path, row: Mapping[str, object]) -> Task:
-    """An item as a row has it; its difficulty may be in the name of the file."""
+    """Return the item of a row; its difficulty may be in the name of the file."""
     of_file = re.search(r"_(easy|medium|hard)\b", path.stem)
     subset = of_file[1] if of_file else None
     try:
@@ -205,7 +211,9 @@ def _subset(solved: int) -> str:
 def _with_difficulty(
     tasks: Mapping[int, Task], answers: Mapping[str, Mapping[int, bool | None]]
 ) -> Mapping[int, Task]:
-    """The items by how many of all 15 settings solve each, where nothing says how difficult they are."""
+    """Return the items with difficulty by the number of the 15 settings that solve each, if no file states
+    it.
+    """
     if len(answers) != N_SETTINGS or any(task.subset for task in tasks.values()):
         return tasks
     solved = {n: sum(bool(of.get(n)) for of in answers.values()) for n in tasks}

@@ -1,7 +1,6 @@
-"""A pack of the published benchmarks that CURE (Vo and Koyejo 2025) asks, out of their authors' files.
-
-The paper prints its prompts and rubrics and publishes no file of them: `culturescope pack new cure
---as-published` writes a form to copy them into.
+"""Makes a pack of the benchmarks of CURE (Vo and Koyejo 2025) from their authors' files. The paper prints its
+prompts and rubrics and publishes no file of them: `culturescope pack new cure --as-published` writes a form
+to copy them into.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _ITEM = next(file for file in PACK.files if file.row is ItemRow)
 
 
 def read(files: Files, pack: Pack) -> None:
-    """Add the items of each benchmark, in place of its shipped sample."""
+    """Add the items of each benchmark, to replace its shipped sample."""
     codes = CountryCodes(pack.countries)
     rows: list[dict[str, Any]] = []
     data_files = []
@@ -55,7 +54,7 @@ def read(files: Files, pack: Pack) -> None:
             data_files.append(name)
     pack.rows(NAME, _ITEM, rows, f"{', '.join(data_files)}")
     if len(data_files) == len(LOADERS):
-        pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what goes in place of the shipped samples")
+        pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what replaces the shipped samples")
     elif data_files:
         pack.left_out.append(
             f"shipped samples stay of {', '.join(n for n in LOADERS if n not in data_files)}"
@@ -67,7 +66,7 @@ def read(files: Files, pack: Pack) -> None:
 
 
 def _rows(paths: Any, pack: Pack) -> dict[str, list[Row]]:
-    """The rows of each file; one that cannot be read is left out, and said."""
+    """Return the rows of each file; a file that cannot be read is left out and noted."""
     rows: dict[str, list[Row]] = {}
     for path in map(Path, paths):
         try:
@@ -78,7 +77,7 @@ def _rows(paths: Any, pack: Pack) -> dict[str, list[Row]]:
 
 
 def _row(item: BenchmarkItem) -> dict[str, Any]:
-    """An item as a row of a pack, which reads as the published one does; empty cells are left out."""
+    """Return an item as a row of a pack with the published meaning, without empty cells."""
     texts: Mapping[str, str] = item.extra
     where = {"country": texts.get("country_name", item.group), "group": item.group}
     side = re.search(r"/(adhere|violate)$", item.item)
@@ -101,7 +100,7 @@ def _row(item: BenchmarkItem) -> dict[str, Any]:
 
 
 def _identifier(name: str) -> str:
-    """ "Saudi_Arabia_14/ab/adhere" is saudi_arabia_14_ab-adhere: sides of a pair differ after the hyphen."""
+    """Return an identifier for packs: "Saudi_Arabia_14/ab/adhere" becomes saudi_arabia_14_ab-adhere."""
     head, _, side = name.casefold().rpartition("/")
     plain = re.sub(r"[^a-z0-9_]+", "_", head or side)
     return f"{plain}-{side}" if head else plain

@@ -1,6 +1,5 @@
-"""CURE's Tables 1 and 2 and the numbers of its text (Vo and Koyejo 2025).
-
-Its benchmarks are read as they are published; results and ratings have formats of ours.
+"""Reproduces CURE's tables 1 and 2 and the numbers in its text (Vo and Koyejo 2025). Benchmarks are read in
+their published formats; results and ratings have this project's formats.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ SOURCES = by_name(
     ),
 )
 JUDGED = {"Coverage": "normad", "Specificity": "specnorm", "Connotation": "casa", "Coherence": "culturebank"}
-"""Metric -> the benchmark that it is of."""
+"""Metric -> its benchmark."""
 AGREEMENT = ("Krippendorff's alpha", "kappa of people", "Pearson r", "kappa of judge and people")
 JUDGE, NULL = "judge", "null"
 NO_NAMES = "the text names a range of several models, not each model's number"
@@ -72,7 +71,10 @@ NO_FILE = "no published file holds it"
 
 
 class CureReproduced(Options):
-    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
+    """Choices that the paper leaves open.
+
+    Values of a list are tried in order until a cell's digits are met.
+    """
 
     size: list[Literal["items", "rows"]] = tried(
         ["items", "rows"],
@@ -104,7 +106,7 @@ class Result(PublishedRow):
 
 
 class Rating(PublishedRow):
-    """A person's mark of an answer, or the judge's."""
+    """The mark that a person or the judge gave an answer."""
 
     metric: Text
     item: Text
@@ -114,7 +116,7 @@ class Rating(PublishedRow):
 
 @dataclass(frozen=True)
 class Content:
-    """The folder's content; ``benchmarks``: name -> file -> rows as published."""
+    """The folder's content; ``benchmarks``: name -> file -> published rows."""
 
     benchmarks: Mapping[str, Mapping[str, Sequence[Row]]]
     results: Sequence[Result]
@@ -122,7 +124,7 @@ class Content:
 
 
 def read(files: Files, options: CureReproduced) -> tuple[Content, Sequence[str]]:
-    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     benchmarks = {
         name: {str(path): rows for path, rows in read_each(files[name], read_rows, notes).items()}
@@ -160,7 +162,9 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         return Recomputed(reason=NO_FILE)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """F1 of every model, benchmark and setting, and the judged score: the paper's figures 2 to 4."""
+        """Yield F1 of every model, benchmark and setting, and the judged score: the paper's figures
+        2 to 4.
+        """
         for (model, benchmark, setting), group in self.groups.items():
             parts = {"benchmark": benchmark, "setting": setting}
             for metric, figure in (("F1-Micro", "Figure 2"), ("F1-Macro", "Figure 3")):
@@ -187,7 +191,7 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         return groups
 
     def _f1(self, group: Sequence[Result], metric: str) -> Recomputed:
-        """The F1 of a model's labels; null: gold labels dealt out at random."""
+        """Return the F1 of a model's labels; the null is shuffled gold labels."""
         read = [r for r in group if r.label or self.options.unread[0] == "wrong"]
         if not read:
             return Recomputed(reason="no label could be read")
@@ -199,7 +203,7 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         )
 
     def _judged(self, model: str, metric: str) -> Recomputed:
-        """Mean of the judge's scores of a model; null: those of a model named null."""
+        """Return the mean of the judge's scores of a model; the null is the model named null."""
         if not self.content.results:
             return Recomputed(reason=SOURCES["results"].missing)
         scores = self._scores(metric).get(model)
@@ -210,7 +214,7 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         return Recomputed(float(scores.mean()), null=nulls.get(name), null_name=name, n=scores.size)
 
     def _scores(self, metric: str) -> dict[str, FloatArray]:
-        """Model -> the judge's scores of its thick answers to the metric's benchmark."""
+        """Return model -> the judge's scores of its thick answers to the metric's benchmark."""
         scores = {
             model: np.array([r.score for r in group if r.score is not None], dtype=np.float64)
             for (model, benchmark, setting), group in self.groups.items()
@@ -219,7 +223,7 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         return {model: of for model, of in scores.items() if of.size}
 
     def _over_models(self, cell: Printed) -> Recomputed:
-        """The lowest or highest mean of any model."""
+        """Return the lowest or highest mean of any model."""
         models = [model for model in self._scores(cell.metric) if not model.startswith(NULL)]
         each = [one for model in models if (one := self._judged(model, cell.metric)).value is not None]
         if not each:
@@ -270,7 +274,7 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         return Recomputed(100 * n / len(loaded.items) if metric == "%" else float(n), n=len(loaded.items))
 
     def _of_metrics(self, cell: Printed) -> Recomputed:
-        """The lowest or highest agreement of the four judged metrics."""
+        """Return the lowest or highest agreement of the four judged metrics."""
         each = [self._agreement(cell._replace(parts={"metric": metric})) for metric in JUDGED]
         known = [one for one in each if one.value is not None]
         if len(known) < len(JUDGED):
@@ -279,7 +283,9 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         return pick(known, key=lambda one: one.value or 0.0)
 
     def _agreement(self, cell: Printed) -> Recomputed:
-        """Agreement of people with each other, or of their mean or majority with the judge; null: none."""
+        """Return the agreement of people with each other, or of their mean or majority with the judge; the
+        null is 0.
+        """
         if not self.content.ratings:
             return Recomputed(reason=SOURCES["ratings"].missing)
         wanted = cell.parts["metric"].casefold()

@@ -1,4 +1,6 @@
-"""Section 5 of Measuring Meta-Cultural Competency (2025) from its conversations; formats are ours."""
+"""Reproduces section 5 of Measuring Meta-Cultural Competency (2025) from conversations in this project's
+formats.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ NO_FILE = "no file holds it"
 
 
 class ExplicationReproduced(Options):
-    """Choices on the way to numbers."""
+    """Choices that the paper leaves open."""
 
     names: dict[str, str] = renamed()
 
@@ -61,7 +63,7 @@ Grade = Annotated[float | None, Field(None, allow_inf_nan=False)]
 
 
 class Conversation(PublishedRow):
-    """A conversation with the judge's grades; None: it gave none."""
+    """A conversation with the judge's grades; None: the judge gave none."""
 
     conversation: Text
     model: Text
@@ -75,7 +77,7 @@ class Conversation(PublishedRow):
 
 
 class Rating(PublishedRow):
-    """A person's marks of a conversation."""
+    """The marks that a person gave a conversation."""
 
     rater: Text
     conversation: Text
@@ -93,14 +95,14 @@ class Content:
 
 
 def read(files: Files, options: ExplicationReproduced) -> tuple[Content, Sequence[str]]:
-    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     conversations, notes = read_all(files["conversations"], Conversation)
     ratings, of_ratings = read_all(files["ratings"], Rating)
     return Content(conversations, ratings), [*notes, *of_ratings]
 
 
 class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
-    """Counts, grades of the judge, and what people say of them."""
+    """Counts, grades of the judge, and people's ratings of the same conversations."""
 
     def _number(self, cell: Printed) -> Recomputed:
         if cell.table.startswith("5.2 Human"):
@@ -115,7 +117,9 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         return self._counted(cell)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """Figure 4: mean APR and INT of each model and condition; null: the mean over all models."""
+        """Yield figure 4: mean APR and INT of each model and condition; the null is the mean over
+        all models.
+        """
         for condition in ("control", "treatment"):
             every = [row for row in self.content.conversations if row.condition == condition]
             for metric in _OF:
@@ -128,7 +132,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Model in the files -> in the paper."""
+        """Return model in the files -> model in the paper."""
         printed = {cell.model for cell in self.tools.printed if cell.model}
         return model_names([row.model for row in self.content.conversations], printed, self.options.names)
 
@@ -164,7 +168,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         return Recomputed(float(counts.pop()), n=len(self.names))
 
     def _instructed(self, model: str) -> Recomputed:
-        """A model's mean, or the least mean of the models that the paper does not name apart."""
+        """Return a model's mean, or the least mean of the models that the paper does not name."""
         apart = {cell.model for cell in self.tools.printed if cell.metric == "instruction following"}
         means = {
             name: _mean([row.instruction for row in self.content.conversations if row.model == label])
@@ -202,7 +206,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         return Recomputed(100 * share, null=50 * (1 - order.tied), null_name="orders at random", n=order.n)
 
     def _pairs(self, dimension: str) -> list[tuple[str, str, float, float]]:
-        """(rater, model, person's mark, judge's grade) of every conversation that has both."""
+        """Return (rater, model, person's mark, judge's grade) of every conversation that has both."""
         if dimension not in _OF:
             raise NoNumber("this number has no rule here")
         graded = {row.conversation: row for row in self.content.conversations}
@@ -219,7 +223,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         return pairs
 
     def _order(self, dimension: str) -> OppositeOrder:
-        """Over the pairs of conversations that one person rated; ties count as aligned."""
+        """Return the share over pairs of conversations that one person rated; ties count as aligned."""
         raters, _, marks, grades = zip(*self._pairs(dimension), strict=True)
         order = opposite_order(marks, grades, raters)
         if order is None:

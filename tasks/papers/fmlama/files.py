@@ -1,6 +1,5 @@
-"""Dishes, rankings and marks from the user's folder, and what FmLAMA (Zhou et al. 2025) leaves open of them.
-
-Pickles are read as data: nothing in them is called.
+"""Reads dishes, rankings and marks from the user's folder; lists choices that FmLAMA (Zhou et al. 2025)
+leaves open. Pickles are read as data: nothing in them is called.
 """
 
 from __future__ import annotations
@@ -52,9 +51,8 @@ TYPES = ("Direct Match", "Substitutability", "Missing Traditional Ingredient")
 
 
 class FmlamaReproduced(Options):
-    """Choices on the way from published files to numbers, those of the authors' program first.
-
-    Lists are tried in their order, until a cell's digits are met.
+    """Choices between published files and numbers, those of the authors' program first. Values of a list are
+    tried in order until a cell's digits are met.
     """
 
     files: list[str] = Field(
@@ -125,7 +123,7 @@ class FmlamaReproduced(Options):
 
 @dataclass(frozen=True)
 class FileDish:
-    """A dish as a file has it, ingredients in their order."""
+    """A dish in a file, with ingredients in the file's order."""
 
     url: str
     origin: str
@@ -146,7 +144,7 @@ class RankedDish(PublishedRow):
 
 
 class MarkedDish(PublishedRow):
-    """A dish with a judge's marks, which are a text that holds a dictionary."""
+    """A dish with a judge's marks, stored as the text of a dictionary."""
 
     gold_ingredients: tuple[str, ...]
     predicted_ingredient: tuple[str, ...] = Field(min_length=1)
@@ -155,14 +153,14 @@ class MarkedDish(PublishedRow):
 
 
 class PredictedDish(PublishedRow):
-    """A dish with a model's first predictions, as many as it has ingredients."""
+    """A dish with a model's first predictions, one per ingredient."""
 
     gold_ingredient: tuple[str, ...] = Field(min_length=1)
     predicted_ingredient: tuple[str, ...] = Field(min_length=1)
 
     @property
     def direct(self) -> float:
-        """The share of predictions that are in the reference."""
+        """Return the share of predictions that are in the reference."""
         return len(set(self.predicted_ingredient) & set(self.gold_ingredient)) / len(
             self.predicted_ingredient
         )
@@ -192,9 +190,9 @@ class Content:
         rankings: over full sets only.
         marks: origin -> its dishes.
         predictions: origin -> its dishes, with one model's predictions and no marks.
-        aligned: languages of which there are files of aligned dishes, the same ones in each language. No
-            printed cell is of those.
-        memo: what was computed of it.
+        aligned: languages that have files of aligned dishes (the same dishes in each language), which no
+            printed cell uses.
+        memo: cache of computed values.
     """
 
     dishes: Mapping[str, Mapping[str, Sequence[FileDish]]]
@@ -205,8 +203,9 @@ class Content:
     memo: dict[Any, Any] = field(default_factory=dict)
 
     def chosen(self, language: str, files: str) -> Sequence[FileDish] | None:
-        """The dishes of the n-th full file of a language, or of all of them, each url once; None: no such
-        file."""
+        """Return the dishes of a language's n-th full file, or of all full files, each URL once; None: no
+        such file.
+        """
         of = list(self.dishes.get(language, {}).values())
         if files == POOLED:
             pooled = {dish.url: dish for some in reversed(of) for dish in reversed(some)}
@@ -215,7 +214,7 @@ class Content:
 
 
 def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str]]:
-    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     dishes: dict[str, dict[str, list[FileDish]]] = {}
     parsed = read_each(files["dishes"], lambda path: parse({str(path): _bytes(path)}, in_order=True), notes)
@@ -233,7 +232,7 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
         languages = ", ".join(sorted({language for language, _ in aligned}))
         notes.append(f"aligned dishes, of which the paper prints no number, are left out: {languages}")
     wanted = [path for path in files["rankings"] if _is_wanted(path, options)]
-    # None is passed over: a cell is a mean over templates, and would be another number without one.
+    # No file is skipped, since a cell is a mean over templates and would change without one.
     rankings = [_ranking(path, notes) for path in wanted]
     of_aligned = {urls for urls in aligned.values() if urls}
     rankings = [ranking for ranking in rankings if ranking.urls not in of_aligned]
@@ -249,7 +248,7 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
 
 
 def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
-    """Origin -> dishes with predictions; what does not fit is noted."""
+    """Return origin -> dishes with predictions; notes list what does not fit."""
     dishes: dict[str, tuple[PredictedDish, ...]] = {}
     for path in paths:
         try:
@@ -276,10 +275,9 @@ ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]
 def _apart(
     dishes: ByFile,
 ) -> tuple[dict[str, dict[str, Sequence[FileDish]]], dict[tuple[str, str], frozenset[str]]]:
-    """The full sets; and (language, file) -> urls of files of aligned dishes.
-
-    A file is of aligned dishes if a folder or name on its path says so (data_filter), or if a file of another
-    language has the very same dishes.
+    """Return the full sets, and (language, file) -> URLs for files of aligned dishes. A file has aligned
+    dishes if a name on its path says so (data_filter), or if a file of another language has exactly the same
+    dishes.
     """
     urls = {
         (language, path): frozenset(dish.url for dish in of)
@@ -298,9 +296,7 @@ def _apart(
 
 
 def complete(content: Content, options: FmlamaReproduced) -> FmlamaReproduced:
-    """Return the choice with every file of a language to be tried, then all together, unless some are
-    chosen.
-    """
+    """Return the options with every file of a language to try, then all together, unless files are chosen."""
     if options.files:
         return options
     most = max((len(of) for of in content.dishes.values()), default=1)
@@ -309,9 +305,8 @@ def complete(content: Content, options: FmlamaReproduced) -> FmlamaReproduced:
 
 
 def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
-    """Predicted ingredient -> (mark, reason), of those that are marked; direct matches are correct.
-
-    The judge was not asked where all are direct matches. What it wrote is a Python literal, or JSON.
+    """Return marked predicted ingredient -> (mark, reason); direct matches are correct. Dishes with only
+    direct matches were not judged. The judge's text is a Python literal or JSON.
     """
     direct = dict.fromkeys(dish.direct_match, ("Correct", TYPES[0]))
     written: Any = {}
@@ -337,7 +332,7 @@ def _literal(text: str) -> Any:
 
 
 def _is_wanted(path: Path, options: FmlamaReproduced) -> bool:
-    """Whether a folder is of the relation that is asked for: hasParts_1 is of hasParts."""
+    """Return whether a folder belongs to a relation, as hasParts_1 belongs to hasParts."""
     return path.parent.name.rpartition("_")[0] == options.relation
 
 
@@ -352,7 +347,7 @@ def _ranking(path: Path, notes: list[str]) -> Ranking:
 
 
 def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with the first predictions, as many as the dish has ingredients: more is not used."""
+    """Return the record with one prediction per ingredient; further ones are not used."""
     predicted, names = record.get("predicted"), record.get("obj_name")
     if isinstance(predicted, list | tuple) and isinstance(names, list | tuple):
         places = {n: predicted.index(n) for n in names if isinstance(n, str) and n in predicted}
@@ -362,7 +357,7 @@ def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Ignored:
-    """Stand-in for numbers of numpy, which the records hold beside what is read."""
+    """Stand-in for numpy numbers in the records, which are not read."""
 
     def __init__(self, *arguments: Any) -> None: ...
 
@@ -370,7 +365,9 @@ class _Ignored:
 
 
 class _Data(pickle.Unpickler):
-    """Lists, dictionaries, texts and numbers; whatever else a pickle would call is refused."""
+    """Unpickler of lists, dictionaries, texts and numbers; it refuses everything else that a pickle would
+    call.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         if module.split(".")[0] in ("numpy", "_codecs"):
@@ -384,9 +381,9 @@ def _unpickled(path: Path) -> list[Any]:
             records = _Data(file).load()
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
-    except Exception as error:  # whatever a broken pickle raises
+    except Exception as error:  # any error of a broken pickle
         raise BenchmarkError(f"{path}: not a pickle of plain records: {error}") from error
-    if isinstance(records, dict):  # an older version of the authors' program
+    if isinstance(records, dict):  # written by an older version of the authors' program
         records = records.get("list_of_results")
     return records if isinstance(records, list) else []
 

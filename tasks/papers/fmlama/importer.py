@@ -1,4 +1,4 @@
-"""A pack of FmLAMA's templates, dishes and groups of origins (Zhou et al. 2025), out of its repository."""
+"""Makes a pack of FmLAMA's templates, dishes and groups of origins (Zhou et al. 2025) from its repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "fmlama"
 FULL, ALIGNED, ALL = "fmlama-full", "fmlama-aligned", "fmlama-all"
 """Dish sets: each language's own, the same dishes in all languages, and all languages of Dishes.csv."""
 SLOTS = {"[1]": "[X]", "[2]": "[Y]", "[3]": "[C]"}
-"""Slots of the Hebrew templates, and what they are in the others."""
+"""Slots of the Hebrew templates -> the same slots in the others."""
 RELATIONS = {"hasParts": "no", "country": "yes"}
 OTHERS = "aggregated"
 
@@ -61,12 +61,12 @@ def read(files: Files, pack: Pack) -> None:
     }
     replaced = [name for name, there in alone.items() if there]
     pack.table(
-        NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what goes in place of the shipped"
+        NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what replaces shipped content"
     )
 
 
 def _templates(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
-    """The wordings of all languages, those in which the blank comes after the dish."""
+    """Return the wordings of all languages in which the blank comes after the dish."""
 
     def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return row["language"], row["variant"], row["mentions_country"]
@@ -102,7 +102,7 @@ def _is_blank_first(text: str) -> bool:
 
 
 def _sets(files: Files, pack: Pack) -> dict[str, list[dict[str, Any]]]:
-    """Dish set -> its rows, each dish once in a language."""
+    """Return dish set -> its rows, each dish once per language."""
     sets: dict[str, list[dict[str, Any]]] = {FULL: [], ALIGNED: [], ALL: []}
     for path in files.get("dishes", ()):
         records = dishes_of_lines(_lines(path, pack))
@@ -136,7 +136,7 @@ def _fitting(name: str, rows: Sequence[Mapping[str, Any]], pack: Pack) -> list[d
 
 
 def _groups(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
-    """Origin -> group of the first program that has them as a dictionary."""
+    """Return origin -> group from the first program that defines them as a dictionary."""
     for path in paths:
         try:
             mapping = read_source(path).constant("country_lang")

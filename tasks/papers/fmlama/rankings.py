@@ -1,6 +1,5 @@
-"""Precisions of dishes: of the baseline that names common ingredients, and of models' rankings. Pure.
-
-Beside them their word similarity, and the marks of a judge.
+"""Computes dishes' precisions for the baseline of common ingredients and for models' rankings. Pure. It also
+computes their word similarity and the scores of a judge's marks.
 """
 
 from __future__ import annotations
@@ -49,13 +48,16 @@ FOLDERS: Mapping[str, tuple[str, ...]] = {
 ALL = "ALL"
 UNITED_KINGDOM = "United Kingdom"
 RANDOM_RANKINGS = 20
-"""For the null of the baseline."""
+"""Number of random rankings for the null of the baseline."""
 MOST_ORDERS = 500
-"""Orders of equally common ingredients that are searched for one that gives a printed number."""
+"""Most orders of equally common ingredients to search for one that gives a printed number."""
 
 
 def origin_groups(rows: Rows, england: str) -> dict[str, str]:
-    """Origin -> group of the paper, as in runs. Apart: England, Scotland and Wales are in none."""
+    """Return origin -> group of the paper, as in runs.
+
+    With "apart", England, Scotland and Wales have no group.
+    """
     groups = {str(row["origin"]): str(row["origin_group"]) for row in rows}
     if england == "uk":
         return groups
@@ -65,7 +67,7 @@ def origin_groups(rows: Rows, england: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class DishTable:
-    """Dishes x candidates; columns are in the order that settles ties.
+    """Dishes x candidates; the order of columns settles ties.
 
     Attributes:
         group: [dishes] group of the paper, "" for none.
@@ -85,7 +87,9 @@ class DishTable:
         options: FmlamaReproduced,
         first: Sequence[str] = (),
     ) -> DishTable:
-        """The table of the dishes that the options take; first: ingredients that come before their equals."""
+        """Return the table of the dishes that the options select. first: ingredients that precede equally
+        common ones.
+        """
         members = [dish for dish in dishes if options.dishes[0] == "all" or dish.origin in groups]
         names = dict.fromkeys(name for dish in members for name in dish.ingredients)
         ordered = sorted(names) if options.ties[0] == "name" else list(names)
@@ -98,12 +102,14 @@ class DishTable:
         return cls(group, relevant, tuple(ordered))
 
     def members(self, origin: str) -> BoolArray:
-        """[dishes] whether a dish is of a group, or of any."""
+        """Return [dishes] whether a dish is in a group, or in any group."""
         return np.ones(len(self.group), dtype=np.bool_) if origin == ALL else np.asarray(self.group == origin)
 
 
 def orders(table: DishTable, top: int) -> Iterator[tuple[str, ...]]:
-    """Every order of the ``top`` most common ingredients that their counts allow, at most MOST_ORDERS."""
+    """Yield the orders of the ``top`` most common ingredients that their counts allow, at most
+    MOST_ORDERS.
+    """
     counts = np.count_nonzero(table.relevant, axis=0)
     by_count = sorted(range(len(counts)), key=lambda column: -counts[column])
     places, classes = top, []
@@ -117,18 +123,18 @@ def orders(table: DishTable, top: int) -> Iterator[tuple[str, ...]]:
 
 
 def _products(classes: Sequence[Iterator[tuple[str, ...]]]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Every choice of one of each; of a long class the first MOST_ORDERS alone."""
+    """Yield every choice of one element per class; long classes use only the first MOST_ORDERS."""
     return product(*(list(islice(each, MOST_ORDERS)) for each in classes))
 
 
 def baseline(table: DishTable, options: FmlamaReproduced) -> FloatArray:
-    """[dishes] the baseline's precision by the rule of the options."""
+    """Return [dishes] the baseline's precision by the rule of the options."""
     scores = frequency_scores(table.relevant, leave_one_out=options.own_dish == "left-out")
     return _precision(scores, table.relevant, options)
 
 
 def by_chance(table: DishTable, options: FmlamaReproduced) -> FloatArray:
-    """[dishes] the precision of ten ingredients at random by that rule."""
+    """Return [dishes] the precision of ten random ingredients by that rule."""
     generator = np.random.Generator(np.random.PCG64(options.seed))
     random = [
         _precision(generator.random(table.relevant.shape), table.relevant, options)
@@ -151,7 +157,7 @@ def _precision(scores: FloatArray, relevant: BoolArray, options: FmlamaReproduce
 
 
 def of_model(content: Content, model: str, language: str, names: Mapping[str, str]) -> list[Ranking]:
-    """The rankings of a model, template by template; of several folders the first one's."""
+    """Return the rankings of a model, template by template; the first folder wins."""
     folders = {
         ranking.model: None
         for ranking in content.rankings
@@ -161,9 +167,8 @@ def of_model(content: Content, model: str, language: str, names: Mapping[str, st
 
 
 def precisions(ranking: Ranking, denominator: str) -> tuple[FloatArray, FloatArray]:
-    """[dishes] average precision in the ranking (equation 4), and what a random order has in expectation.
-
-    A dish none of whose ingredients is a candidate has NaN.
+    """Return [dishes] average precision in the ranking (equation 4), and its expectation for a random order.
+    A dish without any candidate ingredient has NaN.
     """
     n = max((dish.n_candidates for dish in ranking.dishes), default=0)
     n = max([n, *(rank + 1 for dish in ranking.dishes for rank in dish.ranks)])
@@ -184,8 +189,9 @@ def precisions(ranking: Ranking, denominator: str) -> tuple[FloatArray, FloatArr
 def similarities(
     ranking: Ranking, embed: Callable[[Sequence[str]], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """[dishes] word similarity of the first l predictions (equation 7), and of l at random among all that are
-    an ingredient or a prediction of some dish."""
+    """Return [dishes] word similarity of the first l predictions (equation 7), and of l random ones among all
+    dishes' ingredients and predictions.
+    """
     dishes = ranking.dishes
     words = sorted({word for dish in dishes for word in (*dish.obj_name, *dish.predicted)})
     column = {word: i for i, word in enumerate(words)}
@@ -202,7 +208,7 @@ def similarities(
 
 
 def mark_score(dish: MarkedDish, rule: str) -> tuple[float, float]:
-    """S of equation 9 as the options count it, and by direct matches alone."""
+    """Return S of equation 9 by the counting rule of the options, and by direct matches alone."""
     marks = marks_of(dish).values()
     if rule == "correct":
         n = sum(mark == "Correct" for mark, _ in marks)

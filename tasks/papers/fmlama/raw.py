@@ -1,7 +1,7 @@
-"""Dishes as FmLAMA's repository has them: JSON Lines, and the CSV file of all languages.
+"""Reads dishes from the files of FmLAMA's repository: JSON Lines, and the CSV file of all languages.
 
-Ingredients are a list, or a set of one text, as a program wrote it: ``{'gravy, french fries'}``. Encodings
-and broken rows are met with patience: a row that cannot be read is left out, the others count.
+Ingredients are a list, or a set of one text, as a program wrote it: ``{'gravy, french fries'}``. Several
+encodings are tried. A row that cannot be read is left out, and the others are kept.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from tasks.parsing import parse_json
 
 _ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 _FILTERED = re.compile(r"(^|[/\\_.-])(filter(ed)?|aligned)([/\\_.-]|$)")
-"""In the last three names on the path of a file of aligned dishes: data_filter/ru/ru_dishes.jsonl."""
+"""Marks a file of aligned dishes if it is in the last three names of the path:
+data_filter/ru/ru_dishes.jsonl.
+"""
 LARGEST = 256 * 2**20
-"""Bytes of a file that is read."""
+"""Most bytes of a file."""
 
 
 def is_filtered(path: Path) -> bool:
-    """Whether a file is of aligned dishes, by the names on its path."""
+    """Return whether a file has aligned dishes, by the names on its path."""
     return bool(_FILTERED.search("/".join(part.casefold() for part in path.parts[-3:])))
 
 
 def text_of(path: Path) -> str:
-    """The text of a file in whichever encoding it is; raises BenchmarkError if it cannot be read."""
+    """Return the text of a file in any known encoding; raises BenchmarkError if it cannot be read."""
     try:
         if path.stat().st_size > LARGEST:
             raise BenchmarkError(f"{path}: it is larger than {LARGEST // 2**20} MiB: split it")
@@ -45,11 +47,14 @@ def text_of(path: Path) -> str:
             return content.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise BenchmarkError(f"{path}: in no encoding that is known: save it in UTF-8")
+    raise BenchmarkError(f"{path}: unknown encoding: save it in UTF-8")
 
 
 def json_lines(path: Path) -> list[Row]:
-    """The objects of a file, one a line; other lines are left out. Raises BenchmarkError if none is one."""
+    """Return the objects of a file, one per line; other lines are left out.
+
+    Raises BenchmarkError without any object.
+    """
     lines = [line for line in text_of(path).splitlines() if line.strip()]
     rows: list[Row] = []
     for line in lines:
@@ -65,7 +70,7 @@ def json_lines(path: Path) -> list[Row]:
 
 
 def dishes_of_lines(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of ``*_dishes.jsonl`` as a pack has them."""
+    """Return the rows of ``*_dishes.jsonl`` in the columns of a pack."""
     return [
         {
             "url": _cell(row.get("url")),
@@ -80,9 +85,8 @@ def dishes_of_lines(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
-    """Rows of ``Dishes.csv`` as a pack has them; raises BenchmarkError if it has other columns.
-
-    Read without strictness, as spreadsheets write it: quotation marks within cells, NUL, any line ends.
+    """Return the rows of ``Dishes.csv`` in the columns of a pack; raises BenchmarkError for other columns.
+    The reader accepts files of spreadsheets: quotation marks within cells, NUL, any line ends.
     """
     text = text_of(path).replace("\x00", "")
     first = text.partition("\n")[0]
@@ -110,7 +114,7 @@ def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
 
 
 def _readable(reader: csv.DictReader[str], path: Path) -> Iterator[dict[str, Any]]:
-    """Yields rows until one cannot be read; raises BenchmarkError then."""
+    """Yield rows; raises BenchmarkError at the first that cannot be read."""
     try:
         yield from reader
     except csv.Error as error:
@@ -118,7 +122,9 @@ def _readable(reader: csv.DictReader[str], path: Path) -> Iterator[dict[str, Any
 
 
 def ingredients(cell: Any) -> list[str]:
-    """The ingredients of a cell, each once: a list, a set of one text with commas, or that text."""
+    """Return the ingredients of a cell, each once; the cell is a list, a set of one text with commas, or that
+    text.
+    """
     if isinstance(cell, str):
         cell = [name for text in _written(cell.strip()) for name in text.split(", ")]
     names = (name.strip().replace("|", "/") for name in cell or () if isinstance(name, str))
@@ -126,7 +132,7 @@ def ingredients(cell: Any) -> list[str]:
 
 
 def _written(text: str) -> list[str]:
-    """The texts of a set or list as a program wrote it, or the text itself."""
+    """Return the texts of a Python set or list in the cell, or the text itself."""
     if text[:1] not in ("{", "["):
         return [text]
     try:

@@ -1,4 +1,4 @@
-"""The cells of FmLAMA's tables (Zhou et al. 2025) from its files, and from what chance gives. Pure."""
+"""Reproduces the cells of FmLAMA's tables (Zhou et al. 2025) from its files, with chance as null. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, by_chance, or
 from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction, agreement
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
-"""Number of a table -> language of its dishes and templates; English is that of the others."""
+"""Number of a table -> language of its dishes and templates; all other tables are English."""
 BERT_TABLE = "8"
 MEANS = ("Avg.", "Average")
 DUMB = "Dumb Base"
@@ -28,7 +28,7 @@ NO_BERT = "no vectors of BERT (--bert-vectors)"
 ELSEWHERE = "no published file holds it"
 
 Pair = tuple[float, float]
-"""A number, and the same of what knows nothing; NaN where there is none."""
+"""A number and its null; NaN if missing."""
 
 
 OF_DISHES = ("dishes", "england")
@@ -37,7 +37,7 @@ OF_BASELINE = (*OF_FILES, "baseline", "ties")
 
 
 def depends(cell: Printed) -> tuple[str, ...]:
-    """The options that are tried which a cell hangs on."""
+    """Return the options whose values decide whether a cell matches."""
     match cell.metric:
         case "Count" | "Count (%)" | "Dishes":
             return OF_FILES
@@ -55,7 +55,7 @@ def depends(cell: Printed) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
-    """Counts, precisions, similarities and marks. ``first``: ingredients that come before their equals."""
+    """Counts, precisions, similarities and marks. ``first``: ingredients that precede equally common ones."""
 
     first: tuple[str, ...] = ()
 
@@ -83,7 +83,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
-        """Table -> the models that it has a column of."""
+        """Return table -> the models of its columns."""
         columns: dict[str, dict[str, None]] = {}
         for cell in self.tools.printed:
             if cell.model not in (*MEANS, DUMB, ""):
@@ -96,7 +96,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
 
     @cached_property
     def origins(self) -> list[str]:
-        """The paper's groups."""
+        """Return the paper's groups."""
         return list(dict.fromkeys(self.groups.values()))
 
     def _memo(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -106,19 +106,19 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return memo[key]
 
     def _dishes(self, language: str) -> DishTable:
-        """The dishes of a language."""
+        """Return the dishes of a language."""
         o = self.options
         files = o.files[0] if o.files else "1"
         if language not in self.content.dishes:
             is_aligned = language in self.content.aligned
             raise NoNumber(
-                f"no full file of {language}: those that are there have aligned dishes"
+                f"no full file of {language}: the files found have aligned dishes"
                 if is_aligned
                 else f"no full file of {language} ({' or '.join(SOURCES['dishes'].patterns[:2])})"
             )
         if (dishes := self.content.chosen(language, files)) is None:
             raise NoNumber(f"no file {files} of dishes in {language}")
-        if self.first:  # of hundreds of orders none is kept
+        if self.first:  # not cached, since there are hundreds of orders
             return DishTable.of(dishes, self.groups, o, self.first)
         key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0])
         table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o))
@@ -127,7 +127,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return table
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """Yield what people's marks cannot fall below: direct matches of the predictions that they marked."""
+        """Yield the lower bounds of people's marks: direct matches of the predictions that they marked."""
         groups: dict[str, list[float]] = {}
         for origin, dishes in self.content.predictions.items():
             shares = [dish.direct for dish in dishes]
@@ -138,8 +138,9 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             yield cell._replace(unit="percent"), Recomputed(100 * float(np.mean(shares)), n=len(shares))
 
     def _fitted(self, cell: Printed) -> Recomputed:
-        """The baseline's number under the first order of equally common ingredients that gives the printed
-        digits; without one, under the order of the file."""
+        """Return the baseline's number under the first order of equally common ingredients that gives the
+        printed digits, else under the order of the file.
+        """
         each = (
             replace(self, first=order)._number(cell) for order in orders(self._dishes("en"), self.options.top)
         )
@@ -155,7 +156,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return Recomputed(100 * n / total if cell.metric == "Count (%)" else float(n), n=total)
 
     def _of_model(self, cell: Printed, language: str, origin: str, number: str) -> Recomputed:
-        """A column's number of an origin: mean, or standard deviation over the templates."""
+        """Return a column's number for an origin: the mean or the standard deviation over templates."""
         metric, is_sd = cell.metric.removesuffix(" sd"), cell.metric.endswith(" sd")
         own, chance, n = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
         if not is_sd:
@@ -168,7 +169,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
     def _templates(
         self, model: str, language: str, origin: str, metric: str, is_bert: bool = False
     ) -> tuple[FloatArray, FloatArray, int]:
-        """[templates] of the model, [templates] by chance, and how many dishes they are taken over."""
+        """Return [templates] of the model, [templates] by chance, and their number of dishes."""
         if model == DUMB:
             return self._of_baseline(language, origin)
         chosen = rankings.of_model(self.content, model, language, self.options.names)
@@ -193,7 +194,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return own, chance, n
 
     def _of_baseline(self, language: str, origin: str) -> tuple[FloatArray, FloatArray, int]:
-        """The baseline's mean, in the form of ``_templates``."""
+        """Return the baseline's mean, in the form of ``_templates``."""
         in_file_order, o = replace(self, first=()), self.options
         table = in_file_order._dishes(language)
         of = (
@@ -214,7 +215,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return next(means), next(means), int(members.sum())
 
     def _of_dishes(self, ranking: Ranking, metric: str, is_bert: bool) -> tuple[FloatArray, FloatArray]:
-        """[dishes] the metric and its chance level under one template."""
+        """Return [dishes] the metric and its chance level under one template."""
         o = self.options
         place = (ranking.model, ranking.language, ranking.template)
         both: tuple[FloatArray, FloatArray]
@@ -233,7 +234,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return both
 
     def _mean_of_models(self, cell: Printed) -> Recomputed:
-        """The column of means, of models' numbers as they are printed: to their last digit."""
+        """Return the column of means over models' numbers, each rounded as printed."""
         digits = len(cell.printed.partition(".")[2])
         each = [self._number(cell._replace(model=model)) for model in self.columns.get(cell.table, [])]
         if not each:
@@ -245,7 +246,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         )
 
     def _by_origin(self, model: str, language: str, metric: str, is_bert: bool = False) -> dict[str, Pair]:
-        """Origin, and ALL, -> mean over templates, and by chance."""
+        """Return origin or ALL -> mean over templates, and by chance."""
         pairs: dict[str, Pair] = {}
         for origin in (*self.origins, ALL):
             own, chance, _ = self._templates(model, language, origin, metric, is_bert)
@@ -253,7 +254,9 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return pairs
 
     def _variation(self, cell: Printed, language: str) -> Recomputed:
-        """The variation in percent of the origins' mAP, ALL as one more unless the options say otherwise."""
+        """Return the variation in percent of the origins' mAP; ALL counts as an origin unless the options
+        exclude it.
+        """
         pairs = self._by_origin(cell.model, language, "mAP (%)")
         with_all = [pair for o, pair in pairs.items() if o != ALL or self.options.cv[0] == "with-all"]
         own, chance = (coefficient_of_variation([pair[side] for pair in with_all]) for side in (0, 1))
@@ -262,7 +265,9 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return Recomputed(100 * own, null=100 * chance, null_name="random order", n=len(with_all))
 
     def _correlation(self, cell: Printed, language: str) -> Recomputed:
-        """Over the origins: of a metric and the number of dishes (Table 2), or of two kinds of mWS."""
+        """Return a correlation over origins: a metric with the number of dishes (table 2), or two kinds of
+        mWS.
+        """
         if cell.metric == "Correlation":
             metric = {"mAP": "mAP (%)"}.get(cell.parts.get("metric", ""), "mWS")
             pairs, table = self._by_origin(cell.model, language, metric), self._dishes(language)
@@ -279,7 +284,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         return Recomputed(own, null=chance, null_name="random order", n=len(self.origins))
 
     def _rank(self, cell: Printed) -> Recomputed:
-        """The rank of an ingredient among the candidates, from 0; null: the middle."""
+        """Return the rank of an ingredient among the candidates, from 0; the null is the middle."""
         chosen = rankings.of_model(self.content, cell.model, "en", self.options.names)
         if not chosen:
             raise NoNumber(f"{SOURCES['rankings'].missing} of that model in en")
@@ -294,9 +299,9 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         raise NoNumber("no ranking of that dish and ingredient")
 
     def _marks(self, origin: str, evaluator: str) -> Recomputed:
-        """The mean of S in percent; null: ingredients that are in the reference, without any judge."""
+        """Return the mean of S in percent; the null counts ingredients in the reference, without a judge."""
         if evaluator == "Human":
-            raise NoNumber("people's marks are in no published file that is read here")
+            raise NoNumber("no published file read here has people's marks")
         if not self.content.marks:
             raise NoNumber(SOURCES["marks"].missing)
         dishes = [

@@ -1,4 +1,6 @@
-"""Tables 1, 4 and figures 2, 5, 6 of Measuring Meta-Cultural Competency (2025); formats of files are ours."""
+"""Reproduces tables 1, 4 and figures 2, 5, 6 of Measuring Meta-Cultural Competency (2025) from files in this
+project's formats.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,10 @@ NO_FILE = "no published file holds it"
 
 
 class SpectralReproduced(Options):
-    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
+    """Choices that the paper leaves open.
+
+    Values of a list are tried in order until a cell's digits are met.
+    """
 
     ddof: list[Literal[0, 1]] = tried(
         [1, 0], "of the standard deviations in Table 1: divided by n - 1, or by n"
@@ -76,7 +81,7 @@ class SpectralReproduced(Options):
 
 
 class RankedDomain(PublishedRow):
-    """A participant's rank of a domain."""
+    """The rank that a participant gave a domain."""
 
     participant: Text
     domain: Text
@@ -110,7 +115,7 @@ class Content:
 
 
 def read(files: Files, options: SpectralReproduced) -> tuple[Content, Sequence[str]]:
-    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     rankings, notes = read_all(files["rankings"], RankedDomain)
     items, of_items = read_all(files["items"], ListedItem)
     spectra, of_spectra = read_all(files["spectra"], Spectrum)
@@ -121,7 +126,7 @@ def read(files: Files, options: SpectralReproduced) -> tuple[Content, Sequence[s
 
 
 class SpectralNumbers(Numbers[Content, SpectralReproduced]):
-    """People's rankings, sizes of lists, and what the spectra of probabilities have in common."""
+    """People's rankings, sizes of lists, and spectra of probabilities."""
 
     def _number(self, cell: Printed) -> Recomputed:
         match cell.metric:
@@ -134,8 +139,9 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         return Recomputed(reason=NO_FILE)
 
     def further(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """Effective rank and spectral gap ratio by model and question, then categories and F1; null: items
-        shuffled by country."""
+        """Yield effective rank and spectral gap ratio by model and question, then categories and F1; the null
+        shuffles items by country.
+        """
         yield from self._scored()
         for model, tables in self.content.probabilities.items():
             for question, table in tables.items():
@@ -145,10 +151,9 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
                     yield about, Recomputed(value, null=null, null_name="items shuffled", n=len(table))
 
     def _scored(self) -> Iterator[tuple[Printed, Recomputed]]:
-        """Figure 2: macro-F1 of each model's categories, and the F1 of each, against people's (Table 1).
-
-        High and low are beside the medians over all questions and models of the files (section 3.3). The null
-        is the mean over the one-category guesses, each of which has its share of the questions.
+        """Yield figure 2: macro-F1 and each category's F1 of models against people (table 1). High and low
+        are relative to the medians over all questions and models of the files (section 3.3). The null is the
+        mean over guesses of a single category for all questions.
         """
         spectra = {
             (model, question): spectrum
@@ -175,7 +180,7 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
                 yield about, Recomputed(float(category == self._human(question)), n=1)
 
     def _spectra(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """Model -> question -> ER and SR: of probabilities, or as given."""
+        """Return model -> question -> ER and SR, computed from probabilities or taken from a file."""
         known = {
             model: {question: _spectrum(table) for question, table in tables.items()}
             for model, tables in self.content.probabilities.items()
@@ -186,7 +191,9 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         return known
 
     def _human(self, question: str) -> str:
-        """People's category of a question's domain; "": its name begins with no domain's."""
+        """Return people's category of a question's domain; "" if the question's name begins with no
+        domain.
+        """
         name = _letters(question)
         domains = {
             _letters(str(row[column])): str(row["human_category"])
@@ -198,13 +205,13 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
 
     @cached_property
     def label_of(self) -> dict[str, str]:
-        """Model in the paper -> its label in the files."""
+        """Return model in the paper -> its label in the files."""
         models = {cell.model for cell in self.tools.printed if cell.model}
         labels = {*self.content.probabilities, *(row.model for row in self.content.spectra)}
         return {name: label for label, name in model_names(labels, models, self.options.names).items()}
 
     def _ranked(self, cell: Printed) -> Recomputed:
-        """Mean rank of a domain, or its standard deviation; null: ranks dealt out at random."""
+        """Return the mean rank of a domain, or its standard deviation; the null is random ranks."""
         if not self.content.rankings:
             return Recomputed(reason=SOURCES["rankings"].missing)
         domain, ddof = cell.parts["domain"].casefold(), self.options.ddof[0]
@@ -227,8 +234,10 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         return Recomputed(float(n), n=n) if n else Recomputed(reason=f"no item of {domain}")
 
     def _correlation(self, label: str) -> Recomputed:
-        """The correlation over a model's questions; null: where each country's probabilities are dealt out to
-        items at random, so that what countries share is chance."""
+        """Return the correlation over a model's questions.
+
+        The null shuffles each country's probabilities over items, so that countries agree only by chance.
+        """
         tables = self.content.probabilities.get(label, {}).values()
         spectra = [_spectrum(table) for table in tables] or [
             (row.er, row.sr) for row in self.content.spectra if row.model == label
@@ -261,7 +270,7 @@ def _spectrum(table: FloatArray) -> tuple[float, float]:
 
 
 def _matrix(path: Path) -> FloatArray:
-    """Countries x items as probabilities. Raises BenchmarkError."""
+    """Return countries x items as probabilities. Raises BenchmarkError."""
     try:
         frame = read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
         table = frame.drop("country").cast(pl.Float64).to_numpy()

@@ -1,4 +1,4 @@
-"""Stored answers and what belongs to them, from the user's folder; and what the paper leaves open of them."""
+"""Reads stored answers and related files from the user's folder; lists choices that the paper leaves open."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ TWICE = "{} records have scenario, model, culture and run of an earlier one: all
 
 
 def _values(cell: Any) -> Any:
-    """A list, or the text of one as data frames write it."""
+    """Return a list, also from its text in a data frame."""
     if not isinstance(cell, str):
         return cell
     for parse in (parse_json, ast.literal_eval):
@@ -83,9 +83,8 @@ def _values(cell: Any) -> Any:
 
 
 class WorldwiseOptions(Options):
-    """Choices on the way from stored answers to numbers, those of the authors' program first.
-
-    Lists are tried in their order, until a cell's digits are met.
+    """Choices between stored answers and numbers, those of the authors' program first. Values of a list are
+    tried in order until a cell's digits are met.
     """
 
     answers: str | None = Field(
@@ -148,7 +147,7 @@ class WorldwiseOptions(Options):
 
 
 class StoredAnswer(PublishedRow):
-    """A record as the program of WorldWiseAI writes it."""
+    """A record in the format of WorldWiseAI's program."""
 
     scenario_id: Text
     model: Text
@@ -166,7 +165,7 @@ class StoredAnswer(PublishedRow):
 
 @dataclass(frozen=True)
 class Stored:
-    """The folder's content; None for a file that is not there."""
+    """The folder's content; None for a missing file."""
 
     answers: tuple[StoredAnswer, ...] | None
     scenarios: list[dict[str, Any]] | None
@@ -175,11 +174,11 @@ class Stored:
     profiles: list[dict[str, Any]] | None
     values: list[dict[str, Any]] | None
     embedded: Pieces = ()
-    """The embedded text as the program composes it."""
+    """The embedded text in the form that the program composes."""
 
 
 def complete(stored: Stored, options: WorldwiseOptions) -> WorldwiseOptions:
-    """The options without the program's own text where there is no program to read it from."""
+    """Return the options, without the program's own text if there is no program to read it from."""
     if stored.embedded:
         return options
     others = [order for order in options.order if order != "program"]
@@ -187,7 +186,7 @@ def complete(stored: Stored, options: WorldwiseOptions) -> WorldwiseOptions:
 
 
 def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]]:
-    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     answers = _answers(files["answers"], options.answers, notes)
     tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
@@ -227,8 +226,9 @@ def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tup
 
 
 def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredAnswer], list[str]]:
-    """The last file by name that holds answers, these, and what of it is left out; where none does, the CSV
-    files that lie beside them."""
+    """Return the last file by name that holds answers, its answers, and notes on what is left out; if no file
+    holds answers, use the CSV files.
+    """
     newest = sorted(paths, key=lambda path: (path.name, path), reverse=True)
     beside = [path.with_suffix(".csv") for path in newest]
     every = [*newest, *(path for path in beside if path.is_file() and path not in newest)]
@@ -245,7 +245,7 @@ def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredA
 def _first(
     read_one: Callable[[Path], list[T]], paths: Sequence[Path], of_program: list[T], notes: list[str]
 ) -> list[T] | None:
-    """The rows of the last file, or those of the program where it is of another kind, or there is none."""
+    """Return the rows of the last file, or the program's if the file is of another kind or missing."""
     if not paths:
         return of_program or None
     if len(paths) > 1:
@@ -260,7 +260,7 @@ def _first(
     except ValueError as error:
         if not of_program:
             raise
-        notes.append(f"{paths[-1].name} is passed over, the program is read: {error}")
+        notes.append(f"{paths[-1].name} is skipped, the program is read: {error}")
         return of_program
 
 

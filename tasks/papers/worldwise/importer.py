@@ -1,4 +1,4 @@
-"""A pack of WorldWiseAI's own texts out of its repository; its programs are read as data, and never run."""
+"""Makes a pack of WorldWiseAI's own texts from its repository; programs are read as data and never run."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def read(files: Files, pack: Pack) -> None:
         for file in ("scenario", "exemplar", "guiding_value", "stereotype")
         if f"{NAME}/{file}.csv" in pack.files
     ]
-    pack.table(NAME, "replaces.toml", {"files": alone} if alone else {}, "what goes in place of the shipped")
+    pack.table(NAME, "replaces.toml", {"files": alone} if alone else {}, "what replaces shipped content")
     pack.left_out += [*program.faults, *(program.missing(name) for name, text in texts.items() if not text)]
 
 
 def embedded_template(pieces: Pieces) -> str:
-    """The template of the embedded text; three values stand for the list."""
+    """Return the template of the embedded text, with three values in place of the list."""
     if not pieces:
         return ""
     between = {
@@ -73,7 +73,7 @@ def _is_list(piece: str | Slot) -> bool:
 
 
 def _identifier(label: str) -> str:
-    """ "Achievement & Success" is achievement_success."""
+    """Return an identifier: "Achievement & Success" becomes achievement_success."""
     words = "".join(char if char.isascii() and char.isalnum() else " " for char in label.casefold()).split()
     return "_".join(words)[:60] or "value"
 

@@ -1,6 +1,5 @@
-"""The program of WorldWiseAI's repository as data: what of it belongs to its texts and its arithmetic.
-
-Its files are read by their syntax trees, and never run.
+"""Reads texts and constants from the program in WorldWiseAI's repository. Files are read by their syntax
+trees and never run.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PROGRAM = by_name(CONFIG, SCENARIOS, PROMPTS, EVALUATOR)
 _ID, _DIMENSION = ("id", "scenario_id"), ("primary_decision_dimension", "primary_dimension", "dimension")
 _TEXTS = ("context", "description", "text", "prompt", "scenario", "question")
 COLUMNS = ("place", "people", "called")
-"""Columns of culture.csv for what a persona is made of."""
+"""Columns of culture.csv for the words of a persona."""
 _USUAL = {"location": "place", "description": "people", "demonym": "people", "name": "called",
           "culture": "called", "country": "called"}  # fmt: skip
 _ANSWER = {"explanation", "decision", "top_values"}
@@ -64,7 +63,7 @@ class Program:
                     break
 
     def scenarios(self) -> list[dict[str, Any]]:
-        """The scenarios, each once: scenario, dimension, category, text."""
+        """Return the scenarios, each once: scenario, dimension, category, text."""
         rows: dict[str, dict[str, Any]] = {}
         for call in self._calls():
             name, dimension = _first(call, _ID), _first(call, _DIMENSION)
@@ -85,7 +84,7 @@ class Program:
         return list(rows.values())
 
     def exemplars(self) -> list[dict[str, Any]]:
-        """The exemplars: dimension, pole, number, text."""
+        """Return the exemplars: dimension, pole, number, text."""
         source = self._read.get("evaluator")
         value: Any = None
         if source is not None:
@@ -101,20 +100,20 @@ class Program:
         ]
 
     def phrases(self) -> list[str]:
-        """The stereotype phrases, each once."""
+        """Return the stereotype phrases, each once."""
         return _texts(self._constant("STEREOTYPE_INDICATORS"))
 
     def values(self) -> list[str]:
-        """The values to choose from, each once."""
+        """Return the values to choose from, each once."""
         return _texts(self._constant("VALUE_OPTIONS"))
 
     def cultures(self) -> dict[str, dict[str, Any]]:
-        """Name of a culture -> what the program knows of it: name, location, description, hofstede_scores."""
+        """Return name of a culture -> its name, location, description and hofstede_scores in the program."""
         value = self._constant("CULTURAL_CONTEXTS")
         return {str(name): dict(about) for name, about in _items(value) if isinstance(about, dict)}
 
     def targets(self) -> list[dict[str, Any]]:
-        """The targets of the cultures: profile, country (as it is called), framework, dimension, score."""
+        """Return the targets of the cultures: profile, country (by name), framework, dimension, score."""
         return [
             {
                 "profile": PROFILE,
@@ -129,14 +128,14 @@ class Program:
         ]
 
     def persona(self) -> tuple[str, str]:
-        """Templates of the system prompt of a culture, and without one; "": not found."""
+        """Return the templates of the system prompt with and without a culture; "": not found."""
         pieces, fixed = self._personas()
         if fields := self._columns(pieces):
             return self._template(pieces, fields), self._template(fixed, {})
         return "", self._template(fixed, {})
 
     def words(self) -> list[dict[str, str]]:
-        """The words of each culture that the persona is made of: country (as it is called), and columns."""
+        """Return each culture's words for the persona: country (by name), and columns."""
         pieces, _ = self._personas()
         slots = {piece.name: piece for piece in pieces if isinstance(piece, Slot)}
         rows = []
@@ -150,7 +149,7 @@ class Program:
         return rows
 
     def _personas(self) -> tuple[Pieces, Pieces]:
-        """The pieces of the system prompt of a culture, and without one; (): not found."""
+        """Return the pieces of the system prompt with and without a culture; (): not found."""
         own: Pieces = ()
         fixed: Pieces = ()
         for function, texts in self._made("prompts", PERSONAS):
@@ -163,7 +162,7 @@ class Program:
         return own, fixed
 
     def _columns(self, pieces: Pieces) -> dict[str, str]:
-        """Slot of a persona -> column of culture.csv; {}: it is made of more than these hold."""
+        """Return slot of a persona -> column of culture.csv; {} if it needs more than these columns."""
         slots = list(dict.fromkeys(piece.name for piece in pieces if isinstance(piece, Slot)))
         columns: dict[str, str] = {}
         for slot in sorted(slots, key=lambda slot: slot not in _USUAL):
@@ -178,12 +177,14 @@ class Program:
         return columns
 
     def question(self) -> str:
-        """The template of the question; "": not found."""
+        """Return the template of the question; "": not found."""
         pieces = self._question()
         return self._template(pieces, {"scenario": "scenario"}) if pieces else ""
 
     def embedded(self) -> Pieces:
-        """The text of an answer that is embedded, of explanation, decision and top_values; (): not found."""
+        """Return the pieces of the embedded text, made of explanation, decision and top_values; (): not
+        found.
+        """
         source = self._read.get("evaluator")
         found: list[Pieces] = []
         for function in _functions(source, EMBEDDED) if source else ():
@@ -198,13 +199,13 @@ class Program:
         return ()
 
     def missing(self, name: str) -> str:
-        """The line for people about a text that was not found."""
+        """Return the line for people about a text that was not found."""
         source = self._read.get("evaluator" if name == "embedded" else "prompts")
         there = f"; functions of {source.name}: {', '.join(source.reader.functions)}" if source else ""
         return f"{name}: not found: write it into worldwise/prompts.toml{there}"
 
     def _question(self) -> Pieces:
-        """The pieces of the question; what hangs on the scenario is one slot, its text."""
+        """Return the pieces of the question; all that depends on the scenario is one slot, its text."""
         for _, texts in self._made("prompts", QUESTIONS):
             for pieces in sorted(texts, key=lambda pieces: -len(_slots(pieces))):
                 about = [
@@ -215,7 +216,7 @@ class Program:
         return ()
 
     def _is_scenarios(self, name: str) -> bool:
-        """Whether a slot is a field of a scenario, or a method that makes its text."""
+        """Return whether a slot is a field of a scenario, or a method that makes its text."""
         source = self._read.get("scenario list")
         if source is not None and name in source.reader.functions:
             return True
@@ -223,8 +224,9 @@ class Program:
         return name in (*fields, *_TEXTS, "scenario_text", "prompt_text", "get_prompt_text")
 
     def _text(self, scenario: Mapping[str, Any]) -> str:
-        """The text of a scenario as the question has it: of its method, or of its fields; else its context
-        and description."""
+        """Return the text of a scenario in the question: from its method or its fields, else its context and
+        description.
+        """
         source = self._read.get("scenario list")
         for _, texts in self._made("prompts", QUESTIONS):
             for pieces in texts:
@@ -242,7 +244,7 @@ class Program:
     def _part(
         self, piece: str | Slot, scenario: Mapping[str, Any], source: PythonSource | None
     ) -> str | None:
-        """A piece of the question about this scenario; None: it is not followed."""
+        """Return a piece of the question about this scenario; None: it cannot be followed."""
         if isinstance(piece, str):
             return piece
         if source is not None and piece.name in source.reader.functions:
@@ -254,14 +256,16 @@ class Program:
         return value if isinstance(value, str) else None
 
     def _calls(self) -> Iterator[dict[str, Any]]:
-        """The scenarios as the program has them: calls that make one, else dictionaries like them."""
+        """Return the program's scenarios: calls that make one, else dictionaries like them."""
         source = self._read.get("scenario list")
         if source is not None:
             rows = [call for call in source.calls("Scenario") if _first(call, _ID)]
             yield from rows or (row for value in source.constants.values() for row in _records(value))
 
     def _made(self, name: str, words: Sequence[str]) -> Iterator[tuple[str, list[Pieces]]]:
-        """The functions of a program whose names have one of these words, each with the texts it returns."""
+        """Yield the functions of a program whose names have one of these words, with the texts they
+        return.
+        """
         source = self._read.get(name)
         for function in _functions(source, words) if source else ():
             if words is QUESTIONS and any(word in function for word in PERSONAS):
@@ -299,7 +303,7 @@ class Program:
 
 
 def _functions(source: PythonSource, words: Sequence[str]) -> list[str]:
-    """The functions whose names have one of these words, those of the first word first."""
+    """Return the functions whose names have one of these words, those of the first word first."""
     names = [name for word in words for name in source.reader.functions if word in name]
     return list(dict.fromkeys(names))
 
@@ -309,7 +313,9 @@ def _slots(pieces: Pieces) -> set[str]:
 
 
 def _poles(value: Any) -> list[tuple[str, str, Sequence[Any]]]:
-    """(dimension, high or low, statements) of dimension -> pole -> statements; none of anything else."""
+    """Yield (dimension, high or low, statements) of dimension -> pole -> statements; nothing for other
+    values.
+    """
     rows: list[tuple[str, str, Sequence[Any]]] = []
     for dimension, poles in _items(value):
         for pole, texts in _items(poles):
@@ -320,7 +326,7 @@ def _poles(value: Any) -> list[tuple[str, str, Sequence[Any]]]:
 
 
 def _records(value: Any) -> Iterator[dict[str, Any]]:
-    """Dictionaries within lists or dictionaries that have the fields of a scenario."""
+    """Yield nested dictionaries that have the fields of a scenario."""
     if isinstance(value, dict) and _first(value, _ID) and _first(value, _TEXTS):
         yield value
     elif isinstance(value, dict | list | tuple):
@@ -333,7 +339,7 @@ def _first(of: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def _plain(dimension: Any) -> str:
-    """A dimension as this project names it: IDV and Individualism are individualism."""
+    """Return this project's name of a dimension: IDV and Individualism are individualism."""
     name = "_".join("".join(c if c.isalnum() else " " for c in str(dimension).casefold()).split())
     return DIMENSIONS.get(name, name)
 
@@ -343,7 +349,7 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts of a list, or of the lists of a dictionary, each once."""
+    """Return the texts of a list, or of the lists of a dictionary, each once."""
     if isinstance(value, dict):
         return list(dict.fromkeys(text for each in value.values() for text in _texts(each)))
     texts = (value,) if isinstance(value, str) else value or ()

@@ -1,4 +1,4 @@
-"""Stored answers as arrays: where each stands, what it scores, what it names. Pure but for the embedder."""
+"""Turns stored answers into arrays: labels, targets, scores and reasons. Pure except the embedder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPTION = re.compile(r"\W*(?:option\W*)?([ab])\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Recount:
-    """n answers; ``points`` and the rest are NaN where there is none.
+    """n answers; numbers are NaN if missing.
 
     Attributes:
         model, culture, scenario, category, dimension: [n] labels; a culture is a country code or baseline.
@@ -50,16 +50,17 @@ class Recount:
 
     @cached_property
     def is_persona(self) -> BoolArray:
-        """[n] whether an answer has a persona."""
+        """Return [n] whether an answer has a persona."""
         return np.asarray(self.culture != BASELINE)
 
     def scored_by(self, score: FloatArray) -> Recount:
-        """The answers with other scores."""
+        """Return the answers with other scores."""
         return replace(self, score=score, points=_points(self.target, score))
 
     def null(self) -> tuple[str, Recount]:
-        """The best aligned of three that know nothing of the culture, where answers have points:
-        a score of 0, the mean of the targets for all, and the model's own answer without a persona."""
+        """Return the best aligned of three nulls, over answers with points: a score of 0, the mean of all
+        targets, and the model's own answer without a persona.
+        """
         known = ~np.isnan(self.points)
         profiles = {"zero": np.zeros(len(self.score)), "mean of the cultures": self._mean_target()}
         profiles["no persona"] = self._unprompted()
@@ -81,7 +82,9 @@ class Recount:
         return mean
 
     def _unprompted(self) -> FloatArray:
-        """The mean score of the model's answers to the scenario without a persona; 0 for those themselves."""
+        """Return the model's mean score on the scenario without a persona; 0 for answers without a
+        persona.
+        """
         of: dict[tuple[str, str], list[float]] = {}
         for model, scenario, score in zip(
             self.model[~self.is_persona],
@@ -99,7 +102,7 @@ class Recount:
 def recount(
     stored: Stored, options: WorldwiseOptions, tools: Tools, printed_models: Iterable[str]
 ) -> Recount:
-    """The answers where they stand, without scores yet."""
+    """Return the answers with labels and targets, without scores."""
     answers = stored.answers or ()
     code = culture_code(tools.tables["country"])
     about = {str(row["scenario"]): row for row in stored.scenarios or ()}
@@ -127,7 +130,7 @@ def recount(
 def targets(
     stored: Stored, options: WorldwiseOptions, tables: Mapping[str, Rows]
 ) -> Mapping[str, Mapping[str, float]]:
-    """Country -> dimension -> target; of the files where they have the profile, or the user's only one."""
+    """Return country -> dimension -> target, from the files' profile of this name or the user's only one."""
     own = stored.profiles or []
     names = {str(row["profile"]) for row in own}
     if options.targets in names or (len(names) == 1 and names != {PROFILE}):
@@ -138,7 +141,9 @@ def targets(
 
 
 def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] | None = None) -> FloatArray:
-    """[n] score of each answer, or of some texts; NaN where there is none, all of them without phrases."""
+    """Return [n] stereotype scores of the answers, or of some texts; NaN if missing, all NaN
+    without phrases.
+    """
     answers = stored.answers or ()
     if texts is None:
         if options.scores[0] == "stored":
@@ -154,7 +159,9 @@ def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] 
 def embedded_text(
     answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions, program: Pieces = ()
 ) -> str:
-    """The text of an answer that is embedded: as the program composes it, or its parts joined by spaces."""
+    """Return the embedded text of an answer: composed by the program's rule, or its parts joined by
+    spaces.
+    """
     if options.order[0] == "program" and program:
         return "".join(piece if isinstance(piece, str) else _part(piece, answer) for piece in program)
     chosen = _OPTION.match(answer.decision)
@@ -175,7 +182,7 @@ def _part(slot: Slot, answer: StoredAnswer) -> str:
 
 
 def culture_code(countries: Rows) -> Callable[[str], str]:
-    """Names of cultures, as files and papers write them, to country codes; others stay as they are."""
+    """Return the country code of a culture's name in files and papers; other names are unchanged."""
     codes = CountryCodes({str(row["name"]): str(row["country"]) for row in countries})
 
     def code(name: str) -> str:
@@ -186,14 +193,14 @@ def culture_code(countries: Rows) -> Callable[[str], str]:
 
 
 def dimension_name(text: str) -> str:
-    """ "IDV", "Individualism (IDV)" and "IDV (Individualism)" are individualism."""
+    """Return the dimension: "IDV", "Individualism (IDV)" and "IDV (Individualism)" are individualism."""
     names = [part.strip(" )") for part in text.casefold().split("(")]
     plain = re.sub(r"\W+", "_", names[0])
     return DIMENSIONS.get(plain, plain)
 
 
 def with_points(table: Recount, stored: Stored, options: WorldwiseOptions, tools: Tools) -> Recount:
-    """The answers with scores by the options, of which tried ones have one value; texts are embedded here."""
+    """Return the answers scored by the options, with one value per tried option; this embeds the texts."""
     answers = stored.answers or ()
     failed = np.array([not answer.parse_success for answer in answers], dtype=np.bool_)
     if options.scores[0] == "stored":
@@ -221,14 +228,14 @@ def with_points(table: Recount, stored: Stored, options: WorldwiseOptions, tools
 def _scores(
     texts: Sequence[str], failed: BoolArray, dimension: Labels, exemplars: Rows, embedder: str, tools: Tools
 ) -> FloatArray:
-    """[n] on the dimension of each answer's scenario."""
+    """Return [n] scores on the dimension of each answer's scenario."""
     poles: dict[str, dict[str, list[str]]] = {}
     for row in exemplars:
         sides = poles.setdefault(dimension_name(str(row["dimension"])), {"high": [], "low": []})
         sides[str(row["pole"])].append(str(row["text"]))
     for name, sides in poles.items():
         if not (sides["high"] and sides["low"]):
-            raise ValueError(f"exemplars of {name} are of one pole only: add high and low ones")
+            raise ValueError(f"exemplars of {name} have one pole only: add high and low ones")
     known = [i for i, text in enumerate(texts) if text and not failed[i]]
     score = np.full(len(texts), np.nan)
     if not known:

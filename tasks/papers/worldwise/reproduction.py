@@ -1,4 +1,4 @@
-"""Sections 4.1 to 4.9 and 7.4 of WorldWiseAI (2024) from stored answers, and from a null in their place."""
+"""Reproduces sections 4.1 to 4.9 and 7.4 of WorldWiseAI (2024) from stored answers, with nulls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEPENDS = dict.fromkeys(POINTS, SCORES) | dict.fromkeys(ERRORS, (*SCORES, "error
 
 
 def depends(cell: Printed) -> tuple[str, ...]:
-    """The options that are tried which a cell hangs on."""
+    """Return the options whose values decide whether a cell matches."""
     if cell.metric in VALUES or cell.metric in ("TVD (%)", "normalized score"):
         return ()
     return ("scores",) if cell.metric == "Stereotype Score" else DEPENDS.get(cell.metric, SCORES)
@@ -56,7 +56,7 @@ _MORE = {"value=Stability & Security", "value=Personal Autonomy"}
 
 
 def unmatched(cell: Printed) -> str:
-    """Why the published answers cannot give a cell its printed digits; "": they can."""
+    """Return why the published answers cannot give a cell its printed digits; "" if they can."""
     parts = "; ".join(f"{name}={text}" for name, text in cell.parts.items())
     match cell.table[:3], cell.metric:
         case "4.1", "Std Dev":
@@ -71,7 +71,7 @@ def unmatched(cell: Printed) -> str:
 
 
 Of = Callable[[Recount, BoolArray], float]
-"""A number of the chosen ones of n answers. Raises NoNumber."""
+"""Computes a number of the chosen answers among n. Raises NoNumber."""
 _NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
 
 
@@ -105,7 +105,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
     @cached_property
     def labels(self) -> Recount:
-        """The answers without scores; what asks for none embeds nothing."""
+        """Return the answers without scores, so that nothing is embedded."""
         models = sorted({cell.model for cell in self.tools.printed if cell.model})
         return recount(self.content, self.options, self.tools, models)
 
@@ -123,7 +123,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
     @cached_property
     def named(self) -> list[list[str]]:
-        """The values of each answer; those off the list too, unless the option leaves them out."""
+        """Return the values of each answer, including values off the list unless the option excludes them."""
         rows = self.content.values or self.tools.tables["guiding_value"]
         listed = {str(row["label"]).casefold() for row in rows}
         keep_all = self.options.values == "all"
@@ -138,7 +138,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
     @cached_property
     def counts(self) -> IntArray:
-        """[n, values] how often each answer names each value, as it writes it."""
+        """Return [n, values]: how often each answer names each value, in the answer's spelling."""
         column = {v: i for i, v in enumerate(sorted({v for named in self.named for v in named}))}
         counts = np.zeros((len(self.named), max(len(column), 1)), dtype=np.intp)
         for row, named in enumerate(self.named):
@@ -147,7 +147,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return counts
 
     def _chosen(self, cell: Printed) -> BoolArray:
-        """[n] the answers with a persona that a cell is about."""
+        """Return [n] which answers with a persona a cell is about."""
         table, parts = self.answers, cell.parts
         chosen = table.is_persona.copy()
         if cell.model:
@@ -168,7 +168,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return np.asarray(self.labels.culture == self.culture(text))
 
     def _with_null(self, cell: Printed, number: Of, chosen: BoolArray) -> Recomputed:
-        """The number of the answers, and the same of the null in their place."""
+        """Return the number of the answers, and of the null."""
         value, null = number(self.answers, chosen), math.nan
         name, table = self.null
         if self.content.scenarios is not None and cell.metric != "p-value":
@@ -178,15 +178,17 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return Recomputed(float(value), null=known, null_name=name, n=int(chosen.sum()))
 
     def _over(self, number: Of, table: Recount, chosen: BoolArray) -> float:
-        """The number over all models' answers together, or the mean of the models' numbers."""
+        """Return the number over all models' answers together, or the mean of the models' numbers."""
         if self.options.over == "answers" or not chosen.any():
             return number(table, chosen)
         models = sorted(set(table.model[chosen].tolist()))
         return float(np.mean([number(table, chosen & (table.model == model)) for model in models]))
 
     def _error(self, metric: str, table: Recount, chosen: BoolArray) -> float:
-        """The error of single answers, or of mean scores by culture and dimension. Stored alignments say how
-        large an error is, not its sign."""
+        """Return the error of single answers, or of mean scores by culture and dimension.
+
+        Stored alignments give the size of an error but not its sign.
+        """
         if not chosen.any():
             raise NoNumber(_NONE)
         target, score = table.target, table.score
@@ -225,7 +227,9 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return float(culture_distances(table.score[known], target[known][None])[0])
 
     def _value_count(self, cell: Printed) -> Recomputed:
-        """The count of a value; the null names the baseline's, which itself names all values alike."""
+        """Return the count of a value; the null uses the baseline's values, and for the baseline equal
+        counts.
+        """
         culture = cell.parts.get("culture", BASELINE)
         chosen = self._of_culture(culture)
         if not chosen.any():
@@ -240,7 +244,9 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return Recomputed(float(names[cell.parts["value"]]), null=null, null_name=name, n=total)
 
     def _shift(self, cell: Printed) -> Recomputed:
-        """Distance of a culture's values from the baseline's in percent; null: both relabelled."""
+        """Return the distance of a culture's values from the baseline's in percent; the null permutes both
+        labels.
+        """
         own, base = self._of_culture(cell.parts["culture"]), self._of_culture(BASELINE)
         numbers = [self._shift_of(own & one, base & one) for one in self._pools(own)]
         known = [number for number in numbers if number is not None]
@@ -257,13 +263,15 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return None if shift is None else (shift.tvd, shift.floor)
 
     def _pools(self, chosen: BoolArray) -> list[BoolArray]:
-        """All answers, or those of each model."""
+        """Return all answers, or those of each model."""
         if self.options.over == "answers":
             return [np.ones(len(chosen), dtype=np.bool_)]
         return [np.asarray(self.labels.model == m) for m in sorted(set(self.labels.model[chosen].tolist()))]
 
     def _stereotype(self, cell: Printed) -> Recomputed:
-        """Mean over all answers of a model, those without a persona too; null: the scenarios' own texts."""
+        """Return the mean over all answers of a model, including those without a persona; the null is the
+        scenarios' texts.
+        """
         values = self.stereotype[self.labels.model == cell.model]
         known = values[~np.isnan(values)]
         if not known.size:
@@ -275,7 +283,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return Recomputed(float(known.mean()), null=null, null_name="scenarios' texts", n=known.size)
 
     def _overall(self, cell: Printed) -> Recomputed:
-        """Mean of alignment and stereotype score."""
+        """Return the mean of alignment and stereotype score."""
         mean, stereotype = (
             self._number(cell._replace(metric=metric)) for metric in ("Mean Alignment", "Stereotype Score")
         )
@@ -287,7 +295,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         return Recomputed((mean.value + stereotype.value) / 2, null=null, null_name=mean.null_name, n=mean.n)
 
     def _profile(self, cell: Printed) -> Recomputed:
-        """Section 7.4 from Hofstede's published scores, in the seven steps of the program."""
+        """Return section 7.4 computed from Hofstede's published scores by the seven steps of the program."""
         code, dimension = self.culture(cell.parts["country"]), dimension_name(cell.parts["dimension"])
         for row in self.tools.tables["culture_profile"]:
             if (row["profile"], row["country"], row["dimension"]) == (BUCKETED_FROM, code, dimension):
@@ -297,7 +305,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
 
 def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> float:
-    """Mean of the alignments, or their standard deviation."""
+    """Return the mean of the alignments, or their standard deviation."""
     points = table.points[chosen]
     known = points[~np.isnan(points)]
     if not known.size:
@@ -312,7 +320,7 @@ def _deviation(values: FloatArray, ddof: int) -> float:
 
 
 def _test(cell: Printed, table: Recount, chosen: BoolArray) -> float:
-    """Section 4.8: analysis of variance over answers, and Student's t of pairs, as the paper has them."""
+    """Return the tests of section 4.8: analysis of variance over answers, and Student's t of pairs."""
     labels = table.culture if "Culture" in cell.table else table.model
     known = chosen & ~np.isnan(table.points)
     groups: Mapping[str, FloatArray] = {

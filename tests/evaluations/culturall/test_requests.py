@@ -89,9 +89,9 @@ def test_retrieval_shows_quoted_passages(make_study: MakeStudy, tmp_path: Path) 
 
 
 def test_what_does_not_go_together_is_refused(make_study: MakeStudy, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"retrieval and a folder of documents \(--documents\) go together"):
+    with pytest.raises(ValueError, match=r"retrieval and --documents \(a folder\) need each other"):
         make_study(conditions=["retrieval"])
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="need each other"):
         make_study(documents=str(tmp_path))
     with pytest.raises(ValueError, match="named twice"):
         make_study("j", "j")

@@ -31,7 +31,9 @@ def test_a_benchmark_is_made_like_any_published_one(kind: str) -> None:
     assert faults(benchmark=f"{kind}-mine") == []
     assert faults(benchmark=kind) == []  # in place of the shipped sample
     (fault,) = faults(benchmark="mine")
-    assert fault.startswith("cure/item.csv, line 3, column benchmark: 'mine': names begin with the published")
+    assert fault.startswith(
+        "cure/item.csv, line 3, column benchmark: 'mine': a name begins with the published"
+    )
     for name in ("mine", f"{kind}s-mine", f"{kind}-", f"{kind}-Mine", f"{kind}-my-own"):
         assert len(faults(benchmark=name)) == 1
 

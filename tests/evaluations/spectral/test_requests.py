@@ -79,9 +79,9 @@ def test_domains_and_phrasings_are_chosen(make_study: MakeStudy) -> None:
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"countries": ["FR"]}, r"two at least; chosen: FR\. Name more in `countries`"),
-        ({"countries": ["FR", "France"]}, "two at least"),
-        ({"variants": []}, "no question is chosen"),
+        ({"countries": ["FR"]}, r"at least two countries to compare; chosen: FR\. Name more in `countries`"),
+        ({"countries": ["FR", "France"]}, "at least two countries"),
+        ({"variants": []}, "no question selected"),
     ],
 )
 def test_a_study_that_compares_nothing_is_refused(

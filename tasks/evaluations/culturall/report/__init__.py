@@ -1,4 +1,4 @@
-"""The CulturALL page: frames, figures numbered as in Lin et al. 2026, and what its template shows."""
+"""Prepares the CulturALL page: frames, and figures numbered as in Lin et al. 2026."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tasks.report.svg import ACCENT, MUTED, SMALL, styled, to_svg
 from tasks.report.text import short
 
 KINDS = {"topic": "Topic", "language": "Language", "region": "Region"}
-"""Kinds by which items are counted, in the order of figure 4 of Lin et al. 2026."""
+"""Kinds of slices whose items are counted, in the order of figure 4 of Lin et al. 2026."""
 
 LANGUAGES = {
     "ar": "Arabic", "be": "Belarusian", "bn": "Bengali", "en": "English", "es": "Spanish", "ja": "Japanese",
@@ -44,7 +44,7 @@ class Data(Frames):
     Attributes:
         leaderboard: the view leaderboard_culturall: models by accuracy, null models last.
         judges: the view culturall_judge: each judge's own check, over all languages, then in each.
-        languages: the view culturall_by_language, of which the page says where an interval is.
+        languages: the view culturall_by_language; the page names the languages that have an interval.
         solved: the view culturall_solved: items by language and how many models solve them.
         examples: the view culturall_example: one item and what every model answers.
     """
@@ -57,12 +57,12 @@ class Data(Frames):
 
     @cached_property
     def models(self) -> list[str]:
-        """The models that are no null models, in the order of the leaderboard."""
+        """Return the models without nulls, in the order of the leaderboard."""
         return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     @cached_property
     def n_items(self) -> dict[str, dict[str, int]]:
-        """Kind of slice -> slice -> its items: most first, then by the name that is shown."""
+        """Return kind of slice -> slice -> its number of items, most first, then by shown name."""
         rows = self.values.filter(pl.col("slice_kind").is_in(list(KINDS)), metric="accuracy", is_null=False)
         counts = rows.with_columns(n=pl.col("n_scored") + pl.col("n_unscored"))
         slices = counts.select("slice_kind", "slice", "n").unique().rows()
@@ -72,12 +72,12 @@ class Data(Frames):
         return by_kind
 
     def by_name(self, kind: str) -> list[str]:
-        """The slices of a kind, by the name that is shown."""
+        """Return the slices of a kind, sorted by shown name."""
         return sorted(self.n_items[kind], key=lambda name: self.label(kind, name))
 
     @cached_property
     def spread(self) -> list[dict[str, Any]]:
-        """Language, items, regions and why there is no interval, by the name that is shown."""
+        """Return language, items, regions and the reason for a missing interval, sorted by shown name."""
         rows = self.languages.unique("language").select("language", "n_regions", "no_interval_reason")
         counts = self.n_items["language"]
         named = sorted(rows.to_dicts(), key=lambda row: self.label("language", row["language"]))
@@ -85,27 +85,27 @@ class Data(Frames):
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:
-        """Differences between settings of one model: model, other, metric and the number."""
+        """Return differences between settings of one model: model, other, metric and the number."""
         return self.values.filter(slice_kind="model_pair").sort("metric", "model", "slice").to_dicts()
 
     @cached_property
     def has_levels(self) -> bool:
-        """Whether difficulty is known: enough models answered."""
+        """Return whether enough models answered for difficulty to be known."""
         return not self.values.filter(slice_kind="difficulty")["value"].is_null().all()
 
     @cached_property
     def has_published_levels(self) -> bool:
-        """Whether the items say how many of the paper's settings solve them."""
+        """Return whether the items state how many of the paper's settings solve them."""
         return bool(self.values.filter(slice_kind="published_difficulty")["value"].is_not_null().any())
 
     @cached_property
     def claimed(self) -> str:
-        """The metric that claims rest on: accuracy by match where a judge fails its own check."""
+        """Return the metric that claims rest on: accuracy by match if a judge fails its check."""
         return "accuracy_matched" if True in self.leaderboard["judge_flagged"] else "accuracy"
 
     @cached_property
     def best(self) -> Row | None:
-        """The row of the model that solves most; None where nothing is scored."""
+        """Return the row of the model that solves most; None if nothing is scored."""
         rows = (self.find(model, self.claimed) for model in self.models)
         return max(
             (row for row in rows if row and row["value"] is not None),
@@ -114,30 +114,30 @@ class Data(Frames):
         )
 
     def is_above_null(self, model: str, kind: str = "overall", name: str = "all") -> bool:
-        """Whether the whole interval lies above what guessing scores."""
+        """Return whether the whole interval lies above the score of guessing."""
         row = self.find(model, self.claimed, kind, name)
         return row is not None and row["ci_low"] is not None and row["ci_low"] > (row["null_value"] or 0.0)
 
     def label(self, kind: str, name: str) -> str:
-        """A slice as people call it."""
+        """Return the shown name of a slice."""
         names = {"language": LANGUAGES, "region": self.country_names}
         return names.get(kind, {}).get(name, name)
 
     def asked(self, condition: str) -> bool:
-        """Whether a condition was asked."""
+        """Return whether the run has a condition."""
         return self.has("accuracy" if condition == "native" else f"accuracy_{condition}")
 
     def has(self, metric: str) -> bool:
-        """Whether there are rows of a metric."""
+        """Return whether there are rows of a metric."""
         return not self.values.filter(pl.col("metric") == metric, ~pl.col("is_null")).is_empty()
 
     def accuracy(self, model: str, condition: str, **where: Any) -> Row | None:
-        """Overall accuracy under a condition."""
+        """Return the overall accuracy under a condition."""
         return self.find(model, "accuracy" if condition == "native" else f"accuracy_{condition}", **where)
 
 
 def draw(data: Data) -> dict[str, Markup]:
-    """The figures by name; one of which nothing was scored is left out."""
+    """Return the figures by name, without figures that have no scores."""
     figures = {
         "items": items_figure,
         "languages": languages_figure,
@@ -174,7 +174,7 @@ def items_figure(data: Data) -> Markup | None:
 
 
 def languages_figure(data: Data) -> Markup | None:
-    """Accuracy of every model in every language, framed where above guessing (figure 5)."""
+    """Draw the accuracy of every model in every language, framed if above guessing (figure 5)."""
     languages = data.by_name("language")
     cells = []
     for model in data.models:

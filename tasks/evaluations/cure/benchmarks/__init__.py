@@ -1,9 +1,7 @@
-"""CURE's four benchmarks: rows as they are published become items. Pure.
-
-Every loader takes a file's name or a dataset's id -> its rows (``published.read_rows``), leaves out rows that
-cannot be used, counts them by reason, and raises ``BenchmarkError`` where no row of a file fits its schema.
-An item that the same country has twice is kept once (``duplicate``), or not at all where its labels differ
-(``contradiction``).
+"""Turns the published rows of CURE's four benchmarks into items. Pure. Every loader takes a mapping from a
+file's name or a dataset's id to its rows (``published.read_rows``). It leaves out unusable rows, counts them
+by reason, and raises ``BenchmarkError`` if no row of a file fits its schema. An item that one country has
+twice is kept once (``duplicate``), or not at all if its labels differ (``contradiction``).
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ class BenchmarkItem:
     Attributes:
         benchmark: normad, casa, culturebank or specnorm.
         item: unique within the benchmark, the same whatever the order of the rows.
-        country: ISO 3166-1 alpha-2; the name of a place that the warehouse has no country for ("Hong
-            Kong"); None if the published name is neither.
-        group: cultural group or axis by which results may be broken down.
-        question: what the candidate is asked about (story, query, or situation and question), plain text.
+        country: ISO 3166-1 alpha-2; or the name of a place without a country in the warehouse ("Hong Kong");
+            None if the published name is neither.
+        group: cultural group or axis for results by group.
+        question: plain text of the story, the query, or the situation with its question.
         label: one of the benchmark's ``LABELS``.
         gold: the gold explanation or norm.
-        cues: what a specific answer has to name; empty where the benchmark has none.
-        not_judged: why the benchmark's rubric does not apply to an explanation of it; "" where it does.
+        cues: terms that a specific answer must name; empty if the benchmark has none.
+        not_judged: why the benchmark's rubric does not apply to explanations of this item; "" if it applies.
         extra: further texts by name, none of them empty. ``country_name`` is the country as published;
             ``persona``, ``situation``, ``question`` and ``rule`` are used where the benchmark has them.
     """
@@ -63,7 +61,7 @@ class BenchmarkItem:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Items in the files' order; how many rows were left out, by reason."""
+    """Items in the files' order, and the numbers of rows left out, by reason."""
 
     items: tuple[BenchmarkItem, ...]
     dropped: Mapping[str, int]
@@ -75,7 +73,7 @@ def load_items(
     item: Callable[[P], BenchmarkItem],
     unusable: Callable[[P], str] = lambda row: "",
 ) -> Loaded:
-    """The items of all files, in order; ``unusable`` gives a reason to leave a row out."""
+    """Return the items of all files, in order; ``unusable`` returns a reason to leave a row out."""
     items: list[BenchmarkItem] = []
     dropped: Counter[str] = Counter()
     for source, rows in files.items():
@@ -87,14 +85,14 @@ def load_items(
 
 
 def distinct(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Loaded:
-    """One item of each id, and none of those whose labels differ; see ``choosing.distinct``."""
+    """Return one item per id, without ids whose labels differ; see ``choosing.distinct``."""
     unique, again = choosing.distinct(items, lambda item: item.item, lambda item: item.label)
     counts = Counter(dropped) + again
     return Loaded(tuple(unique), {name: n for name, n in sorted(counts.items()) if n})
 
 
 def item_id(country: str, *texts: str) -> str:
-    """Names an item by its content; the spelling of the country does not matter."""
+    """Return an item's id, made from its content; the spelling of the country does not matter."""
     return digest([country_key(country), *texts])
 
 
@@ -105,7 +103,7 @@ def country_key(name: str) -> str:
 
 
 def _texts(**texts: str) -> dict[str, str]:
-    """``BenchmarkItem.extra`` of these."""
+    """Return ``BenchmarkItem.extra`` of these texts."""
     return {name: text for name, text in texts.items() if text}
 
 
@@ -123,12 +121,11 @@ class NormadRow(PublishedRow):
 
 
 def load_normad(files: Files, countries: CountryCodes) -> Loaded:
-    """NormAd: is what happens in a story acceptable in its country? (Rao et al. 2025)
+    """Load NormAd: is the behaviour in a story acceptable in its country? (Rao et al. 2025)
 
     Published as one CSV file and as the dataset akhilayerukola/NormAd (CC BY 4.0): 2,633 stories, 75
-    countries. ``gold`` is the published explanation. ``extra["rule"]`` is the rule of thumb; of a neutral row
-    it is the rule of another country (the authors' construction), which is why the explanation is the better
-    measure.
+    countries. ``gold`` is the published explanation. ``extra["rule"]`` is the rule of thumb; in a neutral row
+    it is the rule of another country (the authors' construction), so the explanation is the better measure.
     """
 
     def item(row: NormadRow) -> BenchmarkItem:
@@ -165,18 +162,18 @@ class CultureBankRow(PublishedRow):
 
 
 def load_culturebank(files: Files, countries: CountryCodes) -> Loaded:
-    """CultureBank: is a behaviour normal in a cultural group? (Shi et al. 2024)
+    """Load CultureBank: is a behaviour normal in a cultural group? (Shi et al. 2024)
 
     Published as culturebank_reddit.csv and culturebank_tiktok.csv, dataset SALT-NLP/CultureBank (MIT
     licence): 22,990 descriptors of behaviour, each with a persona and a question that were written for
-    evaluation. The question is open ("What should I expect ...?") and there is no label. As in the authors'
-    own direct evaluation, what is asked is whether most people of the group hold the behaviour to be normal,
-    and ``agreement``, the share of the comments that do (0: taboo, 1: norm), gives the label: yes above one
-    half, no below. A row at one half is dropped (``split_agreement``). Most rows are near 1, so a model that
-    always says yes does well: read F1 macro, and the majority label beside it.
+    evaluation. The question is open ("What should I expect ...?") and there is no label. Items follow the
+    authors' own direct evaluation: do most people of the group hold the behaviour to be normal?
+    ``agreement``, the share of comments that do (0: taboo, 1: norm), gives the label: yes above one half, no
+    below. A row at one half is dropped (``split_agreement``). Most rows are near 1, so a model that always
+    says yes does well; F1 macro and the majority label show this.
 
-    ``gold`` is the published description. Groups are published as adjectives ("Japanese"); one that is wider
-    or narrower than a country ("Asian", "Californian") has none.
+    ``gold`` is the published description. Groups are published as adjectives ("Japanese"); a group wider or
+    narrower than a country ("Asian", "Californian") has no country.
     """
 
     def item(row: CultureBankRow) -> BenchmarkItem:
@@ -204,12 +201,14 @@ def load_culturebank(files: Files, countries: CountryCodes) -> Loaded:
 
 
 def _cues(cell: Any) -> Any:
-    """Cues as a text, or as the list of texts that JSON and Parquet hold."""
+    """Return cues as one text, also from the list of texts that JSON and Parquet hold."""
     return parse_cues(SEPARATOR.join(map(str, cell)) if isinstance(cell, list | tuple) else str(cell))
 
 
 class SpecNormRow(PublishedRow):
-    """One row, with the columns that ``specnorm.review.published`` writes; the authors' are to be renamed."""
+    """One row, with the columns that ``specnorm.review.published`` writes; the authors' columns must be
+    renamed.
+    """
 
     country: Text
     persona: Text
@@ -221,10 +220,10 @@ class SpecNormRow(PublishedRow):
 
 
 def load_specnorm(files: Files, countries: CountryCodes) -> Loaded:
-    """SpecNorm: is a behaviour acceptable in a subgroup of a country? (Vo and Koyejo 2025, Benchmark 1)
+    """Load SpecNorm: is a behaviour acceptable in a subgroup of a country? (Vo and Koyejo 2025, Benchmark 1)
 
-    ``gold`` is the sub-cultural norm, ``cues`` what places it ("ethnicity: Sámi"), ``group`` the subgroup,
-    and ``extra["rule"]`` the specificity, by the number of cues. A row without one is dropped (``no_cues``).
+    ``gold`` is the sub-cultural norm, ``cues`` locate it ("ethnicity: Sámi"), ``group`` is the subgroup, and
+    ``extra["rule"]`` the specificity, by the number of cues. A row without cues is dropped (``no_cues``).
     """
 
     def item(row: SpecNormRow) -> BenchmarkItem:
@@ -249,8 +248,8 @@ NO_SYMBOL = "the query does not hold the symbol"
 
 _ASIDE = re.compile(r"\([^)]*\)")
 
-# Two thirds of the published adhering queries have typographic apostrophes and no violating one has: left as
-# they are, the label could be read off them.
+# Two thirds of the published adhering queries have typographic apostrophes, and no violating one has.
+# Unchanged, they would reveal the label.
 _STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 
 
@@ -263,7 +262,10 @@ class ViolateRow(PublishedRow):
 
 
 class AdhereRow(ViolateRow):
-    """One row of its adhere files. ``symbol``, which released ones lack: what the query's symbol means."""
+    """One row of CASA's adhere files.
+
+    ``symbol``, the meaning of the query's symbol, is absent from released files.
+    """
 
     refined_user_query: Text
     symbol: str = ""
@@ -271,29 +273,30 @@ class AdhereRow(ViolateRow):
 
 R = TypeVar("R", bound=ViolateRow)
 Side = dict[tuple[str, str], tuple[str, R]]
-"""By index and violating query, which name a pair whatever its subset: the file and the row."""
+"""(index, violating query) -> the file and the row; the key names a pair in any subset."""
 
 
 def load_casa(files: Files, countries: CountryCodes) -> Loaded:
-    """CASA, stage 1: does a user's query keep to, or break, a norm of the country? (Qiu et al. 2025)
+    """Load CASA, stage 1: does a user's query keep to, or break, a norm of the country? (Qiu et al. 2025)
 
     Published as pairs of JSON files, casa_s1_adhere_<subset>.json and casa_s1_violate_<subset>.json. Both
     hold the violating ``user_query``; the adhering text is ``refined_user_query``, which only an adhere file
-    has. A pair is two items: the adhering query (label yes) and the violating one (label no). A file is known
-    by its columns, whatever its name; ``group`` is what its name says of the subset. Rows of the two sides
+    has. A pair is two items: the adhering query (label yes) and the violating one (label no). A file's
+        columns tell its side, not its name; ``group`` is the subset in its name. Rows of the two sides
     are joined on index and violating query. ``gold`` is the norm as the violate file words it, for both
-    items: where the two differ, the adhere file mostly describes the violation ("Disregarding …").
+    items: if the two differ, the adhere file mostly describes the violation ("Disregarding …").
 
-    Vo and Koyejo (2025) judge what an explanation makes of a symbol "in the user's query", by descriptions of
-    the symbols that they realigned with each query's stance. These are not released. The violated norm says
-    what the violating query touches; the adhering one mostly asks about something else (another present,
-    another place), of which nothing is said, so that its explanation is not judged (``UNDESCRIBED``) unless
-    its row has a ``symbol``. Words alone do not tell the ones from the others: of 310 adhering queries of the
-    forum 82 hold all that norm and violating query share, which is as often "gift" as "clocks".
+    Vo and Koyejo (2025) judge how an explanation interprets a symbol "in the user's query". They use
+    descriptions of the symbols, realigned with each query's stance, which are not released. The violated norm
+    describes the symbol of the violating query. The adhering query mostly asks about something else (another
+    present, another place), which no text describes. So its explanation is not judged (``UNDESCRIBED``)
+    unless its row has a ``symbol``. Word overlap cannot find the exceptions: of the forum's 310 adhering
+    queries, 82 hold all words that norm and violating query share, which are as often "gift" as "clocks".
 
     Rows are dropped as ``duplicate_adhere`` or ``duplicate_violate`` (a pair again), ``different_query`` (the
-    other side has the index with another violating query: releases are mixed), ``unmatched_adhere`` or
-    ``unmatched_violate`` (no counterpart) and ``unchanged_query`` (the adhering text is the violating one).
+    other side has another violating query under this index: releases are mixed), ``unmatched_adhere`` or
+    ``unmatched_violate`` (no counterpart) and ``unchanged_query`` (the adhering text equals the violating
+    one).
     """
     dropped: Counter[str] = Counter()
     adhering = {source for source, rows in files.items() if _has_refined(rows)}
@@ -319,7 +322,7 @@ def _has_refined(rows: Sequence[Row]) -> bool:
 
 
 def _side(side: str, files: Files, model: type[R], dropped: Counter[str]) -> Side[R]:
-    """The rows of one side's files; what is left out is added to ``dropped``."""
+    """Return the rows of one side's files; reasons for rows left out are counted in ``dropped``."""
     by_key: Side[R] = {}
     for source, content in files.items():
         rows, bad = validate(source, content, model)
@@ -362,10 +365,9 @@ def _pair(
 
 
 def without_symbol(query: str, symbols: Sequence[str]) -> str:
-    """``NO_SYMBOL`` where symbols are named and the query holds none of them, else "".
-
-    It holds a symbol by its words, in any order, up to case, accents and a plural ending; what stands in
-    parentheses need not be there: "open hand (moutza)".
+    """Return ``NO_SYMBOL`` if symbols are named and the query holds none of them, else "". A query holds a
+    symbol if it has all its words, in any order, up to case, accents and a plural ending. Words in
+    parentheses are optional: "open hand (moutza)".
     """
     words = set(re.findall(r"\w+", normal(query)))
     forms = words | {word.removesuffix(end) for word in words for end in ("s", "es", "ed", "ing")}
@@ -385,5 +387,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "culturebank": ("yes", "no"),
     "specnorm": ("yes", "no"),
 }
-"""Acceptable, not acceptable, and neutral: no norm of the country speaks for or against it. Of CASA yes is a
-query that keeps to the norm, of CultureBank a behaviour that most who wrote about it call normal."""
+"""yes: acceptable; no: not acceptable; neutral: no norm of the country is for or against it.
+
+In CASA, yes is a query that keeps to the norm; in CultureBank, a behaviour that most comments call normal.
+"""

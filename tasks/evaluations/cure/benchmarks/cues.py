@@ -1,4 +1,4 @@
-"""Cues, which place a norm within a country, such as "ethnicity: Sámi": read, written and counted. Pure."""
+"""Reads, writes and counts cues, which locate a norm within a country, such as "ethnicity: Sámi". Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 KINDS = ("region", "ethnicity", "religion", "age", "gender", "occupation", "marital_status")
 KEY_KINDS = frozenset(KINDS[:3])
-"""The kinds of which SpecNorm wants at least one (Vo and Koyejo 2025, Benchmark 1)."""
+"""Kinds of cues; SpecNorm requires at least one (Vo and Koyejo 2025, Benchmark 1)."""
 
 SEPARATOR = "|"
 
@@ -38,7 +38,7 @@ class Cue(NamedTuple):
 
 
 def is_generic(value: str, country_names: Iterable[str]) -> bool:
-    """Whether a value says nothing about a subgroup: empty, "all ages", "people", or the country itself."""
+    """Return whether a value names no subgroup: empty, "all ages", "people", or the country itself."""
     plain = normal(value)
     names = {normal(name).removeprefix("the ") for name in country_names}
     return (
@@ -55,7 +55,7 @@ def join_cues(cues: Iterable[Cue]) -> str:
 
 
 def parse_cues(text: str) -> tuple[Cue, ...]:
-    """The reverse of ``join_cues``.
+    """Return cues read from text, the reverse of ``join_cues``.
 
     Raises:
         ValueError: a part is not a kind and a value.
@@ -67,7 +67,7 @@ def parse_cues(text: str) -> tuple[Cue, ...]:
         if kind not in KINDS or not value:
             kinds = ", ".join(KINDS)
             raise ValueError(
-                f"{part!r} is not a cue: write <kind>: <value>, several separated by {SEPARATOR!r}; "
+                f"{part!r} is not a cue: write <kind>: <value>, and separate several by {SEPARATOR!r}; "
                 f"kinds are {kinds}"
             )
         cues.append(Cue(kind, value))
@@ -75,7 +75,7 @@ def parse_cues(text: str) -> tuple[Cue, ...]:
 
 
 def group_of(cues: Iterable[Cue]) -> str:
-    """The subgroup that results are broken down by: the value of the first kind of ``_GROUP_ORDER``."""
+    """Return the subgroup for results by group: the value of the first kind in ``_GROUP_ORDER``."""
     values = {cue.kind: cue.value for cue in cues}
     return next((values[kind] for kind in _GROUP_ORDER if kind in values), "")
 
@@ -85,23 +85,22 @@ def specificity(n_cues: int) -> Specificity:
     more.
 
     Raises:
-        ValueError: no cue: such a statement is no seed of SpecNorm.
+        ValueError: there is no cue, so the statement cannot seed SpecNorm.
     """
     if n_cues < 1:
-        raise ValueError(f"specificity is defined from one cue on, got {n_cues}")
+        raise ValueError(f"specificity needs at least one cue, got {n_cues}")
     return "low" if n_cues == 1 else "medium" if n_cues < 4 else "high"
 
 
 def is_named(cue: Cue, text: str) -> bool:
-    """Whether the cue's words stand in the text, in order, up to case, accents and a plural ending.
-
-    Whole words only: "man" is not named by "woman", nor "married" by "unmarried".
+    """Return whether a text has the cue's words in order, up to case, accents and a plural ending. Only whole
+    words count: "woman" does not name "man", nor "unmarried" "married".
     """
     words = re.escape(normal(cue.value))
     return re.search(rf"(?<!\w){words}(s|es|'s)?(?!\w)", normal(text)) is not None
 
 
 def normal(text: str) -> str:
-    """Case folded, without accents, with single spaces and straight apostrophes."""
+    """Return the text case folded, without accents, with single spaces and straight apostrophes."""
     letters = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     return " ".join("".join(c for c in letters if not unicodedata.combining(c)).split())

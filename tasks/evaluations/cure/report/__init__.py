@@ -1,4 +1,4 @@
-"""The CURE page: what its template shows, and its figures; 2 to 4 are those of Vo and Koyejo 2025."""
+"""Prepares what the template of the CURE page shows, and its figures; 2 to 4 follow Vo and Koyejo 2025."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PROFILE = Key(
 
 
 def draw(data: Data) -> dict[str, Markup]:
-    """The figures by name; one of which nothing was scored is left out."""
+    """Return the figures by name, without figures that have no scores."""
     figures: dict[str, Callable[[Data], Markup | None]] = {
         "micro": lambda data: modes_figure(data, "f1_micro", "F1 micro, thin and thick, over models"),
         "macro": lambda data: modes_figure(data, "f1_macro", "F1 macro, thin and thick, over models"),
@@ -57,7 +57,7 @@ def draw(data: Data) -> dict[str, Markup]:
 
 
 def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
-    """A label score over models: each model a dot, thin above thick, joined by a thin line."""
+    """Draw a label score over models: a dot per model in each mode, thin above thick, joined by a line."""
     lines: list[Line] = []
     joined: list[tuple[tuple[int, float], tuple[int, float]]] = []
     for benchmark in data.benchmarks:
@@ -86,7 +86,7 @@ def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
 
 
 def profile_figure(data: Data) -> Markup | None:
-    """The reasoning profile of every model: its explanations' metrics over the best null explanation."""
+    """Draw every model's reasoning profile: its explanations' metrics over the best null explanation."""
     rows = {b: f"{metric_of(b).capitalize()}, {title_of(b)}" for b in data.benchmarks}
     bars = [
         bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
@@ -98,7 +98,7 @@ def profile_figure(data: Data) -> Markup | None:
 
 
 def countries_figure(data: Data) -> Markup | None:
-    """Exact match and the explanations' metric by country; framed where above the null."""
+    """Draw exact match and the explanations' metric by country, framed if above the null."""
     judged = ["explanations"] if data.is_judged else []
     rows, cells = {}, []
     for benchmark in data.benchmarks:
@@ -120,7 +120,7 @@ def countries_figure(data: Data) -> Markup | None:
 
 
 def _null_marks(data: Data, metric: str, benchmark: str) -> dict[str, list[float]]:
-    """The null models' scores; they answer all modes alike."""
+    """Return the null models' scores, which are equal in all modes."""
     scores = {n: value_of(data.label_score(n, metric, benchmark, data.modes[0])) for n in _NULLS}
     return {null: [score] for null, score in scores.items() if score is not None}
 
@@ -152,7 +152,7 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _picture(data: Data) -> Chart | None:
-    """Return what explanations add to another item's; without a judge, labels beside the commonest one."""
+    """Draw explanations' gain over another item's; without a judge, labels next to the commonest label."""
     if data.is_judged:
         lines = [
             (model, f"{metric_of(b)}, {title_of(b)}", data.explained(model, "explanation_gain", b))

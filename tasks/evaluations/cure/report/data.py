@@ -1,4 +1,4 @@
-"""The CURE page's frames, the order of models, benchmarks and countries, and the tables made of them."""
+"""Collects the CURE page's frames, orders models, benchmarks and countries, and makes the tables."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from tasks.metrics.types import FloatArray
 from tasks.report import Badge, Frames, Row, value_of, view
 
 BENCHMARKS = {"normad": "NormAd", "casa": "CASA", "culturebank": "CultureBank", "specnorm": "SpecNorm"}
-"""In the order of every table."""
+"""Titles of the benchmarks, in the order of every table."""
 
 
 def title_of(benchmark: str) -> str:
-    """Return a benchmark's title; a pack's has the benchmark that it is made like, and its own name."""
+    """Return a benchmark's title; a pack's title is that of its published model and its own name."""
     kind, _, own = benchmark.partition("-")
     return f"{BENCHMARKS.get(kind, kind)} {own}".strip()
 
 
 def metric_title(benchmark: str, beside: Iterable[str]) -> str:
-    """Return a benchmark metric's title, with the benchmark where others share it."""
+    """Return the title of a benchmark's metric, with the benchmark if others share the metric."""
     metric = metric_of(benchmark)
     is_shared = sum(metric_of(other) == metric for other in beside) > 1
     return f"{metric} ({title_of(benchmark)})" if is_shared else metric
 
 
 NULLS = {"shuffled": "another item’s", "generic": "a generic one", "empty": "an empty one"}
-"""Explanations that know nothing of the item."""
+"""Sources of null explanations."""
 
 MOST_COUNTRIES = 12
-"""The figure shows no more: those with the most labels."""
+"""Most countries in the figure; it shows those with the most labels."""
 
 _BOTH = ("evaluation", "config_hash")
 
@@ -49,9 +49,9 @@ class Data(Frames):
     """The frames of one configuration.
 
     Attributes:
-        leaderboard: the view leaderboard_cure: by benchmark, in it models, null models last.
+        leaderboard: the view leaderboard_cure, by benchmark and then model, null models last.
         differences: the view cure_thin_vs_thick.
-        verdicts: who judged what: judge, rubric, metric, n_verdicts, n_unscored, n_graded.
+        verdicts: counts of verdicts: judge, rubric, metric, n_verdicts, n_unscored, n_graded.
         validation: the view report_validation: how those judges agree with people.
     """
 
@@ -62,7 +62,7 @@ class Data(Frames):
 
     @cached_property
     def models(self) -> list[str]:
-        """The models that are no null models: highest mean exact match first."""
+        """Return the models without nulls, highest mean exact match first."""
         own = self.leaderboard.filter(~pl.col("is_null"))
         mean = own.group_by("model").agg(mean=pl.mean_horizontal("thin_em", "thick_em").mean())
         return mean.sort("mean", "model", descending=[True, False], nulls_last=True)["model"].to_list()
@@ -82,25 +82,27 @@ class Data(Frames):
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether any explanation has a score."""
+        """Return whether any explanation has a score."""
         return not self.leaderboard["value"].is_null().all()
 
     @cached_property
     def asked_countries(self) -> dict[str, str]:
-        """Code -> name: easiest first, by the share of right labels of all models together; unscored last."""
+        """Return code -> name, easiest first by all models' share of right labels, unscored last."""
         ranked = self._by_country.sort("right", "country", descending=[True, False], nulls_last=True)
         return {code: self.country_names.get(code, code) for code in ranked["country"]}
 
     @cached_property
     def shown_countries(self) -> dict[str, str]:
-        """Those with the most labels, in the same order: extremes of countries with one item are chance."""
+        """Return the countries with the most labels, in the same order; countries with few items are extreme
+        by chance.
+        """
         ranked = self._by_country.sort("n", "country", descending=[True, False])
         most = set(ranked["country"].head(MOST_COUNTRIES))
         return {code: name for code, name in self.asked_countries.items() if code in most}
 
     @cached_property
     def _by_country(self) -> pl.DataFrame:
-        """country, n (labels that could be read), right (share of them)."""
+        """Return country, n (labels that could be read), right (share of these that are right)."""
         own = self.values.filter(
             ~pl.col("is_null"), metric="exact_match", slice_kind="benchmark_mode_country"
         ).with_columns(country=pl.col("slice").str.split(":").list.last())
@@ -109,26 +111,26 @@ class Data(Frames):
         return own.group_by("country").agg(n=n, right=right)
 
     def label_score(self, model: str, metric: str, benchmark: str, mode: str) -> Row | None:
-        """A score of labels in one mode."""
+        """Return a score of labels in one mode."""
         return self.find(model, metric, "benchmark_mode", f"{benchmark}:{mode}")
 
     def explained(self, model: str, metric: str, benchmark: str) -> Row | None:
-        """A score of explanations."""
+        """Return a score of explanations."""
         return self.find(model, metric, "benchmark", benchmark)
 
     def in_slice(self, model: str, benchmark: str, what: str, kind: str, name: str) -> Row | None:
-        """Exact match in a mode, or the explanations' metric, of one cue or specificity."""
+        """Return exact match in a mode, or the explanations' metric, of one cue or specificity."""
         if what in MODES:
             return self.find(model, "exact_match", f"benchmark_mode_{kind}", f"{benchmark}:{what}:{name}")
         return self.find(model, metric_of(benchmark), f"benchmark_{kind}", f"{benchmark}:{name}")
 
     def in_country(self, model: str, benchmark: str, what: str, country: str) -> Row | None:
-        """Exact match in a mode, or the explanations' metric, in one country."""
+        """Return exact match in a mode, or the explanations' metric, in one country."""
         return self.in_slice(model, benchmark, what, "country", country)
 
 
 def badge(line: Row, score: Row | None) -> Badge:
-    """Return what the explanations of a row may be trusted for. score: the number that stands beside it."""
+    """Return the trust badge of a row's explanations. score: the number that the badge is next to."""
     if line["is_null"]:
         return "plain", "null model"
     if value_of(score) is None:
@@ -143,9 +145,9 @@ def badge(line: Row, score: Row | None) -> Badge:
 def separations(data: Data) -> list[dict[str, Any]]:
     """Return every benchmark's metric, in the order of tables.
 
-    scored: the models that have it; judged: those that have a gain; known: those that the test of flipped
-    signs decides on; separated: those whose badge says so, by that test; validated: whether its judges were
-    held against people (None: nobody judged).
+    scored: models with the metric; judged: models with a gain; known: models with enough explanations for the
+        sign-flip test; separated: models that the test distinguishes from shuffled explanations; validated:
+        whether its judges were compared with people (None: no judge).
     """
     checks = []
     for benchmark in data.benchmarks:
@@ -166,9 +168,8 @@ def separations(data: Data) -> list[dict[str, Any]]:
 
 
 def told_apart(data: Data, model: str, benchmark: str) -> float | None:
-    """Return 1 where explanations of a model are distinguished from shuffled ones, as its badge says, else 0.
-
-    None: too few explanations to decide.
+    """Return 1 if a model's explanations are distinguished from shuffled ones, else 0; None if they are too
+    few.
     """
     return value_of(data.explained(model, "tells_real_from_shuffled", benchmark))
 
@@ -182,10 +183,9 @@ def over_majority(data: Data) -> tuple[int, int]:
 
 
 def mode_pairs(data: Data) -> list[dict[str, Any]]:
-    """F1 micro and macro of every benchmark over models, then of each model's mean over benchmarks.
-
-    Only the n models that have the score in both modes count. thin, thick: mean, iqr and variance; difference
-    of the means; p: of Wilcoxon's signed-rank test with the models as pairs, None for too few.
+    """Return F1 micro and macro over models: of every benchmark, then of each model's mean over benchmarks.
+    Only the n models with the score in both modes count. thin, thick: mean, iqr and variance; difference: of
+    the means; p: Wilcoxon's signed-rank test over paired models, None for too few.
     """
     rows = []
     for metric in ("f1_micro", "f1_macro"):
@@ -210,17 +210,17 @@ def mode_pairs(data: Data) -> list[dict[str, Any]]:
 
 
 def judge_lines(data: Data) -> list[dict[str, Any]]:
-    """Every judge and metric: judge, metric, rubric, the counts of its verdicts, its agreement with people as
-    rows of judge_validation by metric (none: never validated), and whether one of them says how it agrees.
-
-    A judge is its engine: two of one name are two lines. One that was validated twice has its newest numbers.
+    """Return a line for every judge and metric: judge, metric, rubric, counts of verdicts, its agreement with
+    people as rows of judge_validation by metric (none: never validated), and whether one of these rows is
+    about the judge. Judges are told apart by engine, so two with one name get two lines. A judge that was
+    validated twice has its newest numbers.
     """
     lines = []
     order = list(METRICS.values())
     for row in data.verdicts.iter_rows(named=True):
         own = data.validation.filter(judge_hash=row["judge_hash"], rubric=row["rubric"]).sort("created_at")
         agreement = {each["metric"]: each for each in own.iter_rows(named=True)}
-        # How people agree with each other says nothing of the judge.
+        # Agreement among people is not agreement with the judge.
         validated = any(
             each["value"] is not None and not metric.startswith("krippendorff_alpha")
             for metric, each in agreement.items()
@@ -230,7 +230,7 @@ def judge_lines(data: Data) -> list[dict[str, Any]]:
 
 
 def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
-    """Each two metrics with their correlation in every model."""
+    """Return every pair of metrics with their correlation in every model."""
     names = dict.fromkeys(metric_of(benchmark) for benchmark in data.benchmarks)
     pairs = [
         (a, b, [data.find(m, "metric_correlation", "metric_pair", f"{a}:{b}") for m in data.models])
@@ -240,7 +240,7 @@ def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
 
 
 def cue_rows(data: Data) -> list[tuple[str, str, str]]:
-    """(benchmark, "cue" or "specificity", name) of every slice of SpecNorm's items, in order."""
+    """Return (benchmark, "cue" or "specificity", name) of every slice of SpecNorm's items, in order."""
     own = data.values.filter(pl.col("slice_kind").str.contains("^benchmark(_mode)?_(cue|specificity)$"))
     present = {
         (name.split(":")[0], kind.rpartition("_")[2], name.rpartition(":")[2])
@@ -251,7 +251,7 @@ def cue_rows(data: Data) -> list[tuple[str, str, str]]:
 
 
 def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
-    """model -> (benchmark, mode or "judged", reason, how many), most frequent first."""
+    """Return model -> (benchmark, mode or "judged", reason, count), most frequent first."""
     rows = data.values.filter(pl.col("value") > 0, metric="unscored_answers").sort(
         "model", -pl.col("value"), "slice"
     )
@@ -264,7 +264,7 @@ def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
 
 
 def _both_modes(data: Data, metric: str, benchmark: str) -> dict[str, Any]:
-    """model -> (thin, thick), of the models that have both."""
+    """Return model -> (thin, thick), for the models that have both."""
     both = {}
     for model in data.models:
         pair = [value_of(data.label_score(model, metric, benchmark, mode)) for mode in MODES]
@@ -274,7 +274,7 @@ def _both_modes(data: Data, metric: str, benchmark: str) -> dict[str, Any]:
 
 
 def _over_models(values: FloatArray) -> dict[str, float | None]:
-    """One mode's mean, None of no model, and spread, None of fewer than two."""
+    """Return one mode's mean (None without models) and spread (None for fewer than two models)."""
     width = spread(values.tolist())
     return {
         "mean": fmean(values) if values.size else None,

@@ -1,4 +1,4 @@
-"""The explication page: its frames, figures 3 and 4 of the paper with nulls, and what its template shows."""
+"""Prepares the explication page: its frames, and figures 3 and 4 of the paper with nulls."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FIGURES = {
         "What was counted without a judge",
     ),
 }
-"""Name -> metrics with their titles, where the axis ends, and what it shows."""
+"""Name of a figure -> metrics with their titles, end of the axis, and description."""
 OF_PEOPLE = "krippendorff_alpha"
-"""Begins the metrics that say how people agree with each other."""
+"""Prefix of the metrics of agreement between people."""
 NULLS = {
     "shuffled": "another persona’s recommendation", "silent": "a user who tells nothing",
     "generic": "the same for all, at once", "fixed": "the same for all, after fixed questions",
@@ -46,8 +46,8 @@ class Data(Frames):
     Attributes:
         leaderboard, personas, transcripts, meta: the views leaderboard_explication, explication_by_persona,
             explication_transcript and meta_explication.
-        verdicts, validation: who judged, and how these judges agree with people.
-        people: what people who rated conversations say of simulator and judges.
+        verdicts, validation: counts of verdicts by judge, and judges' agreement with people. people: how
+            people rated the simulator, and the conversations that judges graded.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_explication"))
@@ -60,17 +60,17 @@ class Data(Frames):
 
     @cached_property
     def models(self) -> list[str]:
-        """Without null recommenders, in the leaderboard's order."""
+        """Return the models without null recommenders, in the leaderboard's order."""
         return self.leaderboard.filter(~pl.col("is_null"))["model"].unique(maintain_order=True).to_list()
 
     @cached_property
     def conditions(self) -> list[str]:
-        """Those that were held."""
+        """Return the conditions of the conversations."""
         held = set(self.leaderboard["condition"])
         return [condition for condition in CONDITIONS if condition in held]
 
     def under(self, model: str, metric: str, condition: str) -> Row | None:
-        """A number of one condition."""
+        """Return a metric under one condition."""
         return self.find(model, metric, "condition", condition)
 
 
@@ -87,7 +87,7 @@ def badge(row: Row) -> Badge:
 
 
 def figures(data: Data) -> dict[str, Markup]:
-    """Return figures by name, without those of which nothing was scored."""
+    """Return the figures by name, without figures that have no scores."""
     drawn: dict[str, Markup] = {}
     rows = {model: model for model in data.models}
     for name, (metrics, end, text) in FIGURES.items():
@@ -105,7 +105,9 @@ def figures(data: Data) -> dict[str, Markup]:
 
 
 def model_pairs(data: Data) -> list[dict[str, Any]]:
-    """Every two models under each condition: difference over personas that both have, p and Holm's p."""
+    """Return every pair of models under each condition: difference over shared personas, p and Holm-adjusted
+    p.
+    """
     pairs: list[dict[str, Any]] = []
     for metric, condition in product(("apr", "interaction"), data.conditions):
         own = data.personas.filter(pl.col("condition") == condition).drop_nulls(metric)
@@ -124,8 +126,9 @@ def model_pairs(data: Data) -> list[dict[str, Any]]:
 
 
 def judges(data: Data) -> list[Mapping[str, Any]]:
-    """Who judged by which rubric, and whether that was held against people: agreement of people among
-    themselves says nothing of the judge."""
+    """Return each judge and rubric, and whether it was validated with people; agreement among people does not
+    count.
+    """
     on_judge = data.validation.drop_nulls("value").filter(~pl.col("metric").str.starts_with(OF_PEOPLE))
     known = set(on_judge.select("judge_hash", "rubric").iter_rows())
     rows = data.verdicts.iter_rows(named=True)
@@ -133,7 +136,7 @@ def judges(data: Data) -> list[Mapping[str, Any]]:
 
 
 def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
-    """Model -> (condition, what ended conversations, share)."""
+    """Return model -> (condition, reason that ended conversations, share)."""
     own = data.values.filter(pl.col("slice_kind") == "condition_end", ~pl.col("is_null"))
     shares: dict[str, list[tuple[str, str, float]]] = {}
     for row in own.iter_rows(named=True):
@@ -143,7 +146,7 @@ def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
 
 
 def _picture(data: Data, flagged: set[str]) -> Chart | None:
-    """Return how well recommendations suit the user beside the best that knows nothing of the user."""
+    """Draw how well recommendations suit the user, next to the best null that ignores the user."""
     lines = [
         (model, condition, data.under(model, "apr", condition))
         for condition in data.conditions
@@ -162,7 +165,7 @@ def _picture(data: Data, flagged: set[str]) -> Chart | None:
 
 
 def best_apr(data: Data) -> Row | None:
-    """The row of the leaderboard with the highest APR; None where no model has one."""
+    """Return the leaderboard's row with the highest APR; None if no model has one."""
     own = [row for row in data.leaderboard.to_dicts() if not row["is_null"] and row["apr"] is not None]
     return max(own, key=lambda row: row["apr"], default=None)
 

@@ -1,6 +1,5 @@
-"""Does explication go with knowledge? Tests over the models of the view meta_explication.
-
-They are made where they are shown: a model that is run later changes them, and stored rows never change.
+"""Tests over the models of the view meta_explication whether explication correlates with knowledge. The tests
+are computed when shown, since every later model changes them and stored rows never change.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ _SAME = ("config_hash", "condition", "metric")
 
 
 def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Every row of meta_explication with an interval, tests, and how many models its rho would need.
+    """Return every row of meta_explication with an interval, tests, and the number of models that its rho
+    needs.
 
-    Adds to each, of Spearman's rho: ci_low and ci_high (none below five models), p_value (exact up to eight
-    models), p_holm (over these rows), needed: how many models would tell it from none in 80 of 100 samples,
-    and unscored_reason, if there is no rho or no interval.
+    For Spearman's rho each row gets: ci_low and ci_high (none below five models), p_value (exact up to eight
+    models), p_holm (over these rows), needed: number of models at which a test has 80 % power, and
+    unscored_reason, if there is no rho or no interval.
     """
     lines = []
     for row in rows:
@@ -43,12 +43,12 @@ def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return how much closer a grade goes with knowledge of structure than with knowledge of facts.
-
-    rows: of meta_explication. For APR and INT under each condition: rho with spectral's macro-F1 less rho
-    with an external ranking, or with the mass on countries' own items, over the models that have all three.
-    Each has: config_hash, condition, metric, other_evaluation, other_metric, n_models, first, second (both
-    rhos), difference, ci_low, ci_high, p_value, p_holm (over all of them), needed, unscored_reason.
+    """Return how much more a grade correlates with knowledge of structure than with knowledge of facts. rows:
+    rows of meta_explication. The difference is computed for APR and INT under each condition: rho with
+    spectral's macro-F1 less rho with an external ranking, or with the mass on countries' own items, over the
+    models that have all three. Each has: config_hash, condition, metric, other_evaluation, other_metric,
+    n_models, first, second (both rhos), difference, ci_low, ci_high, p_value, p_holm (over all of them),
+    needed, unscored_reason.
     """
     structure = {tuple(row[c] for c in _SAME): row for row in rows if _number(row) == _STRUCTURE}
     lines = []
@@ -73,16 +73,16 @@ def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _number(row: Row) -> tuple[str, str]:
-    """Which number it is held against."""
+    """Return the other number of a correlation."""
     return row["other_evaluation"], row["other_metric"]
 
 
 def _by_model(row: Row, side: str) -> dict[str, float]:
-    """Model -> its own or its other number."""
+    """Return model -> its own or its other number."""
     return dict(zip(row["model_hashes"], row[f"{side}_values"], strict=True))
 
 
 def with_holm(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines, with p_holm over those that have a p-value."""
+    """Return the lines with p_holm over those that have a p-value."""
     adjusted = iter(holm([line["p_value"] for line in lines if line["p_value"] is not None]).tolist())
     return [line | {"p_holm": None if line["p_value"] is None else next(adjusted)} for line in lines]

@@ -1,4 +1,4 @@
-"""The FmLAMA page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
+"""Prepares what the template of the FmLAMA page shows; the loop and the command line use only ``REPORT``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.report.text import number
 
 
 def p_note(gain: Row | None, p: Row | None) -> str:
-    """Return the note under a gain: its p-value, and the number of dishes that it rests on."""
+    """Return the note under a gain: its p-value and number of dishes."""
     if gain is None:
         return ""
     text = number(value_of(p), 3)
@@ -72,7 +72,7 @@ def _largest(plain: list[Group]) -> float:
 
 
 def _by_language(data: Data, plain: list[Group], code: str) -> dict[str, Any]:
-    """One language: its conditions, the figure by origin, and the models of that figure's table."""
+    """Return one language's conditions, its figure by origin, and the models of that figure's table."""
     pair = [g for g in plain if g.condition.main == code]
     best = pair[0].best_baseline
     return {
@@ -88,7 +88,7 @@ def _by_language(data: Data, plain: list[Group], code: str) -> dict[str, Any]:
 
 
 def _errors(data: Data, group: Group) -> dict[str, Any]:
-    """One condition's false predictions: by model over all origins, and by origin and model."""
+    """Return one condition's false predictions, by model over all origins and by origin and model."""
     condition = {"main_language": group.condition.main, "country_mentioned": group.condition.country}
     errors = data.errors.filter(**condition).partition_by("origin", "model", as_dict=True)
     predicted = data.predicted.filter(**condition).partition_by("model", as_dict=True)

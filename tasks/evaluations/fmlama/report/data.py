@@ -1,4 +1,4 @@
-"""Data of the FmLAMA page: frames, and the conditions of the leaderboard with their models."""
+"""Collects the data of the FmLAMA page: frames, and the leaderboard's conditions with their models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POOLINGS = {
     "sum_logprob": "sum of log-probabilities",
     "mean_logprob": "mean of log-probabilities",
 }
-"""Ways from the scores of tokens to that of a candidate, as ``--pooling`` names them."""
+"""Ways to pool token scores into a candidate's score, by the names of ``--pooling``."""
 
 LANGUAGES = {
     "en": "English", "zh": "Chinese", "ar": "Arabic", "ko": "Korean", "ru": "Russian", "he": "Hebrew"
@@ -50,7 +50,7 @@ class Data(Frames):
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Every condition, those of one language before those that switch."""
+        """Return every condition, those of one language before those that switch."""
         lines: dict[Condition, list[Line]] = {}
         for row in self.leaderboard.iter_rows(named=True):
             condition = Condition(row["main_language"], row["subject_language"], row["country_mentioned"])
@@ -63,11 +63,11 @@ class Data(Frames):
 
     @cached_property
     def languages(self) -> list[str]:
-        """Codes of the sentences' languages."""
+        """Return the codes of the sentences' languages."""
         return in_order(self.leaderboard["main_language"])
 
     def origins(self, main: str) -> dict[str, int | None]:
-        """The origins of one language with their number of dishes, most dishes first."""
+        """Return the origins of one language with their number of dishes, most dishes first."""
         counts = dict(self.dishes.filter(main_language=main).select("origin", "n_dishes").iter_rows())
         slices = self.values.filter(slice_kind="condition_origin")["slice"].str.splitn(":", 4).struct.unnest()
         named = slices.filter(pl.col("field_0") == main)["field_3"].unique()
@@ -94,7 +94,9 @@ class Condition(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Such as "English, country named", "English sentence, Korean dish, country not named"."""
+        """Return, for example, "English, country named" or "English sentence, Korean dish, country not
+        named".
+        """
         if self.main == self.subject:
             return f"{language(self.main)}, {self.named}"
         return f"{language(self.main)} sentence, {language(self.subject)} dish, {self.named}"
@@ -110,14 +112,14 @@ class Line:
     is_null: bool
 
     def cell(self, metric: str, origin: str | None = None) -> Row | None:
-        """A number over all dishes, or over those of one origin."""
+        """Return a metric over all dishes, or over those of one origin."""
         kind, where = "condition", self.condition.key
         if origin is not None:
             kind, where = "condition_origin", f"{where}:{origin}"
         return self.data.find(self.model, metric, kind, where)
 
     def under(self, pooling: str, metric: str) -> Row | None:
-        """``map`` or ``map_gain`` where candidates are scored in another way; None in runs from before."""
+        """Return ``map`` or ``map_gain`` under another pooling; None in runs that did not store it."""
         return self.data.find(self.model, metric, "condition_pooling", f"{self.condition.key}:{pooling}")
 
     @property
@@ -126,7 +128,7 @@ class Line:
 
     @property
     def beats_baseline(self) -> bool:
-        """Its gain over the best baseline is certainly above 0."""
+        """Return whether the whole interval of its gain over the best baseline is above 0."""
         return gain_sign(self.cell("map_gain")) > 0
 
     @property
@@ -152,12 +154,12 @@ class Group:
 
     @property
     def has_poolings(self) -> bool:
-        """Whether a model was scored in every way."""
+        """Return whether a model has scores under every pooling."""
         return any(line.under(pooling, "map") for line in self.models for pooling in POOLINGS)
 
     @property
     def turned(self) -> list[str]:
-        """Models whose gain is certainly above 0 under one way to score candidates and not under another."""
+        """Return the models whose gain is certainly above 0 under one pooling but not under another."""
         return [
             line.model
             for line in self.models
@@ -166,7 +168,7 @@ class Group:
 
     @property
     def has_one_order(self) -> bool:
-        """Whether models stand in the same order by mAP under every way to score candidates."""
+        """Return whether models have the same order by mAP under every pooling."""
         orders = {
             tuple(sorted(values, key=lambda model: (-values[model], model)))
             for pooling in POOLINGS
@@ -176,13 +178,13 @@ class Group:
 
     @property
     def best_baseline(self) -> Line | None:
-        """The null model with the highest mAP."""
+        """Return the null model with the highest mAP."""
         nulls = [line for line in self.lines if line.is_null and line.map is not None]
         return max(nulls, key=lambda line: line.map or 0.0, default=None)
 
     @property
     def best_name(self) -> str:
-        """Return the name of the baseline of the gain: the best one, or chance where that does better."""
+        """Return the name of the gain's baseline: the best one, or chance if chance is better."""
         best = self.best_baseline
         cell = best.cell("map") if best else None
         if best is None or cell is None or cell["value"] < (cell["null_value"] or 0.0):
@@ -191,17 +193,19 @@ class Group:
 
     @property
     def n_candidates(self) -> int | None:
-        """A model can spell a candidate or not: those are all there are. None if nothing is known."""
+        """Return the number of candidates, those that the model can spell and those that it cannot; None if
+        unknown.
+        """
         rows = [line.cell("unspellable_candidates") for line in self.lines]
         return max((row["n_scored"] + row["n_unscored"] for row in rows if row), default=None)
 
 
 def language(code: str) -> str:
-    """Its English name."""
+    """Return the English name of a language code."""
     return LANGUAGES.get(code, code)
 
 
 def in_order(codes: Iterable[str]) -> list[str]:
-    """The different languages in the order of Zhou et al. 2025, others after them."""
+    """Return the distinct languages in the order of Zhou et al. 2025, others after them."""
     known = list(LANGUAGES)
     return sorted(set(codes), key=lambda c: (known.index(c) if c in known else len(known), c))

@@ -1,4 +1,4 @@
-"""The figures of the FmLAMA page: 2, 3 and 4 of Zhou et al. 2025 with intervals, chance, baselines."""
+"""Draws figures 2, 3 and 4 of Zhou et al. 2025 for the FmLAMA page, with intervals, chance and baselines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _KEY = Key(
 
 
 def draw(data: Data, plain: list[Group]) -> dict[str, Markup]:
-    """Those that compare languages, if there are several; plain: the conditions of one language."""
+    """Draw the figures that compare languages, if there are several. plain: the conditions of one
+    language.
+    """
     figures: dict[str, Markup | None] = {}
     if len(data.languages) > 1:
         figures["languages"] = language_figure(plain)
@@ -30,7 +32,9 @@ def draw(data: Data, plain: list[Group]) -> dict[str, Markup]:
 
 
 def origin_figure(data: Data, pair: list[Group]) -> Markup | None:
-    """mAP by origin in one language; pair: its conditions, without and with the country or one of them."""
+    """Draw mAP by origin in one language. pair: its conditions without and with the country, or one
+    of them.
+    """
     main = pair[0].condition.main
     origins = data.origins(main)
     bars = [
@@ -44,7 +48,7 @@ def origin_figure(data: Data, pair: list[Group]) -> Markup | None:
 
 
 def language_figure(plain: list[Group]) -> Markup | None:
-    """mAP over all dishes, by prompt language."""
+    """Draw mAP over all dishes, by prompt language."""
     bars = [
         _bar(line, None, group.best_baseline, group.condition.main)
         for group in plain
@@ -56,7 +60,7 @@ def language_figure(plain: list[Group]) -> Markup | None:
 
 
 def origin_heatmap(data: Data, plain: list[Group]) -> Markup | None:
-    """mAP of every origin in every prompt language; baselines have panels of their own."""
+    """Draw mAP of every origin in every prompt language; baselines have their own panels."""
     country = named_in_all(plain)
     cells = [
         Cell(line.model, origin, group.condition.main, value_of(row), is_null=line.is_null)
@@ -73,7 +77,9 @@ def origin_heatmap(data: Data, plain: list[Group]) -> Markup | None:
 
 
 def switching_heatmap(data: Data) -> Markup | None:
-    """Main language by subject language; the diagonal, one language, is framed; notes are changes from it."""
+    """Draw mAP by main and subject language; the diagonal (one language) is framed, notes are changes from
+    it.
+    """
     order = list(dict.fromkeys(line.model for group in data.groups for line in group.lines))
     cells = []
     for row in in_order_of(data.switching, order).iter_rows(named=True):
@@ -87,12 +93,12 @@ def switching_heatmap(data: Data) -> Markup | None:
 
 
 def named_in_all(plain: list[Group]) -> bool:
-    """Whether every condition names the country: only then the matrix of origins is with it."""
+    """Return whether every condition names the country; only then the matrix of origins uses it."""
     return all(group.condition.country for group in plain)
 
 
 def stars(p: float | None) -> str:
-    """The marks of Zhou et al. 2025: * below 0.1, ** below 0.05, *** below 0.01, else nothing."""
+    """Return the marks of Zhou et al. 2025: * below 0.1, ** below 0.05, *** below 0.01, else none."""
     return "" if p is None else "*" * sum(p < limit for limit in (0.1, 0.05, 0.01))
 
 

@@ -1,4 +1,6 @@
-"""The spectral page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
+"""Prepares what the template of the spectral page shows; the loop and the command line use only
+``REPORT``.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def _context(data: Data) -> dict[str, Any]:
 
 
 def _picture(data: Data, model: str) -> Chart | None:
-    """Probability on a country's own items by domain, beside that with another country's answer."""
+    """Draw the probability on a country's own items by domain, next to the null of another
+    country's answer.
+    """
     lines = [
         (domain["label"], "", data.find(model, "reference_mass", "domain", domain["domain"]))
         for domain in data.domains.iter_rows(named=True)
@@ -67,13 +71,13 @@ def _picture(data: Data, model: str) -> Chart | None:
 
 
 def _ranked_by(n_people: pl.Series) -> str | None:
-    """Return the number of people who ranked the domains, in words; None where nobody did."""
+    """Return the number of people who ranked the domains, in words; None if nobody did."""
     known = sorted(set(n_people.drop_nulls()))
     return f"{' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))} participants" if known else None
 
 
 def _figures(data: Data) -> dict[str, Markup]:
-    """Shuffled copies are in the table only: their ER, SR and categories are their model's own."""
+    """Draw the figures without shuffled copies, whose ER, SR and categories equal their model's."""
     order = data.leaderboard["model"].to_list()
     by_question = in_order_of(data.by_question.filter(~_is_shuffled()), order)
     own = by_question.filter(~pl.col("is_null"))
@@ -86,7 +90,7 @@ def _figures(data: Data) -> dict[str, Markup]:
 
 
 def _category_bars(data: Data) -> Markup | None:
-    """F1 of every category and their mean; orange is what guessing scores."""
+    """Draw the F1 of every category and their mean, with the score of guessing in orange."""
     lines = data.leaderboard.filter(~_is_shuffled()).select("model", "is_null").rows()
     bars = [
         bar_of(title, model, row, is_null=is_null)
@@ -100,14 +104,14 @@ def _category_bars(data: Data) -> Markup | None:
 
 
 def _most_varied(data: Data) -> str | None:
-    """Label of the domain whose countries differ most in how alike they are: the map to show first."""
+    """Return the label of the domain whose similarities between countries vary most; its map comes first."""
     spread = data.similarity.group_by("domain").agg(pl.col("similarity").std().fill_null(0.0))
     labels = spread.join(data.domains, on="domain").sort("similarity", "label", descending=True)["label"]
     return labels[0] if labels.len() else None
 
 
 def _questions(data: Data) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The questions of every model, then of null models but the shuffled copies."""
+    """Return the questions of every model, then those of null models except the shuffled copies."""
     order = data.leaderboard.filter(~_is_shuffled())["model"]
     tables = [(model, data.by_question.filter(model=model).to_dicts()) for model in order]
     return [(model, rows) for model, rows in tables if rows]

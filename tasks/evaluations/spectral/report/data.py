@@ -1,4 +1,4 @@
-"""Data of the spectral page."""
+"""Collects the data of the spectral page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Data(Frames):
         similarity: model, domain, country_a, country_b, similarity; each pair once.
         domains: domain, label, n_items (scored), human_question, human_score, human_sd, human_category,
             human_n (people who ranked; None for a domain of a pack).
-        doubts: model, metric, reason: why a headline is not shown to be beyond its null (the view doubt).
+        doubts: model, metric, reason: why a headline result may not beat its null (the view doubt).
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_spectral"))
@@ -32,12 +32,12 @@ class Data(Frames):
 
     @cached_property
     def models(self) -> list[str]:
-        """Without null models, best first."""
+        """Return the models without nulls, best first."""
         return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     @cached_property
     def competence(self) -> dict[tuple[str, str], dict[str, float | None]]:
-        """(model, domain) -> country -> its loading on the pattern that all countries share."""
+        """Return (model, domain) -> country -> its loading on the pattern that all countries share."""
         own = self.values.filter(~pl.col("is_null"), metric="competence", slice_kind="domain_country")
         loadings: dict[tuple[str, str], dict[str, float | None]] = {}
         for model, where, value in own.select("model", "slice", "value").iter_rows():
@@ -47,7 +47,7 @@ class Data(Frames):
 
     @cached_property
     def asked(self) -> pl.DataFrame:
-        """The countries asked about: country, name, region."""
+        """Return the countries of the questions: country, name, region."""
         codes = {country for loadings in self.competence.values() for country in loadings}
         return self.countries.filter(pl.col("country").is_in(codes))
 
@@ -58,7 +58,7 @@ SHUFFLED = "null:shuffled("
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why one model's macro-F1 may be no finding. Empty lists: nothing speaks against it."""
+    """Reasons to doubt one model's macro-F1; empty lists: none."""
 
     guessing: list[str]
     look_up: list[str]
@@ -80,10 +80,8 @@ class Verdict:
 
 
 def verdicts(data: Data) -> dict[str, Verdict]:
-    """A verdict on every model that is no null model.
-
-    Shuffled copies of a model are left out: they have their model's categories by construction
-    (``shuffled_copies``).
+    """Return a verdict on every model except null models. A model's shuffled copy is not compared with it:
+    both have the same categories by construction (``shuffled_copies``).
     """
     rows = data.leaderboard.to_dicts()
     look_up = next((r["macro_f1"] for r in rows if r["model"] == LOOK_UP), None)
@@ -96,7 +94,7 @@ def verdicts(data: Data) -> dict[str, Verdict]:
 
 
 def shuffled_copies(leaderboard: pl.DataFrame) -> list[str]:
-    """The models whose copy with countries shuffled has the same macro-F1 or more."""
+    """Return the models whose shuffled copy has at least the same macro-F1."""
     value = dict(leaderboard.select("model", "macro_f1").rows())
     return [
         model
@@ -106,7 +104,9 @@ def shuffled_copies(leaderboard: pl.DataFrame) -> list[str]:
 
 
 def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> Verdict:
-    """doubts: what the warehouse has beside the interval. look_up: what the reference list scores."""
+    """Judge one model. doubts: reasons from the warehouse other than the interval; look_up: macro-F1 of the
+    reference list.
+    """
     own, low, high, expected = (row[name] for name in ("macro_f1", "ci_low", "ci_high", "null_macro_f1"))
     if own is None:
         return Verdict(["it has no macro-F1"], [])
@@ -126,8 +126,9 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> V
 
 @dataclass(frozen=True)
 class OwnItems:
-    """The domain on which a model tells countries apart best: probability on the items of the country asked
-    about, and what it would be with another country's answer."""
+    """The domain on which a model tells countries apart best, with two probabilities on a country's own
+    items: that of the country's own answer, and that of another country's answer.
+    """
 
     model: str
     label: str
@@ -136,7 +137,7 @@ class OwnItems:
 
 
 def own_items(data: Data) -> OwnItems | None:
-    """Return what the model with the most probability on countries' own items knows best; None: unscored."""
+    """Return the best domain of the model with most probability on countries' own items; None if unscored."""
     labels = dict(data.domains.select("domain", "label").iter_rows())
     rows = data.values.filter(
         ~pl.col("is_null"), pl.col("value").is_not_null(), pl.col("null_value").is_not_null(),

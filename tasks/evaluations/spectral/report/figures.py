@@ -1,4 +1,6 @@
-"""Effective rank and spectral gap ratio of every question, and the order of domains beside people's."""
+"""Draws effective rank and spectral gap ratio of every question, and models' order of domains next to
+people's.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class _Columns:
-    """Places of the questions: those of one domain side by side, with a gap between domains."""
+    """Horizontal positions of the questions: one domain's questions are adjacent, with a gap
+    between domains.
+    """
 
     x: dict[str, float]
     domains: list[tuple[str, str, float, float]]  # heading, people's category, first and last x
@@ -44,7 +48,7 @@ class _Columns:
 
 
 def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
-    """Models in rows, questions in columns, each cell with its value and whether it counts as High or Low.
+    """Draw models in rows and questions in columns; each cell shows its value and whether it is High or Low.
 
     by_question: as in ``Data``, rows in the order to show. An infinite SR is hatched and marked ∞, an
     unscored cell is crossed out.
@@ -95,14 +99,14 @@ def _columns(by_question: pl.DataFrame) -> _Columns:
 
 
 def _norm(values: pl.Series, measure: Measure) -> Normalize:
-    """Both numbers begin at 1. The colour range ends with the largest finite value."""
+    """Return the colour range: from 1, the least possible value, to the largest finite value."""
     finite = values.filter(values.is_not_null() & values.is_finite())
     top = max(float(finite.max() or 1.0), 1.1)  # type: ignore[arg-type]
     return Normalize(1.0, top) if measure == "effective_rank" else LogNorm(1.0, top)
 
 
 def _draw_frame(axes: Axes, columns: _Columns, by_question: pl.DataFrame, models: list[str]) -> None:
-    """Names around the cells: models left, wordings below, domains with people's category above."""
+    """Draw the names around the cells: models left, wordings below, domains with people's category above."""
     nulls = set(by_question.filter("is_null")["model"])
     axes.set_xlim(-0.5, max(columns.x.values()) + 0.5)
     axes.set_ylim(len(models) - 0.5, -0.5)
@@ -120,16 +124,15 @@ def _draw_frame(axes: Axes, columns: _Columns, by_question: pl.DataFrame, models
 
 
 def sr_ranks(by_question: pl.DataFrame) -> pl.DataFrame:
-    """Rank of every domain by descending SR within its model and wording; 1 is the most common, ties average.
-
-    Returns the scored rows of by_question with a column sr_rank.
+    """Return the scored rows of by_question with a column sr_rank. It ranks the domains of one model and
+    wording by descending SR; 1 is the most common, ties average.
     """
     rank = pl.col("spectral_gap_ratio").rank("average", descending=True).over("model", "variant")
     return by_question.filter(pl.col("spectral_gap_ratio").is_not_null()).with_columns(sr_rank=rank)
 
 
 def rank_scatter(by_question: pl.DataFrame, leaderboard: pl.DataFrame) -> Markup:
-    """One panel a model: domains in people's order downwards, the model's rank rightwards.
+    """Draw one panel per model: domains downwards in people's order, the model's ranks rightwards.
 
     by_question, leaderboard: as in ``Data``, models only. Small dots are wordings, large dots their mean;
     agreement is the diagonal.

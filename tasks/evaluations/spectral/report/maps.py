@@ -27,7 +27,7 @@ from tasks.report.svg import GROUP_COLOURS, MUTED, SMALL, styled, to_svg
 
 MOST_LABELS: Final = 60
 MOST_MODELS: Final = 8
-"""Models that have maps: those with the best macro-F1. Of fifty, nobody could compare 450 maps."""
+"""Number of models that get maps, best macro-F1 first; nobody could compare the 450 maps of fifty models."""
 _SIDE, _LABEL = 3.7, 0.13  # inches: the least side of the matrix; what a labelled row needs
 _TREE, _STRIP = 0.55, 0.1
 _NO_GROUP: Final = "#8c8c8c"
@@ -35,7 +35,7 @@ _NO_GROUP: Final = "#8c8c8c"
 
 @dataclass(frozen=True)
 class Matrix:
-    """codes: what is compared, n of them; values: n x n cosines, symmetric, diagonal 1."""
+    """Similarities of n things. codes: their n names; values: n x n cosines, symmetric, diagonal 1."""
 
     codes: list[str]
     values: FloatArray
@@ -43,7 +43,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Tree:
-    """Average linkage on 1 - cosine. order: leaves, neighbours as alike as possible; x, y: lines to draw."""
+    """Average-linkage tree on 1 - cosine. order: leaves, similar ones adjacent; x, y: lines to draw."""
 
     order: list[int]
     x: FloatArray
@@ -51,7 +51,9 @@ class Tree:
 
 
 def matrix_of(pairs: pl.DataFrame) -> Matrix | str:
-    """The symmetric matrix, or why there is none. pairs: country_a, country_b, similarity; each pair once."""
+    """Return the symmetric matrix, or the reason why there is none. pairs: country_a, country_b, similarity;
+    each pair once.
+    """
     codes = sorted(set(pairs["country_a"]) | set(pairs["country_b"]))
     wanted = len(codes) * (len(codes) - 1) // 2
     if not wanted or pairs.height != wanted:
@@ -65,7 +67,7 @@ def matrix_of(pairs: pl.DataFrame) -> Matrix | str:
 
 
 def cluster(matrix: Matrix) -> Tree:
-    """Join the most similar groups first; similarity of groups is the mean over their pairs."""
+    """Build the tree by joining the most similar groups first; their similarity is the mean over pairs."""
     distance = np.clip(1.0 - matrix.values, 0.0, None)
     np.fill_diagonal(distance, 0.0)
     joined = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
@@ -82,9 +84,8 @@ def cluster(matrix: Matrix) -> Tree:
 def similarity_heatmap(
     matrix: Matrix, tree: Tree, groups: Mapping[str, str], lowest: float, name: str
 ) -> Markup:
-    """The matrix with its tree on the left and a strip of the groups' colours between them.
-
-    Beyond ``MOST_LABELS`` rows the codes are left out.
+    """Draw the matrix with its tree on the left and a strip of the groups' colours between them. Above
+    ``MOST_LABELS`` rows the codes are left out.
 
     Args:
         groups: code -> the group that it is known to belong to, such as its region.
@@ -125,7 +126,7 @@ def similarity_heatmap(
 
 
 def neighbours(matrix: Matrix, k: int = 3) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Each code with the k it is most like, in the order of codes."""
+    """Return each code with its k most similar codes, in the order of codes."""
     index, value = nearest(matrix.values, min(k, len(matrix.codes) - 1))
     return [
         (code, [(matrix.codes[j], float(v)) for j, v in zip(row, values, strict=True)])
@@ -147,11 +148,10 @@ _NEARLY_ALIKE = 0.999
 
 
 def country_maps(data: Data) -> dict[str, list[dict[str, Any]]]:
-    """Label of a domain -> a map of each model, best model first.
-
-    Of each: model; figure, None where there is nothing to draw; remark: why, or a warning; order: names of
-    countries from top to bottom, if the figure does not name them; rows: each country with its loading on the
-    shared pattern, and the countries that are answered most like it.
+    """Return label of a domain -> one map per model, best model first. A map has: model; figure, None if
+    there is nothing to draw; remark: why, or a warning; order: names of countries from top to bottom, if the
+    figure lacks them; rows: each country with its loading on the shared pattern and the countries with the
+    most similar answers.
     """
     pairs = data.similarity.partition_by("domain", "model", as_dict=True)
     maps: dict[str, list[dict[str, Any]]] = {}
@@ -192,7 +192,7 @@ def _map(
 
 
 def _remark(matrix: Matrix) -> str | None:
-    """A warning where the order of the figure rests on next to nothing."""
+    """Return a warning if the similarities differ too little to order the figure."""
     least = float(matrix.values.min())
     if least < _NEARLY_ALIKE:
         return None

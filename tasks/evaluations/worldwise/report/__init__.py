@@ -1,4 +1,6 @@
-"""The WorldWise page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
+"""Prepares what the template of the WorldWise page shows; the loop and the command line use only
+``REPORT``.
+"""
 
 from __future__ import annotations
 

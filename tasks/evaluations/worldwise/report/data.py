@@ -1,4 +1,4 @@
-"""Data of the WorldWise page: frames, and the order of models, cultures and slices."""
+"""Collects the data of the WorldWise page: frames, and the order of models, cultures and slices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NULLS = {
 """Null models in the order that breaks ties between them."""
 
 MOST_CULTURES = 12
-"""Figures show no more: half of them those with the highest, half those with the lowest alignment."""
+"""Most cultures in a figure: half have the highest alignment, half the lowest."""
 
 Shares = tuple[float, float, float]
 """Shares of A, B and Decline, 0 to 1; they add up to 1."""
@@ -37,8 +37,8 @@ class Data(Frames):
 
     Attributes:
         leaderboard: the view leaderboard_worldwise: models by their gain, best first, null models last.
-        labels: names to show, in the order to show: kind (value or dimension), key, label; of a pack too.
-        scenarios: scenario, dimension, category, region; of a pack too.
+        labels: names in the order to show, packs included: kind (value or dimension), key, label.
+        scenarios: scenario, dimension, category, region, packs included.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_worldwise"))
@@ -47,7 +47,7 @@ class Data(Frames):
 
     @cached_property
     def models(self) -> list[str]:
-        """The models that are no null models, as the leaderboard has them."""
+        """Return the models without nulls, in the order of the leaderboard."""
         return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     def slices(self, metric: str, kind: str) -> list[str]:
@@ -61,12 +61,12 @@ class Data(Frames):
 
     @cached_property
     def cultures(self) -> list[str]:
-        """Cultures that a persona was given of, easiest first: by mean alignment over models."""
+        """Return the cultures of personas, easiest first by mean alignment over models."""
         return [c for c in self.slices("alignment", "culture") if c != BASELINE]
 
     @cached_property
     def shown_cultures(self) -> dict[str, str]:
-        """Those that figures show, with their names."""
+        """Return the cultures that figures show, with their names."""
         half = MOST_CULTURES // 2
         cut = len(self.cultures) > MOST_CULTURES
         cultures = self.cultures[:half] + self.cultures[-half:] if cut else self.cultures
@@ -74,7 +74,7 @@ class Data(Frames):
 
     @cached_property
     def names(self) -> dict[str, dict[str, str]]:
-        """culture, value or dimension -> key -> name to show. The first of two names of one key counts."""
+        """Return culture, value or dimension -> key -> name to show; a key keeps its first name."""
         names = {
             kind: dict(reversed(self.labels.filter(kind=kind).select("key", "label").rows()))
             for kind in ("value", "dimension")
@@ -82,13 +82,13 @@ class Data(Frames):
         return names | {"culture": self.country_names | {BASELINE: "no persona"}}
 
     def dimensions_in_order(self, keys: Iterable[str]) -> list[str]:
-        """Dimensions in the order of the reference data, then a pack's, unknown ones last."""
+        """Return dimensions in the order of the reference data, then a pack's, unknown ones last."""
         known = self.labels.filter(kind="dimension")["key"].to_list()
         return sorted(keys, key=lambda k: (known.index(k) if k in known else len(known), k))
 
     @cached_property
     def frequent_values(self) -> list[str]:
-        """Values by their mean share over models and cultures, most frequent first."""
+        """Return values by their mean share over models and cultures, most frequent first."""
         shares = self.values.filter(~pl.col("is_null"), pl.col("value").is_not_null(), metric="value_share")
         named = shares.with_columns(named=pl.col("slice").str.split(":").list.last())
         means = named.group_by("named").agg(pl.col("value").mean())
@@ -96,7 +96,9 @@ class Data(Frames):
 
     @cached_property
     def scenario_names(self) -> dict[str, str]:
-        """scenario -> its identifier, dimension and category; empty if they are of a file of the user's."""
+        """Return scenario -> its identifier, dimension and category; empty for scenarios of the user's own
+        file.
+        """
         texts = self.names["dimension"]
         return {
             s["scenario"]: f"{s['scenario']}  {texts.get(s['dimension'], s['dimension'])}, "

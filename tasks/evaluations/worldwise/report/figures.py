@@ -1,4 +1,4 @@
-"""The figures of the WorldWise page, by culture and model by model, each with its null."""
+"""Draws the figures of the WorldWise page, by culture and by model, each with its null."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasks.report.text import number, percent, short
 
 ALL = "all"
 MOST_VALUES = 12
-"""The heatmap shows no more, the most frequent ones."""
+"""Most values in the heatmap; it shows the most frequent ones."""
 
 _ALIGNMENT = Key(
     ("alignment, 0 to 10",), "null: the model’s best null model", 10.0,
@@ -31,7 +31,7 @@ _SHIFT = Key(
 )  # fmt: skip
 
 MOST_SCENARIOS = 20
-"""The figure shows no more: half of them the easiest, half the hardest."""
+"""Most scenarios in the figure: half are the easiest, half the hardest."""
 
 _SHAPES = ("line", "x", "^", "s", "D")
 _LADDER = {
@@ -56,7 +56,7 @@ _SCENARIOS = {
 
 
 def draw(data: Data) -> dict[str, Markup]:
-    """The figures by name; one of which nothing was scored is left out."""
+    """Return the figures by name, without figures that have no scores."""
     makers: dict[str, Callable[[Data], Markup | None]] = {
         "cultures": cultures_figure,
         "decisions": decisions_figure,
@@ -75,21 +75,21 @@ def draw(data: Data) -> dict[str, Markup]:
 
 
 def cultures_figure(data: Data) -> Markup | None:
-    """Alignment by model and culture."""
+    """Draw alignment by model and culture."""
     named = _with_all(data)
     bars = [_aligned(data, model, "culture", c) for model in data.models for c in named]
     return bar_panels(bars, named, _ALIGNMENT, "cultures", "Alignment by model and culture")
 
 
 def categories_figure(data: Data) -> Markup | None:
-    """Alignment by category of scenarios."""
+    """Draw alignment by category of scenarios."""
     named = {c: c.replace("_", " ") for c in data.slices("alignment", "category")}
     bars = [_aligned(data, model, "category", c) for model in data.models for c in named]
     return bar_panels(bars, named, _ALIGNMENT, "categories", "Alignment by category of scenarios")
 
 
 def shift_figure(data: Data) -> Markup | None:
-    """Shift of values in percentage points, over its noise floor."""
+    """Draw the shift of values in percentage points, over its noise floor."""
     named, bars = _with_all(data), []
     for model in data.models:
         for culture in named:
@@ -102,7 +102,7 @@ def shift_figure(data: Data) -> Markup | None:
 
 
 def values_figure(data: Data) -> Markup | None:
-    """Shares of the most frequent values; the null, answers without a persona, is the framed column."""
+    """Draw shares of the most frequent values; the framed column is the null, answers without a persona."""
     columns = {BASELINE: "no persona", **data.shown_cultures}
     rows = {v: data.names["value"].get(v, v) for v in data.frequent_values[:MOST_VALUES]}
 
@@ -116,7 +116,7 @@ def values_figure(data: Data) -> Markup | None:
 
 
 def errors_figure(data: Data) -> Markup | None:
-    """Mean absolute error by culture and dimension; framed where it is below the all-zero profile's."""
+    """Draw mean absolute error by culture and dimension, framed if it is below the all-zero profile's."""
     dimensions = data.dimensions_in_order(data.slices("hofstede_mae", "dimension"))
     columns = {d: data.names["dimension"].get(d, d) for d in dimensions}
 
@@ -132,7 +132,7 @@ def errors_figure(data: Data) -> Markup | None:
 
 
 def decisions_figure(data: Data) -> Markup | None:
-    """Shares of the decisions by culture; the null is the model's own answers without a persona."""
+    """Draw shares of the decisions by culture; the null is the model's own answers without a persona."""
     stacks = {}
     for model in data.models:
         null = data.shares(model, BASELINE)
@@ -154,11 +154,11 @@ def _aligned(data: Data, model: str, kind: str, where: str) -> Bar:
 def _change(row: Row | None) -> str:
     if row is None or row["value"] is None or row["null_value"] is None:
         return ""
-    return number(round(row["value"] - row["null_value"], 2) + 0.0, 2, True)  # no minus before 0
+    return number(round(row["value"] - row["null_value"], 2) + 0.0, 2, True)  # avoids -0
 
 
 def patterns(data: Data) -> Markup | None:
-    """Decisions by model over all cultures, and without a persona."""
+    """Draw decisions by model over all cultures, and without a persona."""
     stacks = []
     for model in data.models:
         null = data.shares(model, BASELINE)
@@ -168,7 +168,7 @@ def patterns(data: Data) -> Markup | None:
 
 
 def recognition(data: Data) -> Markup | None:
-    """Draw how well each culture's wording gives it away, by model; a box is over cultures."""
+    """Draw how well cultures are recognised by their wording, by model; a box is over cultures."""
     lines = []
     for model in data.models:
         shares = _known([data.value(model, "persona_recognition", "culture", c) for c in data.cultures])
@@ -180,7 +180,7 @@ def recognition(data: Data) -> Markup | None:
 
 
 def baseline(data: Data) -> Markup | None:
-    """Alignment with personas, joined to that of the same model's answers without one, among other nulls."""
+    """Draw alignment with personas, joined to the model's own alignment without one, among other nulls."""
     lines = []
     for model in data.models:
         own = data.find(model, "alignment")
@@ -196,7 +196,7 @@ def baseline(data: Data) -> Markup | None:
 
 
 def scenarios(data: Data) -> Markup | None:
-    """Easiest and hardest scenarios, mean over models."""
+    """Draw the easiest and hardest scenarios by mean over models."""
     lines = []
     for scenario in data.slices("alignment", "scenario"):
         rows = [row for model in data.models if (row := data.find(model, "alignment", "scenario", scenario))]
@@ -213,7 +213,7 @@ def scenarios(data: Data) -> Markup | None:
 
 
 def radar(data: Data) -> Markup | None:
-    """Five metrics of every model."""
+    """Draw five metrics of every model."""
     spokes = {model: _spokes(data, model) for model in data.models}
     return radar_panels(spokes, "radar", "Models compared over five metrics")
 
@@ -233,7 +233,7 @@ def _spokes(data: Data, model: str) -> list[Spoke]:
 
 
 def _spoke(label: str, row: Row | None, top: float) -> Spoke:
-    """A metric from 0 to top."""
+    """Return the spoke of a metric from 0 to top."""
     value, null = (row["value"], row["null_value"]) if row else (None, None)
     text = "–" if value is None else f"{value:.2f} of {top:g}"
     return Spoke(
@@ -242,7 +242,7 @@ def _spoke(label: str, row: Row | None, top: float) -> Spoke:
 
 
 def _share_spoke(label: str, value: float | None, null: float | None) -> Spoke:
-    """A share of answers."""
+    """Return the spoke of a share of answers."""
     return Spoke(label, value, null, percent(value))
 
 

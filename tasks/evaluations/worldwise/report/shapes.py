@@ -1,4 +1,4 @@
-"""Figures that only this page has: decisions as stacked bars, and several metrics on one radar a model."""
+"""Draws two figures of this page only: stacked bars of decisions, and one radar of metrics per model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _RADIUS, _WIDTH, _HEIGHT = 0.85, 3.3, 2.75  # inches; width and height with the 
 
 
 class Stack(NamedTuple):
-    """One bar. null: where its parts end is marked; is_null: the bar is the null itself, drawn pale."""
+    """One bar. null: shares whose ends are marked on it; is_null: whether the bar itself is a null, drawn
+    pale.
+    """
 
     label: str
     shares: Shares | None
@@ -36,7 +38,7 @@ class Stack(NamedTuple):
 
 
 def stack_panels(stacks: Mapping[str, Sequence[Stack]], name: str, description: str) -> Markup | None:
-    """One panel a title, all with the same labels; None where no bar has shares.
+    """Draw one panel per title, all with the same labels; None if no bar has shares.
 
     stacks: title -> bars from top to bottom; name, description: as in ``to_svg``.
     """
@@ -83,7 +85,7 @@ def _draw_stack(axes: Axes, y: int, stack: Stack) -> None:
 
 
 class Spoke(NamedTuple):
-    """One metric: value and null as shares of its range, outside is better; text is the value as it is."""
+    """One metric: value and null as shares of its range, outwards is better; text is the unscaled value."""
 
     label: str
     value: float | None
@@ -92,7 +94,7 @@ class Spoke(NamedTuple):
 
 
 def radar_panels(models: Mapping[str, Sequence[Spoke]], name: str, description: str) -> Markup | None:
-    """One radar a model; None where no spoke has a value. A spoke without one breaks the line.
+    """Draw one radar per model; None if no spoke has a value. A spoke without a value breaks the line.
 
     models: model -> its spokes, the same metrics for all; name, description: as in ``to_svg``.
     """

@@ -1,4 +1,4 @@
-"""The WorldWise page's tables: which models know more than a null model, and what stands beside what."""
+"""Makes the tables of the WorldWise page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ TOP_PAIRS = 10
 
 
 def lines(data: Data) -> list[dict[str, Any]]:
-    """The leaderboard: models, then null models. board: the view's row; gain: the number, whose sign is 1
-    where it is certainly above 0, -1 below, else 0; best_null: what it is measured from, in words."""
+    """Return the leaderboard: models, then null models. board: row of the view; gain: the number, with sign 1
+    if certainly above 0, -1 if certainly below, else 0; best_null: the null that it is measured from, in
+    words.
+    """
     rows = []
     for row in data.leaderboard.iter_rows(named=True):
         gain = data.find(row["model"], "alignment_gain")
@@ -40,14 +42,16 @@ def _badge(row: Row, gain: Row | None) -> Badge:
 
 
 def closest(data: Data, model: str) -> list[tuple[str, Row]]:
-    """Cultures by the distance of the model's unprompted answers, closest first."""
+    """Return cultures by their distance from the model's unprompted answers, closest first."""
     rows = [(c, data.find(model, "baseline_distance", "culture", c)) for c in data.cultures]
     scored = [(c, row) for c, row in rows if row is not None and row["value"] is not None]
     return sorted(scored, key=lambda pair: (pair[1]["value"], pair[0]))
 
 
 def top_values(data: Data) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """(model, culture) -> the values named most often, with their share and the share without a persona."""
+    """Return (model, culture) -> the values named most often, with their share and the share without a
+    persona.
+    """
     culture, value = (pl.col("slice").str.split(":").list.get(i) for i in (0, 1))
     shares = data.values.filter(pl.col("value").is_not_null(), metric="value_share")
     split = shares.with_columns(culture=culture, key=value).sort("value", "key", descending=[True, False])
@@ -59,20 +63,20 @@ def top_values(data: Data) -> dict[tuple[str, str], list[dict[str, Any]]]:
 
 
 def top_pairs(data: Data, model: str) -> list[str]:
-    """The pairs of cultures that differ most, as slices."""
+    """Return the slices of the pairs of cultures that differ most."""
     own = data.values.filter(pl.col("value").is_not_null(), model=model, metric="culture_difference")
     order = own.sort(pl.col("value").abs(), "slice", descending=[True, False])
     return order["slice"].head(TOP_PAIRS).to_list()
 
 
 def model_pairs(data: Data) -> list[tuple[str, str]]:
-    """Each pair of models once."""
+    """Return each pair of models once."""
     pairs = [(a, b) for i, a in enumerate(data.models) for b in data.models[i + 1 :]]
     return [(a, b) for a, b in pairs if data.find(a, "model_difference", "model_pair", b)]
 
 
 def projections(data: Data) -> tuple[list[str], list[str]]:
-    """Dimensions and cultures that have a projection; answers without a persona come first."""
+    """Return dimensions and cultures that have a projection; answers without a persona come first."""
     names = data.values.filter(~pl.col("is_null"), metric="projection")["slice"].unique()
     split = [name.split(":", 1) for name in names.sort()]
     known = {culture for culture, _ in split}
@@ -81,7 +85,7 @@ def projections(data: Data) -> tuple[list[str], list[str]]:
 
 
 def lost_answers(data: Data) -> list[dict[str, Any]]:
-    """Answers that were not scored, by model and reason, most frequent first."""
+    """Return counts of unscored answers by model and reason, most frequent first."""
     rows = data.values.filter(pl.col("value") > 0, metric="unscored_answers")
     return rows.sort("model", -pl.col("value"), "slice").to_dicts()
 
