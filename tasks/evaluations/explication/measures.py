@@ -4,9 +4,9 @@ Counts use phrases, and question marks for questions. Wording that no phrase for
 are lower bounds, equally for all models.
 
 Rules for a recommendation are decided by its ingredients only; ``foods.toml`` classifies foods. The
-ingredients are those that the recommendation lists, else the warehouse's for a dish of that name. A rule is broken by any
-ingredient of a forbidden class. It is kept if most ingredients are known foods and none is forbidden or in
-doubt. Otherwise it is undecided.
+ingredients are those that the recommendation lists, else the warehouse's for a dish of that name. A rule is
+broken by any ingredient of a forbidden class. It is kept if most ingredients are known foods and none is
+forbidden or in doubt. Otherwise it is undecided.
 """
 
 from __future__ import annotations
