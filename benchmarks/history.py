@@ -17,7 +17,7 @@ import polars as pl
 
 from benchmarks.process import Result, measure, median_seconds, peak, show
 from benchmarks.sizes import Sizes
-from flows.comparison import Wanted, chosen_pairs, differences, last_two_occasions
+from flows.comparison import ComparedRuns, chosen_pairs, differences, last_two_occasions
 from flows.runs import every_finished
 from tasks.metrics.intervals import half_samples
 from warehouse import Warehouse, register_parts, write_part
@@ -128,7 +128,9 @@ def ask(home: str, repeats: int) -> Result:
     warehouse = Warehouse.open(Path(home))
 
     def compare() -> Any:
-        return differences(warehouse, chosen_pairs(every_finished(warehouse), Wanted("model-03", "model-07")))
+        return differences(
+            warehouse, chosen_pairs(every_finished(warehouse), ComparedRuns("model-03", "model-07"))
+        )
 
     def drift() -> Any:
         return differences(warehouse, last_two_occasions(every_finished(warehouse)))

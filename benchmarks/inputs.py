@@ -13,7 +13,7 @@ import polars as pl
 from tasks.engines.local import embedded
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, FmlamaParams
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, build_study
-from tasks.evaluations.spectral.study import Question
+from tasks.evaluations.spectral.study import SpectralQuestion
 from warehouse import Warehouse, home
 
 REFERENCE = Path(__file__).parent.parent / "warehouse" / "reference"
@@ -38,7 +38,7 @@ def questions(n_countries: int = 1) -> list[str]:
     """The question on the first countries of the list."""
     rows = _csv("question").join(_csv("domain"), on="domain").filter(question=QUESTION)
     row = rows.with_columns(pl.col("variant").cast(int), pl.col("human_score").cast(float)).row(0, named=True)
-    question = Question(**{name: row[name] for name in Question.__dataclass_fields__})
+    question = SpectralQuestion(**{name: row[name] for name in SpectralQuestion.__dataclass_fields__})
     return [question.prompt(name) for name in _csv("country")["name"][:n_countries]]
 
 

@@ -19,7 +19,7 @@ from tasks.engines.specs import load_spec
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.study import build_study as build_culturall
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.read import JudgeCall
+from tasks.evaluations.cure.read import ExplanationJudgeCall
 from tasks.evaluations.cure.study import WORDS, build_study, family
 from tasks.judging.controls import ACCEPTED_FROM, EMPTY, GENERIC, GOLD, SHUFFLED, shuffled
 from tasks.judging.panel import Judgeable
@@ -102,7 +102,7 @@ def rubrics(
             cure.rubrics[benchmark][0].name,
             {
                 source: [
-                    JudgeCall(
+                    ExplanationJudgeCall(
                         items[name], source, 0, text, cure.rubrics[benchmark][0], Sampling(max_tokens=256)
                     )
                     for name, text in of.items()

@@ -23,7 +23,7 @@ from tasks.evaluations.fmlama.read import (
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.read import country_subsets, score_question
-from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
+from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics.similarity import cosine_matrix
 from tasks.metrics.spectral import softmax
 from tasks.metrics.types import FloatArray
@@ -133,8 +133,8 @@ def _study(items: int, subsets: int) -> SpectralStudy:
     return SpectralStudy(params, {code: code for code in codes}, (_question(),), lists, "")
 
 
-def _question() -> Question:
-    return Question("made_up-1", "made_up", 1, "{country}", "", "made_up", 1.0, "LH")
+def _question() -> SpectralQuestion:
+    return SpectralQuestion("made_up-1", "made_up", 1, "{country}", "", "made_up", 1.0, "LH")
 
 
 def probing_metrics(sizes: Sizes) -> None:

@@ -49,12 +49,12 @@ def pages(sizes: Sizes) -> None:
 
 def draw(home: str, time_of: str) -> Result:
     """Seconds of ``report``, ``report --all`` and ``publish``, by the clock and of processor."""
-    from deployments.publish.data import About
+    from deployments.publish.data import SiteAbout
     from deployments.publish.site import publish
     from deployments.show.overview import write_all
     from deployments.show.report import write_report
 
-    warehouse, about = Warehouse.open(Path(home)), About("Bench", "CC0-1.0", "bench")
+    warehouse, about = Warehouse.open(Path(home)), SiteAbout("Bench", "CC0-1.0", "bench")
     times: dict[str, Callable[[], object]] = {
         "report": partial(write_report, warehouse, Path(home, "one.html")),
         "all": partial(write_all, warehouse, Path(home, "all.html")),

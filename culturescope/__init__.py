@@ -164,5 +164,7 @@ def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame
     configure(warehouse.home)
     from flows import comparison, runs
 
-    pairs = comparison.chosen_pairs(runs.every_finished(warehouse), comparison.Wanted(first, second, **which))
+    pairs = comparison.chosen_pairs(
+        runs.every_finished(warehouse), comparison.ComparedRuns(first, second, **which)
+    )
     return comparison.differences(warehouse, pairs)

@@ -16,12 +16,12 @@ from prefect.artifacts import create_table_artifact
 from prefect.context import FlowRunContext
 
 from flows.evaluation import answer_all, read_models
-from flows.session import Session
+from flows.session import RunSession
 from tasks.builders.culturall import steps as culturall
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
 from tasks.builders.specnorm import steps as specnorm
 from tasks.builders.specnorm.params import SpecnormParams
-from tasks.builders.study import BuildParams, Stage
+from tasks.builders.study import BuildParams, BuildStage
 from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
 from warehouse import Warehouse, finish_run
@@ -91,7 +91,7 @@ FLOWS: dict[type[BuildParams], Flow[..., pl.DataFrame]] = {
 """The flow that takes the params."""
 
 
-def planned(stage: Stage[Any, Any], params: BuildParams, meter: Meter | None = None) -> Session:
+def planned(stage: BuildStage[Any, Any], params: BuildParams, meter: Meter | None = None) -> RunSession:
     """A stage before its first round, with the plan of what has no answer; nothing is asked.
 
     Args:
@@ -106,14 +106,14 @@ def planned(stage: Stage[Any, Any], params: BuildParams, meter: Meter | None = N
     tables = {name: Warehouse.open().query(sql).to_dicts() for name, sql in stage.tables.items()}
     study = stage.study(params, tables, candidates | engines)
     named = {engine.name: engine for engine in candidates.values()}
-    session = Session(evaluation=stage, study=study, candidates=named, engines=engines)
+    session = RunSession(evaluation=stage, study=study, candidates=named, engines=engines)
     session.meters |= dict.fromkeys(named, meter or _meter(params))
     session.plan_round()
     session.raise_failures()
     return session
 
 
-def go_through(params: BuildParams, *stages: Stage[Any, Any]) -> Any:
+def go_through(params: BuildParams, *stages: BuildStage[Any, Any]) -> Any:
     """Have each stage answered and its rows stored, one after the other; returns the study of the last.
 
     A run stands in the table run for each model that a stage asks anything. What a model that fails did not

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows.runs import Run
+from flows.runs import FinishedRun
 from tasks.evaluations.contract import Cohort
 from tasks.loop.requests import Engine
 
@@ -33,7 +33,7 @@ class Selection:
 
     rows: Mapping[str, str]
     against: Collection[str]
-    earlier: Sequence[Run]
+    earlier: Sequence[FinishedRun]
     is_frozen: bool
 
     def cohort(
@@ -57,8 +57,8 @@ class Selection:
 
 def cohort_of(
     own: Mapping[str, str],
-    frozen: Sequence[Run],
-    others: Sequence[Run],
+    frozen: Sequence[FinishedRun],
+    others: Sequence[FinishedRun],
     new: Collection[str],
     compares: bool = True,
 ) -> Selection:

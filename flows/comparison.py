@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows.runs import Run
+from flows.runs import FinishedRun
 from tasks.metrics import comparison
 from tasks.metrics.comparison import Difference
 from warehouse import Warehouse, WarehouseError, read_requests
@@ -54,11 +54,11 @@ SCHEMA = pl.Schema(
 )  # fmt: skip
 
 
-Pair = tuple[Run, Run]
+Pair = tuple[FinishedRun, FinishedRun]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ComparedRuns:
     """Runs to compare, and how.
 
     Attributes:
@@ -76,7 +76,7 @@ class Wanted:
     config: str | None = None
     against_config: str | None = None
 
-    def is_pair(self, one: Run, two: Run) -> bool:
+    def is_pair(self, one: FinishedRun, two: FinishedRun) -> bool:
         """Whether the two can be compared as is wanted."""
         if one.run_id == two.run_id or one.evaluation != two.evaluation:
             return False
@@ -90,7 +90,7 @@ class Wanted:
         return is_other and (self.against is not None or two.finished_at <= one.finished_at)
 
 
-def chosen_pairs(runs: Sequence[Run], wanted: Wanted) -> list[Pair]:
+def chosen_pairs(runs: Sequence[FinishedRun], wanted: ComparedRuns) -> list[Pair]:
     """Return, for each evaluation, the newest two runs that can be compared. runs: newest first.
 
     Raises:
@@ -117,9 +117,9 @@ def chosen_pairs(runs: Sequence[Run], wanted: Wanted) -> list[Pair]:
     return [pairs[name] for name in sorted(pairs)]
 
 
-def last_two_occasions(runs: Sequence[Run]) -> list[Pair]:
+def last_two_occasions(runs: Sequence[FinishedRun]) -> list[Pair]:
     """Return, for every engine and configuration, the newest run and the newest of another occasion."""
-    pairs: dict[tuple[str, str, str], list[Run]] = {}
+    pairs: dict[tuple[str, str, str], list[FinishedRun]] = {}
     for run in runs:
         of_engine = pairs.setdefault((run.evaluation, run.config_hash, run.engine_hash), [])
         if run.occasion not in {other.occasion for other in of_engine} and len(of_engine) < 2:
@@ -148,9 +148,11 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _on(runs: Sequence[Run], name: str, occasion: str | None, config: str | None) -> list[Run]:
+def _on(
+    runs: Sequence[FinishedRun], name: str, occasion: str | None, config: str | None
+) -> list[FinishedRun]:
     """The runs of a model on an occasion under a configuration, default: any."""
-    sides: list[tuple[str, str | None, Callable[[Run], bool], Callable[[Run], str]]] = [
+    sides: list[tuple[str, str | None, Callable[[FinishedRun], bool], Callable[[FinishedRun], str]]] = [
         ("model", name, lambda run: run.is_named(name), lambda run: run.model),
         ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
         ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),

@@ -17,7 +17,7 @@ from prefect.events import emit_event
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.comparison import Pair, differences, last_two_occasions
-from flows.runs import Run, every_finished
+from flows.runs import FinishedRun, every_finished
 from tasks.engines.served.providers import SERVERS
 from tasks.loop.steps import logger, record_process
 from warehouse import KINDS, Warehouse, now, read_answers
@@ -148,7 +148,7 @@ def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float |
     return common, changed, largest
 
 
-def _asked(warehouse: Warehouse, run: Run) -> list[Any]:
+def _asked(warehouse: Warehouse, run: FinishedRun) -> list[Any]:
     return warehouse.query(_REQUESTS, {"run": run.run_id, "kinds": list(_ANSWERS)}).rows()
 
 

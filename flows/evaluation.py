@@ -21,8 +21,8 @@ from flows.away import crashed_if_away
 from flows.cohort import cohort_of
 from flows.keys import check_keys
 from flows.rounds import Rounds
-from flows.runs import Run
-from flows.session import SHARED, Session, prepare, prepared
+from flows.runs import FinishedRun
+from flows.session import SHARED, RunSession, prepare, prepared
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Params
 from tasks.loop import progress, steps
@@ -69,7 +69,7 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
     return session.config
 
 
-def answer_all(session: Session) -> None:
+def answer_all(session: RunSession) -> None:
     """Start the runs, and have everything answered that is asked, round by round (``flows.rounds``)."""
     check_keys(session)
     session.start()
@@ -78,7 +78,7 @@ def answer_all(session: Session) -> None:
         Rounds(session).work_off()
 
 
-def _score(session: Session) -> None:
+def _score(session: RunSession) -> None:
     """Make the rows that ``cohort_of`` selects, and store them at once."""
     evaluation, study = session.evaluation, session.study
     if SHARED in session.lost:
@@ -103,7 +103,7 @@ def _score(session: Session) -> None:
         session.save(evaluation.rows(study, cohort, shared), selection)
 
 
-def _read_shared(session: Session) -> Any:
+def _read_shared(session: RunSession) -> Any:
     """Read the answers to the study's own requests; if they cannot be read, nothing is scored."""
     evaluation = session.evaluation
     try:
@@ -114,7 +114,7 @@ def _read_shared(session: Session) -> Any:
     return None
 
 
-def read_models(session: Session, shared: Any) -> dict[str, Any]:
+def read_models(session: RunSession, shared: Any) -> dict[str, Any]:
     """Model of this run -> its answers; a model whose answers cannot be read is given up."""
     answers: dict[str, Any] = {}
     alive = session.alive()
@@ -128,7 +128,7 @@ def read_models(session: Session, shared: Any) -> dict[str, Any]:
     return answers
 
 
-def _read_earlier(session: Session, run: Run, shared: Any) -> Any:
+def _read_earlier(session: RunSession, run: FinishedRun, shared: Any) -> Any:
     """Read the answers of a model in an earlier run.
 
     Raises:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from flows.session import SHARED, Session
+from flows.session import SHARED, RunSession
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
 from tasks.loop import steps
 from tasks.loop.requests import Engine
 
 
-def check_keys(session: Session) -> None:
+def check_keys(session: RunSession) -> None:
     """Give up models and judges whose server refuses the key, before anything is answered.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any
 from tasks.evaluations.contract import Evaluation, Params
 from tasks.packs import check
 from tasks.packs.folder import folder_of
-from tasks.packs.shape import ByName, Content, Shape
+from tasks.packs.shape import ByName, PackContent, Shape
 from warehouse import Warehouse, WarehouseError, read_pack
 
 
@@ -28,7 +28,7 @@ def tables_of(evaluation: Evaluation[Any, Any, Any], params: Params) -> ByName:
 
 def with_packs(
     evaluation: Evaluation[Any, Any, Any], params: Params, tables: ByName
-) -> tuple[Params, ByName, tuple[Content, ...]]:
+) -> tuple[Params, ByName, tuple[PackContent, ...]]:
     """The params with their packs pinned, the tables with the packs' rows added, and the packs.
 
     Raises:
@@ -38,7 +38,7 @@ def with_packs(
         return params, tables, ()
     if evaluation.pack is None:
         raise ValueError(f"--pack: {evaluation.name} takes nothing from packs: leave the option out")
-    packs: list[Content] = []
+    packs: list[PackContent] = []
     for name in dict.fromkeys(params.pack):
         pack = _content(name, evaluation.name, evaluation.pack, tables)
         packs.append(pack)
@@ -46,7 +46,7 @@ def with_packs(
     return params.model_copy(update={"pack": [pack.pinned for pack in packs]}), tables, tuple(packs)
 
 
-def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> Content:
+def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> PackContent:
     name, _, pinned = named.partition("@")
     try:
         folder = folder_of(name, Warehouse.open().home)
@@ -65,4 +65,4 @@ def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> Conte
             f"--pack: the pack {name!r} has changed since {pinned}, and no run has stored that content: "
             "name the pack without its hash to use what it has now"
         )
-    return Content(name, evaluation, stored)
+    return PackContent(name, evaluation, stored)

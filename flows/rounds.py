@@ -23,11 +23,11 @@ from contextvars import copy_context
 from functools import partial
 from threading import BoundedSemaphore, Condition, Thread
 
-from flows.session import Session
+from flows.session import RunSession
 from tasks.engines.protocols import EngineError
 from tasks.engines.served.providers import SERVERS, server
 from tasks.loop import progress, steps
-from tasks.loop.plan import TALK, Line, Wanted, Work
+from tasks.loop.plan import TALK, PlanLine, Wanted, Work
 from tasks.loop.requests import Engine
 
 HERE = ""
@@ -62,11 +62,11 @@ def label_of(wanted: Wanted, talk: bool = False) -> str:
 class Rounds:
     """The rounds of one session, from its plan to where nothing is left. For one ``work_off``."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: RunSession) -> None:
         """The session is started and planned."""
         self.session = session
         self._changed = Condition()
-        self._busy: dict[str, tuple[Line, ...]] = {}
+        self._busy: dict[str, tuple[PlanLine, ...]] = {}
         self._due: set[str] = set()
         """Models that are to be asked about again."""
         self._is_planning = False
@@ -123,7 +123,7 @@ class Rounds:
             if slot == HERE and not isinstance(error, Exception):
                 raise  # Ctrl-C: nobody is waited for
 
-    def _next(self, slot: str) -> tuple[Line, ...]:
+    def _next(self, slot: str) -> tuple[PlanLine, ...]:
         """Take what is to be done at a slot; waits until something is. Nothing: the rounds are over."""
         with self._changed:
             while not (self._is_stopped or self._is_over()):
@@ -138,7 +138,7 @@ class Rounds:
     def _is_over(self) -> bool:
         return not (self._busy or self._due or self._is_planning or self.session.plan.left)
 
-    def _chosen(self, slot: str) -> tuple[Line, ...]:
+    def _chosen(self, slot: str) -> tuple[PlanLine, ...]:
         """The lines of the engine and model that a slot takes next; none where it has to wait."""
         own = [line for line in self.session.plan.lines if line.work and slot_of(line.engine) == slot]
         if not own or (slot != HERE and self._server_is_full(own[0].engine)):
@@ -154,7 +154,7 @@ class Rounds:
             line for line in own if (line.engine.hash, line.model) == (first.engine.hash, first.model)
         )
 
-    def _near(self, own: list[Line]) -> list[Line]:
+    def _near(self, own: list[PlanLine]) -> list[PlanLine]:
         """The lines for which no engine of this machine has to leave."""
         is_talk = any(line.role in TALK and line.model in self._begun for line in own)
         if not (self._may_go_on() or len({line.engine.hash for line in own}) > 1):
@@ -172,7 +172,7 @@ class Rounds:
         busy = [lines[0].engine for slot, lines in self._busy.items() if slot != HERE]
         return sum(_server_of(other) == _server_of(engine) for other in busy) >= AT_ONCE
 
-    def _leave(self, slot: str, lines: Collection[Line]) -> None:
+    def _leave(self, slot: str, lines: Collection[PlanLine]) -> None:
         """Give a slot free; have the planner ask what follows."""
         with self._changed:
             del self._busy[slot]
@@ -215,7 +215,7 @@ class Rounds:
             self._error, self._is_stopped = self._error or error, True
             self._changed.notify_all()
 
-    def _work_on(self, lines: Collection[Line]) -> None:
+    def _work_on(self, lines: Collection[PlanLine]) -> None:
         """Have lines answered and stored, part by part."""
         for line in lines:
             pending: deque[Future[None]] = deque()
@@ -226,7 +226,9 @@ class Rounds:
                 one.result()
             del self._n_stored[id(line)]
 
-    def _answer(self, line: Line, label: str, total: int, pending: deque[Future[None]], work: Work) -> None:
+    def _answer(
+        self, line: PlanLine, label: str, total: int, pending: deque[Future[None]], work: Work
+    ) -> None:
         """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
         session, wanted = self.session, work.wanted
         if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
@@ -256,7 +258,7 @@ class Rounds:
         except EngineError as error:
             session.fail(wanted, error)
 
-    def _keep(self, line: Line, work: Work, answered: steps.Answered) -> None:
+    def _keep(self, line: PlanLine, work: Work, answered: steps.Answered) -> None:
         """Store what was answered; once half of a talk's line is, have the planner ask what follows on it."""
         try:
             stored = steps.store(answered)
@@ -277,7 +279,7 @@ class _Bars:
     there were.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: RunSession) -> None:
         """The session is planned for the first time."""
         self.done: Counter[str] = Counter()
         self._totals: dict[str, int] = {}
@@ -287,7 +289,7 @@ class _Bars:
             for is_shared in (False, True)
         }
 
-    def begin(self, line: Line) -> tuple[str, int]:
+    def begin(self, line: PlanLine) -> tuple[str, int]:
         """The label of a line that begins, and its total."""
         label = label_of(line.work[0].wanted, self._is_talk)
         is_new = label not in self._totals

@@ -30,7 +30,7 @@ _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? 
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """A finished run, as the table ``run`` has it; ``engine`` is the spec as it is described."""
 
     run_id: str
@@ -68,23 +68,25 @@ class Run:
 
 def selected(
     sql: str, values: Mapping[str, Any] | None = None, warehouse: Warehouse | None = None
-) -> list[Run]:
+) -> list[FinishedRun]:
     """The runs of a SELECT that has the columns of ``FINISHED``."""
     rows = (warehouse or Warehouse.open()).query(sql, values or {}).to_dicts()
-    return [Run(**row | {name: json.loads(row[name]) for name in ("params", "engine")}) for row in rows]
+    return [
+        FinishedRun(**row | {name: json.loads(row[name]) for name in ("params", "engine")}) for row in rows
+    ]
 
 
-def every_finished(warehouse: Warehouse | None = None) -> list[Run]:
+def every_finished(warehouse: Warehouse | None = None) -> list[FinishedRun]:
     """Return every finished run of a model: of what leaderboards show first, and in it the newest first."""
     return selected(_EVERY, warehouse=warehouse)
 
 
-def newest(config_hash: str) -> list[Run]:
+def newest(config_hash: str) -> list[FinishedRun]:
     """The newest finished run of each engine under a configuration."""
     return selected(_NEWEST, {"config": config_hash})
 
 
-def frozen(config_hash: str, cohort: str) -> list[Run]:
+def frozen(config_hash: str, cohort: str) -> list[FinishedRun]:
     """The runs of a frozen cohort, by model; none if there is no such cohort yet."""
     return selected(_FROZEN, {"config": config_hash, "cohort": cohort})
 

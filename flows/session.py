@@ -40,10 +40,10 @@ from tasks.identity import checked_name, digest
 from tasks.loop import room, steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.ledger import Ledger
-from tasks.loop.plan import Answer, Line, Plan, Wanted, Work, ordered
+from tasks.loop.plan import Answer, Plan, PlanLine, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import metric_frame, points_frame
-from tasks.packs.shape import Content
+from tasks.packs.shape import PackContent
 from warehouse import (
     CorruptPart,
     Run,
@@ -67,18 +67,18 @@ MOST_KNOWN = 100_000
 """Decoded answers that are kept of models that have nothing more to ask."""
 
 _KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
-_prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
+_prepared: ContextVar[RunSession | None] = ContextVar("prepared", default=None)
 
 
 @dataclass
-class Session:
+class RunSession:
     """One run of an evaluation: what is asked of whom, the plan of the round under way, what has failed."""
 
     evaluation: Evaluation[Any, Any, Any]
     study: Study
     candidates: dict[str, Engine]
     engines: dict[str, Engine]
-    packs: tuple[Content, ...] = ()
+    packs: tuple[PackContent, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
     """Requests that have no answer and that nobody works on."""
     wanted_of: dict[str, list[Wanted]] = field(default_factory=dict)
@@ -235,7 +235,7 @@ class Session:
         """Keep nothing of what was decoded for a model; it can be read again."""
         self._known.pop(model, None)
 
-    def take(self, lines: Collection[Line]) -> None:
+    def take(self, lines: Collection[PlanLine]) -> None:
         """Take lines out of the plan: somebody works on them."""
         with self._lock:
             own = {id(line) for line in lines}
@@ -257,7 +257,7 @@ class Session:
                 request = piece.wanted.request
                 raise EngineError(f"{work.wanted.engine.name}: it left part of {request.label!r} unanswered")
 
-    def give_back(self, lines: Collection[Line]) -> set[str]:
+    def give_back(self, lines: Collection[PlanLine]) -> set[str]:
         """Say that nobody works on these lines any more; returns the models that may have more to ask now."""
         with self._lock:
             self._ledger.let_go(lines)
@@ -414,7 +414,7 @@ class Session:
 
 
 @contextmanager
-def handed_over(session: Session) -> Iterator[None]:
+def handed_over(session: RunSession) -> Iterator[None]:
     """Within the block, the flow of the same params goes on from this session instead of planning again."""
     token = _prepared.set(session)
     try:
@@ -423,7 +423,7 @@ def handed_over(session: Session) -> Iterator[None]:
         _prepared.reset(token)
 
 
-def prepared(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session | None:
+def prepared(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession | None:
     """The session that was handed over, if it is of these params."""
     session = _prepared.get()
     if session and session.evaluation is evaluation and session.params == params:
@@ -431,7 +431,7 @@ def prepared(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session |
     return None
 
 
-def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
+def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession:
     """Build the study and plan the first round; nothing is asked.
 
     Raises:
@@ -444,7 +444,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     steps.take_over_orphans()
     models, roles = Warehouse.open().home / "models", evaluation.engines(params)
     candidates, engines = room.divided(_candidates(params, study), engines, roles, models)
-    session = Session(evaluation, study, candidates, engines, packs)
+    session = RunSession(evaluation, study, candidates, engines, packs)
     session.plan_round()
     if session.plan.left:
         own = [line.n_units for line in session.plan.lines if line.role == "candidate"]
@@ -458,7 +458,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
 
 def build(
     evaluation: Evaluation[Any, Any, Any], params: Params
-) -> tuple[Study, dict[str, Engine], tuple[Content, ...]]:
+) -> tuple[Study, dict[str, Engine], tuple[PackContent, ...]]:
     """The study, the engines beside the candidates by name, and the packs; raises as ``prepare``."""
     engines = {
         name: replace(steps.engine_of(name, role), occasion=params.occasion)

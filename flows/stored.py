@@ -15,7 +15,7 @@ from typing import Any
 
 from flows import runs
 from flows.cohort import cohort_of
-from flows.runs import Run
+from flows.runs import FinishedRun
 from flows.session import build
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Study, comparable
@@ -56,7 +56,7 @@ def finished_runs(
     config: str | None = None,
     model: str | None = None,
     occasion: str | None = None,
-) -> list[Run]:
+) -> list[FinishedRun]:
     """Runs of each evaluation under its newest configuration, on the newest occasion of each model; by name.
 
     Args:
@@ -76,7 +76,7 @@ def finished_runs(
     return chosen
 
 
-def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Completions]:
+def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[Study, Completions]:
     """The study of a run, and what is stored of it.
 
     Raises:
@@ -115,7 +115,7 @@ def samples(
 
 
 @dataclass(frozen=True)
-class Difference:
+class StoredDifference:
     """A stored number that its answers do not come to.
 
     Attributes:
@@ -135,7 +135,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Recomputed:
+class RecomputedRows:
     """The comparison of one configuration's rows on one occasion.
 
     Attributes:
@@ -147,18 +147,18 @@ class Recomputed:
     config_hash: str
     occasion: str
     n_rows: int
-    differences: Sequence[Difference]
+    differences: Sequence[StoredDifference]
     reason: str = ""
 
 
-def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Iterator[Recomputed]:
+def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Iterator[RecomputedRows]:
     """Make the rows of every finished run again, configuration by configuration and occasion by occasion.
 
     Args:
         evaluation_of: an evaluation by its name.
     """
 
-    def by(run: Run) -> tuple[str, str, str, str]:
+    def by(run: FinishedRun) -> tuple[str, str, str, str]:
         return run.evaluation, run.config_hash, run.occasion, run.code_version
 
     every = sorted(runs.every_finished(), key=lambda run: (*by(run), run.model))
@@ -167,25 +167,25 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
             evaluation, of_group = evaluation_of(name), list(group)
             again = _rows(evaluation, of_group)
         except (WarehouseError, EngineError, KeyError, ValueError) as error:
-            yield Recomputed(name, config, occasion, 0, (), str(error))
+            yield RecomputedRows(name, config, occasion, 0, (), str(error))
             continue
         stored = _stored(config, occasion, version)
         differences = [
-            Difference(name, config, occasion, key[0], key[1], "/".join(key[2:]), *difference)
+            StoredDifference(name, config, occasion, key[0], key[1], "/".join(key[2:]), *difference)
             for key in sorted(stored.keys() | again.keys())
             for difference in _differences(stored.get(key), again.get(key))
         ]
-        yield Recomputed(name, config, occasion, len(stored), differences)
+        yield RecomputedRows(name, config, occasion, len(stored), differences)
 
 
-def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[Run]) -> dict[Key, Metric]:
+def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[FinishedRun]) -> dict[Key, Metric]:
     """The rows of the models of one occasion, and of their null models, against the frozen cohort."""
     study, completions = rebuilt(evaluation, group[0])
     engines, shared = completions.engines, None
     if evaluation.shared:
         shared = evaluation.shared.read(study, Completions(None, engines, steps.stored))
 
-    def read(run: Run) -> Any:
+    def read(run: FinishedRun) -> Any:
         return evaluation.read(study, Completions(run.candidate, engines, steps.stored), shared)
 
     own = {run.model: run.run_id for run in group}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from bs4 import BeautifulSoup, Tag
 from bs4.element import CData, NavigableString
 
-from scrapers.model import Page, ScrapeError
+from scrapers.model import FetchedPage, ScrapeError
 from scrapers.text import clean, decode
 
 MAX_COLSPAN = 1000
@@ -49,7 +49,7 @@ Header = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class HtmlTable:
     """A grid in which a cell's text stands in every slot that the cell covers.
 
     Attributes:
@@ -88,14 +88,14 @@ class Table:
             yield tuple(row[column] for column in columns)
 
 
-def tables(html: bytes | str, charset: str | None = None) -> list[Table]:
+def tables(html: bytes | str, charset: str | None = None) -> list[HtmlTable]:
     """Every table of a page with at least one cell, in document order, nested ones after those around them.
 
     charset: of the Content-Type header, a hint only (see ``scrapers.text.decode``). Raises ScrapeError for a
     page that is over a bound.
     """
     ends = time.monotonic() + PAGE_SECONDS
-    grids: list[Table] = []
+    grids: list[HtmlTable] = []
     slots_left = MAX_SLOTS
     for element in parsed_html(html, charset).find_all("table"):
         if time.monotonic() > ends:
@@ -132,7 +132,7 @@ def cell_text(cell: Tag) -> str:
     return clean(_FOOTNOTE.sub("", _EMOJI_FLAG.sub("", "".join(pieces))))
 
 
-def tables_of(page: Page) -> list[Table]:
+def tables_of(page: FetchedPage) -> list[HtmlTable]:
     """The tables of a whole page. Raises ScrapeError if the page was cut off: rows would be missing."""
     if b"</html" not in page.content[-10_000:].lower():
         raise ScrapeError(
@@ -142,7 +142,7 @@ def tables_of(page: Page) -> list[Table]:
     return tables(page.content, page.charset)
 
 
-def find(tables: Sequence[Table], headers: Sequence[Header]) -> list[Table]:
+def find(tables: Sequence[HtmlTable], headers: Sequence[Header]) -> list[HtmlTable]:
     """The tables that have all the headers, in any order and among others.
 
     A tuple in ``headers`` holds spellings of one header. Raises ScrapeError that lists the headers there are.
@@ -153,12 +153,12 @@ def find(tables: Sequence[Table], headers: Sequence[Header]) -> list[Table]:
     return matching
 
 
-def is_repeated_header(table: Table, row: Sequence[str]) -> bool:
+def is_repeated_header(table: HtmlTable, row: Sequence[str]) -> bool:
     """Whether a data row only says the header again, as long tables do."""
     return any([_plain(text) for text in row] == [_plain(text) for text in header] for header in table.header)
 
 
-def _layout_changed(tables: Sequence[Table], headers: Sequence[Header]) -> ScrapeError:
+def _layout_changed(tables: Sequence[HtmlTable], headers: Sequence[Header]) -> ScrapeError:
     """The error for headers that are not there."""
     wanted = ", ".join(header if isinstance(header, str) else " or ".join(header) for header in headers)
     there = "; ".join(", ".join(filter(None, table.titles))[:300] for table in tables) or "no table at all"
@@ -179,7 +179,7 @@ def _is_left_out(element: Tag) -> bool:
     )
 
 
-def _table(element: Tag, max_slots: int) -> Table | None:
+def _table(element: Tag, max_slots: int) -> HtmlTable | None:
     """One <table>; None if it has no cell."""
     header: list[tuple[str, ...]] = []
     body: list[tuple[str, ...]] = []
@@ -195,7 +195,7 @@ def _table(element: Tag, max_slots: int) -> Table | None:
             (header if is_header and not body else body).append(row)
     if not header:
         header.append(body.pop(0))
-    return Table(header=tuple(header), rows=tuple(body))
+    return HtmlTable(header=tuple(header), rows=tuple(body))
 
 
 def _row_groups(element: Tag) -> list[tuple[Tag, list[Tag]]]:

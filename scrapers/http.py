@@ -32,7 +32,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponent
 
 from scrapers import http_cache
 from scrapers.addresses import CheckedBackend, checked_redirect, checked_url, shown
-from scrapers.model import Page, ScrapeError, TransientError
+from scrapers.model import FetchedPage, ScrapeError, TransientError
 
 __all__ = ["OutOfTimeError", "PoliteSession", "Received", "TooSlowError", "user_agent"]
 
@@ -215,7 +215,7 @@ class PoliteSession:
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def get(self, url: str) -> Page:
+    def get(self, url: str) -> FetchedPage:
         """Return the page at an address; its ``url`` is the end of redirects on the same host.
 
         Raises ScrapeError for what another try cannot change (closed by robots.txt, 403, 404, too large, a
@@ -229,7 +229,7 @@ class PoliteSession:
             raise ScrapeError(f"{shown(answered)} answers with status {answer.status}: {advice}")
         header = Message()
         header["Content-Type"] = answer.content_type
-        return Page(
+        return FetchedPage(
             url=str(answered),
             content=answer.content,
             content_type=answer.content_type.partition(";")[0].strip().lower(),
@@ -280,7 +280,7 @@ class PoliteSession:
             url = checked_redirect(url, answer.location)
         raise ScrapeError(f"{shown(start)} redirects over {_MAX_REDIRECTS} times: give the final address")
 
-    def _page(self, stored: http_cache.Stored | None, received: Received) -> _Answer:
+    def _page(self, stored: http_cache.CachedPage | None, received: Received) -> _Answer:
         """Return the page, stored once it is complete. Raises TransientError for a status worth a retry."""
         if received.status in WORTH_A_RETRY:
             wish = received.retry_after()
@@ -294,7 +294,7 @@ class PoliteSession:
             return _Answer(received.status, headers.get("Location", ""))
         content, content_type = b"".join(received.pieces()), headers.get("Content-Type", "")
         if "no-store" not in headers.get("Cache-Control", "").lower():
-            page = http_cache.Stored(
+            page = http_cache.CachedPage(
                 content, content_type, headers.get("ETag", ""), headers.get("Last-Modified", "")
             )
             http_cache.save(self._cache, str(received.url), page)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Stored:
+class CachedPage:
     """A page and its validators, each as the server sent it, empty where it sent none."""
 
     content: bytes
@@ -29,7 +29,7 @@ class Stored:
         return {name: value for name, value in headers.items() if value}
 
 
-def load(folder: Path, url: str) -> Stored | None:
+def load(folder: Path, url: str) -> CachedPage | None:
     """Return the page of an address; None if it is not stored or its files are damaged."""
     body, description = _paths(folder, url)
     try:
@@ -37,13 +37,13 @@ def load(folder: Path, url: str) -> Stored | None:
         fields = json.loads(description.read_bytes())
         if fields.pop("sha256") != sha256(content).hexdigest():
             return None
-        stored = Stored(content, **fields)
+        stored = CachedPage(content, **fields)
         return stored if _usable(stored) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def save(folder: Path, url: str, page: Stored) -> None:
+def save(folder: Path, url: str, page: CachedPage) -> None:
     """Store a page if it has a validator. A reader finds the old page, the new one, or none."""
     if not _usable(page):
         return
@@ -61,7 +61,7 @@ def _paths(folder: Path, url: str) -> tuple[Path, Path]:
     return folder / f"{name}.body", folder / f"{name}.json"
 
 
-def _usable(page: Stored) -> bool:
+def _usable(page: CachedPage) -> bool:
     """Whether there is a validator that fits into a request header."""
     texts = (page.content_type, page.etag, page.last_modified)
     return (

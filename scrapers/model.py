@@ -1,7 +1,7 @@
 """Values that cross the borders of this package: pages in, items and counted drops out, and errors.
 
-Each source is a folder: ``fetch.py`` speaks to the network and returns ``Page``s, ``parse.py`` turns their
-bytes into ``Parsed`` without any I/O. Nothing here knows the warehouse; ``tasks/ingest`` joins the two.
+Each source is a folder: ``fetch.py`` speaks to the network and returns ``FetchedPage``s, ``parse.py`` turns
+their bytes into ``Parsed`` without any I/O. Nothing here knows the warehouse; ``tasks/ingest`` joins the two.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TransientError(ScrapeError):
 
 
 @dataclass(frozen=True)
-class Page:
+class FetchedPage:
     """The answer of one address. ``content`` is as the server sent it, after content-encoding is undone.
 
     Attributes:
@@ -48,18 +48,18 @@ class Page:
         return sha256(self.content).hexdigest()
 
 
-class Session(Protocol):
+class WebSession(Protocol):
     """Fetches pages, politely, as ``scrapers.http.PoliteSession`` does; tests stand in for the network."""
 
-    def get(self, url: str) -> Page:
+    def get(self, url: str) -> FetchedPage:
         """The page at an address. Raises ScrapeError, or TransientError if trying again may help."""
         ...
 
 
-def read(path: Path) -> Page:
+def read(path: Path) -> FetchedPage:
     """A file that the user downloaded, as a page whose url is its path. Raises ScrapeError."""
     try:
-        return Page(url=str(path), content=path.read_bytes())
+        return FetchedPage(url=str(path), content=path.read_bytes())
     except OSError as error:
         raise ScrapeError(f"{path}: cannot be read ({error.strerror}); check the configured path") from error
 

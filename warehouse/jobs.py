@@ -15,14 +15,14 @@ from typing import Protocol
 from filelock import FileLock
 
 
-class Jobs(Protocol):
+class StoredJobs(Protocol):
     """The jobs of one thing that is asked."""
 
     @property
     def folder(self) -> Path:
         """Return this machine's folder for files that last as long as a call."""
 
-    def locked(self) -> "AbstractContextManager[Jobs]":
+    def locked(self) -> "AbstractContextManager[StoredJobs]":
         """Hold the lock; gives the same jobs, whose changes fail where the lock was lost meanwhile."""
 
     def notes(self) -> Mapping[str, tuple[str, float]]:

@@ -63,7 +63,7 @@ _COUNTS = (_FOLDER / "unit_rows.sql").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
-class Column:
+class PartColumn:
     """One column of a kind's parts; without `nullable` it is never empty.
 
     sql_type: its type as the file has it. formerly: its old name.
@@ -96,7 +96,7 @@ class PartKind:
     comment: str
     unit: str
     key: tuple[str, ...]
-    declared: Mapping[str, Column]
+    declared: Mapping[str, PartColumn]
     computed: Mapping[str, tuple[str, str]]
     moved: bool = False
 
@@ -299,7 +299,7 @@ def _read_kind(file: Path) -> PartKind:
     return kind
 
 
-def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, Column]:
+def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, PartColumn]:
     usual = {
         "part": f"Part that holds the row: parts/{kind}/<part>.parquet.",
         "request_hash": "Request that this answers: run_request.request_hash.",
@@ -311,16 +311,16 @@ def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, Column]:
         raise ValueError(
             f"[provenance] has {unknown}, and none but {sorted(usual)} is a column of every part"
         )
-    return {name: Column("VARCHAR", comment) for name, comment in (usual | dict(comments)).items()}
+    return {name: PartColumn("VARCHAR", comment) for name, comment in (usual | dict(comments)).items()}
 
 
-def _column(name: str, cells: Mapping[str, Any]) -> Column:
+def _column(name: str, cells: Mapping[str, Any]) -> PartColumn:
     written = cells["type"]
     if written.removesuffix("[]") not in _TYPES:
         raise ValueError(
             f"column {name}: no type {written!r}; expected one of {list(_TYPES)}, or a list: FLOAT[]"
         )
-    return Column(**{"sql_type" if name == "type" else name: value for name, value in cells.items()})
+    return PartColumn(**{"sql_type" if name == "type" else name: value for name, value in cells.items()})
 
 
 def _check(kind: PartKind, own: set[str]) -> None:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from warehouse.jobs import Jobs
+from warehouse.jobs import StoredJobs
 from warehouse.local_store import LocalStore
 from warehouse.registrations import Log, Position
 from warehouse.storage import CacheSize, WarehouseError
@@ -39,7 +39,7 @@ class Leases(Protocol):
         """Delete the leases of processes that were killed a day ago or before."""
 
 
-class Draft(Protocol):
+class FileDraft(Protocol):
     """A private copy of the published file, made while the write lock is held.
 
     path: where it is; there is no file if nothing is published yet.
@@ -84,13 +84,13 @@ class Store(Protocol):
     def published(self) -> Path | None:
         """The newest published file, on this machine's disk; None: nothing is published."""
 
-    def draft(self) -> AbstractContextManager[Draft]:
+    def draft(self) -> AbstractContextManager[FileDraft]:
         """Hold the write lock, and a private copy of what is published, until the block ends."""
 
     def locked(self, name: str) -> AbstractContextManager[None]:
         """Hold a lock of this name, which one process has at a time; it goes when its holder is killed."""
 
-    def jobs(self, request_hash: str) -> Jobs:
+    def jobs(self, request_hash: str) -> StoredJobs:
         """Return the jobs that a server was sent of this request, which are answered later."""
 
     def job_requests(self) -> Sequence[str]:

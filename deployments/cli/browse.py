@@ -26,7 +26,7 @@ from tasks.packs.shape import PackError
 from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
-    from flows.runs import Run
+    from flows.runs import FinishedRun
     from tasks.evaluations.contract import Evaluation
     from tasks.loop.samples import Sample
 
@@ -154,7 +154,7 @@ def _runs(
     which: tuple[str | None, str | None],
     model: str | None,
     occasion: str | None,
-) -> list[Run]:
+) -> list[FinishedRun]:
     """Return the runs of the shown configuration, of one evaluation or of every evaluation with runs."""
     from deployments.show.configurations import shown_configuration
     from flows.stored import finished_runs
@@ -166,7 +166,7 @@ def _runs(
         has_runs = name in evaluations(warehouse)
         key = shown_configuration(warehouse, name, profile, config) if has_runs else config
         return finished_runs(name, key, model, occasion)
-    runs: list[Run] = []
+    runs: list[FinishedRun] = []
     for each in evaluations(warehouse):
         with suppress(WarehouseError):  # another evaluation may have fitting runs
             key = shown_configuration(warehouse, each, profile)
@@ -178,7 +178,7 @@ def _runs(
     return finished_runs(None, None, model, occasion)
 
 
-def _lazily(of: Evaluation[Any, Any, Any], run: Run) -> Iterator[Sample]:
+def _lazily(of: Evaluation[Any, Any, Any], run: FinishedRun) -> Iterator[Sample]:
     """Yield the samples of a run; its study is built when the first one is read."""
     from flows.stored import rebuilt, samples
 

@@ -25,7 +25,7 @@ from tasks.people.review_file import check_new
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from flows.session import Session
+    from flows.session import RunSession
 
 specnorm = typer.Typer(
     cls=Suggesting, no_args_is_help=True, help="Build SpecNorm: norms of subgroups, drafted and reviewed."
@@ -58,7 +58,7 @@ DECISIONS = """
 SELECT status, count(*) AS n FROM culturall_draft_state
 WHERE status IN ('accepted', 'revised', 'rejected') GROUP BY status
 """
-Planned = Callable[[Any], "tuple[str, Session]"]
+Planned = Callable[[Any], "tuple[str, RunSession]"]
 """Builds from params the heading of the plan and the first stage, before any request is sent."""
 
 
@@ -128,7 +128,7 @@ def _stop_at_faulty(faulty: Iterable[tuple[str, Iterable[Any]]], outcome: str) -
 # --- SpecNorm ---------------------------------------------------------------------------------------
 
 
-def _plan_specnorm(params: SpecnormParams) -> tuple[str, Session]:
+def _plan_specnorm(params: SpecnormParams) -> tuple[str, RunSession]:
     from flows.build import planned
     from tasks.builders.specnorm.steps import DRAFT
 
@@ -220,7 +220,7 @@ def status_specnorm(form: As = Format.table) -> None:
 # --- CulturALL --------------------------------------------------------------------------------------
 
 
-def _plan_create(params: CreateParams) -> tuple[str, Session]:
+def _plan_create(params: CreateParams) -> tuple[str, RunSession]:
     from flows.build import planned
     from tasks.builders.culturall.steps import CREATE
     from tasks.builders.culturall.studies import listed_topics
@@ -238,7 +238,7 @@ def _plan_create(params: CreateParams) -> tuple[str, Session]:
     return title + _left_out("rows", study.dropped), session
 
 
-def _plan_elevate(params: ElevateParams) -> tuple[str, Session]:
+def _plan_elevate(params: ElevateParams) -> tuple[str, RunSession]:
     from flows.build import planned
     from tasks.builders.culturall.steps import ELEVATE
 
@@ -248,7 +248,7 @@ def _plan_elevate(params: ElevateParams) -> tuple[str, Session]:
     return f"culturall elevate\n{len(study.jobs):,} easy drafts", session
 
 
-def _plan_release(params: ReleaseParams) -> tuple[str, Session]:
+def _plan_release(params: ReleaseParams) -> tuple[str, RunSession]:
     from flows.build import planned
     from tasks.builders.culturall.steps import LABEL
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = typer.Typer(cls=Suggesting, no_args_is_help=True, help="Compare judges with people.")
 
 
-class Table(StrEnum):
+class ValidationTable(StrEnum):
     """Tables that ``validate`` can show."""
 
     agreement = "agreement"
@@ -35,10 +35,10 @@ class Table(StrEnum):
 
 
 TITLES = {
-    Table.agreement: "Agreement among people, and of the judge with people",
-    Table.reliability: "Reliability: graded score, and the share of items that most people rate yes",
-    Table.disagreements: "Items on which judge and people differ most",
-    Table.groups: "People and judge by group, over all groups, and over items",
+    ValidationTable.agreement: "Agreement among people, and of the judge with people",
+    ValidationTable.reliability: "Reliability: graded score, and the share of items most people rate yes",
+    ValidationTable.disagreements: "Items on which judge and people differ most",
+    ValidationTable.groups: "People and judge by group, over all groups, and over items",
 }
 
 Evaluation = Annotated[
@@ -102,7 +102,7 @@ def validate(
     evaluation: Evaluation = None,
     config: Config = None,
     table: Annotated[
-        Table | None,
+        ValidationTable | None,
         typer.Option(help="table to show (default: all but groups; as csv or json: agreement)"),
     ] = None,
     wide: Wide = False,
@@ -137,12 +137,12 @@ def validate(
         scores = scores_by_judge(verdicts.iter_rows(named=True), judged.lengths(answers))
         _count_unjudged(rated, n_empty, scores, chosen.config)
         tables = judged.tables(rated, scores, answers, menus)
-        stored = judged.to_store(tables[Table.agreement], verdicts, ratings)
+        stored = judged.to_store(tables[ValidationTable.agreement], verdicts, ratings)
         save_validation(warehouse, stored)
         if form is Format.table:
             _print(tables, table, wide)
         else:
-            show(tables[table or Table.agreement], form)
+            show(tables[table or ValidationTable.agreement], form)
         _say_stored(stored)
 
 
@@ -172,12 +172,12 @@ def _count_unjudged(
         say(f"lines without a rating: {n_empty}", style="yellow")
 
 
-def _print(tables: Mapping[str, pl.DataFrame], only: Table | None, is_wide: bool) -> None:
+def _print(tables: Mapping[str, pl.DataFrame], only: ValidationTable | None, is_wide: bool) -> None:
     """Print a table for each judge: by default all but groups, which is long."""
     import polars as pl
 
     for name, title in TITLES.items():
-        if name is not (only or name) or (name is Table.groups and not only):
+        if name is not (only or name) or (name is ValidationTable.groups and not only):
             continue
         for (judge,), frame in tables[name].group_by("judge", maintain_order=True):
             rows = [_for_people(row) for row in frame.drop("judge").to_dicts()]

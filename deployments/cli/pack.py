@@ -98,7 +98,7 @@ def from_paper(
     Example: `culturescope pack from worldwise --data worldWiseAI`
     """
     from deployments.packs.folders import faults_of, write_imported
-    from tasks.packs.folder import Folder, checked_name, packs_of
+    from tasks.packs.folder import PackFolder, checked_name, packs_of
     from tasks.papers.importing import pack_from
 
     with errors():
@@ -112,7 +112,7 @@ def from_paper(
             say(line, "taken", "green")
         for line in imported.left_out:
             say(line, "left out", "yellow")
-        faults = faults_of(Folder(pack, folder))
+        faults = faults_of(PackFolder(pack, folder))
         for fault in faults:
             say(str(fault), f"{pack}:", "red")
         say(f"folder: {folder}", style="")

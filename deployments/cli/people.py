@@ -17,9 +17,9 @@ from warehouse import Warehouse
 from warehouse.storage import usual_home
 
 if TYPE_CHECKING:
-    from deployments.people.results import Results
+    from deployments.people.results import StudyResults
     from deployments.people.site import Interviewer
-    from deployments.people.store import Store
+    from deployments.people.store import StudyStore
 
 app = typer.Typer(
     cls=Suggesting, no_args_is_help=True, help="Run studies with people: surveys, ratings and reviews."
@@ -138,7 +138,7 @@ def status(
     """
     import polars as pl
 
-    from deployments.people.store import FILE, Store
+    from deployments.people.store import FILE, StudyStore
 
     with errors():
         folders = [_existing(name)] if name else sorted(p.parent for p in _home().glob("*/study.toml"))
@@ -148,7 +148,7 @@ def status(
         for folder in folders:
             people: list[dict[str, Any]] = []
             if (folder / FILE).exists():
-                store = Store(folder)
+                store = StudyStore(folder)
                 people = [p for p in store.people() if p["role"] != "lead"]
                 store.close()
             states = ("entered", "consented", "finished", "withdrawn")
@@ -328,13 +328,13 @@ def _existing(name: str) -> Path:
     return folder
 
 
-def _results(name: str) -> Results:
+def _results(name: str) -> StudyResults:
     from deployments.people import results
 
     return results.read(_existing(name))
 
 
-def _print_links(store: Store, assignments: Any, address: str, again: list[str]) -> None:
+def _print_links(store: StudyStore, assignments: Any, address: str, again: list[str]) -> None:
     """Print links as CSV for participants without one and for the named participants."""
     invited = {person["annotator"] for person in store.people()}
     people = {a.annotator: (a.role, a.language) for a in assignments} | {"lead": ("lead", "en")}

@@ -40,10 +40,10 @@ def publish(
     - `python -m http.server --directory site`
     """
     with errors("nothing was published; run again"):
-        from deployments.publish.data import About
+        from deployments.publish.data import SiteAbout
         from deployments.publish.site import publish as write
 
-        about = About(title, licence, by, cite, url)
+        about = SiteAbout(title, licence, by, cite, url)
         with working("publishing") as status:
             done = write(
                 Warehouse.existing(),

@@ -23,8 +23,8 @@ from deployments.show.display import Format, number, print_table, say, show, wor
 from tasks import papers
 from tasks.metrics.types import FloatArray
 from tasks.papers.reproduction import (
-    Compared,
-    Printed,
+    ComparedCell,
+    PrintedCell,
     Reproduction,
     Tools,
     agreement,
@@ -122,7 +122,7 @@ def _command(name: str) -> Callable[..., None]:
 
 def recompute(
     kind: Reproduction[Any, Any], name: str, data: Path, tables: Sequence[str], chosen: Any
-) -> tuple[list[Compared], int]:
+) -> tuple[list[ComparedCell], int]:
     """Return the printed cells of these tables (none: of all), each with the value recomputed from the files,
     and the number of option choices tried.
 
@@ -149,18 +149,18 @@ def recompute(
     rows, n_tried = work_off(kind, content, chosen, tools, cells)
     (_, first), *_ = variants(kind.complete(content, chosen))
     rows += [
-        Compared(cell, number, agreement(cell, number.value), "")
+        ComparedCell(cell, number, agreement(cell, number.value), "")
         for cell, number in kind.numbers(content, first, tools).further()
         if _is_wanted(cell, tables)
     ]
     return rows, n_tried
 
 
-def _is_wanted(cell: Printed, tables: Sequence[str]) -> bool:
+def _is_wanted(cell: PrintedCell, tables: Sequence[str]) -> bool:
     return not tables or any(is_of_table(cell, one) for one in tables)
 
 
-def as_frame(rows: Sequence[Compared]) -> pl.DataFrame:
+def as_frame(rows: Sequence[ComparedCell]) -> pl.DataFrame:
     """Return the cells as a frame, for programs."""
     columns = {
         "table": [row.cell.table for row in rows],
@@ -181,11 +181,11 @@ def as_frame(rows: Sequence[Compared]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema={name: numeric.get(name, pl.String()) for name in columns})
 
 
-def _null_name(row: Compared) -> str:
+def _null_name(row: ComparedCell) -> str:
     return row.number.null_name if row.number.null is not None else ""
 
 
-def _show(rows: Sequence[Compared], every: bool, wide: bool) -> None:
+def _show(rows: Sequence[ComparedCell], every: bool, wide: bool) -> None:
     """Print each of the paper's tables; cells without a recomputed value only if ``every``."""
     names = ["cell", "paper", "here", "agreement", "null", "needs", "n", "null is"][: 8 if wide else 6]
     rows = [row for row in rows if every or row.number.value is not None]
@@ -205,7 +205,7 @@ def _show(rows: Sequence[Compared], every: bool, wide: bool) -> None:
         say(CAPTION, style="dim")
 
 
-def _line(row: Compared, with_metric: bool) -> list[str]:
+def _line(row: ComparedCell, with_metric: bool) -> list[str]:
     match = re.search(r"[.,](\d+)", row.cell.printed)
     digits = len(match[1]) if match else 0 if row.cell.printed else 1
     value, null = (number(x, digits + 1) for x in (row.number.value, row.number.null))
@@ -218,7 +218,7 @@ def _line(row: Compared, with_metric: bool) -> list[str]:
     return [what, row.cell.printed or "–", value, outcome, null, row.needs, n, _null_name(row)]
 
 
-def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
+def _summarise(rows: Sequence[ComparedCell], n_variants: int) -> None:
     """Print how many cells agree, and why others differ or have no value."""
     n_further = len(rows)
     rows = [row for row in rows if row.cell.printed]
@@ -241,13 +241,13 @@ def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
         say(f"{n} {what}: {reason}; in {_listed(list(of))}", style="dim")
 
 
-def _printed(row: Sequence[Any]) -> Printed:
+def _printed(row: Sequence[Any]) -> PrintedCell:
     table, model, condition, metric, text, value, unit = row
     parts = dict(part.split("=", 1) for part in condition.split("; ") if "=" in part)
-    return Printed(table, model, parts, metric, text, value, unit)
+    return PrintedCell(table, model, parts, metric, text, value, unit)
 
 
-def _condition(cell: Printed) -> str:
+def _condition(cell: PrintedCell) -> str:
     return "; ".join(f"{name}={text}" for name, text in cell.parts.items())
 
 

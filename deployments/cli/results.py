@@ -18,8 +18,8 @@ from warehouse import Warehouse, WarehouseError, save_ranking
 from warehouse.querying import Rows
 
 if TYPE_CHECKING:
-    from flows.comparison import Wanted
-    from flows.runs import Run
+    from flows.comparison import ComparedRuns
+    from flows.runs import FinishedRun
 
 Of = Annotated[str | None, of_evaluations("evaluation of the newest run")]
 
@@ -204,7 +204,7 @@ def compare(
         check_evaluation(evaluation)
         warehouse = Warehouse.existing()
         config, against_config = whole(warehouse, config), whole(warehouse, against_config)
-        wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
+        wanted = comparison.ComparedRuns(first, second, evaluation, occasion, against, config, against_config)
         finished = every_finished(warehouse)
         if config is None:
             finished = of_shown(warehouse, finished, wanted, profile)
@@ -220,7 +220,9 @@ def compare(
         say(CAPTION.format(n=rows["p_holm"].count()), style="dim")
 
 
-def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, profile: str | None) -> list[Run]:
+def of_shown(
+    warehouse: Warehouse, finished: Sequence[FinishedRun], wanted: ComparedRuns, profile: str | None
+) -> list[FinishedRun]:
     """Return the runs to compare: for each evaluation those of the shown configuration if both models have
     runs of it, else all.
 
@@ -230,7 +232,7 @@ def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, prof
     from deployments.show.configurations import shown_configuration
 
     names = {wanted.first, wanted.second or wanted.first}
-    runs: list[Run] = []
+    runs: list[FinishedRun] = []
     for evaluation in dict.fromkeys(run.evaluation for run in finished):
         of_evaluation = [run for run in finished if run.evaluation == evaluation]
         of_profile = [run for run in of_evaluation if profile in (None, run.profile)]

@@ -37,7 +37,7 @@ from warehouse import Warehouse, WarehouseError
 if TYPE_CHECKING:
     from deployments.cli.choices import AllParams
     from deployments.show import plan
-    from flows.session import Session
+    from flows.session import RunSession
     from tasks.evaluations.contract import Params
 
 ALL = "all"
@@ -233,7 +233,7 @@ def _opened(switches: Switches) -> Warehouse:
     return warehouse
 
 
-def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, plan.Estimate]:
+def _planned(name: str, knobs: Params, switches: Switches) -> tuple[RunSession, plan.Estimate]:
     """Plan an evaluation and show what it would do."""
     from deployments.cli.choices import without_own_judge
     from deployments.packs.folders import of_packs_unasked
@@ -272,7 +272,7 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
     return session, estimate
 
 
-def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switches) -> None:
+def _work_off(name: str, session: RunSession, warehouse: Warehouse, switches: Switches) -> None:
     """Run the flow, or its loop without Prefect."""
     from deployments.serve.lines import logged
     from flows.evaluation import evaluate

@@ -14,8 +14,8 @@ from deployments.packs.profiles import profiles_of
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Params, Study
-    from tasks.packs.folder import Folder
-    from tasks.packs.shape import Content, Fault, PackFile, Shape, Wording
+    from tasks.packs.folder import PackFolder
+    from tasks.packs.shape import PackContent, PackFault, PackFile, Shape, Wording
     from tasks.papers.importing import Pack
 
 _ABOUT = """\
@@ -37,12 +37,12 @@ def shapes() -> Mapping[str, Shape]:
     return {name: shape for name, shape in every.items() if shape is not None}
 
 
-def faults_of(folder: Folder) -> list[Fault]:
+def faults_of(folder: PackFolder) -> list[PackFault]:
     """Return every fault of a pack. If its files are sound, each study that uses it is built as a test."""
     from deployments.evaluations import evaluation, params
     from flows.packs import tables_of
     from tasks.packs.check import examine, parts, stray
-    from tasks.packs.shape import Fault
+    from tasks.packs.shape import PackFault
 
     known = shapes()
     read, of_recipe = recipes.faults_of(folder)
@@ -54,29 +54,29 @@ def faults_of(folder: Folder) -> list[Fault]:
         faults += wrong + of_profiles or _unbuilt(folder, name, profiles)
     if not there and not read:
         what = f"it has no folder named after an evaluation: {', '.join(known)}"
-        faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
+        faults.append(PackFault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
     return list(dict.fromkeys(faults))
 
 
-def _unbuilt(folder: Folder, name: str, profiles: Mapping[str, dict[str, Any]]) -> list[Fault]:
+def _unbuilt(folder: PackFolder, name: str, profiles: Mapping[str, dict[str, Any]]) -> list[PackFault]:
     """Return why studies with the pack cannot be built, under the usual options and under its profiles."""
     from deployments.cli.options import validated
     from deployments.evaluations import evaluation, params
     from flows.session import build
     from tasks.engines.protocols import EngineError
-    from tasks.packs.shape import Fault
+    from tasks.packs.shape import PackFault
 
-    faults: list[Fault] = []
+    faults: list[PackFault] = []
     for label, values in {"usual options": {"pack": [folder.name]}, **profiles}.items():
         try:
             build(evaluation(name), validated(params(name), {"models": ["none"], **values}))
         except (ValueError, EngineError) as error:
             what = f"no study can be built with {label}: {error}"
-            faults.append(Fault(f"{name}/", None, "", what, "correct the files, or the profile"))
+            faults.append(PackFault(f"{name}/", None, "", what, "correct the files, or the profile"))
     return faults
 
 
-def added(folder: Folder) -> str:
+def added(folder: PackFolder) -> str:
     """Return the content of a pack in a line: "spectral: domain 1, question 2, item 8"."""
     rows = [
         f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
@@ -85,7 +85,7 @@ def added(folder: Folder) -> str:
     return "; ".join(filter(None, [recipes.about(folder)[0], *rows]))
 
 
-def contents(folder: Folder) -> list[Content]:
+def contents(folder: PackFolder) -> list[PackContent]:
     """Return the readable content for each evaluation; conflicts with shipped content are not checked."""
     from tasks.packs.check import examine, parts
 
@@ -248,7 +248,7 @@ def wordings(name: str) -> Sequence[Wording]:
     return shape.wordings if shape else ()
 
 
-def previews(folder: Folder) -> list[str]:
+def previews(folder: PackFolder) -> list[str]:
     """Return lines on a pack's prompts: an example of each, and the fields that it leaves out."""
     from tasks.packs.shape import PROMPTS
     from tasks.packs.wording import previews

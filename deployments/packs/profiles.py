@@ -12,8 +12,8 @@ from deployments.cli.options import validated
 from warehouse.storage import usual_home
 
 if TYPE_CHECKING:
-    from tasks.packs.folder import Folder
-    from tasks.packs.shape import Fault
+    from tasks.packs.folder import PackFolder
+    from tasks.packs.shape import PackFault
 
 RESERVED = ("models", "occasion", "pack", "profile")
 """Options that a pack's profile may not set."""
@@ -67,11 +67,11 @@ def check_profile(evaluation: str, chosen: str, kind: Callable[..., Any]) -> Non
 
 
 def profiles_of(
-    folder: Folder, evaluation: str, kind: Callable[..., Any]
-) -> tuple[dict[str, dict[str, Any]], list[Fault]]:
+    folder: PackFolder, evaluation: str, kind: Callable[..., Any]
+) -> tuple[dict[str, dict[str, Any]], list[PackFault]]:
     """Return a pack's profiles as params, and their faults: a profile may name no file, URL or model."""
     from tasks.packs.check import PROFILES, profiles
-    from tasks.packs.shape import Fault
+    from tasks.packs.shape import PackFault
 
     file = f"{evaluation}/{PROFILES}"
     values, faults = profiles(folder, evaluation)
@@ -80,13 +80,15 @@ def profiles_of(
         refused = {name: "a pack's profile may not set this" for name in RESERVED if name in of_label}
         paths = [name for name, value in of_label.items() if _PATH.search(str(value))]
         refused |= dict.fromkeys(paths, "a pack's profile may not name a file, folder or URL")
-        faults += [Fault(file, None, f"{label}.{name}", what, "remove it") for name, what in refused.items()]
+        faults += [
+            PackFault(file, None, f"{label}.{name}", what, "remove it") for name, what in refused.items()
+        ]
         if refused:
             continue
         try:
             validated(kind, {"models": ["none"], **of_label})
         except ValueError as error:
-            faults.append(Fault(file, None, label, str(error), "correct it"))
+            faults.append(PackFault(file, None, label, str(error), "correct it"))
             continue
         own = {"profile": f"{folder.name}/{label}", "pack": [folder.name]}
         known[f"{folder.name}/{label}"] = {**of_label, **own}

@@ -22,8 +22,8 @@ from warehouse.storage import folder_signs, usual_home
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation
     from tasks.judging.rubric import Rubric
-    from tasks.packs.folder import Folder
-    from tasks.packs.shape import Fault
+    from tasks.packs.folder import PackFolder
+    from tasks.packs.shape import PackFault
     from tasks.report import Report
 
 EVALUATIONS = Path(__file__).resolve().parents[2] / "tasks" / "evaluations"
@@ -61,7 +61,7 @@ def without_files() -> set[str]:
     return {*_shipped_from_recipes(), *benchmarks(), *packed()}
 
 
-def packed() -> Mapping[str, Folder]:
+def packed() -> Mapping[str, PackFolder]:
     """Return packs that are evaluations, by evaluation; packs with the name of a shipped one are left out."""
     home = usual_home()
     if not (home / "packs").is_dir():
@@ -71,11 +71,11 @@ def packed() -> Mapping[str, Folder]:
 
 
 @lru_cache(maxsize=4)
-def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[str, Folder]:
+def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[str, PackFolder]:
     """Return packs with a definition; cached for these files in the home and this import path."""
     from tasks.packs.folder import folders
 
-    packs: dict[str, Folder] = {}
+    packs: dict[str, PackFolder] = {}
     for folder in folders(home).values():
         if (folder.path / DEFINITION).is_file() and name_of(folder.name) not in shipped() | benchmarks():
             packs.setdefault(name_of(folder.name), folder)
@@ -110,7 +110,7 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     return evaluation_of_pack
 
 
-def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+def read_pack(folder: PackFolder) -> tuple[Evaluation[Any, Any, Any] | None, list[PackFault]]:
     """Return a pack's evaluation, or its faults; neither if the pack is not an evaluation.
 
     The pack is read again when one of its files changes.
@@ -121,7 +121,7 @@ def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fa
 
 
 @lru_cache(maxsize=256)
-def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+def _read_pack(folder: PackFolder, signs: object) -> tuple[Evaluation[Any, Any, Any] | None, list[PackFault]]:
     from tasks.evaluations.recipe import from_toml
     from tasks.packs.folder import files, read
 
@@ -138,7 +138,7 @@ def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any]
     return own, [*faults, *_with_lines(folder, wrong)]
 
 
-def _with_lines(folder: Folder, faults: list[Fault]) -> list[Fault]:
+def _with_lines(folder: PackFolder, faults: list[PackFault]) -> list[PackFault]:
     """Return the faults; faults of fields of the definition get their line numbers."""
     from tasks.packs.files import line_of
     from tasks.packs.folder import read
@@ -166,11 +166,11 @@ def check_name(pack: str) -> None:
         raise ValueError(f"{pack!r} is already in use: choose another name")
 
 
-def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:
+def faults_of(folder: PackFolder) -> tuple[set[str], list[PackFault]]:
     """Return the files that a pack's definition may read, and its faults; nothing for a pack without one."""
     from deployments.cli.options import validated
     from flows.session import build
-    from tasks.packs.shape import Fault
+    from tasks.packs.shape import PackFault
 
     if not (folder.path / DEFINITION).is_file():
         return set(), []
@@ -178,19 +178,19 @@ def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:
     try:
         check_name(folder.name)
     except ValueError as error:
-        faults = [*faults, Fault(folder.name, None, "", str(error), "rename the folder")]
+        faults = [*faults, PackFault(folder.name, None, "", str(error), "rename the folder")]
     if not faults and own is not None and own.described is not None:
         for label, values in own.described.profiles.items():
             try:
                 without: dict[str, Any] = {"judges": []} if "judges" in values else {}
                 build(own, validated(own.params, {**values, **without, "models": ["none"]}))
             except ValueError as error:
-                faults = [*faults, Fault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
+                faults = [*faults, PackFault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
         faults = _with_lines(folder, faults)
     return {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml")}, faults
 
 
-def about(folder: Folder) -> tuple[str, list[str]]:
+def about(folder: PackFolder) -> tuple[str, list[str]]:
     """Return a line on a pack's evaluation, and a preview: two prompts and the null models.
 
     The line reads "proverbs (choice): 12 items in 6 clusters"; it is "" if the pack is not an evaluation.

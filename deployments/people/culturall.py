@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deployments.people.draw import Drawn, Wishes
-from deployments.people.results import Results
+from deployments.people.results import StudyResults
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.drafts import TEXTS, harder_row, written_rows
 from tasks.builders.culturall.prompts import TOPIC_LIST
@@ -96,7 +96,7 @@ def draw_waiting(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     return _some(things, wishes, "no draft waits for a review: culturescope culturall release queues")
 
 
-def follow_written(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+def follow_written(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:
     """Store items that people wrote as drafts; ``culturall build`` measures and ``release`` checks them."""
     rows: list[dict[str, Any]] = []
     left: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def follow_written(warehouse: Warehouse, results: Results, folder: Path) -> list
     return _stored(warehouse, rows, left)
 
 
-def follow_elevated(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+def follow_elevated(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:
     """Store harder versions as drafts, which another person reviews before they replace their parents."""
     known = {row["draft"]: row for row in warehouse.query(steps.STATES).to_dicts()}
     rows, left = [], Counter[str]()
@@ -133,7 +133,7 @@ def follow_elevated(warehouse: Warehouse, results: Results, folder: Path) -> lis
     return _stored(warehouse, rows, left)
 
 
-def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+def follow_reviewed(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:
     """Store the decisions on which all reviewers of a draft agree; ``culturall release`` publishes them.
 
     A later decision, from a file or another study, is kept.
@@ -178,7 +178,7 @@ def _decision(answer: Said, line: Mapping[str, str] | None) -> tuple[Decided | N
     return Decided(where, cells, decision, answer.annotator, values.get("note", "")), ""
 
 
-def _complete(results: Results) -> Iterator[Said]:
+def _complete(results: StudyResults) -> Iterator[Said]:
     """Return the complete answers by person and item; incomplete items are left out."""
     folder, last = results.folder, latest(results.answers)
     own: dict[tuple[str, str], dict[tuple[str, str], Any]] = defaultdict(dict)

@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 
 from deployments.people.draw import Drawn, Wishes
-from deployments.people.results import Results
-from deployments.people.store import FILE, Store
+from deployments.people.results import StudyResults
+from deployments.people.store import FILE, StudyStore
 from tasks.engines.load import check_ability, load
 from tasks.engines.protocols import EngineError, Message, Sampling, Schema
 from tasks.engines.specs import EngineSpec
@@ -87,7 +87,7 @@ class ModelInterviewer:
             return ""
 
 
-def follow_interviews(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+def follow_interviews(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:
     """Write the corrected personas to personas.json, for ``run explication --personas-file``.
 
     Incomplete personas go to personas-open.json, for somebody who knows the evaluation to complete.
@@ -116,7 +116,7 @@ def _drafts(folder: Path, people: set[str]) -> dict[str, Any]:
     """Return the interviewer's drafts; {} if they are unknown because the study was served elsewhere."""
     if not (folder / FILE).exists():
         return {annotator: {} for annotator in people}
-    store = Store(folder)
+    store = StudyStore(folder)
     try:
         return {a: json.loads(store.given(a, "persona").get(DRAFT, "{}")) for a in people}
     finally:
@@ -198,7 +198,7 @@ def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     return [*drawn, (item, Private(item=code, expected={**expected}))]
 
 
-def follow_conversations(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+def follow_conversations(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:
     """Store the agreement of people and judges in ``conversation_validation``; ``agreement`` shows it."""
     named = {
         name for hidden in results.folder.private.values() if hidden.code for name in json.loads(hidden.code)
@@ -222,7 +222,7 @@ def validation(warehouse: Warehouse, study: str) -> pl.DataFrame:
     )
 
 
-def _ratings(results: Results, grades: Mapping[str, Row]) -> Iterator[ConversationRating]:
+def _ratings(results: StudyResults, grades: Mapping[str, Row]) -> Iterator[ConversationRating]:
     for rating in results.ratings:
         which, _, field = rating.field.partition("_")
         hidden = results.folder.private.get(rating.item)

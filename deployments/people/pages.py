@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deployments.people.store import Saved, Who
-from tasks.people.study import FREE, Assignment, FormField, Page, PeopleItem, Study, in_language
+from tasks.people.study import FREE, Assignment, FormField, FormPage, PeopleItem, PeopleStudy, in_language
 
 _HERE = Path(__file__).parent
 RIGHT_TO_LEFT = ("ar", "he")
@@ -39,7 +39,7 @@ def _environment() -> Environment:
     )
 
 
-def render(template: str, study: Study, language: str, heading: str, **values: Any) -> str:
+def render(template: str, study: PeopleStudy, language: str, heading: str, **values: Any) -> str:
     """Return a whole page; untranslated texts are in English."""
     known = language if language in interface() else "en"
     return _environment().get_template(template).render(
@@ -52,7 +52,7 @@ def render(template: str, study: Study, language: str, heading: str, **values: A
     )  # fmt: skip
 
 
-def text_page(study: Study, language: str, heading: str, text: str, **values: Any) -> str:
+def text_page(study: PeopleStudy, language: str, heading: str, text: str, **values: Any) -> str:
     """Return a page of paragraphs, with a button (action, button, hidden) or links if they are passed."""
     base: dict[str, Any] = {"action": "", "button": "", "hidden": {}, "links": (), "code": None}
     return render("text.html", study, language, heading, paragraphs=paragraphs(text), **(base | values))
@@ -64,7 +64,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def form_page(
-    study: Study,
+    study: PeopleStudy,
     who: Who,
     assignment: Assignment,
     item: PeopleItem,
@@ -111,7 +111,7 @@ def given(field: FormField, item: PeopleItem, form: Mapping[str, str]) -> Any:
     return {entry: form.get(f"{field.name}.{n}", "") for n, entry in enumerate(entries)}
 
 
-def missing(page: Page, item: PeopleItem, saved: Mapping[tuple[str, str], Saved]) -> dict[str, str]:
+def missing(page: FormPage, item: PeopleItem, saved: Mapping[tuple[str, str], Saved]) -> dict[str, str]:
     """Return the incomplete fields of a page: name -> name of the interface's text that says so."""
     states = {field.name: saved.get((item.item, field.name)) for field in page.fields}
     wanted = page.wanted({name: state.value for name, state in states.items() if state})

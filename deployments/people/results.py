@@ -18,7 +18,7 @@ import polars as pl
 
 from deployments.people.draw import page_of
 from deployments.people.pages import interface
-from deployments.people.store import FILE, Store
+from deployments.people.store import FILE, StudyStore
 from tasks.builders.specnorm.review import COLUMNS
 from tasks.identity import digest
 from tasks.judging.audit import RATING_COLUMNS
@@ -34,13 +34,13 @@ from tasks.people.agreement import (
     profiles,
     rankings,
 )
-from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
+from tasks.people.answers import PersonRating, Reason, counted, exclusions, latest, ratings
 from tasks.people.elsewhere import exported_for, read_projects, with_known, write_projects
 from tasks.people.study import (
     ANSWERS,
-    Folder,
     PeopleAnswer,
     StudyError,
+    StudyFolder,
     in_language,
     read_folder,
     read_rows,
@@ -54,14 +54,14 @@ WITHDRAWN = "withdrawn.txt"
 
 
 @dataclass(frozen=True)
-class Results:
+class StudyResults:
     """A study with its answers, exclusions with their reasons, withdrawals, and the ratings that count."""
 
-    folder: Folder
+    folder: StudyFolder
     answers: list[PeopleAnswer]
     excluded: Mapping[str, list[Reason]]
     withdrawn: list[str]
-    ratings: list[Rating]
+    ratings: list[PersonRating]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Pulled:
     excluded: Counter[str]
 
 
-def read(path: Path) -> Results:
+def read(path: Path) -> StudyResults:
     """Read the answers so far from the database that ``serve`` writes, else from answers.jsonl.
 
     Raises:
@@ -86,7 +86,7 @@ def read(path: Path) -> Results:
     if (path / FILE).exists():
         from deployments.people.site import answers as stored
 
-        store = Store(path)
+        store = StudyStore(path)
         try:
             answers = stored(folder, store)
             withdrawn = [person["annotator"] for person in store.people() if person["withdrawn"]]
@@ -102,7 +102,7 @@ def read(path: Path) -> Results:
     answers = [answer for answer in answers if answer.annotator not in withdrawn]
     write_rows(path / ANSWERS, answers)
     excluded = exclusions(folder, answers)
-    return Results(folder, answers, excluded, withdrawn, ratings(folder, answers, excluded))
+    return StudyResults(folder, answers, excluded, withdrawn, ratings(folder, answers, excluded))
 
 
 def pull(warehouse: Warehouse, path: Path) -> Pulled:
@@ -132,14 +132,14 @@ def pull(warehouse: Warehouse, path: Path) -> Pulled:
     return Pulled(n_new, len(results.answers), n_people, len(results.withdrawn), counted(results.excluded))
 
 
-def agreement(results: Results) -> pl.DataFrame:
+def agreement(results: StudyResults) -> pl.DataFrame:
     """Return one row per number, with the columns of ``tasks.people.agreement.AgreementRow``."""
     rows = [asdict(row) for row in agreement_rows(results.folder.study, results.ratings)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def of_ranking(
-    results: Results,
+    results: StudyResults,
 ) -> tuple[list[DomainScore], list[CeilingRow], dict[str, dict[str, tuple[float, int]]]]:
     """Return domains' scores, how well one half of the people predicts the other, and regional profiles."""
     ranks = rankings(results.ratings, "ranking")
@@ -154,7 +154,7 @@ def of_ranking(
     return scores, ceiling(ranks, pluralism, without=why), profiles(ranks, regions)
 
 
-def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:
+def ranking_tables(results: StudyResults) -> dict[str, tuple[str, pl.DataFrame]]:
     """Return every table computed from people's rankings: name -> (title, table)."""
     scores, halves, regions = of_ranking(results)
     domains = [_ends(asdict(row)) for row in scores]
@@ -183,7 +183,7 @@ def _ends(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for pair in pairs.values() for name, value in pair.items()}
 
 
-def exported(results: Results, warehouse: Warehouse) -> str:
+def exported(results: StudyResults, warehouse: Warehouse) -> str:
     """Return a study's answers in the form that its kind needs: CSV for other commands, else JSON Lines."""
     match results.folder.study.kind:
         case "judge-ratings":
@@ -198,7 +198,7 @@ def exported(results: Results, warehouse: Warehouse) -> str:
     return "".join(f"{answer.model_dump_json()}\n" for answer in results.answers)
 
 
-def ratings_csv(results: Results) -> str:
+def ratings_csv(results: StudyResults) -> str:
     """Return ratings of judged answers, as ``culturescope judge validate`` reads them: verdicts of the menu.
 
     Studies with a five-point scale give numbers from 0 to 1. ``judge validate`` rounds them for a yes or no,
@@ -222,7 +222,7 @@ def ratings_csv(results: Results) -> str:
     return file.getvalue()
 
 
-def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+def review_rows(results: StudyResults, drafts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return decisions on drafts as rows of the file that ``culturescope specnorm review`` reads.
 
     If the reviewers of a draft disagree, it stays pending. If they agree, its texts and note are those of the
@@ -262,12 +262,12 @@ def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> li
     return rows
 
 
-def _expect(folder: Folder, kind: str) -> None:
+def _expect(folder: StudyFolder, kind: str) -> None:
     if folder.study.kind != kind:
         raise StudyError(f"study {folder.study.name} is of kind {folder.study.kind}, not {kind}")
 
 
-def _items(folder: Folder) -> list[dict[str, object]]:
+def _items(folder: StudyFolder) -> list[dict[str, object]]:
     rows = []
     for item in folder.items.values():
         hidden = folder.private.get(item.item)
@@ -287,7 +287,7 @@ def _items(folder: Folder) -> list[dict[str, object]]:
     return rows
 
 
-def _domain_rows(results: Results) -> list[dict[str, object]]:
+def _domain_rows(results: StudyResults) -> list[dict[str, object]]:
     """Return rows with people's expectation of each domain, under the hash of all of them."""
     scores, _, _ = of_ranking(results)
     snapshot = digest([[row.domain, row.score, row.category] for row in scores], 8)

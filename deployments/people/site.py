@@ -21,16 +21,16 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from deployments.people import pages
-from deployments.people.store import Saved, Store, Who
+from deployments.people.store import Saved, StudyStore, Who
 from tasks.evaluations.explication.interview import INTERVIEWER, PERSON, Turns
 from tasks.people.answers import beyond_quota, quotas
 from tasks.people.study import (
     Assignment,
     Entry,
-    Folder,
-    Page,
+    FormPage,
     PeopleAnswer,
     PeopleItem,
+    StudyFolder,
     read_folder,
     read_value,
 )
@@ -153,7 +153,7 @@ class Own:
     who: Who
     assignment: Assignment
     item: PeopleItem
-    page: Page
+    page: FormPage
 
 
 class Site:
@@ -166,7 +166,7 @@ class Site:
             StudyError: the folder is broken, or a reviewer is assigned an item of their own.
             ValueError: the study is an interview, and there is no interviewer.
         """
-        self.folder: Folder = replace(read_folder(folder), private={})
+        self.folder: StudyFolder = replace(read_folder(folder), private={})
         self.study = self.folder.study
         self.filled = {field.fills for field in self.study.fields if field.fills}
         if interviewer is None and any(field.kind == "chat" for field in self.study.fields):
@@ -174,7 +174,7 @@ class Site:
                 f"study {self.study.name} is an interview: name the model that interviews with --engine"
             )
         self.interviewer = interviewer
-        self.store = Store(folder)
+        self.store = StudyStore(folder)
         self.origin = origin
         self.own: dict[str, dict[int, Assignment]] = {}
         for each in self.folder.assignments:
@@ -305,7 +305,7 @@ class Site:
         return bool(pages.missing(page, item, saved)) or is_new
 
 
-def answers(folder: Folder, store: Store) -> list[PeopleAnswer]:
+def answers(folder: StudyFolder, store: StudyStore) -> list[PeopleAnswer]:
     """Return every saved revision in the neutral format. People who withdrew have none."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}

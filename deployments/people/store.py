@@ -61,7 +61,7 @@ class Saved:
     revision: int
 
 
-class Store:
+class StudyStore:
     """The database of one study; safe to share among threads."""
 
     def __init__(self, folder: Path) -> None:

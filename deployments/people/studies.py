@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deployments.people import culturall, draw, explication
 from deployments.people.draw import Drawn, Wishes
-from deployments.people.results import Results
+from deployments.people.results import StudyResults
 from tasks.people.assignment import Person, assign
 from tasks.people.study import (
     ASSIGNMENTS,
@@ -39,7 +39,7 @@ DRAWS: dict[str, Callable[[Warehouse, Wishes], Drawn]] = {
     "culturall-elevate": culturall.draw_easy,
     "persona-interview": draw.nothing,
 }
-FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
+FOLLOWS: dict[str, Callable[[Warehouse, StudyResults, Path], list[str]]] = {
     "conversation-ratings": explication.follow_conversations,
     "culturall-create": culturall.follow_written,
     "culturall-review": culturall.follow_reviewed,
@@ -108,7 +108,7 @@ def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
     return len(items)
 
 
-def follow(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+def follow(warehouse: Warehouse, results: StudyResults, folder: Path) -> list[str]:
     """Use the answers of a pull as this kind of study needs; returns a line per step."""
     action = FOLLOWS.get(results.folder.study.kind)
     return action(warehouse, results, folder) if action else []

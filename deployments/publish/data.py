@@ -32,7 +32,7 @@ WHERE NOT internal ORDER BY column_index
 
 
 @dataclass(frozen=True)
-class Column:
+class PublishedColumn:
     """One column. sql: its type in SQL; dtype: its type in the file."""
 
     name: str
@@ -42,12 +42,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A table or view as a file. file: its path in the site; digest: SHA-256 of the file."""
 
     name: str
     comment: str
-    columns: tuple[Column, ...]
+    columns: tuple[PublishedColumn, ...]
     n_rows: int
     file: str
     n_bytes: int
@@ -56,7 +56,7 @@ class Table:
 
 def write_tables(
     warehouse: Warehouse, site: Path, include_answers: bool, tell: Callable[[str], None]
-) -> list[Table]:
+) -> list[PublishedTable]:
     """Write the non-empty tables of ``rule.published`` to ``data/<name>.parquet``, in alphabetical order.
 
     Rows are sorted by all columns, so that equal rows give equal bytes.
@@ -71,7 +71,7 @@ def write_tables(
 
 def _written(
     warehouse: Warehouse, site: Path, names: list[str], hidden: frozenset[str], tell: Callable[[str], None]
-) -> Iterator[Table]:
+) -> Iterator[PublishedTable]:
     """Write each table and yield its description; ``hidden`` columns are left out."""
     comments = dict(warehouse.query(_TABLES).iter_rows())
     described: dict[str, list[tuple[str, str, str | None]]] = {}
@@ -93,11 +93,11 @@ def _written(
         file = f"{FOLDER}/{name}.parquet"
         (site / file).write_bytes(content.getvalue())
         columns = (
-            Column(c, note or "", sql, frame.schema[c])
+            PublishedColumn(c, note or "", sql, frame.schema[c])
             for c, sql, note in described[name]
             if c in frame.schema
         )
-        yield Table(
+        yield PublishedTable(
             name=name,
             comment=comments.get(name) or "",
             columns=tuple(columns),
@@ -137,7 +137,7 @@ _CONTEXT: Final = {
 
 
 @dataclass(frozen=True)
-class About:
+class SiteAbout:
     """A site's description of itself; a licence, creator or URL of None is not stated.
 
     Attributes:
@@ -165,7 +165,7 @@ class About:
         return f"https://spdx.org/licenses/{self.licence}.html"
 
 
-def croissant(tables: Sequence[Table], about: About, version: str, date: datetime | None) -> str:
+def croissant(tables: Sequence[PublishedTable], about: SiteAbout, version: str, date: datetime | None) -> str:
     """Return the JSON-LD text. version: Culturescope's; date: when the newest run ended."""
     optional = {
         "license": about.licence_url(),
@@ -190,7 +190,7 @@ def croissant(tables: Sequence[Table], about: About, version: str, date: datetim
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _file(table: Table) -> dict[str, Any]:
+def _file(table: PublishedTable) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": table.file,
@@ -203,7 +203,7 @@ def _file(table: Table) -> dict[str, Any]:
     }
 
 
-def _records(table: Table) -> dict[str, Any]:
+def _records(table: PublishedTable) -> dict[str, Any]:
     fields = []
     for column in table.columns:
         is_list = isinstance(column.dtype, pl.List)

@@ -13,7 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 from deployments.evaluations import doors, sound
-from deployments.publish.data import About, Table
+from deployments.publish.data import PublishedTable, SiteAbout
 from deployments.show import report
 from deployments.show.kept import kept_drawings
 from tasks.report.history import history_once
@@ -63,7 +63,7 @@ class Pages:
         reports: evaluation -> file of its report.
     """
 
-    def __init__(self, about: About, reports: Mapping[str, str]) -> None:
+    def __init__(self, about: SiteAbout, reports: Mapping[str, str]) -> None:
         self._templates = environment({}, "deployments.publish")
         links = {"overview": "index.html", **reports, **BESIDE}
         self._templates.globals |= {"about": about, "links": links, "doors": doors(), "reports": reports}
@@ -87,12 +87,14 @@ class Pages:
         """Return the page with all figures, by page and name, and links to them as SVG, PDF and CSV."""
         return self._page("figures.html", figures=figures)
 
-    def data(self, tables: Sequence[Table], sources: pl.DataFrame, citation: str, answers: bool) -> str:
+    def data(
+        self, tables: Sequence[PublishedTable], sources: pl.DataFrame, citation: str, answers: bool
+    ) -> str:
         """Return the page with every table and its columns, reference data, licence and citation."""
         values = {"tables": tables, "sources": sources, "citation": citation, "answers": answers}
         return self._page("data.html", **values)
 
-    def query(self, tables: Sequence[Table]) -> str:
+    def query(self, tables: Sequence[PublishedTable]) -> str:
         """Return the page with SQL."""
         there = {table.name for table in tables}
         examples = {words: sql for words, sql in _examples() if there.issuperset(_FROM.findall(sql))}
@@ -101,7 +103,7 @@ class Pages:
         return self._page("query.html", tables=tables, files=files, examples=examples)
 
 
-def foot(about: About) -> Markup:
+def foot(about: SiteAbout) -> Markup:
     """Return the foot of every page: publisher and licence."""
     title = "" if about.title == "Culturescope" else f" {about.title}."
     by = f" Published by {about.creator}." if about.creator else ""

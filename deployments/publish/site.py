@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from deployments.publish.data import About, Table, croissant, write_tables
+from deployments.publish.data import PublishedTable, SiteAbout, croissant, write_tables
 from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
 from deployments.show import report
@@ -51,14 +51,14 @@ class Published:
     engine_bytes: int
     n_pages: int
     n_figures: int
-    tables: Sequence[Table]
+    tables: Sequence[PublishedTable]
     fingerprint: str
 
 
 def publish(
     warehouse: Warehouse,
     folder: Path,
-    about: About,
+    about: SiteAbout,
     include_answers: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Published:
@@ -151,7 +151,7 @@ def _swapped_in(folder: Path) -> Iterator[Path]:
 
 
 def _drawn(
-    warehouse: Warehouse, about: About, of_evaluation: Boards, reports: Mapping[str, tuple[str, str]],
+    warehouse: Warehouse, about: SiteAbout, of_evaluation: Boards, reports: Mapping[str, tuple[str, str]],
     templates: Pages, tell: Callable[[str], None],
 ) -> tuple[dict[str, str], dict[str, Mapping[str, Drawn]]]:  # fmt: skip
     """Return the pages with figures and leaderboards, by file, and the figures, by page and name."""

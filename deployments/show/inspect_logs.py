@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from flows.runs import Run
+from flows.runs import FinishedRun
 from tasks.engines.protocols import EngineError, Message
 from tasks.identity import digest
 from tasks.loop.rows import OVERALL
@@ -40,12 +40,14 @@ _OF_RUN = ("config_hash", "engine_hash", "occasion", "code_version", "run_id", "
            "engine")  # fmt: skip
 
 
-def file_name(run: Run) -> str:
+def file_name(run: FinishedRun) -> str:
     """Return a log's name in Inspect's form: time, evaluation, run."""
     return f"{run.started_at:%Y-%m-%dT%H-%M-%S}+00-00_{run.evaluation.replace('_', '-')}_{run.run_id}.eval"
 
 
-def write_log(folder: Path, run: Run, metrics: pl.DataFrame, samples: Iterable[Sample]) -> Path | None:
+def write_log(
+    folder: Path, run: FinishedRun, metrics: pl.DataFrame, samples: Iterable[Sample]
+) -> Path | None:
     """Write the log of a run, whole or not at all; returns None if an equal one exists.
 
     Args:
@@ -86,7 +88,9 @@ def _content(path: Path) -> str | None:
         return None
 
 
-async def _record(path: Path, spec: Any, run: Run, metrics: pl.DataFrame, samples: Iterable[Sample]) -> None:
+async def _record(
+    path: Path, spec: Any, run: FinishedRun, metrics: pl.DataFrame, samples: Iterable[Sample]
+) -> None:
     from inspect_ai.log import EvalPlan, EvalStats
     from inspect_ai.log._recorders.eval import EvalRecorder
 
@@ -106,7 +110,7 @@ async def _record(path: Path, spec: Any, run: Run, metrics: pl.DataFrame, sample
     await recorder.log_finish(spec, "success", stats, _results(metrics, n), None)
 
 
-def _spec(run: Run, metrics: pl.DataFrame, content: str) -> Any:
+def _spec(run: FinishedRun, metrics: pl.DataFrame, content: str) -> Any:
     from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec, HeadlineMetric
     from inspect_ai.viewer import ViewerConfig
 
@@ -153,7 +157,7 @@ def _results(metrics: pl.DataFrame, n: int) -> Any:
     return EvalResults(total_samples=n, completed_samples=n, scores=scores, metadata={"metric_rows": rows})
 
 
-def _sample(sample: Sample, run: Run) -> Any:
+def _sample(sample: Sample, run: FinishedRun) -> Any:
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ModelOutput, ModelUsage
 

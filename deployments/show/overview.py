@@ -14,11 +14,11 @@ from deployments.evaluations import doors, sound
 from deployments.show.kept import kept_drawings
 from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
-from flows.runs import Run, every_finished
+from flows.runs import FinishedRun, every_finished
 from tasks.metrics.agreement import spearman_test
 from tasks.metrics.comparison import holm
 from tasks.report.kept import kept_in
-from tasks.report.overview import Section, render
+from tasks.report.overview import OverviewSection, render
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -66,7 +66,7 @@ def overview(
     links = served if links is None else links
     runs = every_finished(warehouse)
     sections = [
-        Section(
+        OverviewSection(
             evaluation=name,
             title=doors()[name].title,
             config_hash=config,
@@ -112,10 +112,10 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
 
 
 def _differences(
-    warehouse: Warehouse, runs: Sequence[Run], evaluation: str, config_hash: str
+    warehouse: Warehouse, runs: Sequence[FinishedRun], evaluation: str, config_hash: str
 ) -> pl.DataFrame:
     """Return differences of every two models' newest runs of a configuration, from runs newest first."""
-    newest: dict[str, Run] = {}
+    newest: dict[str, FinishedRun] = {}
     for run in runs:
         if (run.evaluation, run.config_hash) == (evaluation, config_hash):
             newest.setdefault(run.engine_hash, run)

@@ -13,12 +13,12 @@ from deployments.cli.bars import duration
 from deployments.show.display import print_table, say, working
 from tasks.engines.protocols import Generation
 from tasks.engines.specs import EngineSpec, cost, has_dtype
-from tasks.loop.plan import Line, Plan
+from tasks.loop.plan import Plan, PlanLine
 from tasks.loop.requests import Engine
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from flows.session import Session
+    from flows.session import RunSession
 
 SPEED = """
 WITH part AS (
@@ -79,7 +79,7 @@ class Estimate:
     engines: Mapping[str, Engine] = field(default_factory=dict)
 
     @classmethod
-    def of_session(cls, session: Session) -> Estimate:
+    def of_session(cls, session: RunSession) -> Estimate:
         """Return the estimate of a session's work."""
         alive = {name: session.candidates[name] for name in session.alive()}
         return cls.of(session.plan, alive, session.engines)
@@ -103,7 +103,7 @@ class Estimate:
             for name, engine in by_name.items():
                 yield name, each.role, engine, n, _later_cost(engine, n * each.tokens)
 
-    def rate(self, line: Line) -> float | None:
+    def rate(self, line: PlanLine) -> float | None:
         """Return the rate per second of the same request, else of the same engine; None if not measured."""
         requests = dict.fromkeys(p.wanted.request_hash for work in line.work for p in work.pieces)
         names = [*requests, line.engine.hash]
@@ -174,7 +174,7 @@ def show_sum(estimates: Sequence[Estimate]) -> None:
     say("in all: " + "; ".join(filter(None, sums)), style="bold")
 
 
-def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
+def probed(estimate: Estimate, speed: Callable[[PlanLine], float | None]) -> Estimate:
     """Return the estimate after measuring the speed of local scoring engines that have none yet."""
     speeds = dict(estimate.speeds)
     for line in estimate.plan.lines:
@@ -190,7 +190,7 @@ def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimat
     return replace(estimate, speeds=speeds)
 
 
-def _who(line: Line) -> str:
+def _who(line: PlanLine) -> str:
     about = f" on {line.model}" if line.model and line.role in ("judge", "simulator") else ""
     return f"{line.engine.name}{about}"
 
@@ -210,7 +210,7 @@ def _time(left: int, rate: float | None) -> str:
     return f"about {duration(left / rate)}" if rate else "unknown"
 
 
-def _cost(line: Line) -> Cost:
+def _cost(line: PlanLine) -> Cost:
     """Return the highest cost of the work left."""
     spec = line.engine.spec
     if spec is None or _is_free(spec):

@@ -27,7 +27,7 @@ from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
 if TYPE_CHECKING:
-    from tasks.evaluations.settings import Compared
+    from tasks.evaluations.settings import ComparedSetting
 
 FIRST = "spectral"
 """Evaluation suggested to newcomers: it needs neither a judge nor vLLM."""
@@ -219,7 +219,7 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
     return pl.DataFrame(rows, schema={**frame.schema, "settings_differ": pl.String})
 
 
-def _with_settings(rows: list[dict[str, Any]], table: Sequence[Compared]) -> list[dict[str, Any]]:
+def _with_settings(rows: list[dict[str, Any]], table: Sequence[ComparedSetting]) -> list[dict[str, Any]]:
     """Return the rows with the settings that differ, and definitions that take them into account."""
     from tasks.evaluations.settings import differing
 

@@ -10,8 +10,8 @@ from deployments.show.display import print_table, say
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Params
-    from tasks.evaluations.settings import Compared
-    from tasks.packs.shape import Content
+    from tasks.evaluations.settings import ComparedSetting
+    from tasks.packs.shape import PackContent
     from warehouse import Warehouse
 
 COLUMNS = ("setting", "this run", "the paper", "where", "same")
@@ -21,7 +21,7 @@ ORDER BY started_at, run_id LIMIT 1
 """
 
 
-def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
+def show(evaluation: str, params: Params, packs: Sequence[PackContent]) -> None:
     """Print every setting of a run beside its paper's; nothing if the evaluation is not from a paper."""
     from tasks.evaluations.settings import OwnPack, compared, settings
 
@@ -39,7 +39,7 @@ def show(evaluation: str, params: Params, packs: Sequence[Content]) -> None:
     say(note or f"every setting is the paper's{' but the model' if beside else ''}", style="")
 
 
-def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]:
+def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[ComparedSetting]:
     """Return a stored configuration's settings beside the paper's; empty if it is not from a paper."""
     from tasks.evaluations.settings import OwnPack, compared, settings
     from warehouse import read_pack

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from scrapers.countries import CountryCodes
-from scrapers.model import Page, Session
+from scrapers.model import FetchedPage, WebSession
 from scrapers.timeanddate.parse import country_links
 
 INDEX_URL = "https://www.timeanddate.com/holidays/"
 
 
-def fetch(session: Session, countries: CountryCodes, year: int | None = None) -> list[Page]:
+def fetch(session: WebSession, countries: CountryCodes, year: int | None = None) -> list[FetchedPage]:
     """The index, then the pages of the countries that we know and no others: about 170 requests.
 
     year: of the holidays; None is the current one.

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from scrapers.countries import CountryCodes
-from scrapers.html_table import Table, cell_text, find, is_repeated_header, parsed_html, tables_of
-from scrapers.model import ListItem, Page, Parsed, ScrapeError, parsed
+from scrapers.html_table import HtmlTable, cell_text, find, is_repeated_header, parsed_html, tables_of
+from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, parsed
 
 _HEADERS = (("Name", "Holiday Name"), ("Type", "Holiday Type"))
 _LINK = re.compile(r"(?:https://www\.timeanddate\.com)?/holidays/([a-z0-9-]+)/?")
@@ -26,7 +26,7 @@ _SAME_HOLIDAY = re.compile(
 )
 
 
-def parse(pages: Sequence[Page], countries: CountryCodes) -> Parsed:
+def parse(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
     """Items of the list ``holidays``: one per name, with the countries that keep it.
 
     pages: the index and pages of countries, as ``fetch`` returns them. "Labor Day / May Day" becomes an item
@@ -50,7 +50,7 @@ def parse(pages: Sequence[Page], countries: CountryCodes) -> Parsed:
     return parsed(entries, dropped, "timeanddate, holidays")
 
 
-def country_links(index: Page, countries: CountryCodes) -> dict[str, str]:
+def country_links(index: FetchedPage, countries: CountryCodes) -> dict[str, str]:
     """Slug of a country's page ("south-korea") -> alpha-2 code, for the countries that we know.
 
     Raises ScrapeError if the index has no link to any of them.
@@ -68,12 +68,12 @@ def country_links(index: Page, countries: CountryCodes) -> dict[str, str]:
     return codes
 
 
-def _path(page: Page) -> list[str]:
+def _path(page: FetchedPage) -> list[str]:
     """The parts of a page's address: ["holidays", "brazil", "2026"]."""
     return [part for part in urlsplit(page.url).path.split("/") if part]
 
 
-def _entries(page: Page, codes: tuple[str, ...], dropped: Counter[str]) -> Iterator[ListItem]:
+def _entries(page: FetchedPage, codes: tuple[str, ...], dropped: Counter[str]) -> Iterator[ListItem]:
     """One entry per holiday of a country's page; what is left out is added to ``dropped``."""
     on_page = tables_of(page)
     try:
@@ -92,7 +92,7 @@ def _entries(page: Page, codes: tuple[str, ...], dropped: Counter[str]) -> Itera
                 yield ListItem(item=first, aliases=tuple(others), countries=codes)
 
 
-def _reason_to_drop(table: Table, row: Sequence[str], name: str, kind: str) -> str | None:
+def _reason_to_drop(table: HtmlTable, row: Sequence[str], name: str, kind: str) -> str | None:
     """Return why a row is not a holiday; None if it is one."""
     if is_repeated_header(table, row):
         return "repeated_header"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from scrapers.countries import CountryCodes
 from scrapers.html_table import Header, find, is_repeated_header, tables_of
-from scrapers.model import ListItem, Page, Parsed, parsed
+from scrapers.model import FetchedPage, ListItem, Parsed, parsed
 
 _OF_CURRENCIES = (
     ("State or territory", "State/territory", "Country or territory", "Country/territory"),
@@ -24,7 +24,7 @@ _NOTHING = frozenset({"", "none", "n/a", "-", "–", "—"})
 _SUMS = frozenset({"total", "world", "world population", "other", "others", "other religions"})
 
 
-def currencies(pages: Sequence[Page], countries: CountryCodes) -> Parsed:
+def currencies(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
     """Items of the list ``currencies``, with code and the countries that use them; a row per state.
 
     A currency without ISO code is kept; one whose name is "(none)" is dropped. Counted: ``empty_name``,
@@ -45,7 +45,7 @@ def currencies(pages: Sequence[Page], countries: CountryCodes) -> Parsed:
     return parsed(entries, dropped, "Wikipedia, circulating currencies")
 
 
-def religions(pages: Sequence[Page], countries: CountryCodes) -> Parsed:
+def religions(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
     """Items of the list ``religions``, by number of followers. The page names no countries.
 
     Dropped and counted: ``empty_name``, ``repeated_header``, ``sum_of_religions`` ("Total", "Other
@@ -67,7 +67,7 @@ def religions(pages: Sequence[Page], countries: CountryCodes) -> Parsed:
 
 
 def _rows(
-    pages: Sequence[Page], headers: Sequence[Header], dropped: Counter[str]
+    pages: Sequence[FetchedPage], headers: Sequence[Header], dropped: Counter[str]
 ) -> Iterator[tuple[str, ...]]:
     """The cells under the headers; rows that repeat a header are added to ``dropped``."""
     for page in pages:

@@ -122,7 +122,7 @@ def _no_rows(study: BuildStudy, cohort: Any, shared: None) -> Tables:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage(Evaluation[Any, S, A]):
+class BuildStage(Evaluation[Any, S, A]):
     """One stage of a build for the loop; a model that fails loses only its own rows.
 
     Attributes:

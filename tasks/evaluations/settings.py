@@ -66,7 +66,7 @@ class Setting(BaseModel):
         return self
 
 
-class Compared(NamedTuple):
+class ComparedSetting(NamedTuple):
     """A setting of a run beside the paper's."""
 
     setting: str
@@ -99,7 +99,7 @@ def compared(
     params: Params | SimpleNamespace,
     packs: Sequence[OwnPack] = (),
     profile: str = "paper",
-) -> list[Compared]:
+) -> list[ComparedSetting]:
     """Return every setting of a run beside the paper's, in the order of the file.
 
     Args:
@@ -113,7 +113,7 @@ def compared(
     ]
 
 
-def differing(table: Iterable[Compared], metric: str) -> list[Compared]:
+def differing(table: Iterable[ComparedSetting], metric: str) -> list[ComparedSetting]:
     """Return the differing settings that affect a metric, except the model."""
     return [
         row
@@ -122,19 +122,21 @@ def differing(table: Iterable[Compared], metric: str) -> list[Compared]:
     ]
 
 
-def _knob(row: Setting, params: Params | SimpleNamespace) -> Compared:
+def _knob(row: Setting, params: Params | SimpleNamespace) -> ComparedSetting:
     own = getattr(params, row.field)
     if row.field in ENGINES:
         names, wanted = ([each] if isinstance(each, str) else list(each or ()) for each in (own, row.value))
         is_equal = bool(names) and {_letters(name) for name in names} <= {_letters(name) for name in wanted}
         ours, paper = _shown(names, row.empty), ", ".join(wanted)
-        return Compared(row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics)
+        return ComparedSetting(
+            row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics
+        )
     paper = row.paper or _shown(row.value, row.empty)
     ours, is_equal = _shown(own, row.empty), _same(own, row.value)
-    return Compared(row.setting, ours, paper, row.section, is_equal, False, row.metrics)
+    return ComparedSetting(row.setting, ours, paper, row.section, is_equal, False, row.metrics)
 
 
-def _content(row: Setting, packs: Sequence[OwnPack]) -> Compared:
+def _content(row: Setting, packs: Sequence[OwnPack]) -> ComparedSetting:
     """Return the paper's content from the last pack that replaces the shipped content."""
     file, _, text = row.pack.partition(".")
     ours, is_equal = row.ours or "as shipped", False
@@ -146,11 +148,11 @@ def _content(row: Setting, packs: Sequence[OwnPack]) -> Compared:
             alone = any(file in each["files"] for each in pack.rows.get(REPLACES.name, ()))
             is_equal = alone and row.rows in (0, len(there))
             ours = f"{len(there)} of pack {pack.name}" + ("" if alone else ", beside the shipped ones")
-    return Compared(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
+    return ComparedSetting(row.setting, ours, row.paper, row.section, is_equal, False, row.metrics)
 
 
-def _fact(row: Setting) -> Compared:
-    return Compared(row.setting, row.ours, row.paper, row.section, row.is_equal, False, row.metrics)
+def _fact(row: Setting) -> ComparedSetting:
+    return ComparedSetting(row.setting, row.ours, row.paper, row.section, row.is_equal, False, row.metrics)
 
 
 def _same(own: Any, paper: Any) -> bool:

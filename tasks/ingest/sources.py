@@ -14,7 +14,7 @@ import polars as pl
 from scrapers import tasteatlas, timeanddate, wikipedia
 from scrapers.countries import CountryCodes
 from scrapers.fmlama.parse import parse as parse_fmlama
-from scrapers.model import ListItem, Page, Parsed, ScrapeError, Session, merged, read
+from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, WebSession, merged, read
 from scrapers.tasteatlas.parse import parse as parse_tasteatlas
 from scrapers.timeanddate.fetch import fetch as fetch_timeanddate
 from scrapers.timeanddate.parse import parse as parse_timeanddate
@@ -37,7 +37,7 @@ class Asked:
     countries: CountryCodes
     languages: Sequence[str] = ()
     files: Sequence[str] = ()
-    session: Callable[[], Session] | None = None
+    session: Callable[[], WebSession] | None = None
     endpoint: Callable[[], Endpoint] | None = None
 
 
@@ -60,7 +60,7 @@ class Harvested:
 
 
 @dataclass(frozen=True)
-class Source:
+class LiveSource:
     """One source.
 
     Attributes:
@@ -143,15 +143,15 @@ def _wikidata(request: Asked) -> Harvested:
     )
 
 
-SOURCES: Mapping[str, Source] = {
-    "wikipedia-currencies": Source("currencies", 120, "network", _currencies),
-    "wikipedia-religions": Source("religions", 10, "network", _religions),
-    "wikidata": Source("wikidata", 1000, "network", _wikidata, deadline_s=1800),
-    "timeanddate": Source("holidays", 500, "network", _timeanddate, timeanddate.NOTICE, deadline_s=1800),
-    "tasteatlas": Source("dishes", 100, "files", _tasteatlas, tasteatlas.NOTICE),
-    "worldcuisines": Source("dishes", 1000, "files", _worldcuisines),
-    "wvs": Source("languages", 50, "files", _wvs),
-    "fmlama": Source("fmlama", 1, "files", _fmlama),
+SOURCES: Mapping[str, LiveSource] = {
+    "wikipedia-currencies": LiveSource("currencies", 120, "network", _currencies),
+    "wikipedia-religions": LiveSource("religions", 10, "network", _religions),
+    "wikidata": LiveSource("wikidata", 1000, "network", _wikidata, deadline_s=1800),
+    "timeanddate": LiveSource("holidays", 500, "network", _timeanddate, timeanddate.NOTICE, deadline_s=1800),
+    "tasteatlas": LiveSource("dishes", 100, "files", _tasteatlas, tasteatlas.NOTICE),
+    "worldcuisines": LiveSource("dishes", 1000, "files", _worldcuisines),
+    "wvs": LiveSource("languages", 50, "files", _wvs),
+    "fmlama": LiveSource("fmlama", 1, "files", _fmlama),
 }
 
 
@@ -197,7 +197,7 @@ def without_queries(text: str) -> str:
     return ADDRESS_WITH_QUERY.sub(r"\1...", text)
 
 
-def _session(request: Asked) -> Session:
+def _session(request: Asked) -> WebSession:
     if request.session is None:
         raise ScrapeError("this is a live source: add --live")
     return request.session()
@@ -211,14 +211,14 @@ def _files(request: Asked, at_most: int | None, what: str) -> Sequence[str]:
     return request.files
 
 
-def _from_pages(pages: Sequence[Page], parsed: Parsed) -> Harvested:
+def _from_pages(pages: Sequence[FetchedPage], parsed: Parsed) -> Harvested:
     items = one_per_spelling(parsed.items)
     other_case = {"other_case": len(parsed.items) - len(items)} if len(items) < len(parsed.items) else {}
     return _harvested(pages, {**parsed.dropped, **other_case}, items=items)
 
 
 def _harvested(
-    pages: Sequence[Page],
+    pages: Sequence[FetchedPage],
     dropped: Mapping[str, int],
     items: tuple[ListItem, ...] = (),
     dishes: pl.DataFrame | None = None,

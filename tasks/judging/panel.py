@@ -62,7 +62,7 @@ AllOpinions = Mapping[str, Mapping[Any, tuple[Opinion, ...]]]
 """For calls with several keys: one opinion for each key, in order."""
 
 
-class About(NamedTuple):
+class VerdictSubject(NamedTuple):
     """The subject of a verdict, as people see it; see ``VerdictRow``."""
 
     rubric: str
@@ -136,7 +136,7 @@ class Judges(Generic[C]):
         return {judge: {key: first for key, (first, *_) in by_key.items()} for judge, by_key in every.items()}
 
     def verdicts(
-        self, calls: Sequence[C], opinions: Opinions | AllOpinions, about: Callable[[C, str], About]
+        self, calls: Sequence[C], opinions: Opinions | AllOpinions, about: Callable[[C, str], VerdictSubject]
     ) -> dict[str, pl.DataFrame]:
         """Return rows by the judge's engine name: one for each key of each call, answered or not.
 

@@ -94,7 +94,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Choice(_Part):
+class VerdictChoice(_Part):
     """A verdict that the judge may give."""
 
     value: float = Field(ge=0, le=1, description="amount that it adds to a score")
@@ -124,7 +124,7 @@ class Rubric(_Part):
     inputs: tuple[Text, ...] = Field(min_length=1, description="names of what the template is filled with")
     user: Text = Field(description="Jinja template; every input appears as delimited data")
     max_chars: int = Field(default=2000, ge=2, description="longer texts are cut to this, with an ellipsis")
-    verdicts: dict[Text, Choice] = Field(min_length=2)
+    verdicts: dict[Text, VerdictChoice] = Field(min_length=2)
     examples: tuple[Example, ...] = ()
     style: JudgeStyle = Field("direct", description="whether the judge reasons before it scores")
     ending: str | None = Field(
@@ -278,7 +278,7 @@ class Rubric(_Part):
 
     @field_validator("verdicts")
     @classmethod
-    def _names_differ(cls, verdicts: dict[str, Choice]) -> dict[str, Choice]:
+    def _names_differ(cls, verdicts: dict[str, VerdictChoice]) -> dict[str, VerdictChoice]:
         for names in (list(verdicts), *(list(choice.reasons) for choice in verdicts.values())):
             if len({normal(name) for name in names}) < len(names):
                 raise ValueError(f"{names}: two of these are the same but for case, spaces or encoding")
@@ -428,7 +428,7 @@ def normal(text: str) -> str:
     return unicodedata.normalize("NFC", text.casefold()).strip()
 
 
-def _json_form(verdicts: Mapping[str, Choice]) -> str:
+def _json_form(verdicts: Mapping[str, VerdictChoice]) -> str:
     """Return the form of a direct answer in words."""
     menu = "; ".join(f"{name}: {', '.join(map(_to_json, each.reasons))}" for name, each in verdicts.items())
     return (

@@ -178,7 +178,7 @@ def by_dimension(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dic
 
 
 @dataclass(frozen=True)
-class AgreementRow:
+class JudgeAgreementRow:
     """One number on one dimension, or the reason why there is none.
 
     Attributes:
@@ -196,7 +196,7 @@ class AgreementRow:
     ci_high: float | None
 
 
-def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
+def people_agreement(ratings: Iterable[Rating]) -> list[JudgeAgreementRow]:
     """Return Krippendorff's alpha of every dimension: ``alpha_nominal``, ``alpha_ordinal``,
     ``alpha_interval``.
 
@@ -220,7 +220,7 @@ def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
 
 def judge_agreement(
     ratings: Iterable[Rating], scores: Iterable[JudgeScore], menus: Menus | None = None
-) -> list[AgreementRow]:
+) -> list[JudgeAgreementRow]:
     """Compare the judge with people, on every dimension that they rated.
 
     Returns:
@@ -318,14 +318,14 @@ def _calibration_error(people: FloatArray, judge: FloatArray) -> float:
 def _row(
     dimension: str, metric: str, value: float | None, counts: tuple[int, int],
     interval: tuple[float, float] | None, what: str,
-) -> AgreementRow:  # fmt: skip
+) -> JudgeAgreementRow:  # fmt: skip
     """Return a row. counts: (n, n_dropped); what: plural for the reason, if these values do not vary."""
     reason = None
     if counts[0] < _MIN_POINTS:
         reason = f"{counts[0]} items, {_MIN_POINTS} are needed"
     elif value is None:
         reason = f"{what} do not vary"
-    return AgreementRow(dimension, metric, value, reason, *counts, *(interval or (None, None)))
+    return JudgeAgreementRow(dimension, metric, value, reason, *counts, *(interval or (None, None)))
 
 
 Pattern: TypeAlias = Literal["annotators split", "polarity reversed", "judge stricter", "judge more lenient"]
@@ -382,7 +382,7 @@ class Subject(NamedTuple):
     item: tuple[str, str]
 
 
-class GroupRow(NamedTuple):
+class GroupAgreementRow(NamedTuple):
     """One number on people and judge, or the reason why there is none.
 
     Attributes:
@@ -401,7 +401,7 @@ class GroupRow(NamedTuple):
 
 def group_agreement(
     ratings: Sequence[Rating], scores: Iterable[JudgeScore], subjects: Mapping[str, Subject], menus: Menus
-) -> list[GroupRow]:
+) -> list[GroupAgreementRow]:
     """Return the numbers of every dimension; ratings of answers missing in ``subjects`` are left out.
 
     Returns:
@@ -412,7 +412,7 @@ def group_agreement(
     Means of both sides are taken over the answers that have a verdict and a rating: over people, then over an
     item's answers, then over a group's items. Raises ValueError if the judge scored an answer twice.
     """
-    rows: list[GroupRow] = []
+    rows: list[GroupAgreementRow] = []
     for dimension, answers in by_dimension(ratings, scores).items():
         menu = {normal(word): value for word, value in menus.get(dimension, {}).items()}
         groups: dict[str, list[RatedItem]] = defaultdict(list)
@@ -434,7 +434,9 @@ def group_agreement(
     return rows
 
 
-def _fleiss(dimension: str, group: str, answers: Sequence[RatedItem], menu: Mapping[str, float]) -> GroupRow:
+def _fleiss(
+    dimension: str, group: str, answers: Sequence[RatedItem], menu: Mapping[str, float]
+) -> GroupAgreementRow:
     """Return Fleiss' kappa over answers with the commonest number of raters; if tied, the larger one."""
     raters = Counter(len(answer.ratings) for answer in answers)
     usual = max(raters, key=lambda n: (raters[n], n))
@@ -452,7 +454,9 @@ def _fleiss(dimension: str, group: str, answers: Sequence[RatedItem], menu: Mapp
     else:
         value = fleiss_kappa([[counts[verdict] for verdict in verdicts] for counts in used])
         reason = "all ratings are the same verdict" if value is None else None
-    return GroupRow(dimension, "fleiss_kappa", group, value, reason, len(used), len(answers) - len(used))
+    return GroupAgreementRow(
+        dimension, "fleiss_kappa", group, value, reason, len(used), len(answers) - len(used)
+    )
 
 
 def _verdict(rating: Rating, menu: Mapping[str, float]) -> str:
@@ -470,14 +474,14 @@ def _item_means(answers: Iterable[RatedItem], subjects: Mapping[str, Subject]) -
     return [(fmean(p for p, _ in of_item), fmean(j for _, j in of_item)) for of_item in both.values()]
 
 
-def _means(dimension: str, group: str, items: Points, n_rated: int) -> Iterator[GroupRow]:
+def _means(dimension: str, group: str, items: Points, n_rated: int) -> Iterator[GroupAgreementRow]:
     n, reason = len(items), None if items else "the judge gave no verdict on what people rated"
     for metric, side in (("people_mean", 0), ("judge_mean", 1)):
         value = fmean(item[side] for item in items) if n else None
-        yield GroupRow(dimension, metric, group, value, reason, n, n_rated - n)
+        yield GroupAgreementRow(dimension, metric, group, value, reason, n, n_rated - n)
 
 
-def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Iterator[GroupRow]:
+def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Iterator[GroupAgreementRow]:
     n = len(means)
     # Means of the same ratings must not depend on the order of summation.
     people, judge = np.array(means, dtype=np.float64).reshape(-1, 2).T.round(12)
@@ -488,4 +492,4 @@ def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Itera
             reason = f"{n} {of}, {_MIN_POINTS} are needed"
         elif value is None:
             reason = "people's or the judge's scores do not vary"
-        yield GroupRow(dimension, f"{name}_{of}", "all", value, reason, n, n_rated - n)
+        yield GroupAgreementRow(dimension, f"{name}_{of}", "all", value, reason, n, n_rated - n)

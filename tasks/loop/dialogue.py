@@ -3,7 +3,7 @@
 Each turn is the completion of the whole history so far, so it is stored and found again like any other
 prompt: a killed run goes on inside a conversation. Greedy turns after equal histories, as all are before
 anybody has answered, are sent once; sampled ones once per ``Dialogue.sample``, so that conversations are
-independent. ``Stage`` has many conversations under way: ``hear`` takes the
+independent. ``Dialogues`` has many conversations under way: ``hear`` takes the
 turns that are stored, ``requests`` gives all prompts up to now, one request per voice and sampling, whose new
 ones are the turns of a round.
 
@@ -155,7 +155,7 @@ Group = tuple[Role, str, Sampling]
 """Whose prompts make one request."""
 
 
-class Stage:
+class Dialogues:
     """Many conversations under way, each as far as stored turns take it."""
 
     def __init__(self, dialogues: Iterable[Dialogue]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 
-from tasks.loop.plan import Answer, Line, Wanted, lay_out
+from tasks.loop.plan import Answer, PlanLine, Wanted, lay_out
 
 Unstored = Callable[[Mapping[str, Collection[Answer]]], set[Answer]]
 """Part kind -> answers; returns those that are not stored."""
@@ -48,7 +48,7 @@ class Ledger:
         self.stored |= stored
         self.open -= stored
 
-    def planned(self, wanted: Collection[Wanted], models: Collection[str]) -> tuple[list[Line], set[str]]:
+    def planned(self, wanted: Collection[Wanted], models: Collection[str]) -> tuple[list[PlanLine], set[str]]:
         """The lines of these models' open answers that nobody works on, and the models that have open ones.
 
         wanted: all that is asked for these models, and for no other.
@@ -65,7 +65,7 @@ class Ledger:
             (self.waiting.add if waits else self.waiting.discard)(model)
         return lines, {model for model, own in left.items() if own}
 
-    def let_go(self, lines: Iterable[Line]) -> None:
+    def let_go(self, lines: Iterable[PlanLine]) -> None:
         """Nobody works on these lines any more, nor will."""
         for line in lines:
             for answer in line.answers:

@@ -114,7 +114,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlanLine:
     """One engine's work for one model: a line of the plan.
 
     Attributes:
@@ -144,7 +144,7 @@ class Plan:
         loads: how often each engine of this machine is loaded, at most, in the whole run.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[PlanLine, ...]
     later: tuple[Later, ...] = field(default=())
     loads: Mapping[str, int] = field(default_factory=dict)
 
@@ -199,13 +199,13 @@ def lay_out(
     return ordered([_line(own) for own in pieces.values()], later)
 
 
-def ordered(lines: Sequence[Line], later: Iterable[Later] = ()) -> Plan:
+def ordered(lines: Sequence[PlanLine], later: Iterable[Later] = ()) -> Plan:
     """The plan of these lines, those of an engine together, engines in the order of their first lines."""
     engines = {name: place for place, name in enumerate(dict.fromkeys(line.engine.name for line in lines))}
     return Plan(tuple(sorted(lines, key=lambda line: engines[line.engine.name])), tuple(later))
 
 
-def _line(pieces: Sequence[Piece]) -> Line:
+def _line(pieces: Sequence[Piece]) -> PlanLine:
     """The line of all that one engine is asked for a model."""
     requests, first = [piece.wanted.request for piece in pieces], pieces[0].wanted
     n_units = sum(request.size(request.units) for request in requests)
@@ -215,7 +215,7 @@ def _line(pieces: Sequence[Piece]) -> Line:
         if piece.units:
             together.setdefault(_mates(piece, place), []).append(piece)
     work = tuple(work for own in together.values() for work in _cut(own))
-    return Line(first.model, first.engine, first.request.role, first.request.kind, n_units, left, work)
+    return PlanLine(first.model, first.engine, first.request.role, first.request.kind, n_units, left, work)
 
 
 def _mates(piece: Piece, place: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from tasks.engines.protocols import EngineError
 from tasks.engines.replicas import width
 from tasks.loop import steps
-from tasks.loop.plan import Line
+from tasks.loop.plan import PlanLine
 from tasks.loop.requests import Request
 
 SECONDS = 5.0
@@ -20,7 +20,7 @@ class _TimeIsUp(Exception):  # noqa: N818 - it is no error
     """Ends a call of an engine in its midst."""
 
 
-def speed(line: Line, seconds: float = SECONDS) -> float | None:
+def speed(line: PlanLine, seconds: float = SECONDS) -> float | None:
     """Return the ``size`` that an engine answers per second: the fastest of several calls.
 
     It is asked about one unit, two, four … of its first part, about none twice, and interrupted when the time

@@ -28,7 +28,7 @@ _LEVEL, _POWER = 1.959964, 0.841621
 _ROUNDING = 1e-9
 
 
-class Difference(NamedTuple):
+class CorrelationDifference(NamedTuple):
     """Difference of two rank correlations with one number.
 
     Attributes:
@@ -49,7 +49,7 @@ class Difference(NamedTuple):
     unscored_reason: str | None
 
 
-def difference(shared: ArrayLike, first: ArrayLike, second: ArrayLike) -> Difference | None:
+def difference(shared: ArrayLike, first: ArrayLike, second: ArrayLike) -> CorrelationDifference | None:
     """Spearman's rho of `shared` and `first` less that of `shared` and `second`.
 
     shared, first, second: n values each, of the same points in the same order; ties have their average rank.
@@ -82,7 +82,7 @@ def difference(shared: ArrayLike, first: ArrayLike, second: ArrayLike) -> Differ
     else:
         p_value = sign_flip_p_two_sided(moved)
     needed = points_for_difference(moved, one, two, between)
-    return Difference(one, two, one - two, interval, p_value, needed, "; ".join(reasons) or None)
+    return CorrelationDifference(one, two, one - two, interval, p_value, needed, "; ".join(reasons) or None)
 
 
 def mover(

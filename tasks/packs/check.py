@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import Field
 
 from tasks.packs.files import Placed, checked_row, read_csv, read_toml, tables_of
-from tasks.packs.folder import Folder, files, read
+from tasks.packs.folder import PackFolder, files, read
 from tasks.packs.shape import (
     REPLACES,
     ByName,
-    Content,
-    Fault,
+    PackContent,
     PackError,
+    PackFault,
     PackFile,
     PackRow,
     Shape,
@@ -27,7 +27,7 @@ PROFILES = "profiles.toml"
 """File in an evaluation's folder: name of a profile -> values of options."""
 
 
-class About(PackRow):
+class PackAbout(PackRow):
     """Fields of ``pack.toml``, which describe the pack and change no number."""
 
     title: Text = Field(description="one line that describes the pack")
@@ -37,12 +37,12 @@ class About(PackRow):
     source: str = Field("", description="source of the content")
 
 
-def parts(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
+def parts(folder: PackFolder, shapes: Mapping[str, Shape]) -> list[str]:
     """Return the evaluations for which a pack has a folder."""
     return [name for name in shapes if (folder.path / name).is_dir()]
 
 
-def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
+def brings(folder: PackFolder, shapes: Mapping[str, Shape]) -> list[str]:
     """Return the evaluations for which a pack has files other than profiles, valid or not."""
     paths, faults = files(folder)
     names = {*paths, *(fault.file for fault in faults)}
@@ -53,7 +53,7 @@ def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
     ]
 
 
-def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Content:
+def load(folder: PackFolder, evaluation: str, shape: Shape, shipped: ByName) -> PackContent:
     """Return the content of a pack for an evaluation.
 
     Args:
@@ -68,7 +68,9 @@ def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Cont
     return content
 
 
-def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> tuple[Content, list[Fault]]:
+def examine(
+    folder: PackFolder, evaluation: str, shape: Shape, shipped: ByName
+) -> tuple[PackContent, list[PackFault]]:
     """Return the content that ``load`` returns, without faulty rows, and the faults."""
     paths, faults = files(folder)
     about, wrong = _about(paths)
@@ -91,10 +93,10 @@ def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> t
     for each in shape.files:
         faults += _repeated(each, placed[each.name], left)
         faults += _referred(each, placed, left, torn)
-    return Content(folder.name, evaluation, by_file, about), faults
+    return PackContent(folder.name, evaluation, by_file, about), faults
 
 
-def stray(folder: Folder, shapes: Mapping[str, Shape], also: Collection[str] = ()) -> list[Fault]:
+def stray(folder: PackFolder, shapes: Mapping[str, Shape], also: Collection[str] = ()) -> list[PackFault]:
     """Yield faults of files that no evaluation reads, and faults outside the evaluations' folders.
 
     Args:
@@ -113,11 +115,11 @@ def stray(folder: Folder, shapes: Mapping[str, Shape], also: Collection[str] = (
             what = f"this file is not read; {evaluation}/ may have {read_there}"
         else:
             what = f"this file is not read; folders are named after evaluations: {', '.join(shapes)}"
-        faults.append(Fault(name, None, "", what, "rename or remove it"))
+        faults.append(PackFault(name, None, "", what, "rename or remove it"))
     return faults
 
 
-def profiles(folder: Folder, evaluation: str) -> tuple[dict[str, dict[str, Any]], list[Fault]]:
+def profiles(folder: PackFolder, evaluation: str) -> tuple[dict[str, dict[str, Any]], list[PackFault]]:
     """Return the pack's profiles of an evaluation by name: unchecked values of options."""
     name = f"{evaluation}/{PROFILES}"
     paths, _ = files(folder)
@@ -125,18 +127,18 @@ def profiles(folder: Folder, evaluation: str) -> tuple[dict[str, dict[str, Any]]
         return {}, []
     values, faults = tables_of(read(paths[name]), name)
     faults += [
-        Fault(name, None, label, "a profile is a table", f"write [{label}] and options under it")
+        PackFault(name, None, label, "a profile is a table", f"write [{label}] and options under it")
         for label, of_label in values.items()
         if not isinstance(of_label, dict)
     ]
     return ({} if faults else values), faults
 
 
-def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[Fault]]:
+def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[PackFault]]:
     if ABOUT not in paths:
-        return {}, [Fault(ABOUT, None, "", "the file is missing", 'write one with title = "…"')]
+        return {}, [PackFault(ABOUT, None, "", "the file is missing", 'write one with title = "…"')]
     fields, faults = tables_of(read(paths[ABOUT]), ABOUT)
-    about, wrong = checked_row(About, fields, ABOUT, None) if not faults else (None, [])
+    about, wrong = checked_row(PackAbout, fields, ABOUT, None) if not faults else (None, [])
     return about or {}, [*faults, *wrong]
 
 
@@ -148,7 +150,7 @@ def _paths_of(file: PackFile, evaluation: str, paths: Iterable[str]) -> list[str
     return [n for n in paths if n.startswith(folder) and n.endswith(".toml") and "/" not in n[len(folder) :]]
 
 
-def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Placed]]) -> list[Fault]:
+def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Placed]]) -> list[PackFault]:
     """Yield faults of files that should replace shipped content and are missing."""
     known = [each.name for each in shape.files if not each.is_single and placed[each.name]]
     wrong = [
@@ -159,7 +161,7 @@ def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Place
     ]
     there = f"the pack has, in {evaluation}/: {', '.join(known) or 'none'}"
     return [
-        Fault(
+        PackFault(
             path,
             None,
             "files",
@@ -170,9 +172,9 @@ def _replaced(evaluation: str, shape: Shape, placed: Mapping[str, Sequence[Place
     ]
 
 
-def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[Fault]:
+def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[PackFault]:
     """Yield faults of rows that share a key with an earlier or a shipped row."""
-    faults: list[Fault] = []
+    faults: list[PackFault] = []
     first: dict[tuple[Any, ...], str] = {}
     there: set[tuple[Any, ...]] = set()
     if file.taken:
@@ -182,18 +184,18 @@ def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[F
         before = first.setdefault(key, here)
         if before != here:
             what = f"{_quoted(key)} already exists: {before}"
-            faults.append(Fault(name, line, ", ".join(file.key), what, "rename or remove one"))
+            faults.append(PackFault(name, line, ", ".join(file.key), what, "rename or remove one"))
         elif file.taken and _values(row, file.taken.columns) in there:
             what = f"{_quoted(_values(row, file.taken.columns))} is shipped already, or in another pack"
-            faults.append(Fault(name, line, ", ".join(file.taken.columns), what, "rename it"))
+            faults.append(PackFault(name, line, ", ".join(file.taken.columns), what, "rename it"))
     return faults
 
 
 def _referred(
     file: PackFile, placed: Mapping[str, Sequence[Placed]], shipped: ByName, torn: Collection[str]
-) -> list[Fault]:
+) -> list[PackFault]:
     """Yield faults of values that refer to a missing row."""
-    faults: list[Fault] = []
+    faults: list[PackFault] = []
     for refers in (each for each in file.refers if each.file not in torn):
         known = {row.get(refers.of) for *_, row in placed.get(refers.file, ())}
         known |= {row.get(refers.known_as) for row in shipped.get(refers.table, ())}
@@ -206,7 +208,7 @@ def _referred(
             for value in cell if isinstance(cell, list) else [cell]:
                 if value is not None and value not in known:
                     what = f"{value!r} is not in {where}"
-                    faults.append(Fault(name, line, refers.column, what, "add it there, or correct it"))
+                    faults.append(PackFault(name, line, refers.column, what, "add it there, or correct it"))
     return faults
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import process
 
-from tasks.packs.shape import Fault, PackFile, Text
+from tasks.packs.shape import PackFault, PackFile, Text
 from tasks.parsing import TooDeep, parse_toml, plain
 
 Placed = tuple[str, int | None, dict[str, Any]]
@@ -32,7 +32,7 @@ class AnyCells(BaseModel):
     __pydantic_extra__: dict[str, Text] = Field(init=False)
 
 
-def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[Fault]]:
+def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[PackFault]]:
     """Return the complete rows of a CSV file, and all faults.
 
     Lines above the header that begin with # are comments; empty cells are left out of a row.
@@ -45,10 +45,10 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
         return _rows(records, [name.strip() for name in header], file, shape)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        return [], [Fault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
+        return [], [PackFault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
     except CsvError as error:
         what = f"not a CSV file ({error})"
-        return [], [Fault(file, error.line, "", what, "put texts with quotes or commas in quotes")]
+        return [], [PackFault(file, error.line, "", what, "put texts with quotes or commas in quotes")]
 
 
 def header_of(content: bytes) -> list[str]:
@@ -95,7 +95,7 @@ def csv_records(
         raise CsvError(above + reader.line_num, str(error)) from error
 
 
-def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[Fault]]:
+def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[PackFault]]:
     """Return the single row of a TOML file, or its faults."""
     fields, faults = tables_of(content, file)
     if faults:
@@ -104,18 +104,18 @@ def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Pla
     return ([(file, None, checked)] if checked is not None else []), faults
 
 
-def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
+def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[PackFault]]:
     """Return a TOML file's tables, or its faults."""
     try:
         return parse_toml(content.decode("utf-8-sig")), []
     except UnicodeDecodeError:
-        return {}, [Fault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
+        return {}, [PackFault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
     except TooDeep as error:
-        return {}, [Fault(file, None, "", str(error), "shorten the dotted names, or nest less")]
+        return {}, [PackFault(file, None, "", str(error), "shorten the dotted names, or nest less")]
     except ValueError as error:  # a number with thousands of digits raises no TOMLDecodeError
         line = re.search(r"at line (\d+)", str(error))
         what = f"not a TOML file ({str(error).partition(' (at')[0]})"
-        return {}, [Fault(file, int(line[1]) if line else None, "", what, "correct it there")]
+        return {}, [PackFault(file, int(line[1]) if line else None, "", what, "correct it there")]
 
 
 def line_of(text: str, field: str) -> int | None:
@@ -138,10 +138,10 @@ def line_of(text: str, field: str) -> int | None:
 
 def checked_row(
     row: type[BaseModel], cells: Mapping[str, Any], file: str, line: int | None
-) -> tuple[dict[str, Any] | None, list[Fault]]:
+) -> tuple[dict[str, Any] | None, list[PackFault]]:
     """Return the cells converted to their columns' types, in JSON types; None if they do not fit."""
     faults = [
-        Fault(file, line, name, *wrong)
+        PackFault(file, line, name, *wrong)
         for name, text in _texts(cells)
         if (wrong := _hostile(text, line is not None))
     ]
@@ -163,40 +163,42 @@ def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
     return None
 
 
-def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Iterator[Fault]:
+def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Iterator[PackFault]:
     fields = shape.row.model_fields
     needed = [name for name, field in fields.items() if field.is_required()]
     for name in needed:
         if name not in header:
             have = ", ".join(header) or "none"
-            yield Fault(
+            yield PackFault(
                 file, line, name, f"the column is missing; the header has: {have}", "add it to the header"
             )
     is_any = shape.row.model_config.get("extra") == "allow"
     for name in dict.fromkeys(header):
         if is_any and ("\n" in name or not name):
-            yield Fault(file, line, "", "a column's name is empty or has two lines", "rename or remove it")
+            yield PackFault(
+                file, line, "", "a column's name is empty or has two lines", "rename or remove it"
+            )
         elif name not in fields and not is_any:
             near = process.extractOne(name, list(fields))
             hint = f"did you mean {near[0]}? " if near and near[1] > 70 else ""
-            yield Fault(
+            yield PackFault(
                 file, line, name, f"there is no such column; {hint}known: {', '.join(fields)}", "rename it"
             )
         elif header.count(name) > 1:
-            yield Fault(file, line, name, "the column is there twice", "remove one")
+            yield PackFault(file, line, name, "the column is there twice", "remove one")
 
 
 def _rows(
     records: Iterator[tuple[int, list[str]]], header: Sequence[str], file: str, shape: PackFile
-) -> tuple[list[Placed], list[Fault]]:
+) -> tuple[list[Placed], list[PackFault]]:
     rows: list[Placed] = []
-    faults: list[Fault] = []
+    faults: list[PackFault] = []
     for line, cells in records:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
             what = f"{len(cells)} cells under {len(header)} columns"
-            faults.append(Fault(file, line, "", what, "put a cell with a comma in quotes"))
+            faults.append(PackFault(file, line, "", what, "put a cell with a comma in quotes"))
             continue
         filled = {name: cell.strip() for name, cell in zip(header, cells, strict=True) if cell.strip()}
         row, wrong = checked_row(shape.row, filled, file, line)
@@ -204,26 +206,28 @@ def _rows(
         if row is not None:
             rows.append((file, line, row))
     if not rows and not faults:
-        faults.append(Fault(file, None, "", "it has a header and no rows", "add some, or remove the file"))
+        faults.append(
+            PackFault(file, None, "", "it has a header and no rows", "add some, or remove the file")
+        )
     return rows, faults
 
 
-def _fault(error: Any, file: str, line: int | None) -> Fault:
+def _fault(error: Any, file: str, line: int | None) -> PackFault:
     """Return one of pydantic's errors as a fault."""
     column = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         is_csv = file.endswith(".csv")
         what = "the cell is empty" if is_csv else "the field is missing"
-        return Fault(file, line, column, what, "fill it in" if is_csv else "add it")
+        return PackFault(file, line, column, what, "fill it in" if is_csv else "add it")
     if error["type"] == "extra_forbidden":
-        return Fault(file, line, column, "there is no such field", "remove it, or correct its name")
+        return PackFault(file, line, column, "there is no such field", "remove it, or correct its name")
     message = plain(str(error["msg"]))
     what = message[:1].lower() + message[1:]
     if error["input"] == "":
-        return Fault(file, line, column, f"it is empty, but {what}", "fill it in")
+        return PackFault(file, line, column, f"it is empty, but {what}", "fill it in")
     if isinstance(error["input"], str | int | float):
         what = f"{_short(str(error['input']))}: {what}"
-    return Fault(file, line, column, what, "correct it")
+    return PackFault(file, line, column, what, "correct it")
 
 
 def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

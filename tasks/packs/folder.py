@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from tasks.packs.shape import Fault
+from tasks.packs.shape import PackFault
 
 GROUP = "culturescope.packs"
 """Group of entry points of installed packs.
@@ -33,7 +33,7 @@ _PASSED_OVER = re.compile(
 
 
 @dataclass(frozen=True)
-class Folder:
+class PackFolder:
     """A pack's name and location."""
 
     name: str
@@ -58,17 +58,19 @@ def checked_name(name: str) -> str:
     return name
 
 
-def folders(home: Path) -> dict[str, Folder]:
+def folders(home: Path) -> dict[str, PackFolder]:
     """Return all packs by name: those of the home, then installed ones with other names."""
     own = packs_of(home)
     there = sorted(own.iterdir()) if own.is_dir() else []
     known = {
-        path.name: Folder(path.name, path) for path in there if path.is_dir() and NAME.fullmatch(path.name)
+        path.name: PackFolder(path.name, path)
+        for path in there
+        if path.is_dir() and NAME.fullmatch(path.name)
     }
     return dict(sorted((_installed(tuple(sys.path)) | known).items()))
 
 
-def folder_of(name: str, home: Path) -> Folder:
+def folder_of(name: str, home: Path) -> PackFolder:
     """Return one pack. Raises ValueError that lists the known packs."""
     known = folders(home)
     if checked_name(name) not in known:
@@ -80,27 +82,27 @@ def folder_of(name: str, home: Path) -> Folder:
     return known[name]
 
 
-def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
+def files(folder: PackFolder) -> tuple[dict[str, Path], list[PackFault]]:
     """Return the pack's files by their path below its folder, and faults of files that are not allowed."""
     paths: dict[str, Path] = {}
-    faults: list[Fault] = []
+    faults: list[PackFault] = []
     for path in _walk(folder.path):
         name = path.relative_to(folder.path).as_posix()
         if path.is_symlink():
-            faults.append(Fault(name, None, "", "it is a symbolic link", "put the file itself there"))
+            faults.append(PackFault(name, None, "", "it is a symbolic link", "put the file itself there"))
         elif not stat.S_ISREG(path.stat().st_mode):
-            faults.append(Fault(name, None, "", "it is not an ordinary file", "remove it"))
+            faults.append(PackFault(name, None, "", "it is not an ordinary file", "remove it"))
         elif path.suffix not in _READ:
             what = "packs are data: CSV and TOML"
-            faults.append(Fault(name, None, "", f"this kind of file is not read ({what})", "remove it"))
+            faults.append(PackFault(name, None, "", f"this kind of file is not read ({what})", "remove it"))
         elif (size := path.stat().st_size) > MOST_BYTES:
             what = f"it has {size / 2**20:.0f} MiB, more than {MOST_BYTES // 2**20}"
-            faults.append(Fault(name, None, "", what, "split it into several packs"))
+            faults.append(PackFault(name, None, "", what, "split it into several packs"))
         else:
             paths[name] = path
         if len(paths) > MOST_FILES:
             return {}, [
-                Fault(folder.name, None, "", f"it has more than {MOST_FILES} files", "split the pack")
+                PackFault(folder.name, None, "", f"it has more than {MOST_FILES} files", "split the pack")
             ]
     return paths, faults
 
@@ -124,10 +126,10 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 @lru_cache(maxsize=2)
-def _installed(path: tuple[str, ...]) -> dict[str, Folder]:
+def _installed(path: tuple[str, ...]) -> dict[str, PackFolder]:
     """Return installed packs by name; cached, since reading the metadata of all packages is slow."""
     packs = {entry.name: _folder(entry) for entry in entry_points(group=GROUP) if NAME.fullmatch(entry.name)}
-    return {name: Folder(name, folder) for name, folder in packs.items() if folder}
+    return {name: PackFolder(name, folder) for name, folder in packs.items() if folder}
 
 
 def _folder(entry: EntryPoint) -> Path | None:

@@ -202,7 +202,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Content:
+class PackContent:
     """The content of one pack for one evaluation; ``rows`` by file, as JSON has them."""
 
     pack: str
@@ -221,7 +221,7 @@ class Content:
         return f"{self.pack}@{self.hash}"
 
 
-class Fault(NamedTuple):
+class PackFault(NamedTuple):
     """Something wrong in a pack: where, what, and what to do."""
 
     file: str
@@ -241,7 +241,7 @@ class Fault(NamedTuple):
 class PackError(ValueError):
     """A pack that cannot be used; the message holds all its faults, one a line."""
 
-    def __init__(self, pack: str, faults: Sequence[Fault]) -> None:
+    def __init__(self, pack: str, faults: Sequence[PackFault]) -> None:
         self.faults = tuple(faults)
         some = f"{len(faults)} faults" if len(faults) > 1 else "one fault"
         super().__init__("\n".join([f"the pack {pack!r} has {some}:", *map(str, faults)]))

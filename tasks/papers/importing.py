@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.packs.shape import PackFile
-from tasks.papers.reproduction import Files, Source, find_files
+from tasks.papers.reproduction import Files, SourceFiles, find_files
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Importer:
     """
 
     title: str
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceFiles]
     read: Callable[[Files, Pack], None]
     source: str = ""
     licence: str = ""

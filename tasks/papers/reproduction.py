@@ -48,7 +48,7 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Source(NamedTuple):
+class SourceFiles(NamedTuple):
     """Files that a reproduction reads.
 
     Attributes:
@@ -69,7 +69,7 @@ class Source(NamedTuple):
         return f"no file of {self.name} ({' or '.join(self.patterns[:2])})"
 
 
-class Printed(NamedTuple):
+class PrintedCell(NamedTuple):
     """A cell of the paper (table ``published_result``); ``parts``: its condition, name -> text. ``printed``
     is "" for a number that the paper shows only in a figure or not at all.
     """
@@ -83,7 +83,7 @@ class Printed(NamedTuple):
     unit: str = "score"
 
 
-class Recomputed(NamedTuple):
+class RecomputedCell(NamedTuple):
     """The number computed from the files for a cell, in the paper's unit.
 
     Attributes:
@@ -99,11 +99,11 @@ class Recomputed(NamedTuple):
     n: int | None = None
 
 
-class Compared(NamedTuple):
+class ComparedCell(NamedTuple):
     """A printed cell and its recomputed number; ``needs``: the options that the number depends on."""
 
-    cell: Printed
-    number: Recomputed
+    cell: PrintedCell
+    number: RecomputedCell
     agreement: Agreement
     needs: str
 
@@ -124,7 +124,7 @@ class Tools:
 
     tables: Mapping[str, Rows]
     embed: Callable[[str, Sequence[str]], FloatArray]
-    printed: Sequence[Printed] = ()
+    printed: Sequence[PrintedCell] = ()
 
 
 O = TypeVar("O", bound=Options)  # noqa: E741
@@ -141,18 +141,18 @@ class Numbers(Generic[D, O]):
     options: O
     tools: Tools
 
-    def number(self, cell: Printed) -> Recomputed:
+    def number(self, cell: PrintedCell) -> RecomputedCell:
         """Return the number of a printed cell, or the reason why there is none."""
         try:
             return self._number(cell)
         except NoNumber as reason:
-            return Recomputed(reason=str(reason))
+            return RecomputedCell(reason=str(reason))
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         """Return the number of a printed cell. Raises NoNumber."""
         raise NotImplementedError
 
-    def further(self) -> Iterable[tuple[Printed, Recomputed]]:
+    def further(self) -> Iterable[tuple[PrintedCell, RecomputedCell]]:
         """Yield numbers from the files that the paper does not print."""
         return ()
 
@@ -173,23 +173,23 @@ class Reproduction(Generic[D, O]):
     """
 
     title: str
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceFiles]
     options: type[O]
     read: Callable[[Files, O], tuple[D, Sequence[str]]]
     numbers: type[Numbers[D, O]]
     examples: tuple[str, ...] = ()
     tables: Mapping[str, str] = field(default_factory=dict)
     complete: Callable[[D, O], O] = lambda content, options: options
-    depends: Callable[[Printed], Collection[str]] | None = None
-    unmatched: Callable[[Printed], str] = lambda cell: ""
+    depends: Callable[[PrintedCell], Collection[str]] | None = None
+    unmatched: Callable[[PrintedCell], str] = lambda cell: ""
 
 
-def by_name(*sources: Source) -> dict[str, Source]:
+def by_name(*sources: SourceFiles) -> dict[str, SourceFiles]:
     """Return the sources by name."""
     return {source.name: source for source in sources}
 
 
-def find_files(folder: Path, sources: Mapping[str, Source]) -> dict[str, list[Path]]:
+def find_files(folder: Path, sources: Mapping[str, SourceFiles]) -> dict[str, list[Path]]:
     """Return the files of each source in a folder and its subfolders.
 
     Raises ValueError if there is no such folder.
@@ -231,12 +231,12 @@ def variants(options: O) -> list[tuple[dict[str, Any], O]]:
 
 
 def work_off(
-    kind: Reproduction[D, O], content: D, options: O, tools: Tools, cells: Sequence[Printed]
-) -> tuple[list[Compared], int]:
+    kind: Reproduction[D, O], content: D, options: O, tools: Tools, cells: Sequence[PrintedCell]
+) -> tuple[list[ComparedCell], int]:
     """Return every cell with the first options that give its digits, else the first that give a number, and
     the number of options tried. Nothing is tried for a cell that the files cannot give.
     """
-    rows = [Compared(cell, Recomputed(), "not recomputed", "") for cell in cells]
+    rows = [ComparedCell(cell, RecomputedCell(), "not recomputed", "") for cell in cells]
     depends = [set(kind.depends(cell)) if kind.depends else None for cell in cells]
     unmatched = [kind.unmatched(cell) for cell in cells]
     n_tried = 0
@@ -258,18 +258,18 @@ def work_off(
             agrees = agreement(cells[i], number.value)
             is_first = rows[i].number.value is None and number.value is not None
             if agrees == "equal" or not changed or is_first:
-                rows[i] = Compared(cells[i], number, agrees, needs)
+                rows[i] = ComparedCell(cells[i], number, agrees, needs)
     return [_with_reason(row, why) for row, why in zip(rows, unmatched, strict=True)], n_tried
 
 
-def _with_reason(row: Compared, why: str) -> Compared:
+def _with_reason(row: ComparedCell, why: str) -> ComparedCell:
     """Return the row, with the reason why its digits are not met if that is known."""
     if not why or row.agreement in ("equal", "not printed") or row.number.reason:
         return row
     return row._replace(number=row.number._replace(reason=why))
 
 
-def agreement(cell: Printed, value: float | None) -> Agreement:
+def agreement(cell: PrintedCell, value: float | None) -> Agreement:
     """Return "equal" for a number that rounds to the printed one (halves either way) or satisfies a printed
     bound such as ">3700"; "near" within a hundredth or one unit of the last digit.
     """
@@ -311,7 +311,7 @@ def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[st
     return {label: named.get(label, label) for label in ours}
 
 
-def is_of_table(cell: Printed, wanted: str) -> bool:
+def is_of_table(cell: PrintedCell, wanted: str) -> bool:
     """Return whether a name selects a table: "1" selects tables 1, 1(a) and 1(b), but not 10; "4.3" section
     4.3.
     """

@@ -28,15 +28,15 @@ from tasks.metrics.intervals import (
 from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha
 from tasks.metrics.spectral import er_sr_category
 from tasks.metrics.types import Category, FloatArray, Interval
-from tasks.people.answers import Rating
-from tasks.people.study import FREE, FormField, Study
+from tasks.people.answers import PersonRating
+from tasks.people.study import FREE, FormField, PeopleStudy
 
 ALL = "all"
 """Value of `language` in rows over all languages."""
 
 
 @dataclass(frozen=True)
-class AgreementRow:
+class FieldAgreementRow:
     """One number for one field, or the reason why it has none.
 
     Attributes:
@@ -59,7 +59,7 @@ class AgreementRow:
     n_people: int
 
 
-def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow]:
+def agreement_rows(study: PeopleStudy, ratings: Iterable[PersonRating]) -> list[FieldAgreementRow]:
     """Return agreement per field: Krippendorff's alpha of choices; of rankings alpha and Kendall's W.
 
     Alpha is ordinal if the options rise, else nominal; W is the mean over ranked items. Rows are per language
@@ -67,7 +67,7 @@ def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow
     entries; if everyone has the same single item, one person at a time. Free texts have no agreement.
     """
     fields = {field.name: field for field in study.fields if field.kind not in (*FREE, "chat")}
-    groups: dict[tuple[str, str], list[Rating]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[PersonRating]] = defaultdict(list)
     for rating in ratings:
         if rating.field in fields:
             groups[rating.field, rating.language].append(rating)
@@ -93,7 +93,7 @@ def level_of(field: FormField) -> Level:
     return "ordinal" if field.is_ordered or field.kind in ("ranking", "likert", "confidence") else "nominal"
 
 
-def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> AgreementRow:
+def _alpha_row(field: FormField, language: str, ratings: Sequence[PersonRating]) -> FieldAgreementRow:
     """Krippendorff's alpha over the units (item, entry)."""
     level = level_of(field)
     places = {option.value: float(n) for n, option in enumerate(field.options)}
@@ -119,7 +119,7 @@ def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> Ag
     return _row(field.name, language, f"krippendorff_alpha_{level}", value, reason, interval, 0.0, counts)
 
 
-def _concordance_row(name: str, language: str, ratings: Sequence[Rating]) -> AgreementRow:
+def _concordance_row(name: str, language: str, ratings: Sequence[PersonRating]) -> FieldAgreementRow:
     """Return Kendall's W over people who ranked all entries of an item; the mean for several items."""
     tables = []
     for item in sorted({r.item for r in ratings}):
@@ -139,7 +139,7 @@ def _concordance_row(name: str, language: str, ratings: Sequence[Rating]) -> Agr
 
 
 def _table(
-    ratings: Sequence[Rating], units: Sequence[tuple[str, str]], places: Mapping[str, float]
+    ratings: Sequence[PersonRating], units: Sequence[tuple[str, str]], places: Mapping[str, float]
 ) -> tuple[FloatArray, list[str]]:
     """Return units x people: index of the chosen option, or the number; NaN if missing."""
     people = sorted({r.annotator for r in ratings})
@@ -159,9 +159,9 @@ def _row(
     interval: Interval,
     null: float | None,
     counts: tuple[int, int, int],
-) -> AgreementRow:
+) -> FieldAgreementRow:
     low, high = interval or (None, None)
-    return AgreementRow(field, language, metric, value, reason, low, high, null, *counts)
+    return FieldAgreementRow(field, language, metric, value, reason, low, high, null, *counts)
 
 
 Rankings = Mapping[str, Mapping[str, float]]
@@ -223,7 +223,7 @@ class CeilingRow:
     n_splits: int
 
 
-def rankings(ratings: Iterable[Rating], field: str) -> dict[str, dict[str, float]]:
+def rankings(ratings: Iterable[PersonRating], field: str) -> dict[str, dict[str, float]]:
     """Return the complete rankings of a field that has one item.
 
     Raises ValueError for two items of one person.

@@ -9,7 +9,7 @@ from math import ceil
 from statistics import median
 from typing import Any, Literal
 
-from tasks.people.study import Assignment, Folder, FormField, PeopleAnswer
+from tasks.people.study import Assignment, FormField, PeopleAnswer, StudyFolder
 
 Key = tuple[str, str, str]
 """(annotator, item, field)"""
@@ -19,7 +19,7 @@ Reason = Literal[
 
 
 @dataclass(frozen=True)
-class Rating:
+class PersonRating:
     """A person's number or word for an entry, or for the whole field (entry "")."""
 
     annotator: str
@@ -47,7 +47,7 @@ def latest(answers: Iterable[PeopleAnswer]) -> dict[Key, PeopleAnswer]:
     return newest
 
 
-def exclusions(folder: Folder, answers: Iterable[PeopleAnswer]) -> dict[str, list[Reason]]:
+def exclusions(folder: StudyFolder, answers: Iterable[PeopleAnswer]) -> dict[str, list[Reason]]:
     """Return why answers do not count: annotator -> reasons. Everyone else who answered counts.
 
     A check fails if the expected value is missing or different. A ranking is contradicted if a choice
@@ -89,13 +89,13 @@ def exclusions(folder: Folder, answers: Iterable[PeopleAnswer]) -> dict[str, lis
     return reasons
 
 
-def quotas(folder: Folder) -> list[tuple[str, FormField]]:
+def quotas(folder: StudyFolder) -> list[tuple[str, FormField]]:
     """Return the fields with quotas, each with its page, which every person sees once."""
     pages = (page for page in folder.study.pages if page.per == "person")
     return [(page.name, field) for page in pages for field in page.fields if field.quota_for]
 
 
-def beyond_quota(folder: Folder, field: FormField, chosen: Mapping[str, tuple[str, Any]]) -> set[str]:
+def beyond_quota(folder: StudyFolder, field: FormField, chosen: Mapping[str, tuple[str, Any]]) -> set[str]:
     """Return the people over the quota: the last to choose an option with more people than its share.
 
     An option's share is the number of people in the study over the number of options, rounded up. An option
@@ -119,7 +119,9 @@ def counted(reasons: Mapping[str, Sequence[Reason]]) -> Counter[str]:
     return Counter(reason for why in reasons.values() for reason in why)
 
 
-def ratings(folder: Folder, answers: Iterable[PeopleAnswer], excluded: Iterable[str] = ()) -> list[Rating]:
+def ratings(
+    folder: StudyFolder, answers: Iterable[PeopleAnswer], excluded: Iterable[str] = ()
+) -> list[PersonRating]:
     """Return the last complete values by entry, sorted, without checks, excluded people and empty values."""
     left_out = set(excluded)
     rows = []
@@ -129,11 +131,11 @@ def ratings(folder: Folder, answers: Iterable[PeopleAnswer], excluded: Iterable[
             continue
         language = _language(folder, item, annotator)
         values = answer.value if isinstance(answer.value, dict) else {"": answer.value}
-        rows += [Rating(annotator, item, language, field, e, v) for e, v in sorted(values.items()) if v]
+        rows += [PersonRating(annotator, item, language, field, e, v) for e, v in sorted(values.items()) if v]
     return rows
 
 
-def _language(folder: Folder, item: str, annotator: str) -> str:
+def _language(folder: StudyFolder, item: str, annotator: str) -> str:
     """Return the item's language; on a page per person, the person's."""
     if folder.study.page(folder.items[item].page).per == "item":
         return folder.items[item].language
@@ -141,7 +143,7 @@ def _language(folder: Folder, item: str, annotator: str) -> str:
 
 
 def _failed(
-    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
+    folder: StudyFolder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
 ) -> bool:
     expected = {
         (each.item, field): value
@@ -153,7 +155,7 @@ def _failed(
 
 
 def _contradicts(
-    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
+    folder: StudyFolder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], PeopleAnswer]
 ) -> bool:
     """Whether a choice contradicts the person's own ranking; false if either is missing."""
     rankings = {
@@ -169,7 +171,7 @@ def _contradicts(
     return False
 
 
-def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], PeopleAnswer]) -> list[str]:
+def lacking(folder: StudyFolder, item: str, by_field: Mapping[tuple[str, str], PeopleAnswer]) -> list[str]:
     """Return the required fields of an item that a person did not fill in.
 
     by_field: (item, field) -> last answer.

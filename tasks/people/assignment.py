@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tasks.identity import digest
-from tasks.people.study import Assignment, PeopleItem, Private, Role, Study
+from tasks.people.study import Assignment, PeopleItem, PeopleStudy, Private, Role
 
 _Thing = TypeVar("_Thing")
 
@@ -46,7 +46,7 @@ def stratified(things: Mapping[str, tuple[str, _Thing]], n: int | None, seed: in
 
 
 def assign(
-    study: Study, items: Sequence[PeopleItem], private: Mapping[str, Private], people: Sequence[Person]
+    study: PeopleStudy, items: Sequence[PeopleItem], private: Mapping[str, Private], people: Sequence[Person]
 ) -> list[Assignment]:
     """Assign each item to ``annotators_per_item`` people of its page's role and language; checks to everyone.
 
@@ -94,7 +94,7 @@ def assign(
     return rows
 
 
-def _may_see(study: Study, item: PeopleItem, who: Person) -> bool:
+def _may_see(study: PeopleStudy, item: PeopleItem, who: Person) -> bool:
     return study.page(item.page).role == who.role and item.language == who.language
 
 
@@ -107,7 +107,7 @@ def _mixed(
     return [*order[:1], *rest]
 
 
-def _assignment(study: Study, who: Person, place: int, item: PeopleItem) -> Assignment:
+def _assignment(study: PeopleStudy, who: Person, place: int, item: PeopleItem) -> Assignment:
     fields = [field for field in study.page(item.page).fields if field.shown(item)]
     orders = {
         field.name: sorted(field.shown(item), key=lambda s: digest([study.seed, who.annotator, item.item, s]))

@@ -21,13 +21,13 @@ from tasks.people.answers import latest
 from tasks.people.study import (
     WITH_ENTRIES,
     Assignment,
-    Folder,
     FormField,
-    Page,
+    FormPage,
     PeopleAnswer,
     PeopleItem,
-    Study,
+    PeopleStudy,
     StudyError,
+    StudyFolder,
     in_language,
     read_value,
     text_of,
@@ -38,7 +38,7 @@ MANIFEST = "culturescope.json"
 
 
 @dataclass(frozen=True)
-class Task:
+class PersonForm:
     """A form for one person: an assigned item, or all pages that they see once."""
 
     assigned: tuple[tuple[Assignment, PeopleItem], ...]
@@ -52,18 +52,18 @@ class Task:
         """Return person and first place, such as "p001.3": all that the other program knows of the task."""
         return f"{self.annotator}.{self.assigned[0][0].place}"
 
-    def of(self, page: Page) -> tuple[Assignment, PeopleItem]:
+    def of(self, page: FormPage) -> tuple[Assignment, PeopleItem]:
         """Return the assignment on that page, and its item."""
         return next((a, item) for a, item in self.assigned if item.page == page.name)
 
-    def slots(self, page: Page, field: FormField, language: str) -> list[tuple[str, str]]:
+    def slots(self, page: FormPage, field: FormField, language: str) -> list[tuple[str, str]]:
         """Return (entry, text) for each thing to rank or mark, in this person's order."""
         assignment, item = self.of(page)
         names = {option.value: in_language(option.label, language) for option in field.rows or field.options}
         order = assignment.shown.get(field.name) or field.entries(item)
         return [(entry, entry if field.of else names[entry]) for entry in order]
 
-    def text(self, page: Page, part: str) -> str:
+    def text(self, page: FormPage, part: str) -> str:
         """Return a part of the item's content, one line per entry of a list."""
         content = self.of(page)[1].content.get(part, "")
         return content if isinstance(content, str) else "\n".join(content)
@@ -75,14 +75,14 @@ class Form:
 
     name: str
     language: str
-    pages: tuple[Page, ...]
-    tasks: tuple[Task, ...]
+    pages: tuple[FormPage, ...]
+    tasks: tuple[PersonForm, ...]
 
     @property
-    def fields(self) -> list[tuple[Page, FormField]]:
+    def fields(self) -> list[tuple[FormPage, FormField]]:
         return [(page, field) for page in self.pages for field in page.fields]
 
-    def data(self, task: Task, entry: Callable[[int, str], Any]) -> dict[str, Any]:
+    def data(self, task: PersonForm, entry: Callable[[int, str], Any]) -> dict[str, Any]:
         """Return the content of a task: ``of_<field>`` is ranked, marked or edited, ``shown_<part>`` is read.
 
         Args:
@@ -103,7 +103,7 @@ class Form:
         texts = [in_language(each, self.language) for page in self.pages for each in (page.title, page.text)]
         return "\n\n".join(text for text in texts if text)
 
-    def menu(self, page: Page, field: FormField) -> dict[str, str]:
+    def menu(self, page: FormPage, field: FormField) -> dict[str, str]:
         """Return the menu, value -> label: options, points of a scale, or ranks of the longest list.
 
         Raises:
@@ -125,8 +125,8 @@ class Form:
 class Response:
     """One person's value for one field of a task. shown: the order of options, if the program records it."""
 
-    task: Task
-    page: Page
+    task: PersonForm
+    page: FormPage
     field: FormField
     value: Any
     started: datetime
@@ -135,7 +135,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Program:
+class SurveyProgram:
     """Another program that can run a study.
 
     Attributes:
@@ -150,13 +150,15 @@ class Program:
     name: str
     title: str
     version: str
-    project: Callable[[Study, Form, str], dict[str, str]]
+    project: Callable[[PeopleStudy, Form, str], dict[str, str]]
     output: str
     read: Callable[[Form, Path, Any], Iterable[Response]]
     if_none: str = ""
 
 
-def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[str, str]) -> list[str]:
+def write_projects(
+    program: SurveyProgram, folder: StudyFolder, out: Path, agree: Mapping[str, str]
+) -> list[str]:
     """Write a project for each form below an empty folder; returns their names.
 
     Args: agree: language -> the sentence by which a person agrees to take part.
@@ -177,7 +179,7 @@ def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[s
     return list(projects)
 
 
-def read_projects(program: Program, folder: Folder, out: Path) -> list[PeopleAnswer]:
+def read_projects(program: SurveyProgram, folder: StudyFolder, out: Path) -> list[PeopleAnswer]:
     """Return the answers so far, each as revision 1. Logins and addresses are not read.
 
     Raises:
@@ -200,7 +202,7 @@ def read_projects(program: Program, folder: Folder, out: Path) -> list[PeopleAns
     return answers(responses, folder, program.name, program.version)
 
 
-def forms(folder: Folder) -> list[Form]:
+def forms(folder: StudyFolder) -> list[Form]:
     """Return the projects for the other program, by name.
 
     Raises:
@@ -224,11 +226,15 @@ def forms(folder: Folder) -> list[Form]:
     for (name, language), tasks in sorted(by_form.items()):
         wanted = {item.page for assigned in tasks.values() for _, item in assigned}
         pages = tuple(page for page in study.pages if page.name in wanted)
-        rows.append(Form(f"{name}-{language}", language, pages, tuple(map(Task, map(tuple, tasks.values())))))
+        rows.append(
+            Form(f"{name}-{language}", language, pages, tuple(map(PersonForm, map(tuple, tasks.values()))))
+        )
     return rows
 
 
-def answers(responses: Iterable[Response], folder: Folder, tool: str, version: str) -> list[PeopleAnswer]:
+def answers(
+    responses: Iterable[Response], folder: StudyFolder, tool: str, version: str
+) -> list[PeopleAnswer]:
     """Return the responses as answers in the neutral format, each as revision 1.
 
     An unchanged text to edit counts as an answer if its task has another answer, since programs store nothing
@@ -254,7 +260,7 @@ def answers(responses: Iterable[Response], folder: Folder, tool: str, version: s
     return sorted(rows, key=_place)
 
 
-def _answer(response: Response, folder: Folder, tool: str, version: str) -> PeopleAnswer:
+def _answer(response: Response, folder: StudyFolder, tool: str, version: str) -> PeopleAnswer:
     assignment, item = response.task.of(response.page)
     field, value = response.field, response.value
     if field.kind == "ranking":
@@ -300,7 +306,7 @@ def _place(answer: PeopleAnswer) -> tuple[str, str, str, int]:
     return answer.annotator, answer.item, answer.field, answer.revision
 
 
-def exported_for(folder: Folder, out: Path) -> str:
+def exported_for(folder: StudyFolder, out: Path) -> str:
     """Return the program that an export is for.
 
     Raises:
@@ -327,7 +333,7 @@ def read_json(path: Path) -> Any:
         raise StudyError(f"{path}: not JSON in UTF-8: {error}") from error
 
 
-def _asked(folder: Folder) -> str:
+def _asked(folder: StudyFolder) -> str:
     """Return a hash of all that people see and its order."""
     items = sorted((item.item, item.hash) for item in folder.items.values())
     return digest([folder.study.hash, items, [each.model_dump() for each in folder.assignments]], 16)

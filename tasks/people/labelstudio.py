@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tasks.people.elsewhere import Form, Program, Response, Task
-from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, StudyError, in_language
+from tasks.people.elsewhere import Form, PersonForm, Response, SurveyProgram
+from tasks.people.study import WITH_ENTRIES, FormField, FormPage, PeopleStudy, StudyError, in_language
 
 CONFIG, TASKS, INSTRUCTIONS, EXPORT = "config.xml", "tasks.json", "instructions.html", "export.json"
 _SLOT = "{{n}}"
 _ENTRY = re.compile(r"(?P<field>[^.]+)\.(?P<n>\d+)")
 
 
-def _project(study: Study, form: Form, agree: str) -> dict[str, str]:
+def _project(study: PeopleStudy, form: Form, agree: str) -> dict[str, str]:
     rows = [{"data": _data(form, task)} for task in form.tasks]
     texts = [in_language(each, form.language) for each in (study.consent, study.guidelines)]
     pieces = [piece.strip() for text in texts for piece in text.split("\n\n") if piece.strip()]
@@ -36,7 +36,7 @@ def _project(study: Study, form: Form, agree: str) -> dict[str, str]:
     }
 
 
-def _data(form: Form, task: Task) -> dict[str, Any]:
+def _data(form: Form, task: PersonForm) -> dict[str, Any]:
     about = {"task": task.name, "person": task.annotator, "page": form.intro()}
     return about | form.data(task, lambda _, text: {"text": text})
 
@@ -56,7 +56,7 @@ def _config(form: Form) -> str:
     return tostring(view, encoding="unicode") + "\n"
 
 
-def _ask(view: Element, form: Form, page: Page, field: FormField) -> None:
+def _ask(view: Element, form: Form, page: FormPage, field: FormField) -> None:
     label, note = in_language(field.label, form.language), in_language(field.help, form.language)
     ends = " – ".join(in_language(end, form.language) for end in field.ends or ())
     texts = [text for text in (label, note, ends) if text]
@@ -100,7 +100,7 @@ def _read(form: Form, path: Path, rows: Any) -> Iterator[Response]:
             yield from _responses(form, tasks[name], annotation)
 
 
-def _responses(form: Form, task: Task, annotation: Any) -> Iterator[Response]:
+def _responses(form: Form, task: PersonForm, annotation: Any) -> Iterator[Response]:
     saved = datetime.fromisoformat(annotation["updated_at"]).astimezone(UTC)
     started = saved - timedelta(seconds=float(annotation["lead_time"] or 0))
     values: dict[str, dict[int, str]] = {}
@@ -118,7 +118,7 @@ def _responses(form: Form, task: Task, annotation: Any) -> Iterator[Response]:
             yield Response(task, page, field, value, started, saved)
 
 
-PROGRAM = Program(
+PROGRAM = SurveyProgram(
     "labelstudio",
     "Label Studio",
     "1.23.2",

@@ -16,8 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from tasks.parsing import parse_json
-from tasks.people.elsewhere import Form, Program, Response, Task
-from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, StudyError, in_language, text_of
+from tasks.people.elsewhere import Form, PersonForm, Response, SurveyProgram
+from tasks.people.study import (
+    WITH_ENTRIES,
+    FormField,
+    FormPage,
+    PeopleStudy,
+    StudyError,
+    in_language,
+    text_of,
+)
 
 CONFIG, ITEMS, CONSENT, OUTPUT = "config.yaml", "items.jsonl", "consent.json", "output"
 _TRANSLATED = ("en", "zh", "ar", "ko", "ru")
@@ -25,7 +33,7 @@ _TRANSLATED = ("en", "zh", "ar", "ko", "ru")
 _ORDERED = re.compile(r"(\d+)\. ")
 
 
-def _project(study: Study, form: Form, agree: str) -> dict[str, str]:
+def _project(study: PeopleStudy, form: Form, agree: str) -> dict[str, str]:
     """Return the files of a project, name -> text. The YAML files are JSON, which is valid YAML."""
     consent = {
         "name": "consent",
@@ -45,7 +53,7 @@ def _project(study: Study, form: Form, agree: str) -> dict[str, str]:
     }
 
 
-def _config(study: Study, form: Form) -> dict[str, Any]:
+def _config(study: PeopleStudy, form: Form) -> dict[str, Any]:
     groups = [
         {"name": annotator, "annotators": [annotator], "instances": names}
         for annotator, names in _by_person(form).items()
@@ -84,7 +92,7 @@ def _by_person(form: Form) -> dict[str, list[str]]:
     return names
 
 
-def _schemes(form: Form, page: Page) -> Iterator[dict[str, Any]]:
+def _schemes(form: Form, page: FormPage) -> Iterator[dict[str, Any]]:
     """Return the questions of a page; several pages get one heading each."""
     if len(form.pages) > 1:
         title, text = (in_language(each, form.language) for each in (page.title, page.text))
@@ -97,7 +105,7 @@ def _schemes(form: Form, page: Page) -> Iterator[dict[str, Any]]:
         yield scheme | _kind(form, page, field)
 
 
-def _kind(form: Form, page: Page, field: FormField) -> dict[str, Any]:
+def _kind(form: Form, page: FormPage, field: FormField) -> dict[str, Any]:
     labels = list(form.menu(page, field).values())
     match field.kind:
         case "ranking" | "marks":
@@ -164,7 +172,7 @@ def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
                 yield Response(task, page, field, value, started, saved, order)
 
 
-def _value(form: Form, task: Task, page: Page, field: FormField, chosen: Mapping[str, Any]) -> Any:
+def _value(form: Form, task: PersonForm, page: FormPage, field: FormField, chosen: Mapping[str, Any]) -> Any:
     """Return the value behind Potato's labels.
 
     Raises ValueError or KeyError for a value that is not offered.
@@ -180,4 +188,4 @@ def _value(form: Form, task: Task, page: Page, field: FormField, chosen: Mapping
     return values[value] if values else value
 
 
-PROGRAM = Program("potato", "Potato", "2.12.1", _project, f"{OUTPUT}/*/user_state.json", _read)
+PROGRAM = SurveyProgram("potato", "Potato", "2.12.1", _project, f"{OUTPUT}/*/user_state.json", _read)

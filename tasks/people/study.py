@@ -151,7 +151,7 @@ class Shown(_Strict):
     label: Texts
 
 
-class Page(_Strict):
+class FormPage(_Strict):
     """A form.
 
     ``per`` "item": shown for each assigned item; "person": shown once per person, after the items.
@@ -183,7 +183,7 @@ class Page(_Strict):
         ]
 
 
-class Study(_Strict):
+class PeopleStudy(_Strict):
     """A study without its items.
 
     Attributes:
@@ -204,7 +204,7 @@ class Study(_Strict):
     seed: int = 0
     completion_code: Code | None = None
     min_seconds: float = Field(0.0, ge=0)
-    pages: tuple[Page, ...] = Field(min_length=1)
+    pages: tuple[FormPage, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
@@ -218,7 +218,7 @@ class Study(_Strict):
         """The fields of all pages."""
         return tuple(field for page in self.pages for field in page.fields)
 
-    def page(self, name: str) -> Page:
+    def page(self, name: str) -> FormPage:
         """The page of that name. Raises KeyError."""
         return {page.name: page for page in self.pages}[name]
 
@@ -367,16 +367,16 @@ class PeopleAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class Folder:
+class StudyFolder:
     """A study's folder without the answers. ``items`` include one for each page per person."""
 
-    study: Study
+    study: PeopleStudy
     items: dict[str, PeopleItem]
     private: dict[str, Private]
     assignments: tuple[Assignment, ...]
 
 
-def read_folder(folder: Path) -> Folder:
+def read_folder(folder: Path) -> StudyFolder:
     """Read a study and check that its files fit each other.
 
     Raises:
@@ -401,13 +401,13 @@ def read_folder(folder: Path) -> Folder:
             raise StudyError(f"{where}: unknown item {each.item}")
         if each.item in private and private[each.item].author == each.annotator:
             raise StudyError(f"{where}: {each.annotator} wrote item {each.item} and cannot review it")
-    return Folder(study, items, private, assignments)
+    return StudyFolder(study, items, private, assignments)
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path) -> PeopleStudy:
     """Read study.toml. Raises StudyError that names the wrong field."""
     try:
-        return Study.model_validate(parse_toml(path.read_text(encoding="utf-8")))
+        return PeopleStudy.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise StudyError(f"there is no readable study at {path}: {error.strerror}") from error
     except ValidationError as error:

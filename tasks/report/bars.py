@@ -45,7 +45,7 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Key:
+class Legend:
     """Legend of bars and marks, and of the axis.
 
     Attributes:
@@ -75,7 +75,7 @@ def bar_of(panel: str, row: str, number: Row | None, mark: str = "", times: floa
 
 
 def bar_panels(
-    bars: Sequence[Bar], rows: Mapping[str, str], key: Key, name: str, description: str, per_row: int = 4
+    bars: Sequence[Bar], rows: Mapping[str, str], key: Legend, name: str, description: str, per_row: int = 4
 ) -> Markup | None:
     """Draw bars from 0, panels in the order of the bars; None if no bar has a value.
 
@@ -100,7 +100,7 @@ def bar_panels(
         return to_svg(figure, name, description, pl.DataFrame(named, infer_schema_length=None))
 
 
-def _draw_bar(axes: Axes, row: float, bar: Bar, key: Key, end: float) -> None:
+def _draw_bar(axes: Axes, row: float, bar: Bar, key: Legend, end: float) -> None:
     two = len(key.bars) == 2
     thick = 0.38 if two else 0.66
     y = row + (bar.series - 0.5) * thick if two else row
@@ -120,7 +120,7 @@ def _draw_bar(axes: Axes, row: float, bar: Bar, key: Key, end: float) -> None:
         axes.text(furthest, y, f"\N{NO-BREAK SPACE}{bar.mark}", va="center_baseline", fontsize=8, color=INK)
 
 
-def _colours(key: Key) -> tuple[str, ...]:
+def _colours(key: Legend) -> tuple[str, ...]:
     return (PALE, ACCENT)[-len(key.bars) :]
 
 
@@ -134,7 +134,7 @@ def _furthest(bars: Sequence[Bar]) -> float:
     return float(next(step * k for k in (1, 2, 3, 4, 5, 6, 8, 10, 12) if step * k >= furthest))
 
 
-def _handles(key: Key, bars: Sequence[Bar]) -> list[panels.Handle]:
+def _handles(key: Legend, bars: Sequence[Bar]) -> list[panels.Handle]:
     handles: list[panels.Handle] = [
         Patch(color=colour, label=label) for label, colour in zip(key.bars, _colours(key), strict=True)
     ]

@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     colour: str = ACCENT
 
 
-class Line(NamedTuple):
+class MarkLine(NamedTuple):
     """One line. marks: kind -> positions; text: written at the right; space: free rows above it."""
 
     label: str
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 
 def mark_lines(
-    lines: Sequence[Line],
+    lines: Sequence[MarkLine],
     kinds: Mapping[str, Kind],
     name: str,
     description: str,

@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Section:
+class OverviewSection:
     """One configuration of one evaluation.
 
     Attributes:
@@ -145,7 +145,7 @@ def beyond_null(row: Row, direction: str) -> Badge | None:
 
 
 def render(
-    sections: Sequence[Section],
+    sections: Sequence[OverviewSection],
     agreements: pl.DataFrame | None = None,
     beside: Mapping[str, str] | None = None,
     foot: str = "",
@@ -178,7 +178,7 @@ def render(
     return environment({}).get_template("overview.html").render(context)
 
 
-def _names(sections: Sequence[Section]) -> dict[str, str]:
+def _names(sections: Sequence[OverviewSection]) -> dict[str, str]:
     """Return model_hash -> the name to show, by name; models of one name also show their hashes."""
     known = sorted({pair for section in sections for pair in section.models.items()}, key=_shortest)
     names = dict(reversed(known))
@@ -204,7 +204,7 @@ class Tile:
     id: str
 
 
-def _column(section: Section, key: str, charts: Sequence[Chart]) -> dict[str, Any]:
+def _column(section: OverviewSection, key: str, charts: Sequence[Chart]) -> dict[str, Any]:
     """Return model_hash -> tile for the first number of an evaluation, all on the axis of its chart. charts:
     result of ``_charts``.
     """
@@ -241,7 +241,7 @@ def _has_gain(row: Row) -> bool:
     return row["value"] is not None and row["null_value"] is not None and abs(row["value"]) != float("inf")
 
 
-def _charts(section: Section) -> list[Chart]:
+def _charts(section: OverviewSection) -> list[Chart]:
     """Return the chart of the first number, then that of the number that papers print, if it differs."""
     metric, label = section.labels[0]
     rows = [row for row in section.rows(metric, label) if not row["is_null"]]
@@ -260,7 +260,7 @@ def _charts(section: Section) -> list[Chart]:
     return charts
 
 
-def _beyond(row: Row, section: Section) -> Row:
+def _beyond(row: Row, section: OverviewSection) -> Row:
     """Return the verdict of a slice's interval; doubts exist for headlines only."""
     low, high, null = row["ci_low"], row["ci_high"], row["null_value"]
     if low is None or null is None:
@@ -269,7 +269,7 @@ def _beyond(row: Row, section: Section) -> Row:
 
 
 def _chart(
-    section: Section, metric: str, label: str, rows: Sequence[Row], printed: pl.DataFrame | None
+    section: OverviewSection, metric: str, label: str, rows: Sequence[Row], printed: pl.DataFrame | None
 ) -> Chart:
     direction = section.direction(metric)
     marks = [Mark(row["model"], row, state_of(row, direction), row.get("engine") or "") for row in rows]
@@ -294,7 +294,7 @@ def _chart(
     return Chart(label, ARROWS.get(direction, ""), about, marks, null, cited, sentence)
 
 
-def _shown(section: Section) -> dict[str, Any]:
+def _shown(section: OverviewSection) -> dict[str, Any]:
     """Return the template's values of a section."""
     numbers = []
     for metric, label in section.labels:
@@ -379,4 +379,4 @@ def _counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
-__all__ = ["Pair", "Section", "beyond_null", "extent", "render", "told_apart"]
+__all__ = ["OverviewSection", "Pair", "beyond_null", "extent", "render", "told_apart"]

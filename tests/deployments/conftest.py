@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from deployments.publish.data import About
+from deployments.publish.data import SiteAbout
 from deployments.publish.site import publish
 from tests.deployments.a_site import fill
 from warehouse import Warehouse
 
-ABOUT = About("Our models", "CC-BY-4.0", "Our lab", url="https://example.org/models")
+ABOUT = SiteAbout("Our models", "CC-BY-4.0", "Our lab", url="https://example.org/models")
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ from typer.testing import CliRunner, Result
 
 from deployments.cli.app import app
 from deployments.people.draw import page_of
-from deployments.people.store import Store
+from deployments.people.store import StudyStore
 from deployments.people.studies import DRAWS, KINDS
 from tasks.builders.specnorm.review import read_reviews, text_hash
 from tasks.people import simulation
 from tasks.people.answers import quotas
 from tasks.people.simulation import People, simulated_rankings
-from tasks.people.study import Entry, Folder, read_folder
+from tasks.people.study import Entry, StudyFolder, read_folder
 from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
 from tests.evaluations.spectral.reference_patterns import are_many
 from tests.warehouse.test_specnorm import TEXTS, draft
@@ -48,22 +48,22 @@ def people(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["people", *map(str, arguments)])
 
 
-def started(home: Path, name: str) -> tuple[Folder, Store]:
+def started(home: Path, name: str) -> tuple[StudyFolder, StudyStore]:
     """The study's folder and database, everyone with consent."""
     folder = read_folder(home / "people" / name)
-    database = Store(home / "people" / name)
+    database = StudyStore(home / "people" / name)
     for each in {a.annotator: a for a in folder.assignments}.values():
         database.invite(each.annotator, each.role, each.language)
         database.mark(each.annotator, "consented")
     return folder, database
 
 
-def say(database: Store, annotator: str, item: str, **fields: Any) -> None:
+def say(database: StudyStore, annotator: str, item: str, **fields: Any) -> None:
     for field, value in fields.items():
         database.save(annotator, item, field, Entry(value=value))
 
 
-def surveyed(database: Store, code: str, region: str, ranks: Sequence[float], **about: str) -> None:
+def surveyed(database: StudyStore, code: str, region: str, ranks: Sequence[float], **about: str) -> None:
     """One person's answers: they read every question as it stands, and know what the reference lists hold."""
     say(database, code, "origin", region=region)
     say(database, code, "rank", ranking={d: str(int(r)) for d, r in zip(DOMAINS, ranks, strict=True)})
@@ -76,7 +76,7 @@ def surveyed(database: Store, code: str, region: str, ranks: Sequence[float], **
     say(database, code, "patterns", **{about.pop("asked", "patterns"): many})
 
 
-def survey(home: Path, n_people: int) -> tuple[Folder, Store, list[str]]:
+def survey(home: Path, n_people: int) -> tuple[StudyFolder, StudyStore, list[str]]:
     """A survey that is begun, its database, and the regions that share its places."""
     assert people("new", "survey", "--study", "spectral-ranking", "--people", n_people).exit_code == 0
     path = home / "people" / "survey" / "study.toml"

@@ -10,7 +10,7 @@ import pytest
 
 from deployments.show.configurations import shown_configuration
 from deployments.show.report import configuration
-from flows.comparison import Wanted, chosen_pairs
+from flows.comparison import ComparedRuns, chosen_pairs
 from flows.runs import every_finished
 from tests.report.stored import row
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run, save_run_requests
@@ -62,7 +62,7 @@ def test_the_largest_run_of_shipped_content_is_shown(filled: Warehouse) -> None:
     assert set(filled.query("SELECT config_hash FROM model_scores")["config_hash"]) == {LARGE}
     places = filled.query("SELECT configuration, n_answers FROM report_configuration ORDER BY place").rows()
     assert places == [(LARGE, 10), (SMALL, 4), (PACKED, 20)]
-    (pair,) = chosen_pairs(every_finished(filled), Wanted("m", "other"))
+    (pair,) = chosen_pairs(every_finished(filled), ComparedRuns("m", "other"))
     assert {run.config_hash for run in pair} == {LARGE}
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from deployments.cli.app import app
 from deployments.show import inspect_logs
 from deployments.show.inspect_logs import AT_ONCE, safe_id, write_log
-from flows.runs import Run
+from flows.runs import FinishedRun
 from tasks.loop.samples import Sample, Score
 
 inspect_log = pytest.importorskip("inspect_ai.log")
@@ -26,7 +26,7 @@ HOSTILE = (
     "<script>document.title='owned'</script> **bold** [link](javascript:alert(1)) <think>secret</think>\n"
     '\x1b[31mred \u202ereversed \x00 attachment://abc data:image/png;base64,AAAA {"a": 1} $x^2$'
 )
-RUN = Run(
+RUN = FinishedRun(
     "0123456789abcdef", "cure", "c" * 16, HOSTILE, "e" * 16, "2026-w48", "custom", {"file": HOSTILE},
     {"kind": "fake"}, "none", "0.2.0", datetime(2026, 11, 22), datetime(2026, 11, 22, 1),
 )  # fmt: skip

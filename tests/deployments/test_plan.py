@@ -14,7 +14,7 @@ from deployments.show.plan import Estimate, probed, show
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.loop.items import ItemScores
-from tasks.loop.plan import Line, Plan, Wanted, lay_out
+from tasks.loop.plan import Plan, PlanLine, Wanted, lay_out
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine, Later
 from warehouse import Warehouse
@@ -116,9 +116,9 @@ def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:
 def test_only_what_scores_here_and_was_never_measured_is_tried_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tried: list[Line] = []
+    tried: list[PlanLine] = []
 
-    def speed(line: Line) -> float:
+    def speed(line: PlanLine) -> float:
         tried.append(line)
         return 2.0
 

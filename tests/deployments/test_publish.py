@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import deployments.publish
 from deployments.cli.app import app
-from deployments.publish.data import About, write_tables
+from deployments.publish.data import SiteAbout, write_tables
 from deployments.publish.pages import _cells, _matrix, _order, foot
 from deployments.publish.rule import published, without_folders
 from deployments.publish.site import MARK, publish
@@ -106,7 +106,7 @@ def test_every_page_says_who_publishes_it_and_under_which_licence(site: Path) ->
         (footer,) = parsed(file).select("footer")
         assert "Our models. Published by Our lab. Licence of the numbers: CC-BY-4.0." in footer.text, file
         assert footer.select_one("a[href='data.html#cite']"), file
-    assert foot(About("Culturescope")).startswith(" Licence of the numbers is not stated. ")
+    assert foot(SiteAbout("Culturescope")).startswith(" Licence of the numbers is not stated. ")
 
 
 def test_data_are_the_rows_of_the_warehouse_and_every_column_is_explained(
@@ -182,7 +182,7 @@ def test_what_one_person_wrote_and_what_no_rule_names_is_never_published(
 @pytest.mark.heavy
 def test_nor_is_it_on_any_page(warehouse: Warehouse, tmp_path: Path) -> None:
     fill(warehouse, with_nulls=False)
-    publish(warehouse, tmp_path / "site", About("x"), include_answers=True)
+    publish(warehouse, tmp_path / "site", SiteAbout("x"), include_answers=True)
     for file in (tmp_path / "site").rglob("*.*"):
         assert file.suffix == ".parquet" or SAID.encode() not in file.read_bytes(), file
 

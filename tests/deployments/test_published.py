@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from deployments.cli.app import app
 from deployments.evaluations import shipped_profiles
 from deployments.show import report
-from tasks.packs.shape import Content
+from tasks.packs.shape import PackContent
 from tests.report.stored import around, row, store_run
 from warehouse import Warehouse, save_pack
 
@@ -61,7 +61,7 @@ def test_whether_a_definition_is_equal_is_computed_from_the_settings(warehouse: 
     files = {"scenario": 30, "guiding_value": 18, "exemplar": 60, "stereotype": 9}
     content = {name: [{"n": n} for n in range(many)] for name, many in files.items()}
     content |= {"prompts": [texts], "replaces": [{"files": list(files)}]}
-    pack = Content("own", "worldwise", content)
+    pack = PackContent("own", "worldwise", content)
     with warehouse.write() as connection:
         save_pack(connection, pack.hash, "own", "worldwise", {}, pack.rows)
     for config, params in (("0" * 16, ours), ("1" * 16, paper), ("2" * 16, {**paper, "pack": [pack.pinned]})):

@@ -11,7 +11,7 @@ import pytest
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Sampling
 from tasks.engines.secrets import Secrets
-from tasks.engines.served.openai_reply import Results
+from tasks.engines.served.openai_reply import BatchResults
 from tasks.engines.served.transport import Caller
 from tasks.engines.specs import EngineSpec
 from tests.engines.test_openai import completion
@@ -19,7 +19,7 @@ from tests.engines.test_openai import completion
 
 @pytest.mark.parametrize(("status", "is_answer"), [(199, False), (200, True), (299, True), (300, False)])
 def test_a_line_is_an_answer_by_its_status(status: int, is_answer: bool) -> None:
-    results = Results(Caller(httpx.AsyncClient(), "", Secrets(None), 1, 0), {"q"})
+    results = BatchResults(Caller(httpx.AsyncClient(), "", Secrets(None), 1, 0), {"q"})
     line = {"custom_id": "q", "response": {"status_code": status, "body": completion("yes")}}
     results.read(io.BytesIO(json.dumps(line).encode()))
     assert (set(results.answers) == {"q"}) == is_answer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from types import SimpleNamespace
 from typing import Any
 
-from flows.session import Session
+from flows.session import RunSession
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Evaluation, Params, Shared, Tables
@@ -40,7 +40,7 @@ def session(
     spec: EngineSpec | None = SPEC,
     occasion: str = "",
     **of_evaluation: Any,
-) -> Session:
+) -> RunSession:
     """A session of models of one spec, and a judge of that name."""
     made: dict[str, Any] = {
         "name": "cure", "params": Params, "tables": {}, "study": lambda *_: None, "ask": ask,
@@ -51,7 +51,7 @@ def session(
     )
     candidates = {name: engine(name, spec) for name in models}
     evaluation = Evaluation[Any, Any, Any](**made | of_evaluation)
-    return Session(evaluation, study, candidates, {"judge": JUDGE})
+    return RunSession(evaluation, study, candidates, {"judge": JUDGE})
 
 
 def unstored(answers: Mapping[str, Collection[Answer]], stored: Set[Answer] = frozenset()) -> set[Answer]:

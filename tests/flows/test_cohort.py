@@ -14,7 +14,7 @@ import pytest
 from flows import evaluation as loop
 from flows import runs
 from flows.cohort import Selection, cohort_of
-from flows.session import SHARED, Session
+from flows.session import SHARED, RunSession
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Cohort, Shared
 from tasks.loop import progress
@@ -23,10 +23,10 @@ from tests.flows.sessions import prompts, session
 from warehouse import CorruptPart
 
 
-def run_of(model: str, occasion: str = "") -> runs.Run:
+def run_of(model: str, occasion: str = "") -> runs.FinishedRun:
     """An earlier run of a model, with an id of model and occasion."""
     now = datetime(2026, 11, 23)
-    return runs.Run(
+    return runs.FinishedRun(
         f"{model}{occasion}", "cure", "config", model, f"hash of {model}", occasion, "demo", {}, {}, "none",
         "0", now, now,
     )  # fmt: skip
@@ -82,7 +82,7 @@ class World:
     corrupt: str = ""
     saved: list[tuple[Cohort[Any], Selection]] = field(default_factory=list)
 
-    def session(self, *models: str, shared: bool = False, **fields: Any) -> Session:
+    def session(self, *models: str, shared: bool = False, **fields: Any) -> RunSession:
         """A run of some models, each of which answers with its name."""
 
         def read(study: Any, completions: Any, shared: Any) -> str:

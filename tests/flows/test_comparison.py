@@ -11,7 +11,7 @@ from flows.comparison import (
     NO_POINTS,
     NOTHING_COMMON,
     ONE_COHORT,
-    Wanted,
+    ComparedRuns,
     chosen_pairs,
     differences,
     last_two_occasions,
@@ -24,20 +24,20 @@ RNG = np.random.default_rng(0)
 GOOD, BAD = RNG.beta(3, 1, 60), RNG.beta(1, 3, 60)
 
 
-def compared(warehouse: Warehouse, wanted: Wanted) -> pl.DataFrame:
+def compared(warehouse: Warehouse, wanted: ComparedRuns) -> pl.DataFrame:
     return differences(warehouse, chosen_pairs(every_finished(warehouse), wanted))
 
 
 def test_two_models_are_compared_item_by_item(warehouse: Warehouse) -> None:
     store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": BAD})])
-    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a", "b")).to_dicts()
     assert row["difference"] == pytest.approx(GOOD.mean() - BAD.mean())
     assert row["difference"] == pytest.approx(row["first_value"] - row["second_value"])
     low, high = ttest_rel(GOOD, BAD).confidence_interval()
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.02)
     assert (row["n_common"], row["unscored_reason"]) == (60, None)
     assert row["p_holm"] == row["p_value"] < 1e-6
-    turned = compared(warehouse, Wanted("b", "a")).to_dicts()[0]
+    turned = compared(warehouse, ComparedRuns("b", "a")).to_dicts()[0]
     assert turned["difference"] == pytest.approx(-row["difference"])
     assert turned["p_value"] == pytest.approx(row["p_value"])
 
@@ -45,14 +45,14 @@ def test_two_models_are_compared_item_by_item(warehouse: Warehouse) -> None:
 def test_items_that_only_one_answered_are_left_out(warehouse: Warehouse) -> None:
     some = np.where(np.arange(60) < 20, np.nan, BAD)
     store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": some})])
-    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a", "b")).to_dicts()
     assert row["n_common"] == 40
     assert row["difference"] == pytest.approx(GOOD[20:].mean() - BAD[20:].mean())
 
 
 def test_the_same_answers_do_not_differ(warehouse: Warehouse) -> None:
     store(warehouse, [Stored(m, scores={"coverage": GOOD}) for m in ("a", "b")])
-    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a", "b")).to_dicts()
     assert (row["difference"], row["p_value"], row["unscored_reason"]) == (0.0, 1.0, "nothing differs")
 
 
@@ -63,7 +63,7 @@ def test_numbers_that_are_no_means_are_compared_by_their_half_samples(warehouse:
         for name, values in (("a", own), ("b", other))
     ]
     store(warehouse, runs)
-    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a", "b")).to_dicts()
     assert row["difference"] == pytest.approx(own[0] - other[0])
     half = 2.0227 * np.std(own[1:] - other[1:], ddof=1)  # t of 39 degrees of freedom
     assert row["ci_high"] - row["difference"] == pytest.approx(half, rel=1e-3)
@@ -83,14 +83,14 @@ def test_classes_by_the_medians_of_one_of_two_models_have_no_test(warehouse: War
     frozen = "INSERT INTO cohort SELECT config_hash, 'first', run_id, now() FROM run WHERE run_id = ?"
     with warehouse.write() as connection:
         connection.execute(frozen, [runs[0].run_id])
-    rows = {row["metric"]: row for row in compared(warehouse, Wanted("a", "b", occasion="")).to_dicts()}
+    rows = {row["metric"]: row for row in compared(warehouse, ComparedRuns("a", "b", occasion="")).to_dicts()}
     assert rows["macro_f1"]["difference"] == pytest.approx(own[0] - other[0])
     assert (rows["macro_f1"]["p_value"], rows["macro_f1"]["unscored_reason"]) == (None, ONE_COHORT)
     assert rows["rank_spearman"]["p_value"] is not None
-    assert compared(warehouse, Wanted("a"))["p_value"].null_count() == 0
+    assert compared(warehouse, ComparedRuns("a"))["p_value"].null_count() == 0
     with warehouse.write() as connection:
         connection.execute(frozen, [runs[1].run_id])
-    assert compared(warehouse, Wanted("a", "b", occasion=""))["p_value"].null_count() == 0
+    assert compared(warehouse, ComparedRuns("a", "b", occasion=""))["p_value"].null_count() == 0
 
 
 def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:
@@ -101,7 +101,7 @@ def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:
         for name, values in (("a", own), ("b", other - 0.3))
     ]
     store(warehouse, runs)
-    rows = {row["metric"]: row for row in compared(warehouse, Wanted("a", "b")).to_dicts()}
+    rows = {row["metric"]: row for row in compared(warehouse, ComparedRuns("a", "b")).to_dicts()}
     assert rows["rank_spearman"]["difference"] == rows["macro_f1"]["difference"]
     plain, ours = (rows[name]["detectable"] for name in ("macro_f1", "rank_spearman"))
     fisher = np.std(np.arctanh(0.98 * own[1:]) - np.arctanh(0.98 * (other[1:] - 0.3)), ddof=1)
@@ -112,12 +112,12 @@ def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:
 def test_an_occasion_is_compared_with_the_one_before(warehouse: Warehouse) -> None:
     values = {"": GOOD, "w1": GOOD - 0.1, "w2": GOOD - 0.3}
     store(warehouse, [Stored("a", occasion=name, scores={"coverage": v}) for name, v in values.items()])
-    (row,) = compared(warehouse, Wanted("a")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a")).to_dicts()
     assert (row["first_occasion"], row["second_occasion"]) == ("w2", "w1")
     assert row["difference"] == pytest.approx(-0.2)
-    (row,) = compared(warehouse, Wanted("a", occasion="w1", against="w2")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a", occasion="w1", against="w2")).to_dicts()
     assert row["difference"] == pytest.approx(0.2)
-    (row,) = compared(warehouse, Wanted("a", occasion="w1", against="")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a", occasion="w1", against="")).to_dicts()
     assert row["difference"] == pytest.approx(-0.1)
 
 
@@ -128,9 +128,9 @@ def test_two_engines_and_two_wordings_of_a_model(warehouse: Warehouse) -> None:
         Stored("a", scores={"coverage": GOOD + 0.05}, engine="1111", config="reworded"),
     ]
     store(warehouse, runs)
-    (row,) = compared(warehouse, Wanted("a#1111", "a#2222")).to_dicts()
+    (row,) = compared(warehouse, ComparedRuns("a#1111", "a#2222")).to_dicts()
     assert row["difference"] == pytest.approx(GOOD.mean() - BAD.mean())
-    wanted = Wanted("a", config="reworded", against_config="config", second="a")
+    wanted = ComparedRuns("a", config="reworded", against_config="config", second="a")
     (row,) = compared(warehouse, wanted).to_dicts()
     assert row["difference"] == pytest.approx(0.05)
 
@@ -142,35 +142,35 @@ def test_holm_is_over_all_that_is_shown(warehouse: Warehouse) -> None:
         for name, values in (("a", GOOD), ("b", BAD))
     ]
     store(warehouse, runs)
-    rows = compared(warehouse, Wanted("a", "b"))
+    rows = compared(warehouse, ComparedRuns("a", "b"))
     assert rows["evaluation"].to_list() == ["cure", "fmlama"]
     assert rows["p_holm"].to_list() == pytest.approx([2 * p for p in rows["p_value"]])
-    assert compared(warehouse, Wanted("a", "b", "cure"))["p_holm"][0] == rows["p_value"][0]
+    assert compared(warehouse, ComparedRuns("a", "b", "cure"))["p_holm"][0] == rows["p_value"][0]
 
 
 def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
     few = Stored("few", scores={"coverage": BAD[:4]})
     others = Stored("others", scores={"coverage": np.r_[np.full(60, np.nan), BAD]})
     store(warehouse, [Stored("a", scores={"coverage": GOOD}), few, others])
-    assert compared(warehouse, Wanted("a", "few"))["unscored_reason"][0].startswith("too little")
-    assert compared(warehouse, Wanted("a", "others"))["unscored_reason"][0] == NOTHING_COMMON
+    assert compared(warehouse, ComparedRuns("a", "few"))["unscored_reason"][0].startswith("too little")
+    assert compared(warehouse, ComparedRuns("a", "others"))["unscored_reason"][0] == NOTHING_COMMON
     with warehouse.write() as connection:
         connection.execute("DELETE FROM part_unit_base WHERE kind = 'headline_value'")
-    assert compared(warehouse, Wanted("a", "few"))["unscored_reason"].to_list() == [NO_POINTS]
+    assert compared(warehouse, ComparedRuns("a", "few"))["unscored_reason"].to_list() == [NO_POINTS]
 
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted("nobody", "a"), "the model 'nobody'; there are: b, a"),
-        (Wanted("a", "nobody"), "the model 'nobody'"),
-        (Wanted("a", "b", occasion="w9"), "of a has the occasion 'w9'; there are: w1, \"\""),
-        (Wanted("a", config="other"), "configuration 'other'; there are: config"),
-        (Wanted("b"), "b on another occasion"),
-        (Wanted("a", evaluation="fmlama"), "none: start with"),
+        (ComparedRuns("nobody", "a"), "the model 'nobody'; there are: b, a"),
+        (ComparedRuns("a", "nobody"), "the model 'nobody'"),
+        (ComparedRuns("a", "b", occasion="w9"), "of a has the occasion 'w9'; there are: w1, \"\""),
+        (ComparedRuns("a", config="other"), "configuration 'other'; there are: config"),
+        (ComparedRuns("b"), "b on another occasion"),
+        (ComparedRuns("a", evaluation="fmlama"), "none: start with"),
     ],
 )
-def test_errors_say_what_there_is(warehouse: Warehouse, wanted: Wanted, said: str) -> None:
+def test_errors_say_what_there_is(warehouse: Warehouse, wanted: ComparedRuns, said: str) -> None:
     runs = [("a", ""), ("a", "w1"), ("b", "")]
     store(warehouse, [Stored(m, occasion=o, scores={"coverage": GOOD}) for m, o in runs])
     with pytest.raises(WarehouseError) as error:

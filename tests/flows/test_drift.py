@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from deployments.serve import server
-from flows.comparison import Wanted, chosen_pairs, differences
+from flows.comparison import ComparedRuns, chosen_pairs, differences
 from flows.drift import LEVEL, VLLM, DriftParams, changed_answers, look
 from flows.runs import every_finished
 from tasks.metrics import comparison
@@ -188,7 +188,7 @@ def test_two_occasions_of_a_stochastic_model(
     assert counts["occasion"].to_list() == [["w1", "w2"]] * counts.height
     assert set(counts["metric"]) == {"exact_match", "coverage", "specificity", "connotation", "coherence"}
 
-    pairs = chosen_pairs(every_finished(warehouse), Wanted(SERVED))
+    pairs = chosen_pairs(every_finished(warehouse), ComparedRuns(SERVED))
     changed = {row["metric"]: row for row in differences(warehouse, pairs).to_dicts()}
     own = rows.filter(pl.col("model") == SERVED)
     of = {(r["metric"], r["occasion"]): r["value"] for r in own.to_dicts()}

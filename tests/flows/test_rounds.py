@@ -14,7 +14,7 @@ import pytest
 from flows import evaluation as loop
 from flows import runs
 from flows.rounds import AT_ONCE, Rounds, label_of
-from flows.session import SHARED, Session, handed_over
+from flows.session import SHARED, RunSession, handed_over
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
@@ -54,7 +54,7 @@ class World:
             del self.loaded[: len(self.loaded) - self.room + 1]
         self.loaded.append(name)
 
-    def session(self, *models: str, shared: bool = False) -> Session:
+    def session(self, *models: str, shared: bool = False) -> RunSession:
         """A run whose models are asked first, and then, once they have answered, the judge about each."""
 
         def ask(study: Any, completions: Any) -> Sequence[Prompts]:
@@ -84,7 +84,7 @@ class World:
     def patch(self, step: str, function: Callable[..., Any]) -> None:
         self.patches.setattr(steps, step, function)
 
-    def evaluate(self, run: Session) -> str:
+    def evaluate(self, run: RunSession) -> str:
         run.plan_round()
         with handed_over(run):
             return loop.evaluate(run.evaluation, run.params)
@@ -104,16 +104,16 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     }
     monkeypatch.setattr(runs, "is_finished", lambda run: run in known.finished)
 
-    def start(run: Session) -> None:
+    def start(run: RunSession) -> None:
         run.ids = run.run_ids()
         note(("start", *run.ids))
 
-    monkeypatch.setattr(Session, "start", start)
-    monkeypatch.setattr(Session, "add_requests", lambda run, models: note(("asks", *sorted(models))))
+    monkeypatch.setattr(RunSession, "start", start)
+    monkeypatch.setattr(RunSession, "add_requests", lambda run, models: note(("asks", *sorted(models))))
     for name, function in of_steps.items():
         monkeypatch.setattr(steps, name, function)
 
-    def score(run: Session) -> None:
+    def score(run: RunSession) -> None:
         note(("score", *run.alive()))
         known.finished |= {run.ids[name] for name in run.alive()}
 
@@ -381,7 +381,7 @@ def test_what_the_evaluation_raises_ends_the_run(world: World) -> None:
         world.evaluate(run)
 
 
-def talking(world: World, turns: int, *models: str) -> Session:
+def talking(world: World, turns: int, *models: str) -> RunSession:
     """A run in which models talk with a simulator by turns, before a judge reads each of the talks."""
 
     def ask(study: Any, completions: Any) -> Sequence[Prompts]:

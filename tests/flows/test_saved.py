@@ -10,7 +10,7 @@ import pytest
 
 from flows import runs
 from flows.cohort import Selection
-from flows.session import SHARED, Session
+from flows.session import SHARED, RunSession
 from tasks.evaluations.contract import FIRST, Detail, Tables
 from tasks.loop.plan import Wanted
 from tasks.loop.rows import OVERALL, Metric, mean_row
@@ -22,7 +22,7 @@ VALUES = "SELECT model, value FROM metric_value WHERE metric = 'accuracy' ORDER 
 ASKED = "SELECT run_id, request_hash, topic, label FROM run_request ORDER BY ALL"
 
 
-def started(*models: str, occasion: str = "") -> Session:
+def started(*models: str, occasion: str = "") -> RunSession:
     made = session(*models, occasion=occasion)
     made.wanted_of = {name: [Wanted(name, prompts("Hello?"), own)] for name, own in made.candidates.items()}
     made.start()
@@ -40,7 +40,7 @@ def detail(value: float, key: str = "") -> Detail:
     return Detail("headline_value", frame, key)
 
 
-def save(made: Session, values: dict[str, float], is_frozen: bool = False) -> None:
+def save(made: RunSession, values: dict[str, float], is_frozen: bool = False) -> None:
     """Rows of the session's models and of others, which are null models."""
     tables = Tables({name: [row(value)] for name, value in values.items()})
     made.save(tables, Selection(made.ids, made.ids, [], is_frozen))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flows import runs
-from flows.session import SHARED, Session, handed_over, occasion, prepared
+from flows.session import SHARED, RunSession, handed_over, occasion, prepared
 from flows.session import _candidates as candidates_of
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
@@ -30,7 +30,7 @@ SCORES_ONLY = EngineSpec(name="m", kind="packed_trie", model="x/y", dtype="float
 
 def run_of(
     *models: str, asked: Sequence[Any] = (), shared: Sequence[Any] = (), spec: EngineSpec | None = SPEC
-) -> Session:
+) -> RunSession:
     """A run of models of one spec, all of which are asked the same."""
 
     def ask(study: Any, completions: Any) -> Sequence[Any]:

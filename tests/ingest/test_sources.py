@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scrapers.model import ListItem, Page, ScrapeError
+from scrapers.model import FetchedPage, ListItem, ScrapeError
 from tasks.ingest.params import NAMES, IngestParams
 from tasks.ingest.sources import (
     SOURCES,
@@ -144,8 +144,8 @@ def test_dishes_that_differ_in_case_only_are_one(tmp_path: Path) -> None:
 
 def test_the_key_of_an_export_is_not_kept() -> None:
     class Answering:
-        def get(self, url: str) -> Page:
-            return Page(url, b'[{"name": "Ceviche", "country": "Peru"}]')
+        def get(self, url: str) -> FetchedPage:
+            return FetchedPage(url, b'[{"name": "Ceviche", "country": "Peru"}]')
 
     asked = Asked(COUNTRIES, files=["https://foods.example/export?key=secret"], session=Answering)
     found = SOURCES["tasteatlas"].harvest(asked)

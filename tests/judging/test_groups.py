@@ -10,7 +10,7 @@ from scipy.stats import pearsonr, spearmanr
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_kappa  # type: ignore[import-untyped]
 
 from tasks.judging.audit import Rating
-from tasks.judging.validation import GroupRow, JudgeScore, Subject, group_agreement
+from tasks.judging.validation import GroupAgreementRow, JudgeScore, Subject, group_agreement
 
 Key = tuple[str, str, str]
 """Group, item and answer."""
@@ -19,7 +19,9 @@ MENU = {"Correct": 1.0, "Maybe": 0.0, "Incorrect": 0.0}
 LETTERS = {word[0]: word for word in MENU}
 
 
-def rows(given: Mapping[Key, str], said: Mapping[Key, float | None]) -> dict[tuple[str, str], GroupRow]:
+def rows(
+    given: Mapping[Key, str], said: Mapping[Key, float | None]
+) -> dict[tuple[str, str], GroupAgreementRow]:
     """given: one letter per annotator."""
     ratings = [
         rating(code(key), f"a{i}", MENU[word], word.casefold())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tasks.engines.protocols import Sampling
-from tasks.judging.panel import About, Call, Judges, Panel, score_of
+from tasks.judging.panel import Call, Judges, Panel, VerdictSubject, score_of
 from tasks.judging.rubric import Rubric
 from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.prompts import Completion, Prompts
@@ -49,7 +49,7 @@ def test_every_judge_is_sent_every_call_and_a_silent_one_is_unscored(panel: Pane
     assert score_of(said, ("real", "a")) == (1.0, "")  # the judge that failed does not count
     assert score_of(said, ("empty", "a")) == (None, UNANSWERED)
     frames = panel.verdicts(
-        calls, said, lambda own, key: About(panel.rubric_id, "a", f"A, {key}.", "g", own.source)
+        calls, said, lambda own, key: VerdictSubject(panel.rubric_id, "a", f"A, {key}.", "g", own.source)
     )
     assert list(frames) == ["j-engine", "k-engine"]
     assert frames["j-engine"]["value"].to_list() == [1.0, None]

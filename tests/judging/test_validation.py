@@ -14,7 +14,7 @@ from sklearn.metrics import brier_score_loss, cohen_kappa_score  # type: ignore[
 
 from tasks.judging.audit import Rating
 from tasks.judging.validation import (
-    AgreementRow,
+    JudgeAgreementRow,
     JudgeScore,
     RatedItem,
     judge_agreement,
@@ -48,7 +48,7 @@ def study(seed: int, n: int = 60) -> tuple[list[Rating], list[JudgeScore]]:
     return ratings, judged
 
 
-def by_metric(rows: list[AgreementRow]) -> dict[str, AgreementRow]:
+def by_metric(rows: list[JudgeAgreementRow]) -> dict[str, JudgeAgreementRow]:
     assert len({row.metric for row in rows}) == len(rows)
     return {row.metric: row for row in rows}
 

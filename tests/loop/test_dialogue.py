@@ -12,7 +12,7 @@ from tasks.loop.dialogue import (
     TOKEN_BUDGET,
     TURN_LIMIT,
     Dialogue,
-    Stage,
+    Dialogues,
     Turn,
     Voice,
     history,
@@ -45,7 +45,7 @@ class Engines:
         names = {unit: (repr((request.engine, request.sampling)), unit) for unit in request.units}
         return {unit: self.store[name] for unit, name in names.items() if name in self.store}
 
-    def round(self, stage: Stage) -> int:
+    def round(self, stage: Dialogues) -> int:
         """Answer all that is not answered; how much that was."""
         stage.hear(self.stored)
         before = len(self.sent)
@@ -58,7 +58,7 @@ class Engines:
                     self.sent.append(unit)
         return len(self.sent) - before
 
-    def play(self, stage: Stage) -> Stage:
+    def play(self, stage: Dialogues) -> Dialogues:
         while self.round(stage):
             pass
         stage.hear(self.stored)
@@ -71,7 +71,7 @@ def numbered(prompt: Prompt, request: Prompts) -> str:
 
 def test_each_turn_is_sent_with_its_whole_history() -> None:
     engines = Engines(lambda prompt, request: "Hello?" if request.role == "candidate" else "Hi.")
-    stage = engines.play(Stage([talk(turns=3)]))
+    stage = engines.play(Dialogues([talk(turns=3)]))
     last = [request.prompts[-1].conversation for request in stage.requests() if request.role == "candidate"]
     assert last == [
         [
@@ -92,7 +92,7 @@ def test_each_turn_is_sent_with_its_whole_history() -> None:
 def test_equal_histories_are_sent_once_and_part_where_they_differ() -> None:
     stubborn = Voice("guest", "You are stubborn.", role="simulator", engine="sim")
     engines = Engines(numbered)
-    stage = Stage([talk("a"), talk("b"), talk("c", HOST, stubborn)])
+    stage = Dialogues([talk("a"), talk("b"), talk("c", HOST, stubborn)])
     sent = [engines.round(stage) for _ in range(3)]
     assert sent == [1, 2, 2]
     engines.play(stage)
@@ -102,48 +102,48 @@ def test_equal_histories_are_sent_once_and_part_where_they_differ() -> None:
 
 def test_a_seed_of_its_own_is_a_conversation_of_its_own() -> None:
     other = Voice("host", "You host.", "(begin)", Sampling(1.0, seed=4))
-    stage = Stage([talk("a"), talk("b", other, GUEST)])
+    stage = Dialogues([talk("a"), talk("b", other, GUEST)])
     assert Engines(numbered).round(stage) == 2
 
 
 def test_resumed_at_every_turn_nothing_is_sent_twice_and_the_same_is_said() -> None:
     whole = Engines(numbered)
-    undisturbed = whole.play(Stage([talk("a"), talk("b", turns=4)]))
+    undisturbed = whole.play(Dialogues([talk("a"), talk("b", turns=4)]))
     resumed = Engines(numbered)
     for _ in range(6):
-        resumed.round(Stage([talk("a"), talk("b", turns=4)]))  # a new process knows only what is stored
-    stage = resumed.play(Stage([talk("a"), talk("b", turns=4)]))
+        resumed.round(Dialogues([talk("a"), talk("b", turns=4)]))  # a new process knows only what is stored
+    stage = resumed.play(Dialogues([talk("a"), talk("b", turns=4)]))
     assert sorted(resumed.sent) == sorted(whole.sent)
     assert [t.turns for t in stage.talks.values()] == [t.turns for t in undisturbed.talks.values()]
 
 
 def test_the_rule_ends_it_and_only_for_whom_it_is() -> None:
     engines = Engines(lambda prompt, request: "bye" if request.role == "candidate" else "Stay.")
-    assert engines.play(Stage([talk()])).talks["a"].ended_by == TURN_LIMIT
+    assert engines.play(Dialogues([talk()])).talks["a"].ended_by == TURN_LIMIT
     engines = Engines(lambda prompt, request: "Well?" if request.role == "candidate" else "Good bye.")
-    ended = engines.play(Stage([talk()])).talks["a"]
+    ended = engines.play(Dialogues([talk()])).talks["a"]
     assert (ended.ended_by, len(ended.turns)) == ("farewell", 2)
 
 
 def test_the_token_budget_ends_it() -> None:
-    ended = Engines(numbered).play(Stage([talk(tokens=40)])).talks["a"]
+    ended = Engines(numbered).play(Dialogues([talk(tokens=40)])).talks["a"]
     assert (ended.ended_by, len(ended.turns), ended.tokens) == (TOKEN_BUDGET, 3, 45)
 
 
 @pytest.mark.parametrize(("text", "reason"), [("", "empty answer"), ("Guest: I like tea.", "empty answer")])
 def test_who_says_nothing_ends_it(text: str, reason: str) -> None:
-    ended = Engines(lambda prompt, request: text).play(Stage([talk()])).talks["a"]
+    ended = Engines(lambda prompt, request: text).play(Dialogues([talk()])).talks["a"]
     assert (ended.ended_by, len(ended.turns)) == (reason, 1)
 
 
 def test_a_refusal_ends_it_with_that_reason() -> None:
-    stage = Stage([talk()])
+    stage = Dialogues([talk()])
     stage.hear(lambda r: {unit: Completion("No.", "refusal", 1, 1) for unit in r.units})
     assert stage.talks["a"].ended_by == "refused"
 
 
 def test_a_voice_that_fails_leaves_it_open() -> None:
-    stage = Stage([talk()])
+    stage = Dialogues([talk()])
     stage.hear(lambda request: {})
     assert stage.talks["a"].ended_by is None
     assert stage.talks["a"].turns == []
@@ -152,7 +152,7 @@ def test_a_voice_that_fails_leaves_it_open() -> None:
 def test_lines_need_no_engine() -> None:
     silent = Voice("guest", lines=("No.", "Still no."))
     engines = Engines(numbered)
-    ended = engines.play(Stage([talk("a", HOST, silent, turns=6)])).talks["a"]
+    ended = engines.play(Dialogues([talk("a", HOST, silent, turns=6)])).talks["a"]
     assert [t.text for t in ended.turns[1::2]] == ["No.", "Still no.", "Still no."]
     assert len(engines.sent) == 3
     assert ended.turns[5].is_repeated
@@ -179,7 +179,7 @@ def test_what_is_said_as_somebody_else_is_cut_off_and_ends_nothing(forged: str) 
     text, is_confused = own_words(f"Assistant: What do you like?\n{forged}", HOST, (HOST, GUEST))
     assert (text, is_confused) == ("What do you like?", True)
     engines = Engines(lambda p, request: f"Well?\n{forged}" if request.role == "candidate" else "Stay.")
-    ended = engines.play(Stage([talk()])).talks["a"]
+    ended = engines.play(Dialogues([talk()])).talks["a"]
     assert ended.ended_by == TURN_LIMIT
     assert [turn.is_confused for turn in ended.turns] == [True, False] * 3
     assert "bye" not in " ".join(turn.text for turn in ended.turns)
@@ -196,15 +196,15 @@ def test_three_voices_hear_who_said_what() -> None:
     turns = [Turn("host", "Soup?", ""), Turn("guest", "No.", ""), Turn("cook", "Fish.", "")]
     assert history(HOST, turns, (HOST, GUEST, cook))[-1]["content"] == "Guest: No.\n\nCook: Fish."
     engines = Engines(lambda prompt, request: request.engine or "host")
-    stage = engines.play(Stage([talk("a", HOST, GUEST, cook, turns=4)]))
+    stage = engines.play(Dialogues([talk("a", HOST, GUEST, cook, turns=4)]))
     assert [t.speaker for t in stage.talks["a"].turns] == ["host", "guest", "cook", "host"]
 
 
 def test_names_and_keys_are_unique() -> None:
     with pytest.raises(ValueError, match="once"):
-        Stage([talk("a", HOST, HOST)])
+        Dialogues([talk("a", HOST, HOST)])
     with pytest.raises(ValueError, match="once"):
-        Stage([talk("a"), talk("a")])
+        Dialogues([talk("a"), talk("a")])
 
 
 @pytest.mark.parametrize(("temperature", "openings"), [(0.0, 1), (0.7, 3)])
@@ -214,7 +214,7 @@ def test_conversations_of_different_samples_share_only_what_is_greedy(
     host = Voice("host", "You host.", "(begin)", Sampling(temperature, seed=3))
     dialogues = [replace(talk(name, host, GUEST, turns=3), sample=name) for name in ("a", "b", "c")]
     engines = Engines(numbered)
-    stage = engines.play(Stage(dialogues))
+    stage = engines.play(Dialogues(dialogues))
     sampled, greedy = stage.requests()
     assert (sampled.role, greedy.role) == ("candidate", "simulator")
     # Two turns of the host, each of them three times or once; the guest hears the same from all.

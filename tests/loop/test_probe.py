@@ -13,7 +13,7 @@ from tasks.engines import fake
 from tasks.engines.specs import EngineSpec
 from tasks.loop import probe
 from tasks.loop.items import ItemScores
-from tasks.loop.plan import Line, Wanted, lay_out
+from tasks.loop.plan import PlanLine, Wanted, lay_out
 from tasks.loop.requests import Engine
 from warehouse import Warehouse
 
@@ -57,7 +57,7 @@ class Counted(ItemScores):
         return super().compute(engine, units, progress)
 
 
-def line(n_units: int, delay: float, **engine: Any) -> Line:
+def line(n_units: int, delay: float, **engine: Any) -> PlanLine:
     """Work on ``n_units`` countries and ten items, by an engine that waits that long per call."""
     given = {"kind": "fake", "options": {"delay": delay}, **engine}
     spec = EngineSpec(name="fake", model="fake", **given)

@@ -9,8 +9,8 @@ import pytest
 
 from tasks.evaluations.spectral.pack import PACK
 from tasks.packs.check import examine, stray
-from tasks.packs.folder import Folder
-from tasks.packs.shape import ByName, Content, Fault
+from tasks.packs.folder import PackFolder
+from tasks.packs.shape import ByName, PackContent, PackFault
 
 FILES = {
     "pack.toml": 'title = "Sports"\n',
@@ -25,24 +25,24 @@ SHIPPED: ByName = {
     "question": [{"domain": "currency", "variant": 1}],
     "item": [{"item_list": "currency", "item": "euro"}],
 }
-Examine = Callable[..., tuple[Content, list[Fault]]]
+Examine = Callable[..., tuple[PackContent, list[PackFault]]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path: Path) -> PackFolder:
     """The pack."""
     for name, text in FILES.items():
         path = tmp_path / "mine" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return Folder("mine", tmp_path / "mine")
+    return PackFolder("mine", tmp_path / "mine")
 
 
 @pytest.fixture
-def examined(folder: Folder) -> Examine:
+def examined(folder: PackFolder) -> Examine:
     """Its content and faults, with these texts or bytes in place of files; None: without the file."""
 
-    def look(**changed: str | bytes | None) -> tuple[Content, list[Fault]]:
+    def look(**changed: str | bytes | None) -> tuple[PackContent, list[PackFault]]:
         for name, text in changed.items():
             path = folder.path / "spectral" / f"{name}.csv"
             path.unlink(missing_ok=True)

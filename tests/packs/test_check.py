@@ -10,7 +10,7 @@ import pytest
 from tasks.evaluations.spectral.pack import PACK
 from tasks.packs.check import examine, load, profiles, stray
 from tasks.packs.files import line_of
-from tasks.packs.folder import MOST_BYTES, Folder, folder_of, folders
+from tasks.packs.folder import MOST_BYTES, PackFolder, folder_of, folders
 from tasks.packs.shape import PackError
 from tests.packs.conftest import FILES, SHIPPED, Examine
 
@@ -25,13 +25,13 @@ def test_a_right_pack_has_no_faults_and_its_rows(examined: Examine) -> None:
     assert content.about == {"title": "Sports", "version": "", "author": "", "licence": "", "source": ""}
 
 
-def test_the_hash_is_of_the_content_alone(examined: Examine, folder: Folder) -> None:
+def test_the_hash_is_of_the_content_alone(examined: Examine, folder: PackFolder) -> None:
     first = examined()[0].hash
     windows = "﻿# a comment\r\n#another\r\n" + ITEMS.replace("\n", "\r\n")
     assert examined(item=windows)[0].hash == first
     columns = "countries,item,item_list\nBR | DE,football,sports\nIN,cricket,sports\n"
     assert examined(item=columns)[0].hash == first
-    moved = Folder("other", folder.path.rename(folder.path.with_name("elsewhere")))
+    moved = PackFolder("other", folder.path.rename(folder.path.with_name("elsewhere")))
     (moved.path / "pack.toml").write_text('title = "Another title"\nversion = "2"\n')
     assert examine(moved, "spectral", PACK, SHIPPED)[0].hash == first
     changed = ITEMS.replace("cricket", "hockey")
@@ -92,7 +92,7 @@ def test_what_is_wrong_in_a_file(examined: Examine, file: str, text: str | bytes
     assert fault in "\n".join(map(str, faults))
 
 
-def test_what_does_not_belong_in_a_pack(folder: Folder, tmp_path: Path) -> None:
+def test_what_does_not_belong_in_a_pack(folder: PackFolder, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text(ITEMS)
     (folder.path / "spectral" / "item.csv").unlink()
@@ -116,7 +116,7 @@ def test_what_does_not_belong_in_a_pack(folder: Folder, tmp_path: Path) -> None:
     assert [fault.file for fault in stray(folder, {"spectral": PACK})] == ["fmlama"]
 
 
-def test_a_pack_with_faults_is_not_loaded(folder: Folder) -> None:
+def test_a_pack_with_faults_is_not_loaded(folder: PackFolder) -> None:
     for text, message in (
         ("title =\nversion = 2\n", r"'mine' has one fault:\npack.toml, line 1: not a TOML file"),
         (
@@ -152,7 +152,7 @@ def test_an_installed_pack_is_found_and_never_imported(
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     known = folders(tmp_path / "home")
-    assert known == {"sporty": Folder("sporty", package / "content")}
+    assert known == {"sporty": PackFolder("sporty", package / "content")}
     own = tmp_path / "home" / "packs" / "sporty"
     own.mkdir(parents=True)
     assert folders(tmp_path / "home")["sporty"].path == own
@@ -172,7 +172,7 @@ HOSTILE_TOML = {
 
 @pytest.mark.parametrize("kind", HOSTILE_TOML)
 @pytest.mark.parametrize("file", ["pack.toml", "spectral/profiles.toml"])
-def test_hostile_toml_is_one_fault_of_its_file(folder: Folder, kind: str, file: str) -> None:
+def test_hostile_toml_is_one_fault_of_its_file(folder: PackFolder, kind: str, file: str) -> None:
     (folder.path / file).write_bytes(HOSTILE_TOML[kind])
     _, faults = examine(folder, "spectral", PACK, SHIPPED)
     if file.endswith("profiles.toml"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.packs.check import examine
-from tasks.packs.folder import Folder
+from tasks.packs.folder import PackFolder
 from tasks.packs.shape import REPLACES, ByName, PackFile, PackRow, Refers, Shape, Taken, Text, Wording
 from tasks.packs.wording import filled, previews, prompt_file, skeleton, templates
 
@@ -39,12 +39,12 @@ SHIPPED: ByName = {
 }
 
 
-def pack(path: Path, **files: str) -> Folder:
+def pack(path: Path, **files: str) -> PackFolder:
     (path / "mine" / "test").mkdir(parents=True)
     (path / "mine" / "pack.toml").write_text('title = "t"\n')
     for name, text in files.items():
         (path / "mine" / "test" / f"{name.replace('_', '.')}").write_text(text)
-    return Folder("mine", path / "mine")
+    return PackFolder("mine", path / "mine")
 
 
 def test_a_whole_table_stands_alone(tmp_path: Path) -> None:

@@ -6,21 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.papers.reproduction import Numbers, Printed, Recomputed, Reproduction, Tools, find_files, variants
+from tasks.papers.reproduction import (
+    Numbers,
+    PrintedCell,
+    RecomputedCell,
+    Reproduction,
+    Tools,
+    find_files,
+    variants,
+)
 
 Embed = Callable[[str, Sequence[str]], Any]
 
 
-def printed(table: str, metric: str, model: str = "", text: str = "1.00", /, **parts: str) -> Printed:
+def printed(table: str, metric: str, model: str = "", text: str = "1.00", /, **parts: str) -> PrintedCell:
     """A cell as if the paper printed it; names of parts have spaces for _."""
     named = {name.replace("_", " "): part for name, part in parts.items()}
-    return Printed(table, model, named, metric, text, None if text[:1] in "<>" else float(text))
+    return PrintedCell(table, model, named, metric, text, None if text[:1] in "<>" else float(text))
 
 
 def opened(
     kind: Reproduction[Any, Any],
     folder: Path,
-    published: Sequence[Printed] = (),
+    published: Sequence[PrintedCell] = (),
     tables: Mapping[str, Any] | None = None,
     embed: Embed = lambda *_: None,
     **options: Any,
@@ -33,13 +41,13 @@ def opened(
 
 
 def numbers(
-    kind: Reproduction[Any, Any], folder: Path, cells: Sequence[Printed], *more: Any, **options: Any
-) -> list[Recomputed]:
+    kind: Reproduction[Any, Any], folder: Path, cells: Sequence[PrintedCell], *more: Any, **options: Any
+) -> list[RecomputedCell]:
     """The numbers of cells, which are all that the paper prints; further arguments: of ``opened``."""
     return [*map(opened(kind, folder, cells, *more, **options).number, cells)]
 
 
-def further(kind: Reproduction[Any, Any], folder: Path, *more: Any) -> dict[tuple[str, ...], Recomputed]:
+def further(kind: Reproduction[Any, Any], folder: Path, *more: Any) -> dict[tuple[str, ...], RecomputedCell]:
     """(table, model, parts, metric) -> numbers that are not printed."""
     rows = opened(kind, folder, (), *more).further()
     return {(c.table, c.model, *c.parts.values(), c.metric): number for c, number in rows}

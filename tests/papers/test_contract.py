@@ -13,10 +13,10 @@ from tasks.papers.reproduction import (
     NoNumber,
     Numbers,
     Options,
-    Printed,
-    Recomputed,
+    PrintedCell,
+    RecomputedCell,
     Reproduction,
-    Source,
+    SourceFiles,
     Tools,
     agreement,
     by_name,
@@ -27,8 +27,8 @@ from tasks.papers.reproduction import (
 )
 
 
-def cell(printed: str, value: float | None, table: str = "Table 1") -> Printed:
-    return Printed(table, "", {}, "m", printed, value, "score")
+def cell(printed: str, value: float | None, table: str = "Table 1") -> PrintedCell:
+    return PrintedCell(table, "", {}, "m", printed, value, "score")
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> 
     asked: list[str] = []
 
     class Known(Numbers[None, Two]):
-        def _number(self, cell: Printed) -> Recomputed:
+        def _number(self, cell: PrintedCell) -> RecomputedCell:
             asked.append(cell.printed)
             choice = (self.options.times[0], self.options.rule[0])
             if choice not in known[cell.printed]:
                 raise NoNumber(f"not {choice}")
-            return Recomputed(known[cell.printed][choice])
+            return RecomputedCell(known[cell.printed][choice])
 
     kind = Reproduction(
         "", {}, Two, lambda files, options: (None, ()), Known,
@@ -116,7 +116,7 @@ def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     patterns = {"a": ("results*.json", "*.json"), "b": ("*.txt",), "c": ("probabilities/*/*.csv",)}
-    sources = by_name(*(Source(name, some, "") for name, some in patterns.items()))
+    sources = by_name(*(SourceFiles(name, some, "") for name, some in patterns.items()))
     assert {
         name: [path.relative_to(tmp_path).as_posix() for path in paths]
         for name, paths in find_files(tmp_path, sources).items()

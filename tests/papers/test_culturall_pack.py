@@ -12,7 +12,7 @@ import pytest
 
 from deployments.evaluations import shipped_profiles
 from tasks.evaluations.culturall.evaluation import EVALUATION
-from tasks.evaluations.culturall.items import ItemRow
+from tasks.evaluations.culturall.items import CulturallItemRow
 from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.study import build_study
@@ -79,7 +79,7 @@ def test_items_without_translations_are_asked_as_written(items: list[dict[str, A
 def test_translations_have_either_name() -> None:
     for name in ("scenario_en", "english_scenario"):
         cells = {"language": "zh", "region": "CN", "topic": "Food", "scenario": "s", "question": "q"}
-        assert ItemRow.model_validate({**cells, "answer": "a", name: "e"}).scenario_en == "e"
+        assert CulturallItemRow.model_validate({**cells, "answer": "a", name: "e"}).scenario_en == "e"
 
 
 FIGURES = {

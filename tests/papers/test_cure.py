@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.papers.cure.reproduction import REPRODUCTION
-from tasks.papers.reproduction import Recomputed
+from tasks.papers.reproduction import RecomputedCell
 from tests.papers.reproduced import further, numbers, printed
 
 COUNTRIES = {"country": [{"country": "JP", "name": "Japan"}, {"country": "KE", "name": "Kenya"}]}
@@ -16,7 +16,7 @@ THICK = "Thick Culture Reasoning Metrics"
 VALIDATION = "LLM-as-a-Judge Validation"
 
 
-def found(folder: Path, *cells: object, **given: object) -> list[Recomputed]:
+def found(folder: Path, *cells: object, **given: object) -> list[RecomputedCell]:
     return numbers(REPRODUCTION, folder, cells, COUNTRIES, **given)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,7 @@ import pytest
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama.files import FmlamaReproduced, MarkedDish, marks_of
 from tasks.papers.fmlama.reproduction import REPRODUCTION
-from tasks.papers.reproduction import Printed, Recomputed, Tools, find_files, work_off
+from tasks.papers.reproduction import PrintedCell, RecomputedCell, Tools, find_files, work_off
 from tests.papers import reproduced
 
 DISHES = {
@@ -50,7 +50,7 @@ def lines(names: str) -> str:
     return "\n".join(json.dumps(row) for row in rows)
 
 
-def numbers(path: Path, cells: Sequence[Printed], **given: Any) -> list[Recomputed]:
+def numbers(path: Path, cells: Sequence[PrintedCell], **given: Any) -> list[RecomputedCell]:
     made = reproduced.opened(
         REPRODUCTION,
         path,
@@ -62,7 +62,7 @@ def numbers(path: Path, cells: Sequence[Printed], **given: Any) -> list[Recomput
     return [*map(made.number, cells)]
 
 
-def cell(metric: str, /, model: str = "", table: str = "Table 1(a)", **parts: str) -> Printed:
+def cell(metric: str, /, model: str = "", table: str = "Table 1(a)", **parts: str) -> PrintedCell:
     return reproduced.printed(table, metric, model, **parts)
 
 
@@ -72,7 +72,7 @@ BASELINE = DUMB | COUNTS
 APART: dict[str, Any] = {"england": ["apart"]}
 
 
-def values(path: Path, cells: dict[str, Printed], **given: Any) -> dict[str, Any]:
+def values(path: Path, cells: dict[str, PrintedCell], **given: Any) -> dict[str, Any]:
     found = numbers(path, list(cells.values()), **given)
     rounded = (None if one.value is None else round(one.value, 2) for one in found)
     return dict(zip(cells, rounded, strict=True))

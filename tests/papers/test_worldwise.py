@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tasks.metrics.types import FloatArray
-from tasks.papers.reproduction import Printed, Recomputed, find_files, model_names
+from tasks.papers.reproduction import PrintedCell, RecomputedCell, find_files, model_names
 from tasks.papers.worldwise.files import WorldwiseOptions
 from tasks.papers.worldwise.reproduction import REPRODUCTION
 from tests.papers import reproduced
@@ -69,11 +69,11 @@ def folder(path: Path, answers: Any = None, leave_out: Sequence[str] = ()) -> Pa
     return path
 
 
-def numbers(path: Path, cells: Sequence[Printed], **given: Any) -> list[Recomputed]:
+def numbers(path: Path, cells: Sequence[PrintedCell], **given: Any) -> list[RecomputedCell]:
     return reproduced.numbers(REPRODUCTION, path, cells, TABLES, embed, **given)
 
 
-def cell(metric: str, table: str = "4.1", model: str = "", **parts: str) -> Printed:
+def cell(metric: str, table: str = "4.1", model: str = "", **parts: str) -> PrintedCell:
     return reproduced.printed(table, metric, model, **parts)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tasks.metrics.types import FloatArray
-from tasks.papers.reproduction import Printed, Tools, find_files, work_off
+from tasks.papers.reproduction import PrintedCell, Tools, find_files, work_off
 from tasks.papers.worldwise.reproduction import REPRODUCTION, UNPUBLISHED
 from tests.papers import reproduced
 from tests.papers.worldwise_clone import (
@@ -51,7 +51,7 @@ def embed(source: str, texts: Sequence[str]) -> FloatArray:
     return rows
 
 
-def cell(table: str, metric: str, text: str = "1.00", model: str = "", **parts: str) -> Printed:
+def cell(table: str, metric: str, text: str = "1.00", model: str = "", **parts: str) -> PrintedCell:
     return reproduced.printed(table, metric, model, text, **parts)
 
 

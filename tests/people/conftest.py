@@ -14,11 +14,11 @@ from tasks.people.study import (
     ITEMS,
     PRIVATE,
     STUDY,
-    Folder,
     PeopleAnswer,
     PeopleItem,
+    PeopleStudy,
     Private,
-    Study,
+    StudyFolder,
     read_folder,
     write_assignments,
     write_rows,
@@ -118,17 +118,17 @@ def folder_path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(folder_path: Path) -> Folder:
+def folder(folder_path: Path) -> StudyFolder:
     return read_folder(folder_path)
 
 
 @pytest.fixture
-def study(folder: Folder) -> Study:
+def study(folder: StudyFolder) -> PeopleStudy:
     return folder.study
 
 
 def answered(
-    folder: Folder,
+    folder: StudyFolder,
     annotator: str,
     item: str,
     field: str,

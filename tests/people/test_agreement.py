@@ -11,14 +11,14 @@ from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.spectral import er_sr_category
 from tasks.people.agreement import (
     NOT_ANNOTATED,
-    AgreementRow,
+    FieldAgreementRow,
     agreement_rows,
     ceiling,
     domain_scores,
     profiles,
     rankings,
 )
-from tasks.people.answers import Rating
+from tasks.people.answers import PersonRating
 from tasks.people.simulation import (
     People,
     plan_rankings,
@@ -27,7 +27,7 @@ from tasks.people.simulation import (
     simulated_ratings,
     smallest,
 )
-from tasks.people.study import Study
+from tasks.people.study import PeopleStudy
 
 # Mean ranks and categories of the nine domains in table 1 of the paper.
 TABLE_1 = {
@@ -61,19 +61,22 @@ def test_kendall_w_of_random_raters_is_its_null_and_the_interval_holds_it() -> N
     assert kendall_w_interval(tables[0]) == kendall_w_interval(tables[0][::-1])
 
 
-def rated(field: str, table: np.ndarray, words: tuple[str, ...] = (), language: str = "en") -> list[Rating]:
+def rated(
+    field: str, table: np.ndarray, words: tuple[str, ...] = (), language: str = "en"
+) -> list[PersonRating]:
     """Items x people."""
     return [
-        Rating(f"p{p}", f"i{n}", language, field, "", words[int(v) - 1] if words else str(int(v)))
+        PersonRating(f"p{p}", f"i{n}", language, field, "", words[int(v) - 1] if words else str(int(v)))
         for (n, p), v in np.ndenumerate(table)
     ]
 
 
-def test_agreement_is_alpha_of_the_same_table_per_language(study: Study) -> None:
+def test_agreement_is_alpha_of_the_same_table_per_language(study: PeopleStudy) -> None:
     table = simulated_ratings(30, 3, People(careless=0), seed=0)
     arabic = simulated_ratings(30, 3, People(noise=0, careless=0), seed=1)
     both = rated("liking", table) + [
-        Rating(f"a{r.annotator}", f"a{r.item}", "ar", "liking", "", r.value) for r in rated("liking", arabic)
+        PersonRating(f"a{r.annotator}", f"a{r.item}", "ar", "liking", "", r.value)
+        for r in rated("liking", arabic)
     ]
     rows = {row.language: row for row in agreement_rows(study, both)}
     assert rows["en"].value == krippendorff_alpha(table, "ordinal")
@@ -85,7 +88,7 @@ def test_agreement_is_alpha_of_the_same_table_per_language(study: Study) -> None
     assert [row.language for row in agreement_rows(study, rated("liking", table))] == ["en"]
 
 
-def test_what_has_no_agreement_says_why(study: Study) -> None:
+def test_what_has_no_agreement_says_why(study: PeopleStudy) -> None:
     one = rated("liking", np.ones((6, 1)))
     (row,) = agreement_rows(study, one)
     assert row.unscored_reason == "no two people answered the same unit"
@@ -96,17 +99,18 @@ def test_what_has_no_agreement_says_why(study: Study) -> None:
     assert row.metric == "krippendorff_alpha_nominal"
 
 
-def ranked(table: np.ndarray, names: list[str], field: str = "order") -> list[Rating]:
+def ranked(table: np.ndarray, names: list[str], field: str = "order") -> list[PersonRating]:
     """People x domains."""
     return [
-        Rating(f"p{p}", "ranking", "en", field, names[n], str(int(v))) for (p, n), v in np.ndenumerate(table)
+        PersonRating(f"p{p}", "ranking", "en", field, names[n], str(int(v)))
+        for (p, n), v in np.ndenumerate(table)
     ]
 
 
-def test_a_ranking_has_w_and_alpha(study: Study) -> None:
+def test_a_ranking_has_w_and_alpha(study: PeopleStudy) -> None:
     table = simulated_rankings(np.arange(9) / 3, 20, People(), seed=0)
     rows = agreement_rows(study, ranked(table, list("abcdefghi")))
-    by_metric: dict[str, AgreementRow] = {row.metric: row for row in rows}
+    by_metric: dict[str, FieldAgreementRow] = {row.metric: row for row in rows}
     assert by_metric["kendall_w"].value == kendall_w(table)
     assert by_metric["kendall_w"].null_value == 1 / 20
     assert by_metric["kendall_w"].ci_low is not None
@@ -128,10 +132,10 @@ def said(categories: dict[str, str], people: int = 3) -> dict[str, dict[str, str
 CATEGORIES = {name: category for name, (_, category) in TABLE_1.items()}
 
 
-def test_several_rankings_have_one_w(study: Study) -> None:
+def test_several_rankings_have_one_w(study: PeopleStudy) -> None:
     tables = [simulated_rankings(np.arange(5) / 2, 4, People(), seed=seed) for seed in range(8)]
     ratings = [
-        Rating(r.annotator, f"i{n}", "en", "order", r.entry, r.value)
+        PersonRating(r.annotator, f"i{n}", "en", "order", r.entry, r.value)
         for n, table in enumerate(tables)
         for r in ranked(table, list("abcde"))
     ]
@@ -141,8 +145,10 @@ def test_several_rankings_have_one_w(study: Study) -> None:
     assert row.ci_low is not None
 
 
-def test_one_thing_that_everyone_answers_has_no_agreement(study: Study) -> None:
-    regions = [Rating(f"p{n}", "about_you", "en", "region", "", ("asia", "africa")[n % 2]) for n in range(9)]
+def test_one_thing_that_everyone_answers_has_no_agreement(study: PeopleStudy) -> None:
+    regions = [
+        PersonRating(f"p{n}", "about_you", "en", "region", "", ("asia", "africa")[n % 2]) for n in range(9)
+    ]
     (row,) = agreement_rows(study, regions)
     assert row.unscored_reason == "only one unit has two answers: nothing to compare it with"
 
@@ -234,7 +240,7 @@ def test_the_ceiling_is_the_arithmetic_of_the_models_numbers() -> None:
 
 
 @pytest.mark.heavy
-def test_intervals_over_people_hold_the_truth(study: Study) -> None:
+def test_intervals_over_people_hold_the_truth(study: PeopleStudy) -> None:
     truth, people = np.linspace(-1.5, 1.5, 9), People(noise=1.5, careless=0.1)
     alpha = krippendorff_alpha(simulated_rankings(truth, 4_000, people, 99).T, "ordinal") or 0
     names, held, halves = list("abcdefghi"), [], []

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tasks.people.answers import counted, exclusions, lacking, latest, ratings
-from tasks.people.study import Folder, PeopleAnswer
+from tasks.people.study import PeopleAnswer, StudyFolder
 from tests.people.conftest import answered
 
 WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
 
 
-def all_of(folder: Folder, annotator: str, seconds: float = 10, check: str = "4") -> list[PeopleAnswer]:
+def all_of(folder: StudyFolder, annotator: str, seconds: float = 10, check: str = "4") -> list[PeopleAnswer]:
     """Everything that one person is asked."""
     rows = []
     for each in (a for a in folder.assignments if a.annotator == annotator):
@@ -25,7 +25,7 @@ def all_of(folder: Folder, annotator: str, seconds: float = 10, check: str = "4"
     return rows
 
 
-def test_the_last_revision_counts_whatever_the_order(folder: Folder) -> None:
+def test_the_last_revision_counts_whatever_the_order(folder: StudyFolder) -> None:
     first = answered(folder, "p0", "i0", "liking", "1")
     second = answered(folder, "p0", "i0", "liking", "5", revision=2)
     for order in ([first, second], [second, first], [second, first, second]):
@@ -34,7 +34,7 @@ def test_the_last_revision_counts_whatever_the_order(folder: Folder) -> None:
         latest([first, answered(folder, "p0", "i0", "liking", "2")])
 
 
-def test_exclusions_say_why(folder: Folder) -> None:
+def test_exclusions_say_why(folder: StudyFolder) -> None:
     answers = [
         *all_of(folder, "p0"),
         *all_of(folder, "p1", check="3"),
@@ -49,7 +49,7 @@ def test_exclusions_say_why(folder: Folder) -> None:
     assert counted(reasons) == {"failed an attention check": 2, "too fast": 2, "unfinished": 1}
 
 
-def test_what_an_answer_lacks_is_a_required_field_without_a_complete_value(folder: Folder) -> None:
+def test_what_an_answer_lacks_is_a_required_field_without_a_complete_value(folder: StudyFolder) -> None:
     whole = {(a.item, a.field): a for a in all_of(folder, "p0")}
     item = next(item for item, field in whole if field == "order")
     assert lacking(folder, item, whole) == []
@@ -60,7 +60,7 @@ def test_what_an_answer_lacks_is_a_required_field_without_a_complete_value(folde
     assert lacking(folder, item, {}) == ["fits", "order", "liking"]
 
 
-def test_ratings_leave_out_drafts_checks_and_the_excluded(folder: Folder) -> None:
+def test_ratings_leave_out_drafts_checks_and_the_excluded(folder: StudyFolder) -> None:
     answers = all_of(folder, "p0") + all_of(folder, "p1")
     mine = ratings(folder, answers, excluded=["p1"])
     assert {r.annotator for r in mine} == {"p0"}

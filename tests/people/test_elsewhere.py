@@ -18,10 +18,19 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from deployments.people.results import PROGRAMS, export, take
-from deployments.people.store import Store
+from deployments.people.store import StudyStore
 from tasks.people.answers import exclusions
 from tasks.people.elsewhere import exported_for, forms, read_projects, with_known, write_projects
-from tasks.people.study import ANSWERS, ITEMS, Folder, PeopleAnswer, Study, StudyError, read_folder, read_rows
+from tasks.people.study import (
+    ANSWERS,
+    ITEMS,
+    PeopleAnswer,
+    PeopleStudy,
+    StudyError,
+    StudyFolder,
+    read_folder,
+    read_rows,
+)
 from tests.people.conftest import SECRETS, answered
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -49,7 +58,7 @@ def test_nothing_private_is_in_any_file(folder_path: Path, tmp_path: Path, tool:
 
 
 def test_each_person_sees_their_items_in_their_order(
-    folder: Folder, folder_path: Path, tmp_path: Path
+    folder: StudyFolder, folder_path: Path, tmp_path: Path
 ) -> None:
     export(folder_path, "potato", tmp_path / "potato")
     config = json.loads((tmp_path / "potato" / "rate-en" / "config.yaml").read_text())
@@ -68,10 +77,12 @@ def test_each_person_sees_their_items_in_their_order(
     assert kinds == ["multirate", "multirate", "likert", "text_edit"]
 
 
-def test_the_labelling_interface_is_well_formed_whatever_the_texts(folder: Folder, tmp_path: Path) -> None:
+def test_the_labelling_interface_is_well_formed_whatever_the_texts(
+    folder: StudyFolder, tmp_path: Path
+) -> None:
     tricky = folder.study.model_dump(mode="json")
     tricky["pages"][0]["fields"][0]["label"] = {"en": '"Fits" & <b>belongs</b>'}
-    study = Study.model_validate(tricky)
+    study = PeopleStudy.model_validate(tricky)
     write_projects(PROGRAMS["labelstudio"], replace(folder, study=study), tmp_path, {"en": "I agree"})
     view = fromstring((tmp_path / "rate-en" / "config.xml").read_text())
     headers = [header.get("value") for header in view.iter("Header")]
@@ -82,7 +93,7 @@ def test_the_labelling_interface_is_well_formed_whatever_the_texts(folder: Folde
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_answers_times_and_orders_are_read_and_addresses_are_not(
-    folder: Folder, folder_path: Path, tool: str
+    folder: StudyFolder, folder_path: Path, tool: str
 ) -> None:
     out = exported(folder_path, tool)
     answers = read_projects(PROGRAMS[tool], folder, out)
@@ -124,14 +135,14 @@ def test_an_answer_that_changed_is_a_further_revision(folder_path: Path, tool: s
     assert [a.revision for a in answers if a.field == "liking"] == [1, 2] * n_items
 
 
-def test_revisions_that_are_known_stay(folder: Folder) -> None:
+def test_revisions_that_are_known_stay(folder: StudyFolder) -> None:
     first, again = (answered(folder, "p0", "i0", "liking", value) for value in ("1", "3"))
     (one, two) = with_known([first], [again, answered(folder, "p0", "i0", "liking", "3")][:1])
     assert (one, two.value, two.revision) == (first, "3", 2)
     assert with_known([one, two], [again]) == [one, two]
 
 
-def test_values_sent_for_another_person_are_ignored(folder: Folder, folder_path: Path) -> None:
+def test_values_sent_for_another_person_are_ignored(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "potato")
     (path,) = (out / "rate-en").rglob("user_state.json")
     state = json.loads(path.read_text())
@@ -140,7 +151,7 @@ def test_values_sent_for_another_person_are_ignored(folder: Folder, folder_path:
     assert {a.annotator for a in read_projects(PROGRAMS["potato"], folder, out)} == {"p0"}
 
 
-def test_a_text_that_is_left_as_given_is_an_answer(folder: Folder, folder_path: Path) -> None:
+def test_a_text_that_is_left_as_given_is_an_answer(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     rows = json.loads(path.read_text())
@@ -155,7 +166,7 @@ def test_a_text_that_is_left_as_given_is_an_answer(folder: Folder, folder_path: 
     assert "unfinished" in exclusions(folder, answers)["p0"]
 
 
-def test_two_answers_to_a_task_and_skipped_tasks(folder: Folder, folder_path: Path) -> None:
+def test_two_answers_to_a_task_and_skipped_tasks(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text())
@@ -171,7 +182,7 @@ def test_two_answers_to_a_task_and_skipped_tasks(folder: Folder, folder_path: Pa
 
 @pytest.mark.parametrize("broken", ["", "[]", '{"user_id": "p0"}', '[{"data": {"task": "p9.1"}}]'])
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_broken_output_is_named(folder: Folder, folder_path: Path, tool: str, broken: str) -> None:
+def test_a_broken_output_is_named(folder: StudyFolder, folder_path: Path, tool: str, broken: str) -> None:
     out = exported(folder_path, tool)
     name = {"potato": "user_state.json", "labelstudio": "export.json"}[tool]
     (path,) = (out / "rate-en").rglob(name)
@@ -200,7 +211,7 @@ HOSTILE = {
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_hostile_output_is_one_error_or_answers(
-    folder: Folder, folder_path: Path, tool: str, hostile: str
+    folder: StudyFolder, folder_path: Path, tool: str, hostile: str
 ) -> None:
     """Every file that a program writes, one after the other."""
     out = exported(folder_path, tool)
@@ -219,7 +230,7 @@ def test_a_hostile_output_is_one_error_or_answers(
         path.write_text(text, encoding="utf-8")
 
 
-def test_values_off_the_menu_are_refused(folder: Folder, folder_path: Path) -> None:
+def test_values_off_the_menu_are_refused(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     path.write_text(path.read_text().replace('"yes"', '"perhaps"'))
@@ -227,7 +238,7 @@ def test_values_off_the_menu_are_refused(folder: Folder, folder_path: Path) -> N
         read_projects(PROGRAMS["labelstudio"], folder, out)
 
 
-def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) -> None:
+def test_an_export_is_of_one_study_as_it_was(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "potato")
     assert exported_for(folder, out) == "potato"
     rows = (folder_path / ITEMS).read_text()
@@ -235,18 +246,18 @@ def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) 
     with pytest.raises(StudyError, match="changed after the export"):
         take(folder_path, out)
     (folder_path / ITEMS).write_text(rows)
-    Store(folder_path).close()
+    StudyStore(folder_path).close()
     with pytest.raises(StudyError, match="is served here"):
         take(folder_path, out)
 
 
-def test_an_interview_cannot_be_exported_to_another_program(folder: Folder) -> None:
+def test_an_interview_cannot_be_exported_to_another_program(folder: StudyFolder) -> None:
     talk = folder.study.model_dump(mode="json")
     talk["pages"][1]["fields"][0] = {"name": "talk", "kind": "chat", "label": "Talk"}
     with pytest.raises(StudyError, match="talk is an interview"):
-        forms(replace(folder, study=Study.model_validate(talk)))
+        forms(replace(folder, study=PeopleStudy.model_validate(talk)))
     same = folder.study.model_dump(mode="json")
     same["pages"][1]["fields"][0]["options"][1]["label"] = {"en": "Africa"}
-    (form, _) = forms(replace(folder, study=Study.model_validate(same)))
+    (form, _) = forms(replace(folder, study=PeopleStudy.model_validate(same)))
     with pytest.raises(StudyError, match="have the same label"):
         form.menu(*form.fields[0])

@@ -25,8 +25,8 @@ import pytest
 from deployments.people.results import export, take
 from tasks.people import labelstudio, potato
 from tasks.people.answers import exclusions, latest
-from tasks.people.elsewhere import Form, Task, forms
-from tasks.people.study import ANSWERS, Folder, PeopleAnswer, read_folder, read_rows
+from tasks.people.elsewhere import Form, PersonForm, forms
+from tasks.people.study import ANSWERS, PeopleAnswer, StudyFolder, read_folder, read_rows
 from tests.people.conftest import SECRETS
 
 pytestmark = pytest.mark.heavy
@@ -79,7 +79,7 @@ def served(command: list[Any], port: int, folder: Path, **variables: str) -> Ite
             process.wait(30)
 
 
-def wanted(form: Form, task: Task) -> dict[str, Any]:
+def wanted(form: Form, task: PersonForm) -> dict[str, Any]:
     """What this person says: always the last on the menu, ranks in the order of the page, a note."""
     values: dict[str, Any] = {}
     for page, field in form.fields:
@@ -121,7 +121,7 @@ def compare(
     return answers
 
 
-def shown_by(folder: Folder, answers: list[PeopleAnswer]) -> None:
+def shown_by(folder: StudyFolder, answers: list[PeopleAnswer]) -> None:
     """Entries stood in the order that the person was assigned."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     for answer in answers:

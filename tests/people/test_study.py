@@ -13,11 +13,11 @@ from tasks.people.study import (
     ITEMS,
     PRIVATE,
     STUDY,
-    Folder,
     FormField,
-    Page,
-    Study,
+    FormPage,
+    PeopleStudy,
     StudyError,
+    StudyFolder,
     in_language,
     read_folder,
     read_value,
@@ -43,7 +43,7 @@ WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
     ],
 )
 def test_a_value_is_read_as_it_is_stored(
-    folder: Folder, field: str, given: Any, value: Any, missing: str
+    folder: StudyFolder, field: str, given: Any, value: Any, missing: str
 ) -> None:
     asked = next(f for f in folder.study.fields if f.name == field)
     entry = read_value(asked, folder.items["i0"], given)
@@ -66,13 +66,13 @@ def test_a_value_is_read_as_it_is_stored(
         ("recipe", "a\0b"),
     ],
 )
-def test_values_that_our_pages_never_send_are_refused(folder: Folder, field: str, given: Any) -> None:
+def test_values_that_our_pages_never_send_are_refused(folder: StudyFolder, field: str, given: Any) -> None:
     asked = next(f for f in folder.study.fields if f.name == field)
     with pytest.raises(ValueError, match=field):
         read_value(asked, folder.items["i0"], given)
 
 
-def test_a_given_text_may_be_kept_whatever_its_length(folder: Folder) -> None:
+def test_a_given_text_may_be_kept_whatever_its_length(folder: StudyFolder) -> None:
     recipe = next(f for f in folder.study.fields if f.name == "recipe")
     long = folder.items["i0"].model_copy(update={"content": {"text": "Boil it.\n" * 1000}})
     kept = read_value(recipe, long, ("Boil it.\n" * 1000).replace("\n", "\r\n"))
@@ -81,13 +81,13 @@ def test_a_given_text_may_be_kept_whatever_its_length(folder: Folder) -> None:
         read_value(recipe, long, "x" * 9001)
 
 
-def test_hashes_change_with_what_people_see(folder: Folder) -> None:
-    other = Study.model_validate(folder.study.model_dump() | {"consent": "Otherwise."})
+def test_hashes_change_with_what_people_see(folder: StudyFolder) -> None:
+    other = PeopleStudy.model_validate(folder.study.model_dump() | {"consent": "Otherwise."})
     assert other.hash != folder.study.hash
     assert folder.items["i0"].hash != folder.items["i1"].hash
 
 
-def test_a_text_is_in_the_language_or_in_the_first_one(study: Study) -> None:
+def test_a_text_is_in_the_language_or_in_the_first_one(study: PeopleStudy) -> None:
     assert in_language(study.title, "ar") == "أطباق"
     assert in_language(study.title, "ko") == "Dishes"
     assert in_language({}, "ko") == ""
@@ -99,17 +99,17 @@ def test_a_field_lacks_nothing_that_its_kind_needs() -> None:
             FormField.model_validate({"name": "x", "label": "X", **wrong})
 
 
-def test_a_choice_decides_what_else_is_needed(study: Study) -> None:
+def test_a_choice_decides_what_else_is_needed(study: PeopleStudy) -> None:
     """A region in Asia needs a note."""
     (about,) = (page.model_dump() for page in study.pages if page.per == "person")
     about["fields"][1].update(needed_for=["region", ["asia"]])
-    page = Page.model_validate(about)
+    page = FormPage.model_validate(about)
     assert [field.name for field in page.wanted({"region": "asia"})] == ["region", "note"]
     assert [field.name for field in page.wanted({"region": "africa"})] == ["region"]
     for wrong in (["region", ["mars"]], ["note", ["asia"]], ["elsewhere", ["asia"]]):
         about["fields"][1].update(needed_for=wrong)
         with pytest.raises(ValidationError, match="is no choice of page about_you"):
-            Page.model_validate(about)
+            FormPage.model_validate(about)
 
 
 @pytest.mark.parametrize(

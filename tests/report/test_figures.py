@@ -8,12 +8,12 @@ import pytest
 from bs4 import BeautifulSoup
 from markupsafe import Markup
 
-from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.bars import Bar, Legend, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
-from tasks.report.marks import Kind, Line, mark_lines
+from tasks.report.marks import Kind, MarkLine, mark_lines
 from tests.report.pages import HOSTILE, shown
 
-KEY = Key(("points",), "null: nothing")
+KEY = Legend(("points",), "null: nothing")
 
 
 def texts(svg: Markup | None) -> list[str]:
@@ -40,7 +40,7 @@ def test_bars_have_their_numbers_and_marks() -> None:
     assert {"0.50 ▲", "not scored", "null: nothing", "95 % interval"} <= set(
         texts(bar_panels(bars, {"r": "row"}, KEY, "bars", "bars"))
     )
-    two = Key(("without", "with"), "chance", digits=None, other="baseline", notes=("* p < 0.1",))
+    two = Legend(("without", "with"), "chance", digits=None, other="baseline", notes=("* p < 0.1",))
     pair = [Bar("a", "r", 0.5, series=0), Bar("a", "r", 0.6, mark="**", series=1, other=0.4)]
     assert {"**", "without", "with", "baseline", "* p < 0.1"} <= set(
         texts(bar_panels(pair, {"r": "row"}, two, "bars", "bars"))
@@ -63,7 +63,7 @@ def test_bar_of_a_number_is_scaled() -> None:
 def test_figures_without_numbers_are_none() -> None:
     assert bar_panels([Bar("a", "r", None, null=0.1)], {"r": "r"}, KEY, "bars", "bars") is None
     assert matrix_panels([Cell("a", "r", "c", None)], {"r": "r"}, {"c": "c"}, "m", "m") is None
-    assert mark_lines([Line("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None
+    assert mark_lines([MarkLine("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None
 
 
 def test_labels_and_ids_are_the_figures_own() -> None:
@@ -107,7 +107,7 @@ def test_matrix_has_notes_frames_and_crosses() -> None:
 def test_boxes_are_drawn_from_four_values(n: int, boxes: int) -> None:
     scores = [i / 10 for i in range(n)]
     kinds = {"box": Kind("box", "quartiles"), "own": Kind("small", "each")}
-    svg = mark_lines([Line("a", {"box": scores, "own": scores})], kinds, "m", "m", unit=True)
+    svg = mark_lines([MarkLine("a", {"box": scores, "own": scores})], kinds, "m", "m", unit=True)
     # A box is a closed line of five corners; other such paths are filled patches, without line ends.
     paths = re.findall(r'<path d="([^"]*)"[^>]*style="([^"]*)"', str(svg))
     assert sum(d.count("L") == 4 and "stroke-linecap" in style for d, style in paths) == boxes
@@ -115,8 +115,11 @@ def test_boxes_are_drawn_from_four_values(n: int, boxes: int) -> None:
 
 def test_lines_of_marks_have_a_whole_axis_and_say_what_is_unscored() -> None:
     kinds = {"own": Kind("dot", "own"), "null": Kind("line", "null: texts")}
-    lines = [Line("a", {"own": [7.3], "null": [8.0]}, "7.30"), Line("b", {"null": [7.9]}, is_scored=False)]
+    lines = [
+        MarkLine("a", {"own": [7.3], "null": [8.0]}, "7.30"),
+        MarkLine("b", {"null": [7.9]}, is_scored=False),
+    ]
     assert {"7", "8", "7.30", "not scored", "null: texts"} <= set(texts(mark_lines(lines, kinds, "m", "m")))
     assert {"0", "0.25", "1"} <= set(
-        texts(mark_lines([Line("a", {"own": [0.3]})], kinds, "m", "m", unit=True))
+        texts(mark_lines([MarkLine("a", {"own": [0.3]})], kinds, "m", "m", unit=True))
     )

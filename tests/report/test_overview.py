@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 
 from tasks.report.forest import Chart, Mark, extent, finding, in_order, shade, state_of
 from tasks.report.history import history_figure, sparkline
-from tasks.report.overview import Section, beyond_null, render, told_apart
+from tasks.report.overview import OverviewSection, beyond_null, render, told_apart
 from tests.report.pages import HOSTILE, check_page, text_of
 
 FIRST = datetime(2026, 11, 2, 3)
@@ -39,11 +39,11 @@ def row(
     }  # fmt: skip
 
 
-def section(*rows: dict[str, Any], **more: Any) -> Section:
+def section(*rows: dict[str, Any], **more: Any) -> OverviewSection:
     history = pl.DataFrame(rows, infer_schema_length=None)
     given: dict[str, Any] = {"differences": pl.DataFrame(DIFFERENCES)}
     given |= {"evaluation": "e", "title": "What?", "config_hash": "c", "profile": "demo", "metrics": METRICS}
-    return Section(**given | {"history": history} | more)
+    return OverviewSection(**given | {"history": history} | more)
 
 
 A = row("a", 0.8, 0.7, 0.9)

@@ -6,15 +6,17 @@ import csv
 from pathlib import Path
 
 from scrapers.countries import CountryCodes
-from scrapers.model import Page
+from scrapers.model import FetchedPage
 
 PAGES = Path(__file__).parent / "pages"
 REFERENCE = Path(__file__).parents[2] / "warehouse" / "reference" / "country.csv"
 
 
-def page(name: str, url: str = "https://pages.example/", charset: str | None = "utf-8") -> Page:
+def page(name: str, url: str = "https://pages.example/", charset: str | None = "utf-8") -> FetchedPage:
     """A hand-made page as a session would return it."""
-    return Page(url=url, content=(PAGES / name).read_bytes(), content_type="text/html", charset=charset)
+    return FetchedPage(
+        url=url, content=(PAGES / name).read_bytes(), content_type="text/html", charset=charset
+    )
 
 
 def _countries() -> CountryCodes:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapers.html_table import Table, find, is_repeated_header, tables, tables_of
-from scrapers.model import Page, ScrapeError
+from scrapers.html_table import HtmlTable, find, is_repeated_header, tables, tables_of
+from scrapers.model import FetchedPage, ScrapeError
 
 Cell = tuple[str, int, int]  # text, rowspan, colspan
 
@@ -212,12 +212,12 @@ def test_a_missing_header_lists_the_headers_that_are_there() -> None:
 
 
 def test_repeated_headers() -> None:
-    table = Table(header=(("Name", "Type"),), rows=(("NAME", "type (all)"), ("Name", "x")))
+    table = HtmlTable(header=(("Name", "Type"),), rows=(("NAME", "type (all)"), ("Name", "x")))
     assert [is_repeated_header(table, row) for row in table.rows] == [True, False]
 
 
 def test_a_page_that_ends_in_the_middle_is_refused() -> None:
     whole = b"<html><table><tr><td>a</table></HTML>\n"
-    assert len(tables_of(Page("https://x.example", whole))) == 1
+    assert len(tables_of(FetchedPage("https://x.example", whole))) == 1
     with pytest.raises(ScrapeError, match=r"x\.example: the page ends in the middle"):
-        tables_of(Page("https://x.example", whole[:20]))
+        tables_of(FetchedPage("https://x.example", whole[:20]))

@@ -106,7 +106,7 @@ def test_addresses_do_not_share_a_copy_and_are_not_written_down(
 def test_a_failed_write_leaves_the_old_copy_and_no_litter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = http_cache.Stored(b"old", "text/html", '"1"', "")
+    old = http_cache.CachedPage(b"old", "text/html", '"1"', "")
     http_cache.save(tmp_path, "u", old)
 
     def fail(*_: object) -> None:
@@ -114,6 +114,6 @@ def test_a_failed_write_leaves_the_old_copy_and_no_litter(
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        http_cache.save(tmp_path, "u", http_cache.Stored(b"new", "text/html", '"2"', ""))
+        http_cache.save(tmp_path, "u", http_cache.CachedPage(b"new", "text/html", '"2"', ""))
     assert http_cache.load(tmp_path, "u") == old
     assert len(list(tmp_path.iterdir())) == 2

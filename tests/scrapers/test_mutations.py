@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from scrapers.fmlama import parse as fmlama
-from scrapers.model import Page, ScrapeError
+from scrapers.model import FetchedPage, ScrapeError
 from scrapers.tasteatlas import parse as tasteatlas
 from scrapers.timeanddate import parse as timeanddate
 from scrapers.wikipedia.parse import currencies, religions
@@ -33,26 +33,26 @@ LABELS = b"code,label\n10,Portuguese\n20,Spanish; Castilian\n"
 DISH = {"url": "Q1", "origin": "Italy", "lang": "en", "sub_label": "pizza", "obj_label": ["flour", "cheese"]}
 
 
-def _index() -> Page:
-    return Page(URL, (PAGES / "timeanddate_index.html").read_bytes())
+def _index() -> FetchedPage:
+    return FetchedPage(URL, (PAGES / "timeanddate_index.html").read_bytes())
 
 
 PARSERS: dict[str, tuple[bytes, Callable[[bytes], object]]] = {
     "currencies": (
         (PAGES / "currencies_rowspan.html").read_bytes(),
-        lambda content: currencies([Page(URL, content)], COUNTRIES),
+        lambda content: currencies([FetchedPage(URL, content)], COUNTRIES),
     ),
     "religions": (
         (PAGES / "religions_ranges.html").read_bytes(),
-        lambda content: religions([Page(URL, content)], COUNTRIES),
+        lambda content: religions([FetchedPage(URL, content)], COUNTRIES),
     ),
     "timeanddate": (
         (PAGES / "timeanddate_us.html").read_bytes(),
-        lambda content: timeanddate.parse([_index(), Page(f"{URL}us/2026", content)], COUNTRIES),
+        lambda content: timeanddate.parse([_index(), FetchedPage(f"{URL}us/2026", content)], COUNTRIES),
     ),
     "timeanddate index": (
         (PAGES / "timeanddate_index.html").read_bytes(),
-        lambda content: timeanddate.country_links(Page(URL, content), COUNTRIES),
+        lambda content: timeanddate.country_links(FetchedPage(URL, content), COUNTRIES),
     ),
     "tasteatlas": (FOODS.encode(), lambda content: tasteatlas.parse(content, COUNTRIES)),
     "worldcuisines": (KITCHEN, lambda content: worldcuisines.parse(content, COUNTRIES)),

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 from rapidfuzz import fuzz
 
 from tasks.builders.culturall.language import is_written_in, wrong_script
-from tasks.evaluations.culturall.items import TOPICS, CulturallItem, Texts
+from tasks.evaluations.culturall.items import TOPICS, CulturallItem, ItemTexts
 from tasks.evaluations.culturall.matching import LETTERS, is_match, options, plain
 from tasks.evaluations.culturall.quantities import numbers
 
@@ -46,7 +46,7 @@ _PHONE = re.compile(r"(?<![\d.,])\+?\d(?:[ ().-]?\d){8,14}(?![\d.,]*\d)")
 _WRITTEN_AS_WORD = 31
 
 
-class Fault(NamedTuple):
+class ItemFault(NamedTuple):
     """An objection to an item."""
 
     reason: Reason
@@ -72,7 +72,7 @@ class Labels:
     back: tuple[str, str, str] | None = None
 
 
-def draft_faults(item: CulturallItem) -> list[Fault]:
+def draft_faults(item: CulturallItem) -> list[ItemFault]:
     """Return an item's faults by its own texts: parts, options, leak, language, personal data."""
     parts = _parts(item)
     return parts or [*_choice(item), *_leak(item), *_language(item), *_personal(item)]
@@ -80,7 +80,7 @@ def draft_faults(item: CulturallItem) -> list[Fault]:
 
 def release_faults(
     item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
-) -> list[Fault]:
+) -> list[ItemFault]:
     """Return faults and doubts of an item before publication, near-duplicates aside.
 
     Args:
@@ -91,7 +91,7 @@ def release_faults(
     return [*own, *labelled, *_content(labels)]
 
 
-def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[Fault]:
+def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[ItemFault]:
     """Return faults if a rewritten item changed the options or the answer of its source.
 
     Args:
@@ -101,41 +101,41 @@ def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[
         [plain(text) for text in options(item.native.question).values()] if item.form == "choice" else []
     )
     if option_texts != [plain(text) for text in choices]:
-        return [Fault("choice_changed", f"options were {list(choices)}")]
+        return [ItemFault("choice_changed", f"options were {list(choices)}")]
     same = (
         item.native.answer == answer
         if choices
         else is_match(item.native.answer, [answer], item.language, item.native.question)
     )
-    return [] if same else [Fault("answer_changed", f"the answer was {answer!r}")]
+    return [] if same else [ItemFault("answer_changed", f"the answer was {answer!r}")]
 
 
-def _parts(item: CulturallItem) -> list[Fault]:
-    missing = [name for name in Texts._fields[:3] if not getattr(item.native, name).strip()]
+def _parts(item: CulturallItem) -> list[ItemFault]:
+    missing = [name for name in ItemTexts._fields[:3] if not getattr(item.native, name).strip()]
     if missing:
-        return [Fault("incomplete", f"no {', '.join(missing)}")]
+        return [ItemFault("incomplete", f"no {', '.join(missing)}")]
     if len(item.native.scenario) > MOST_CHARS:
-        return [Fault("too_long", f"the scenario has {len(item.native.scenario)} characters")]
+        return [ItemFault("too_long", f"the scenario has {len(item.native.scenario)} characters")]
     if item.form == "free" and len(item.native.answer.split()) > MOST_ANSWER_WORDS:
-        return [Fault("too_long", f"the answer has {len(item.native.answer.split())} words")]
+        return [ItemFault("too_long", f"the answer has {len(item.native.answer.split())} words")]
     return []
 
 
-def _choice(item: CulturallItem) -> list[Fault]:
+def _choice(item: CulturallItem) -> list[ItemFault]:
     if item.form != "choice":
         return []
     texts = options(item.native.question)
     if not texts:
-        return [Fault("broken_choice", "the question does not have the four options A to D")]
+        return [ItemFault("broken_choice", "the question does not have the four options A to D")]
     if item.native.answer not in LETTERS:
-        return [Fault("broken_choice", f"the answer {item.native.answer!r} is not a letter")]
+        return [ItemFault("broken_choice", f"the answer {item.native.answer!r} is not a letter")]
     plains = [plain(text) for text in texts.values()]
     if not all(plains) or len(set(plains)) < len(plains):
-        return [Fault("broken_choice", "an option is empty, or two are equal")]
+        return [ItemFault("broken_choice", "an option is empty, or two are equal")]
     return []
 
 
-def _leak(item: CulturallItem) -> list[Fault]:
+def _leak(item: CulturallItem) -> list[ItemFault]:
     """Yield a fault if the scenario holds the gold answer.
 
     It is a doubt in the question, which may offer alternatives, and for a variant, which may be a part of the
@@ -151,13 +151,13 @@ def _leak(item: CulturallItem) -> list[Fault]:
             and _holds(scenario, right)
             and not any(_holds(scenario, other) for other in others)
         ):
-            return [Fault("answer_leaked", f"the scenario has the right option alone: {right!r}")]
+            return [ItemFault("answer_leaked", f"the scenario has the right option alone: {right!r}")]
         return []
     answers = [answer for answer in map(plain, item.accepted) if not _is_number(answer)]
     if answers and answers[0] == plain(item.native.answer) and _holds(scenario, answers[0]):
-        return [Fault("answer_leaked", f"the scenario says {answers[0]!r}")]
+        return [ItemFault("answer_leaked", f"the scenario says {answers[0]!r}")]
     named = next((answer for answer in answers if _holds(f"{scenario} {question}", answer)), None)
-    return [Fault("answer_named", f"scenario or question says {named!r}")] if named else []
+    return [ItemFault("answer_named", f"scenario or question says {named!r}")] if named else []
 
 
 def _holds(text: str, words: str) -> bool:
@@ -176,64 +176,64 @@ def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"(minus)?[\d ]+", text))
 
 
-def _language(item: CulturallItem) -> list[Fault]:
+def _language(item: CulturallItem) -> list[ItemFault]:
     scenario, question = item.native[:2]
     against = wrong_script(scenario, item.language) or is_written_in(f"{scenario} {question}", item.language)
-    return [Fault("wrong_language", f"declared {item.language}: {against}")] if against else []
+    return [ItemFault("wrong_language", f"declared {item.language}: {against}")] if against else []
 
 
-def _personal(item: CulturallItem) -> list[Fault]:
+def _personal(item: CulturallItem) -> list[ItemFault]:
     text = " ".join(item.native)
     seen = _EMAIL.search(text) or _PHONE.search(text)
-    return [Fault("personal_data", f"an address or number of a person: {seen[0]!r}")] if seen else []
+    return [ItemFault("personal_data", f"an address or number of a person: {seen[0]!r}")] if seen else []
 
 
 def _region(
     item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
-) -> Iterable[Fault]:
+) -> Iterable[ItemFault]:
     if item.region not in regions:
-        yield Fault("unknown_region", f"{item.region or 'none'!r} is not an ISO 3166-1 alpha-2 code")
+        yield ItemFault("unknown_region", f"{item.region or 'none'!r} is not an ISO 3166-1 alpha-2 code")
         return
     if labels.region and labels.region != item.region:
-        yield Fault("region_differs", f"declared {item.region}, read as {labels.region}")
+        yield ItemFault("region_differs", f"declared {item.region}, read as {labels.region}")
     if item.language not in spoken.get(item.region, {item.language}):
-        yield Fault("region_language", f"{item.language} is not a language of {item.region}")
+        yield ItemFault("region_language", f"{item.language} is not a language of {item.region}")
 
 
-def _topic(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
+def _topic(item: CulturallItem, labels: Labels) -> Iterable[ItemFault]:
     if item.topic not in TOPICS:
-        yield Fault("unknown_topic", f"{item.topic or 'none'!r} is not one of the {len(TOPICS)} topics")
+        yield ItemFault("unknown_topic", f"{item.topic or 'none'!r} is not one of the {len(TOPICS)} topics")
     elif labels.topic and labels.topic != item.topic:
-        yield Fault("topic_differs", f"declared {item.topic}, read as {labels.topic}")
+        yield ItemFault("topic_differs", f"declared {item.topic}, read as {labels.topic}")
 
 
-def _translation(item: CulturallItem, labels: Labels) -> Iterable[Fault]:
+def _translation(item: CulturallItem, labels: Labels) -> Iterable[ItemFault]:
     """Yield faults of the translation: not English, lost letter or numbers, or changed on the way back."""
     if item.language == "en":
         return
     if item.english is None or not all(item.english[:3]):
-        yield Fault("not_translated", "there is no English translation")
+        yield ItemFault("not_translated", "there is no English translation")
         return
     against = is_written_in(f"{item.english.scenario} {item.english.question}", "en")
     if against:
-        yield Fault("not_translated", f"the translation is not English: {against}")
+        yield ItemFault("not_translated", f"the translation is not English: {against}")
     if item.form == "choice" and (
         item.english.answer != item.native.answer or not options(item.english.question)
     ):
-        yield Fault("broken_choice", "the translation has other letters")
+        yield ItemFault("broken_choice", "the translation has other letters")
     lost = _lost_numbers(" ".join(item.native[:2]), " ".join(item.english[:2]))
     if lost:
-        yield Fault("translation_differs", f"the translation lacks the number {lost}")
+        yield ItemFault("translation_differs", f"the translation lacks the number {lost}")
     if labels.back is None:
         return
     before = plain(" ".join(item.native[:2]))
     similarity = fuzz.ratio(before, plain(" ".join(labels.back[:2])))
     if similarity < SAME_AFTER_RETURN:
-        yield Fault("translation_differs", f"translated back, the text is {similarity:.0f} % the same")
+        yield ItemFault("translation_differs", f"translated back, the text is {similarity:.0f} % the same")
     if item.form == "free" and not is_match(
         labels.back[2], item.accepted, item.language, item.native.question
     ):
-        yield Fault("translation_differs", f"translated back, the answer is {labels.back[2]!r}")
+        yield ItemFault("translation_differs", f"translated back, the answer is {labels.back[2]!r}")
 
 
 def _lost_numbers(native: str, english: str) -> str:
@@ -248,7 +248,7 @@ def _lost_numbers(native: str, english: str) -> str:
     return f"{min(lost):g}" if lost else ""
 
 
-def _content(labels: Labels) -> list[Fault]:
+def _content(labels: Labels) -> list[ItemFault]:
     if labels.content in (None, "none"):
         return []
-    return [Fault("sensitive", f"read as {labels.content}")]
+    return [ItemFault("sensitive", f"read as {labels.content}")]

@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.builders.culturall import prompts
-from tasks.builders.culturall.checks import Fault, draft_faults, unchanged
+from tasks.builders.culturall.checks import ItemFault, draft_faults, unchanged
 from tasks.builders.culturall.params import Technique
-from tasks.builders.culturall.sources import Source, WrittenRow
-from tasks.evaluations.culturall.items import CulturallItem, Texts, load_items
+from tasks.builders.culturall.sources import ItemSource, WrittenRow
+from tasks.evaluations.culturall.items import CulturallItem, ItemTexts, load_items
 from tasks.evaluations.culturall.matching import chosen_letter
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt
@@ -23,12 +23,12 @@ from tasks.loop.replies import CUT_OFF, REFUSED, json_fields, no_text, unreadabl
 from tasks.packs.published import Row, validate
 from tasks.parsing import complaints
 
-TEXTS = (*Texts._fields, "scenario_en", "question_en", "answer_en", "explanation_en")
+TEXTS = (*ItemTexts._fields, "scenario_en", "question_en", "answer_en", "explanation_en")
 """Texts of an item: a reviewer may change them, beside region, topic and variants."""
 
 
 @dataclass(frozen=True)
-class Job:
+class CulturallJob:
     """A draft to be written.
 
     Attributes:
@@ -58,7 +58,7 @@ class Written(BaseModel):
     explanation: str = Field("", max_length=prompts.MAX_CHARS)
 
 
-def source_job(source: Source, topics: Sequence[str], languages: Mapping[str, str]) -> Job:
+def source_job(source: ItemSource, topics: Sequence[str], languages: Mapping[str, str]) -> CulturallJob:
     """Return the prompt for a source.
 
     Args:
@@ -80,12 +80,12 @@ def source_job(source: Source, topics: Sequence[str], languages: Mapping[str, st
         "language": source.language,
         "region": source.region,
     }
-    return Job(prompt, row, source.choices, source.answer)
+    return CulturallJob(prompt, row, source.choices, source.answer)
 
 
 def elevation_job(
     easy: Mapping[str, Any], partner: Mapping[str, Any] | None, technique: Technique, language: str
-) -> Job:
+) -> CulturallJob:
     """Return the prompt that makes an easy draft harder.
 
     Args:
@@ -96,19 +96,21 @@ def elevation_job(
         name: easy[name] for name in ("source", "source_hash", "source_text", "language", "region", "topic")
     }
     lineage = {"parent": easy["draft"], "partner": partner["draft"] if partner else None}
-    return Job(prompt, fields | lineage | {"origin": "elevation", "technique": technique})
+    return CulturallJob(prompt, fields | lineage | {"origin": "elevation", "technique": technique})
 
 
-def draft_row(job: Job, completion: Completion | None) -> dict[str, Any]:
+def draft_row(job: CulturallJob, completion: Completion | None) -> dict[str, Any]:
     """Return the draft with its faults; without texts if the completion cannot be read."""
     reason = no_text(completion)
     if completion is None or reason:
-        return _row(job.row, None, [Fault("refused" if reason == REFUSED else "unreadable", reason or "")])
+        return _row(
+            job.row, None, [ItemFault("refused" if reason == REFUSED else "unreadable", reason or "")]
+        )
     try:
         written = Written.model_validate(json_fields(completion.text))
     except ValidationError as error:
         detail = next(complaints(error, "answer"))
-        fault = Fault("cut_off" if unreadable(completion) == CUT_OFF else "unreadable", detail)
+        fault = ItemFault("cut_off" if unreadable(completion) == CUT_OFF else "unreadable", detail)
         return _row(job.row, None, [fault])
     item = _item(job, written)
     faults = draft_faults(item)
@@ -161,7 +163,7 @@ def harder_row(
             explanation; the others are the easy draft's.
     """
     fields = ("source", "source_hash", "source_text", "language", "region", "topic")
-    own = {name: easy[name] for name in (*fields, "form", "variants", *Texts._fields)} | dict(texts)
+    own = {name: easy[name] for name in (*fields, "form", "variants", *ItemTexts._fields)} | dict(texts)
     item = item_of(own | {"draft": ""})
     cells = {name: easy[name] for name in fields} | {
         "draft": digest(["elevation", easy["draft"], author, technique, *item.native, *item.variants]),
@@ -176,7 +178,7 @@ def harder_row(
 
 def item_of(row: Mapping[str, Any]) -> CulturallItem:
     """Return the item in a row of culturall_draft with texts; unknown region and topic are ""."""
-    native = Texts(row["scenario"], row["question"], row["answer"], row["explanation"] or "")
+    native = ItemTexts(row["scenario"], row["question"], row["answer"], row["explanation"] or "")
     english = [row.get(name) for name in TEXTS[4:]]
     return CulturallItem(
         item=row["draft"],
@@ -185,13 +187,13 @@ def item_of(row: Mapping[str, Any]) -> CulturallItem:
         topic=row["topic"] or "",
         form=row["form"],
         native=native,
-        english=Texts(*(text or "" for text in english)) if all(english[:3]) else None,
+        english=ItemTexts(*(text or "" for text in english)) if all(english[:3]) else None,
         variants=tuple((row["variants"] or "").split("|")) if row["variants"] else (),
         source=row["source"],
     )
 
 
-def _item(job: Job, written: Written) -> CulturallItem:
+def _item(job: CulturallJob, written: Written) -> CulturallItem:
     choices = [text.strip() for text in written.options if text.strip()]
     question = prompts.with_options(written.question, choices) if choices else written.question
     answer = (chosen_letter(written.answer, question) or written.answer) if choices else written.answer
@@ -201,11 +203,11 @@ def _item(job: Job, written: Written) -> CulturallItem:
         region=job.row["region"] or "",
         topic=job.row.get("topic") or "",
         form="choice" if choices else "free",
-        native=Texts(written.scenario, question, answer, written.explanation),
+        native=ItemTexts(written.scenario, question, answer, written.explanation),
     )
 
 
-def _row(cells: Mapping[str, Any], item: CulturallItem | None, faults: Sequence[Fault]) -> dict[str, Any]:
+def _row(cells: Mapping[str, Any], item: CulturallItem | None, faults: Sequence[ItemFault]) -> dict[str, Any]:
     texts = item.native._asdict() if item else {}
     variants = "|".join(item.variants) if item else ""
     return {

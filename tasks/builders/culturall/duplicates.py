@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from tasks.builders.culturall.checks import Fault
-from tasks.evaluations.culturall.items import CulturallItem, Texts
+from tasks.builders.culturall.checks import ItemFault
+from tasks.evaluations.culturall.items import CulturallItem, ItemTexts
 from tasks.evaluations.culturall.matching import plain
 
 SAME_WORDING, SAME_MEANING = 85.0, 0.88
@@ -32,7 +32,7 @@ def near_duplicates(
     vectors: NDArray[np.float32] | None = None,
     same_wording: float = SAME_WORDING,
     same_meaning: float = SAME_MEANING,
-) -> list[Fault | None]:
+) -> list[ItemFault | None]:
     """Return a fault for every item that nearly repeats an earlier one that stays, else None.
 
     By wording (``fuzz.ratio`` of plain scenario, question and answer, 0 to 100) in the original within a
@@ -48,7 +48,7 @@ def near_duplicates(
     ]
     units = None if vectors is None else _units(vectors)
     stays = np.zeros(len(items), dtype=bool)
-    twins: list[Fault | None] = []
+    twins: list[ItemFault | None] = []
     for start in range(0, len(items), _CHUNK):
         stop = min(start + _CHUNK, len(items))
         near = [wording.near(start, stop) for wording in wordings]
@@ -62,7 +62,7 @@ def near_duplicates(
                 if not how and cosines[other] >= same_meaning:
                     how = f"cosine {cosines[other]:.2f} in English"
                 if how:
-                    fault = Fault("near_duplicate", f"{how} as {items[other].item}")
+                    fault = ItemFault("near_duplicate", f"{how} as {items[other].item}")
                     break
             stays[row] = fault is None
             twins.append(fault)
@@ -93,7 +93,7 @@ class _Wording:
         return f"{score:.0f} % the same" if score else ""
 
 
-def _plain(texts: Texts | None) -> str:
+def _plain(texts: ItemTexts | None) -> str:
     return plain(" ".join(texts[:3])) if texts else ""
 
 

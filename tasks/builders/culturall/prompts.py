@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tasks.builders.culturall.params import Technique
-from tasks.evaluations.culturall.items import TOPICS, CulturallItem, Texts
+from tasks.evaluations.culturall.items import TOPICS, CulturallItem, ItemTexts
 from tasks.evaluations.culturall.matching import LETTERS
 from tasks.identity import digest
 from tasks.judging.rubric import CLOSE, OPEN, as_data
@@ -113,7 +113,7 @@ def label(item: CulturallItem, language: str) -> Prompt:
     return _prompt("label", LABEL, fields, topics=", ".join(TOPICS))
 
 
-def translation(texts: Texts, source: str, target: str) -> Prompt:
+def translation(texts: ItemTexts, source: str, target: str) -> Prompt:
     """Translate the four texts; source, target: languages by their names in English."""
     return _prompt("translation", TRANSLATION, texts._asdict(), source=source, target=target)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jinja2 import Template
 from numpy.typing import NDArray
 
-from tasks.builders.culturall.checks import Fault, Labels, release_faults
+from tasks.builders.culturall.checks import ItemFault, Labels, release_faults
 from tasks.builders.culturall.drafts import TEXTS, item_of
 from tasks.builders.culturall.duplicates import near_duplicates
 from tasks.builders.culturall.params import PAPER, PAPER_ITEMS, ReleaseParams
@@ -79,7 +79,7 @@ def check(
     spoken: Mapping[str, Sequence[str]],
     vectors: NDArray[np.float32] | None,
     params: ReleaseParams,
-) -> dict[str, list[Fault]]:
+) -> dict[str, list[ItemFault]]:
     """Return faults and doubts by draft.
 
     Near-duplicates are sought among drafts without another fault. Accepted drafts come first, then by time;
@@ -105,15 +105,15 @@ def check(
     return faults
 
 
-def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[Fault]:
+def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[ItemFault]:
     """Return a fault if a draft is too easy by the params' rule and enough settings answered it."""
     solved = {"solved_by_all": n_right == n_models, "easy": 3 * n_right >= 2 * n_models, "nothing": False}
     if n_models < params.settings or not solved[params.leave_out]:
         return []
-    return [Fault("too_easy", f"{n_right} of {n_models} settings solve it")]
+    return [ItemFault("too_easy", f"{n_right} of {n_models} settings solve it")]
 
 
-def check_rows(faults: Mapping[str, Sequence[Fault]]) -> list[dict[str, Any]]:
+def check_rows(faults: Mapping[str, Sequence[ItemFault]]) -> list[dict[str, Any]]:
     """Return rows of culturall_check; details of several faults with one name are joined."""
     rows = []
     for draft, own in faults.items():

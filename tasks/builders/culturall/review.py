@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tasks.builders.culturall.checks import Fault, draft_faults
+from tasks.builders.culturall.checks import ItemFault, draft_faults
 from tasks.builders.culturall.drafts import TEXTS, item_of
 from tasks.identity import digest
 from tasks.people.review_file import Decided, ReviewError, ReviewFile
@@ -34,7 +34,7 @@ QUEUE = ReviewFile(
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class CulturallReview:
     """Contents of a review file.
 
     Attributes:
@@ -44,7 +44,7 @@ class Reviewed:
 
     decisions: list[dict[str, Any]]
     revisions: list[dict[str, Any]]
-    faulty: tuple[tuple[Decided, tuple[Fault, ...]], ...]
+    faulty: tuple[tuple[Decided, tuple[ItemFault, ...]], ...]
 
 
 def queue_row(row: Mapping[str, Any], stage: str, doubts: Sequence[str]) -> dict[str, str]:
@@ -61,7 +61,7 @@ def queue_row(row: Mapping[str, Any], stage: str, doubts: Sequence[str]) -> dict
 
 def compare(
     decided: Sequence[Decided], waiting: Mapping[tuple[str, str], Mapping[str, str]], now: datetime
-) -> Reviewed:
+) -> CulturallReview:
     """Compare decisions with the queue, and check revised texts again.
 
     Args:
@@ -100,7 +100,7 @@ def compare(
                 "reviewed_at": now,
             }
         )
-    return Reviewed(decisions, revisions, tuple(faulty))
+    return CulturallReview(decisions, revisions, tuple(faulty))
 
 
 def _revision(row: Decided, line: Mapping[str, str]) -> dict[str, Any]:

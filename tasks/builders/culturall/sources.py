@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from tasks.builders.culturall.language import identify
 from tasks.builders.culturall.prompts import TOPIC_LIST
-from tasks.evaluations.culturall.items import ItemRow
+from tasks.evaluations.culturall.items import CulturallItemRow
 from tasks.evaluations.culturall.matching import LETTERS, options, plain
 from tasks.evaluations.culturall.retrieval import read_documents
 from tasks.identity import digest
@@ -40,7 +40,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Source:
+class ItemSource:
     """The source of one item.
 
     Attributes:
@@ -68,7 +68,7 @@ class Source:
 class Sources:
     """Sources by hash, each once, and how many rows were left out, by reason."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[ItemSource, ...]
     dropped: Mapping[str, int]
 
 
@@ -111,7 +111,7 @@ def _letters(cell: Any) -> Any:
     return read if isinstance(read, list) else [line for line in cell.splitlines() if line.strip()]
 
 
-class QuestionRow(PublishedRow):
+class BenchmarkQuestionRow(PublishedRow):
     """A question of another benchmark. Options stand in one column, or in a to d, or in option_a to
     option_d."""
 
@@ -140,7 +140,7 @@ class ExcerptRow(PublishedRow):
     region: str = ""
 
 
-class WrittenRow(ItemRow):
+class WrittenRow(CulturallItemRow):
     """An item that a person wrote, after the item ``inspired_by`` if that is given."""
 
     author: Text
@@ -157,9 +157,9 @@ def load_datasets(files: Mapping[str, Sequence[Row]], language: str | None, regi
         BenchmarkError: no row of a file fits.
     """
     dropped: Counter[str] = Counter()
-    read: list[Source | str] = []
+    read: list[ItemSource | str] = []
     for file, rows in files.items():
-        valid, bad = validate(file, rows, QuestionRow)
+        valid, bad = validate(file, rows, BenchmarkQuestionRow)
         dropped += bad
         read += [_question(f"{file}#{n}", row, language, region) for n, row in enumerate(valid, 1)]
     return _gathered(read, dropped)
@@ -169,12 +169,12 @@ def load_excerpts(
     excerpts: Iterable[tuple[str, Mapping[str, str]]], language: str | None, region: str | None
 ) -> Sources:
     """Excerpts (name, cells of ``ExcerptRow``); left out as in ``load_datasets``."""
-    read: list[Source | str] = []
+    read: list[ItemSource | str] = []
     for name, cells in excerpts:
         text = " ".join(cells["text"].split())[:SOURCE_CHARS]
         code = _language(cells.get("language") or language, text)
         known = (cells.get("region") or region or "").upper() or None
-        read.append(Source("page", name, code, known, text) if code else "no_language")
+        read.append(ItemSource("page", name, code, known, text) if code else "no_language")
     return _gathered(read, Counter())
 
 
@@ -199,7 +199,7 @@ def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
     return texts + [(f"{p.document}#{p.number}", {"text": p.text}) for p in passages]
 
 
-def chosen(sources: Sequence[Source], n: int | None, seed: int) -> list[Source]:
+def chosen(sources: Sequence[ItemSource], n: int | None, seed: int) -> list[ItemSource]:
     """Return a draw of the sources; a smaller draw is a subset of a larger one, whatever the order."""
     return sorted(sources, key=lambda source: digest([seed, source.hash]))[:n]
 
@@ -211,7 +211,9 @@ def _seen(content: bytes) -> str:
     return soup.get_text(" ", strip=True)
 
 
-def _question(name: str, row: QuestionRow, language: str | None, region: str | None) -> Source | str:
+def _question(
+    name: str, row: BenchmarkQuestionRow, language: str | None, region: str | None
+) -> ItemSource | str:
     """Return a source, or why the row is unusable."""
     question, choices = row.question, row.options
     columns = [row.a or row.option_a, row.b or row.option_b, row.c or row.option_c, row.d or row.option_d]
@@ -229,7 +231,7 @@ def _question(name: str, row: QuestionRow, language: str | None, region: str | N
     if not code:
         return "no_language"
     known = (row.region or region or "").upper() or None
-    return Source("dataset", name, code, known, question.strip(), tuple(choices), answer, row.explanation)
+    return ItemSource("dataset", name, code, known, question.strip(), tuple(choices), answer, row.explanation)
 
 
 def _letter(answer: str, choices: Sequence[str]) -> str:
@@ -247,8 +249,8 @@ def _language(declared: str | None, text: str) -> str:
     return declared.casefold().strip() if declared else identify(text)[0]
 
 
-def _gathered(read: Iterable[Source | str], dropped: Counter[str]) -> Sources:
-    by_hash: dict[str, Source] = {}
+def _gathered(read: Iterable[ItemSource | str], dropped: Counter[str]) -> Sources:
+    by_hash: dict[str, ItemSource] = {}
     for source in read:
         if isinstance(source, str):
             dropped[source] += 1

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tasks.builders.culturall import release, review, studies
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
-from tasks.builders.culturall.studies import CheckStudy, CulturallStudy, ElevationStudy, Row
-from tasks.builders.study import Stage
+from tasks.builders.culturall.studies import CheckStudy, CulturallBuild, ElevationStudy, Row
+from tasks.builders.study import BuildStage
 from tasks.loop.steps import logger
 from tasks.people.review_file import Decided
 from warehouse import Warehouse, culturall_build, now
@@ -48,7 +48,7 @@ LANGUAGES = {
 }
 
 
-def save(study: CulturallStudy, answers: Mapping[str, Sequence[Row]], runs: Mapping[str, str]) -> None:
+def save(study: CulturallBuild, answers: Mapping[str, Sequence[Row]], runs: Mapping[str, str]) -> None:
     """Store a stage's new rows; rows already stored stay unchanged."""
     rows = [row | {"run_id": runs[model]} for model, own in answers.items() for row in own]
     culturall_build.add(Warehouse.open(), study.table, [*study.own, *rows])
@@ -69,22 +69,22 @@ def save_checks(
     culturall_build.replace_checks(Warehouse.open(), release.check_rows(faults))
 
 
-TOPICS = Stage(studies.NAME, CreateParams, {}, studies.topic_study, save=save)
-CREATE = Stage(
+TOPICS = BuildStage(studies.NAME, CreateParams, {}, studies.topic_study, save=save)
+CREATE = BuildStage(
     studies.NAME,
     CreateParams,
     LANGUAGES | {"usable": "SELECT DISTINCT source_hash FROM culturall_draft WHERE len(faults) = 0"},
     studies.draft_study,
     save=save,
 )
-ELEVATE = Stage(
+ELEVATE = BuildStage(
     studies.NAME,
     ElevateParams,
     LANGUAGES | {"states": f"{STATES} ORDER BY draft"},
     studies.elevation_study,
     save=save_harder,
 )
-MEASURE = Stage(
+MEASURE = BuildStage(
     studies.NAME,
     CreateParams,
     {
@@ -96,7 +96,7 @@ MEASURE = Stage(
     models=lambda params: params.solvers,
     engines=lambda params: dict.fromkeys(params.judges, "judge"),
 )
-LABEL = Stage(
+LABEL = BuildStage(
     studies.NAME,
     ReleaseParams,
     LANGUAGES
@@ -104,7 +104,7 @@ LABEL = Stage(
     studies.label_study,
     save=save,
 )
-CHECK = Stage(
+CHECK = BuildStage(
     studies.NAME,
     ReleaseParams,
     {
@@ -175,7 +175,7 @@ def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
     return number, name, len(items)
 
 
-def read_review(path: Path) -> tuple[review.Reviewed, int]:
+def read_review(path: Path) -> tuple[review.CulturallReview, int]:
     """Read a queue file back and store its decisions; returns them and the number of open rows.
 
     Raises:
@@ -196,7 +196,7 @@ def lines() -> dict[tuple[str, str], dict[str, str]]:
     }
 
 
-def take(decided: Sequence[Decided]) -> review.Reviewed:
+def take(decided: Sequence[Decided]) -> review.CulturallReview:
     """Compare decisions with the waiting drafts, and store them; raises as ``read_review``."""
     warehouse = Warehouse.open()
     with warehouse.locked("culturall"):

@@ -15,13 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.builders.culturall import prompts, release, sources, topics
-from tasks.builders.culturall.drafts import Job, draft_row, elevation_job, item_of, source_job, written_rows
+from tasks.builders.culturall.drafts import (
+    CulturallJob,
+    draft_row,
+    elevation_job,
+    item_of,
+    source_job,
+    written_rows,
+)
 from tasks.builders.culturall.params import CreateParams, ElevateParams, Measured, ReleaseParams
 from tasks.builders.study import BuildStudy
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions, Rows
 from tasks.evaluations.culturall import evaluation
-from tasks.evaluations.culturall.items import CulturallItem, Loaded, Texts
+from tasks.evaluations.culturall.items import CulturallItem, ItemTexts, LoadedItems
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.read import CulturallAnswers, read
 from tasks.evaluations.culturall.study import CulturallStudy as ConditionStudy
@@ -41,7 +48,7 @@ Engines = Mapping[str, Engine]
 
 
 @dataclass(frozen=True)
-class CulturallStudy(BuildStudy):
+class CulturallBuild(BuildStudy):
     """A stage whose completions become rows of one table.
 
     Attributes:
@@ -73,7 +80,7 @@ class CulturallStudy(BuildStudy):
 
 
 @dataclass(frozen=True)
-class TopicStudy(CulturallStudy):
+class TopicStudy(CulturallBuild):
     """Stage 1: which topics to merge, and more examples of each."""
 
     stage: ClassVar[str] = "topics"
@@ -106,7 +113,7 @@ def listed_topics(params: CreateParams) -> list[sources.Topic]:
 
 
 @dataclass(frozen=True)
-class DraftStudy(CulturallStudy):
+class DraftStudy(CulturallBuild):
     """Stage 2: a draft of each source.
 
     Attributes:
@@ -115,7 +122,7 @@ class DraftStudy(CulturallStudy):
 
     stage: ClassVar[str] = "create"
     table: ClassVar[str] = "culturall_draft"
-    jobs: Sequence[Job]
+    jobs: Sequence[CulturallJob]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def prompts(self, completions: Completions) -> list[Prompt]:
@@ -194,7 +201,7 @@ def to_elevate(states: Rows) -> tuple[list[Row], list[Row]]:
 
 
 @dataclass(frozen=True)
-class MeasureStudy(CulturallStudy):
+class MeasureStudy(CulturallBuild):
     """Stage 3: which solvers answer which drafts correctly, prompted and judged as in the evaluation.
 
     So a later evaluation on the released items reuses a solver's completions.
@@ -238,7 +245,7 @@ class MeasureStudy(CulturallStudy):
         if solver not in self._studies:
             panel = "|".join(sorted(judge.hash for judge in self.judges.values()))
             left = (item for item in self.drafts if (item.item, solver, panel) not in self.measured)
-            loaded = Loaded(tuple(sorted(left, key=lambda item: item.item)), {})
+            loaded = LoadedItems(tuple(sorted(left, key=lambda item: item.item)), {})
             knobs = {"max_tokens": self.knobs.answer_max_tokens, "batch": self.knobs.batch}
             params = {"models": ["solver"], "conditions": [NATIVE], "judges": list(self.judges), **knobs}
             self._studies[solver] = ConditionStudy(
@@ -277,7 +284,7 @@ def measure_rows(study: ConditionStudy, answers: CulturallAnswers) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class LabelStudy(CulturallStudy):
+class LabelStudy(CulturallBuild):
     """Stage 4: region, topic and content of each draft, and its texts translated to English and back."""
 
     stage: ClassVar[str] = "label"
@@ -329,7 +336,7 @@ def label_study(params: ReleaseParams, tables: Tables, engines: Engines) -> Labe
 
 
 @dataclass(frozen=True)
-class CheckStudy(CulturallStudy):
+class CheckStudy(CulturallBuild):
     """Stage 4: vectors of the English texts, by which checks find items of the same meaning.
 
     Attributes:
@@ -388,7 +395,9 @@ def language_names(tables: Tables) -> dict[str, str]:
     return {row["code"]: row["item"] for row in tables["languages"]}
 
 
-def _texts(completion: Completion | None) -> Texts:
+def _texts(completion: Completion | None) -> ItemTexts:
     """Return the four texts of a translation, "" if missing."""
     fields = (json_fields(completion.text) if completion else None) or {}
-    return Texts(*(text if isinstance(text := fields.get(name), str) else "" for name in Texts._fields))
+    return ItemTexts(
+        *(text if isinstance(text := fields.get(name), str) else "" for name in ItemTexts._fields)
+    )

@@ -12,7 +12,7 @@ from typing import Literal
 
 from rapidfuzz import fuzz, process, utils
 
-from tasks.builders.specnorm.drafting import Draft
+from tasks.builders.specnorm.drafting import SpecnormDraft
 from tasks.evaluations.cure.benchmarks.cues import is_named, normal
 
 Reason = Literal[
@@ -49,23 +49,23 @@ _OPENING = re.compile(
 
 
 @dataclass(frozen=True)
-class Fault:
+class SpecnormFault:
     """Why a draft is not used."""
 
     reason: Reason
     detail: str
 
 
-def faults(draft: Draft) -> list[Fault]:
+def faults(draft: SpecnormDraft) -> list[SpecnormFault]:
     """All faults of one draft by itself, none for a good one."""
     checks = (_cues, _stance, _norm, _leak, _question)
     return [fault for check in checks for fault in check(draft)]
 
 
-def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[Fault | None]:
+def near_duplicates(drafts: Sequence[SpecnormDraft], limit: float = DUPLICATE) -> list[SpecnormFault | None]:
     """Return a fault for every draft that nearly repeats an earlier, kept one, else None."""
     unique: dict[int, str] = {}
-    twins: list[Fault | None] = []
+    twins: list[SpecnormFault | None] = []
     for number, draft in enumerate(drafts):
         written = draft.written
         text = utils.default_process(f"{written.persona} {written.situation} {written.question}")
@@ -75,59 +75,63 @@ def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[F
             twins.append(None)
         else:
             detail = f"{twin[1]:.0f} % the same as the draft for seed {drafts[twin[2]].seed}"
-            twins.append(Fault("near_duplicate", detail))
+            twins.append(SpecnormFault("near_duplicate", detail))
     return twins
 
 
-def _cues(draft: Draft) -> list[Fault]:
+def _cues(draft: SpecnormDraft) -> list[SpecnormFault]:
     scene = f"{draft.written.persona} {draft.written.situation}"
     return [
-        Fault("cue_not_named", f"neither persona nor situation contains {cue.value!r} ({cue})")
+        SpecnormFault("cue_not_named", f"neither persona nor situation contains {cue.value!r} ({cue})")
         for cue in draft.cues
         if not is_named(cue, scene)
     ]
 
 
-def _stance(draft: Draft) -> list[Fault]:
+def _stance(draft: SpecnormDraft) -> list[SpecnormFault]:
     if draft.written.label == draft.stance:
         return []
     return [
-        Fault(
+        SpecnormFault(
             "stance_changed", f"asked for a scene with the answer {draft.stance}, got {draft.written.label}"
         )
     ]
 
 
-def _norm(draft: Draft) -> list[Fault]:
+def _norm(draft: SpecnormDraft) -> list[SpecnormFault]:
     norm, statement = normal(draft.written.norm), normal(draft.statement)
     similarity = fuzz.token_set_ratio(norm, statement, processor=utils.default_process)
     if similarity < SAME_NORM:
         return [
-            Fault(
+            SpecnormFault(
                 "norm_changed",
                 f"the norm is {similarity:.0f} % like the seed's, {SAME_NORM:.0f} % is the least",
             )
         ]
     if similarity >= CLOSE_NORM and bool(_NEGATION.search(norm)) != bool(_NEGATION.search(statement)):
-        return [Fault("norm_changed", "either the norm or the seed is negated, but not both")]
+        return [SpecnormFault("norm_changed", "either the norm or the seed is negated, but not both")]
     return []
 
 
-def _leak(draft: Draft) -> list[Fault]:
+def _leak(draft: SpecnormDraft) -> list[SpecnormFault]:
     """Yield leaks: the norm's wording, a verdict in the scene, or a reason in the question."""
     written = draft.written
     scene, question = normal(f"{written.persona} {written.situation}"), normal(written.question)
-    leaks = [Fault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]
+    leaks = [SpecnormFault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]
     reason = _REASON_GIVEN.search(question)
     if reason:
-        leaks.append(Fault("answer_leaked", f"the question gives a reason: {question[reason.start() :]!r}"))
+        leaks.append(
+            SpecnormFault("answer_leaked", f"the question gives a reason: {question[reason.start() :]!r}")
+        )
     runs = _runs(scene) | _runs(question)
     shared = next(
         (run for run in (*_runs(normal(written.norm)), *_runs(normal(draft.statement))) if run in runs), None
     )
     if shared:
         leaks.append(
-            Fault("answer_leaked", f"the norm's words {' '.join(shared)!r} stand in scene or question")
+            SpecnormFault(
+                "answer_leaked", f"the norm's words {' '.join(shared)!r} stand in scene or question"
+            )
         )
     return leaks
 
@@ -138,8 +142,12 @@ def _runs(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[i : i + LEAK_WORDS]) for i in range(len(words) - LEAK_WORDS + 1)}
 
 
-def _question(draft: Draft) -> list[Fault]:
+def _question(draft: SpecnormDraft) -> list[SpecnormFault]:
     question = normal(draft.written.question)
     if _OPENING.match(question) and question.endswith("?") and question.count("?") == 1:
         return []
-    return [Fault("not_a_yes_no_question", f"{draft.written.question!r} is not one question for yes or no")]
+    return [
+        SpecnormFault(
+            "not_a_yes_no_question", f"{draft.written.question!r} is not one question for yes or no"
+        )
+    ]

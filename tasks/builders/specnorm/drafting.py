@@ -87,7 +87,7 @@ class Written(BaseModel):
 
 
 @dataclass(frozen=True)
-class Draft:
+class SpecnormDraft:
     """An item before it is checked: its source, the requested answer and the text."""
 
     seed: str
@@ -126,7 +126,7 @@ def conversation(seed: Seed, stance: Stance) -> list[Message]:
     return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}]
 
 
-def parse_draft(answer: str, seed: Seed, stance: Stance) -> Draft:
+def parse_draft(answer: str, seed: Seed, stance: Stance) -> SpecnormDraft:
     """Return the draft in a completion that is one JSON object.
 
     Raises:
@@ -137,7 +137,7 @@ def parse_draft(answer: str, seed: Seed, stance: Stance) -> Draft:
     except ValueError as error:
         raise DraftError(f"the answer is not JSON: {error}") from error
     written = read_written(cells)
-    return Draft(seed.seed, seed.country_name, seed.statement, seed.cues, stance, written)
+    return SpecnormDraft(seed.seed, seed.country_name, seed.statement, seed.cues, stance, written)
 
 
 def read_written(cells: object) -> Written:

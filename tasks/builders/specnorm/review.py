@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapers.countries import CountryCodes
-from tasks.builders.specnorm.checks import Fault, faults, near_duplicates
-from tasks.builders.specnorm.drafting import STANCES, Draft, read_written
+from tasks.builders.specnorm.checks import SpecnormFault, faults, near_duplicates
+from tasks.builders.specnorm.drafting import STANCES, SpecnormDraft, read_written
 from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
 from tasks.people.review_file import Decided, Decision, ReviewError, ReviewFile
@@ -32,7 +32,7 @@ text_hash = QUEUE.text_hash
 class Review(Decided):
     """A decision on a draft, with the texts as the reviewer left them."""
 
-    draft: Draft
+    draft: SpecnormDraft
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Reviews:
     n_pending: int
 
 
-def write_queue(path: Path, drafts: Sequence[Draft], model: str, prompt_hash: str) -> None:
+def write_queue(path: Path, drafts: Sequence[SpecnormDraft], model: str, prompt_hash: str) -> None:
     """Write one line per draft; raises FileExistsError if the file exists, since it may hold decisions."""
     same = {"model": model, "prompt_hash": prompt_hash}
     QUEUE.write(path, [_cells(draft) | same for draft in drafts])
@@ -63,7 +63,7 @@ def published(review: Review) -> dict[str, str]:
     return row | {"decision": review.decision, "reviewer": review.reviewer}
 
 
-def _cells(draft: Draft) -> dict[str, str]:
+def _cells(draft: SpecnormDraft) -> dict[str, str]:
     return {
         "seed": draft.seed,
         "country": draft.country,
@@ -74,7 +74,7 @@ def _cells(draft: Draft) -> dict[str, str]:
     }
 
 
-def _draft(row: Decided) -> Draft:
+def _draft(row: Decided) -> SpecnormDraft:
     cells = row.cells
     try:
         written = read_written({name: cells[name] for name in TEXTS})
@@ -86,7 +86,7 @@ def _draft(row: Decided) -> Draft:
         raise ReviewError(
             f"{row.where}, column stance: {cells['stance']!r} is neither yes nor no: restore it"
         )
-    return Draft(cells["seed"], cells["country"], cells["statement"], cues, stance, written)
+    return SpecnormDraft(cells["seed"], cells["country"], cells["statement"], cues, stance, written)
 
 
 STATUS: Mapping[Decision, str] = {"accept": "accepted", "revise": "revised", "reject": "rejected"}
@@ -95,15 +95,15 @@ KEY = ("seed", "model", "prompt_hash", "text_hash")
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredDraft:
     """A draft of the warehouse: its row in specnorm_draft, and its present texts."""
 
     row: Mapping[str, Any]
-    draft: Draft
+    draft: SpecnormDraft
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class SpecnormReview:
     """Decisions of a review file.
 
     Attributes:
@@ -114,14 +114,14 @@ class Reviewed:
     """
 
     counts: Mapping[str, int]
-    faulty: tuple[tuple[Review, tuple[Fault, ...]], ...]
+    faulty: tuple[tuple[Review, tuple[SpecnormFault, ...]], ...]
     decisions: list[dict[str, Any]]
     items: list[dict[str, Any]]
 
 
 def compare(
-    path: Path, reviews: Reviews, stored: Sequence[Stored], countries: CountryCodes, now: datetime
-) -> Reviewed:
+    path: Path, reviews: Reviews, stored: Sequence[StoredDraft], countries: CountryCodes, now: datetime
+) -> SpecnormReview:
     """Find each decision's draft, and check revised texts again.
 
     The checks compare a revised scene with the reviewer's label, not with the answer that the model was to
@@ -142,7 +142,7 @@ def compare(
         if not bad and not _is_known(review, known)
     ]
     counts = Counter(review.decision for review, _ in pairs)
-    return Reviewed(
+    return SpecnormReview(
         counts={**{decision: counts[decision] for decision in STATUS}, "pending": reviews.n_pending},
         faulty=tuple(faulty),
         decisions=[_decision(review, known, now) for review, known in changed],
@@ -150,7 +150,7 @@ def compare(
     )
 
 
-def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], Stored]) -> Stored:
+def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], StoredDraft]) -> StoredDraft:
     seed = review.draft.seed
     stored = by_text.get(tuple(review.cells[name] for name in KEY))
     if stored is None:
@@ -164,14 +164,14 @@ def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], Stored])
     return stored
 
 
-def _faults(reviews: Sequence[Review], others: Sequence[Draft]) -> list[tuple[Fault, ...]]:
+def _faults(reviews: Sequence[Review], others: Sequence[SpecnormDraft]) -> list[tuple[SpecnormFault, ...]]:
     """Faults of every review; only revised texts are checked."""
     accepted = [review.draft for review in reviews if review.decision == "accept"]
     revised = [review.draft for review in reviews if review.decision == "revise"]
     twins = iter(near_duplicates([*others, *accepted, *revised])[len(others) + len(accepted) :])
-    by_review: list[tuple[Fault, ...]] = []
+    by_review: list[tuple[SpecnormFault, ...]] = []
     for review in reviews:
-        own: list[Fault] = []
+        own: list[SpecnormFault] = []
         if review.decision == "revise":
             twin = next(twins)
             own = [
@@ -182,13 +182,13 @@ def _faults(reviews: Sequence[Review], others: Sequence[Draft]) -> list[tuple[Fa
     return by_review
 
 
-def _is_known(review: Review, known: Stored) -> bool:
+def _is_known(review: Review, known: StoredDraft) -> bool:
     """Whether the same decision was stored before, so that its time stays."""
     before = (known.row["status"], known.row["reviewer"], known.row["note"] or "", known.draft.written)
     return before == (STATUS[review.decision], review.reviewer, review.note, review.draft.written)
 
 
-def _decision(review: Review, known: Stored, now: datetime) -> dict[str, Any]:
+def _decision(review: Review, known: StoredDraft, now: datetime) -> dict[str, Any]:
     return {
         "draft": known.row["draft"],
         "status": STATUS[review.decision],
@@ -199,7 +199,7 @@ def _decision(review: Review, known: Stored, now: datetime) -> dict[str, Any]:
 
 
 def _items(
-    path: Path, changed: Sequence[tuple[Review, Stored]], countries: CountryCodes, now: datetime
+    path: Path, changed: Sequence[tuple[Review, StoredDraft]], countries: CountryCodes, now: datetime
 ) -> list[dict[str, Any]]:
     """Return rows of specnorm_item, made from the published rows as the evaluation reads them."""
     rows = [(published(review), known.row) for review, known in changed if review.decision != "reject"]

@@ -13,9 +13,16 @@ import polars as pl
 
 from tasks.builders.specnorm.drafting import PROMPT_HASH
 from tasks.builders.specnorm.params import SpecnormParams
-from tasks.builders.specnorm.review import Reviewed, Stored, compare, read_reviews, write_queue
-from tasks.builders.specnorm.study import Job, SpecnormStudy, codes, draft_of, draft_rows, specnorm_study
-from tasks.builders.study import Stage
+from tasks.builders.specnorm.review import SpecnormReview, StoredDraft, compare, read_reviews, write_queue
+from tasks.builders.specnorm.study import (
+    SpecnormJob,
+    SpecnormStudy,
+    codes,
+    draft_of,
+    draft_rows,
+    specnorm_study,
+)
+from tasks.builders.study import BuildStage
 from tasks.loop.prompts import Completion
 from tasks.loop.steps import logger
 from tasks.people.review_file import ReviewError
@@ -81,7 +88,7 @@ def save(
     logger().info("%d drafts wait for a review in %s", len(queued), study.knobs.queue)
 
 
-DRAFT = Stage(
+DRAFT = BuildStage(
     "build_specnorm",
     SpecnormParams,
     {"seeds": "SELECT * FROM specnorm_seed ORDER BY rowid", "countries": COUNTRIES, "settled": SETTLED},
@@ -90,7 +97,7 @@ DRAFT = Stage(
 )
 
 
-def open_jobs(study: SpecnormStudy) -> list[Job]:
+def open_jobs(study: SpecnormStudy) -> list[SpecnormJob]:
     """Return the drafts that no build has written yet."""
     return study.open_jobs(Warehouse.open().query(SETTLED).to_dicts())
 
@@ -100,7 +107,7 @@ def summary(study: SpecnormStudy) -> pl.DataFrame:
     return Warehouse.open().query(SUMMARY, {"drafts": [job.draft for job in study.jobs]})
 
 
-def review(path: Path, out: Path | None = None) -> Reviewed:
+def review(path: Path, out: Path | None = None) -> SpecnormReview:
     """Read a reviewed queue, store its decisions, publish accepted items, and write all published items.
 
     Raises:
@@ -110,7 +117,7 @@ def review(path: Path, out: Path | None = None) -> Reviewed:
     if out:
         _check_out(out, warehouse.query(PUBLISHED).columns)
     with warehouse.locked("specnorm"):
-        stored = [Stored(row, draft_of(row)) for row in warehouse.query(DRAFTS).to_dicts()]
+        stored = [StoredDraft(row, draft_of(row)) for row in warehouse.query(DRAFTS).to_dicts()]
         countries = codes(warehouse.query(COUNTRIES).to_dicts())
         reviewed = compare(path, read_reviews(path), stored, countries, now())
         save_reviews(warehouse, reviewed.decisions, reviewed.items)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapers.countries import CountryCodes
-from tasks.builders.specnorm.checks import Fault, faults, near_duplicates
+from tasks.builders.specnorm.checks import SpecnormFault, faults, near_duplicates
 from tasks.builders.specnorm.drafting import (
     PROMPT_HASH,
     SCHEMA,
-    Draft,
     DraftError,
+    SpecnormDraft,
     Stance,
     conversation,
     parse_draft,
@@ -38,7 +38,7 @@ from tasks.people.review_file import check_new
 
 
 @dataclass(frozen=True)
-class Job:
+class SpecnormJob:
     """A draft to be written. ``draft`` identifies it, ``response_item`` the conversation that asks for it."""
 
     draft: str
@@ -48,7 +48,7 @@ class Job:
 
 
 def draft_rows(
-    jobs: Sequence[Job], replies: Mapping[str, Completion], others: Sequence[Draft]
+    jobs: Sequence[SpecnormJob], replies: Mapping[str, Completion], others: Sequence[SpecnormDraft]
 ) -> list[dict[str, Any]]:
     """Rows of specnorm_draft, without model and run, with the faults of what was written.
 
@@ -65,25 +65,25 @@ def draft_rows(
     return [_row(job, draft, own) for job, (draft, own) in zip(jobs, checked, strict=True)]
 
 
-def draft_of(row: Mapping[str, Any]) -> Draft:
+def draft_of(row: Mapping[str, Any]) -> SpecnormDraft:
     """Return the draft in a row of specnorm_draft with texts."""
     written = read_written({name: row[name] for name in TEXTS})
     cues = parse_cues(row["cues"])
-    return Draft(row["seed"], row["country_name"], row["statement"], cues, row["stance"], written)
+    return SpecnormDraft(row["seed"], row["country_name"], row["statement"], cues, row["stance"], written)
 
 
-def _checked(job: Job, reply: Completion) -> tuple[Draft | None, list[Fault]]:
+def _checked(job: SpecnormJob, reply: Completion) -> tuple[SpecnormDraft | None, list[SpecnormFault]]:
     """Return the draft, None if the reply is not one, and its faults."""
     try:
         draft = parse_draft(reply.text, job.seed, job.stance)
     except DraftError as error:
         if reply.finish_reason == "length":
-            return None, [Fault("cut_off", f"longer than max_tokens: {error}")]
-        return None, [Fault("unreadable", str(error))]
+            return None, [SpecnormFault("cut_off", f"longer than max_tokens: {error}")]
+        return None, [SpecnormFault("unreadable", str(error))]
     return draft, faults(draft)
 
 
-def _row(job: Job, draft: Draft | None, own: Sequence[Fault]) -> dict[str, Any]:
+def _row(job: SpecnormJob, draft: SpecnormDraft | None, own: Sequence[SpecnormFault]) -> dict[str, Any]:
     texts = draft.written.model_dump() if draft else {}
     return {
         "draft": job.draft,
@@ -125,15 +125,15 @@ class SpecnormStudy(BuildStudy):
         return self.request().hash(self.engine)
 
     @cached_property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[SpecnormJob]:
         """One per chosen seed, in the order of the choice."""
         ids = [prompt(seed, stance).id for seed, stance in self.chosen]
         return [
-            Job(digest([self.request_hash, item]), item, seed, stance)
+            SpecnormJob(digest([self.request_hash, item]), item, seed, stance)
             for item, (seed, stance) in zip(ids, self.chosen, strict=True)
         ]
 
-    def open_jobs(self, settled: Rows) -> list[Job]:
+    def open_jobs(self, settled: Rows) -> list[SpecnormJob]:
         """Return jobs whose draft is neither queued nor decided and whose seed has no other usable draft."""
         drafts = {row["draft"] for row in settled}
         taken = {row["seed"] for row in settled if row["status"] != "rejected"}

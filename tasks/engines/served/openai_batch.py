@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from tasks.engines.protocols import EngineError, Generation, Jobs
-from tasks.engines.served.openai_reply import Results
+from tasks.engines.served.openai_reply import BatchResults
 from tasks.engines.served.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
 
 CHAT = "/v1/chat/completions"
@@ -224,7 +224,7 @@ class Batches:
 
     async def _answers(self, job: _Job) -> dict[str, Generation]:
         """The answers of a job, once it has ended; requests without an answer leave its note."""
-        results = Results(self.caller, set(job.ids))
+        results = BatchResults(self.caller, set(job.ids))
         try:
             batch = await self._ended(job)
             most = MAX_BYTES + MAX_ANSWER_BYTES * len(job.ids)

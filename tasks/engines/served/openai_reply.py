@@ -113,7 +113,7 @@ def read_refusal(failure: Failed) -> Generation | None:
 
 
 @dataclass
-class Results:
+class BatchResults:
     """The content of a batch's files: lines that should each answer one request.
 
     Attributes:

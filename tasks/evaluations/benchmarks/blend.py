@@ -17,7 +17,7 @@ from pydantic import Field
 
 from tasks.evaluations.benchmarks.scores import blend as scoring
 from tasks.evaluations.benchmarks.scores import lemmas
-from tasks.evaluations.benchmarks.scores.blend import Group
+from tasks.evaluations.benchmarks.scores.blend import AnswerGroup
 from tasks.evaluations.recipe import SHARE, Metric
 from tasks.evaluations.recipe.benchmark import UNKNOWN, NoFault, Row, benchmark
 from tasks.evaluations.recipe.definition import SHORT
@@ -44,13 +44,13 @@ BATCH = 128
 """Prompts completed together; answers are short."""
 
 
-class Question(NamedTuple):
+class BlendQuestion(NamedTuple):
     """One question of a place that has answers."""
 
     id: str
     text: str
     english: str
-    groups: tuple[Group, ...]
+    groups: tuple[AnswerGroup, ...]
 
 
 def read(files: Files, params: Any) -> Iterator[Row]:
@@ -76,7 +76,7 @@ def read(files: Files, params: Any) -> Iterator[Row]:
 
 def _item(
     place: str, language: str, local: str, prompt: str, wording: str, topics: Mapping[str, str],
-    question: Question, params: Any,
+    question: BlendQuestion, params: Any,
 ) -> Row:  # fmt: skip
     is_translated = language == ENGLISH != local
     text = question.english if is_translated else question.text
@@ -102,7 +102,7 @@ def _item(
     }
 
 
-def _question(record: Record) -> Question | str:
+def _question(record: Record) -> BlendQuestion | str:
     """Return the question, or why it is left out. Raises ValueError if the entry is not BLEnD's."""
     entries, idks = record.get("annotations"), record.get("idks")
     if not isinstance(idks, Mapping) or not isinstance(entries, list):
@@ -112,17 +112,19 @@ def _question(record: Record) -> Question | str:
     if sum(without) >= scoring.MOST_WITHOUT or unknowing >= scoring.MOST_UNKNOWING or not entries:
         return NoFault("without enough annotators who answered, as in the published evaluation")
     groups = tuple(sorted((_group(record, entry) for entry in entries), key=lambda group: -group.votes))
-    return Question(record.text("key", "id"), record.text("question"), record.text("en_question"), groups)
+    return BlendQuestion(
+        record.text("key", "id"), record.text("question"), record.text("en_question"), groups
+    )
 
 
-def _group(record: Record, entry: Any) -> Group:
+def _group(record: Record, entry: Any) -> AnswerGroup:
     of = [entry.get(name) if isinstance(entry, Mapping) else None for name in ("answers", "en_answers")]
     if not all(isinstance(each, list) and all(isinstance(a, str | int | float) for a in each) for each in of):
         raise ValueError(f"{record.place}: an annotation has no lists answers and en_answers")
     local, english = (tuple(map(str, each or ())) for each in of)
     if (count := _count(record, entry.get("count"), "count")) < 1:
         raise ValueError(f"{record.place}: an annotation has the count {count}")
-    return Group(local, english, count)
+    return AnswerGroup(local, english, count)
 
 
 def _count(record: Record, value: Any, name: str) -> int:
@@ -188,8 +190,10 @@ def score(params: Any, item: Item, text: str) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _groups(cell: str) -> tuple[Group, ...]:
-    return tuple(Group(tuple(local), tuple(english), count) for local, english, count in json.loads(cell))
+def _groups(cell: str) -> tuple[AnswerGroup, ...]:
+    return tuple(
+        AnswerGroup(tuple(local), tuple(english), count) for local, english, count in json.loads(cell)
+    )
 
 
 _KNOBS = {

@@ -28,7 +28,7 @@ FROM_PACK = "pack"
 """The source of a pack's items."""
 
 
-class Texts(NamedTuple):
+class ItemTexts(NamedTuple):
     """Texts of an item in one language."""
 
     scenario: str
@@ -56,8 +56,8 @@ class CulturallItem:
     region: str
     topic: str
     form: str
-    native: Texts
-    english: Texts | None = None
+    native: ItemTexts
+    english: ItemTexts | None = None
     variants: tuple[str, ...] = ()
     solved: int | None = None
     source: str = ""
@@ -68,7 +68,7 @@ class CulturallItem:
         """Return the gold answer, then its variants, each once."""
         return tuple(dict.fromkeys((self.native.answer, *self.variants)))
 
-    def texts(self, condition: str) -> Texts:
+    def texts(self, condition: str) -> ItemTexts:
         """Return the texts that a condition shows; for English the translation, if there is one."""
         return self.english if condition == "english" and self.english else self.native
 
@@ -78,7 +78,7 @@ def _english(name: str) -> Any:
     return Field(validation_alias=AliasChoices(f"{name}_en", f"english_{name}"))
 
 
-class ItemRow(PublishedRow):
+class CulturallItemRow(PublishedRow):
     """A row of table ``culturall_item``, or of a file in the form of Lin et al. (2026).
 
     Their columns are the first seven, eval_sum, and the translations such as english_scenario. A region may
@@ -105,7 +105,7 @@ class ItemRow(PublishedRow):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedItems:
     """Items by identifier, and the numbers of rows left out, by reason."""
 
     items: tuple[CulturallItem, ...]
@@ -117,7 +117,7 @@ class Loaded:
         return digest([[v for k, v in vars(item).items() if k not in skipped] for item in self.items])
 
 
-def load_items(rows: Sequence[Row], source: str) -> Loaded:
+def load_items(rows: Sequence[Row], source: str) -> LoadedItems:
     """Return the items of a table or file; source: its name.
 
     Rows are left out as ``no_<column>`` or ``invalid_<column>`` (``published.validate``), ``unknown_topic``,
@@ -127,7 +127,7 @@ def load_items(rows: Sequence[Row], source: str) -> Loaded:
     Raises:
         BenchmarkError: no row fits the schema. ValueError: rows fit, but none is an item.
     """
-    valid, dropped = validate(source, rows, ItemRow)
+    valid, dropped = validate(source, rows, CulturallItemRow)
     read = [_item(row) for row in valid]
     dropped.update(item for item in read if isinstance(item, str))
     unique, again = distinct(
@@ -141,16 +141,16 @@ def load_items(rows: Sequence[Row], source: str) -> Loaded:
         raise ValueError(f"{source}: no row is an item ({reasons})")
     if len(items) < len(unique):
         raise ValueError(f"{source}: items of different texts have the same identifier in column item")
-    return Loaded(tuple(items[name] for name in sorted(items)), reasons)
+    return LoadedItems(tuple(items[name] for name in sorted(items)), reasons)
 
 
 def choose(
-    loaded: Loaded,
+    loaded: LoadedItems,
     languages: Sequence[str],
     regions: Sequence[str],
     topics: Sequence[str],
     per_language: int | None,
-) -> Loaded:
+) -> LoadedItems:
     """Return items of the named languages, regions and topics (empty: all), at most ``per_language`` per
     language. The choice does not depend on the items' order: it takes the item with the smallest hash from
     each region and topic, then the second, and so on. So a larger number keeps the same items and adds some.
@@ -162,7 +162,7 @@ def choose(
     wanted = of_slices(loaded.items, slices, getattr)
     chosen = wanted if per_language is None else _spread(wanted, per_language)
     left_out = {"not_chosen": len(loaded.items) - len(chosen)} if len(chosen) < len(loaded.items) else {}
-    return Loaded(chosen, {**loaded.dropped, **left_out})
+    return LoadedItems(chosen, {**loaded.dropped, **left_out})
 
 
 def _spread(items: Sequence[CulturallItem], per_language: int) -> tuple[CulturallItem, ...]:
@@ -183,7 +183,7 @@ def _spread(items: Sequence[CulturallItem], per_language: int) -> tuple[Cultural
     return tuple(sorted(chosen, key=lambda item: item.item))
 
 
-def _item(row: ItemRow) -> CulturallItem | str:
+def _item(row: CulturallItemRow) -> CulturallItem | str:
     """Return an item, or the reason why the row is not one."""
     if row.topic not in TOPICS:
         return "unknown_topic"
@@ -193,8 +193,8 @@ def _item(row: ItemRow) -> CulturallItem | str:
     if form == "choice" and not has_options:
         return "no_options"
     answers = (letter, letter) if form == "choice" else (row.answer, row.answer_en)
-    native = Texts(row.scenario, row.question, answers[0], row.explanation)
-    english = Texts(row.scenario_en, row.question_en, answers[1], row.explanation_en)
+    native = ItemTexts(row.scenario, row.question, answers[0], row.explanation)
+    english = ItemTexts(row.scenario_en, row.question_en, answers[1], row.explanation_en)
     return CulturallItem(
         item=row.item or f"{row.language}-{digest([row.language, *native])}",
         language=row.language,

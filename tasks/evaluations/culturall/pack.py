@@ -14,7 +14,7 @@ from tasks.packs.wording import prompt_file
 Identifier = Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 
 
-class ItemRow(PackRow):
+class CulturallTaskRow(PackRow):
     """One task."""
 
     item: Identifier = Field(description="identifier: lower-case letters, digits, - and _")
@@ -43,7 +43,7 @@ class ItemRow(PackRow):
     )
 
     @model_validator(mode="after")
-    def _has_its_options(self) -> ItemRow:
+    def _has_its_options(self) -> CulturallTaskRow:
         if self.form == "choice" and (self.answer not in LETTERS or not options(self.question)):
             raise ValueError("a choice needs options A. to D. in the question, and a letter as its answer")
         return self
@@ -91,7 +91,9 @@ def join(rows: ByName, tables: ByName) -> ByName:
 
 PACK = Shape(
     files=(
-        PackFile("item", ItemRow, "Grounded tasks.", ("item",), taken=Taken("culturall_item", ("item",))),
+        PackFile(
+            "item", CulturallTaskRow, "Grounded tasks.", ("item",), taken=Taken("culturall_item", ("item",))
+        ),
         prompt_file(WORDINGS),
         REPLACES,
     ),

@@ -21,7 +21,7 @@ from tasks.evaluations.culturall.matching import chosen_letter, is_match
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
 from tasks.judging.controls import EMPTY as EMPTY_TEXT
-from tasks.judging.panel import About, Call, Key, Opinions, score_of
+from tasks.judging.panel import Call, Key, Opinions, VerdictSubject, score_of
 from tasks.judging.rubric import normal
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF, EMPTY, REFUSED, whole_text
@@ -192,13 +192,13 @@ def _row(study: CulturallStudy, key: Key, answer: CulturallAnswer) -> dict[str, 
     }
 
 
-def about(study: CulturallStudy, call: Call, key: str) -> About:
+def about(study: CulturallStudy, call: Call, key: str) -> VerdictSubject:
     """Return an item in the lines that the judge saw, and its region."""
     item = study.by_id[call.item]
     texts = item.texts(call.source)
     lines = {"Situation": texts.scenario, "Question": texts.question, "Right answer": texts.answer}
     text = "\n".join(f"{name}: {text}" for name, text in lines.items())
-    return About(study.panel.rubric_id, item.item, text, item.region, call.source)
+    return VerdictSubject(study.panel.rubric_id, item.item, text, item.region, call.source)
 
 
 def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]:

@@ -57,7 +57,7 @@ CulturallScores = Mapping[str, ConditionScores]
 _SLICES = ("language", "region", "topic", "form")
 
 
-class Setting(NamedTuple):
+class NamedSetting(NamedTuple):
     """The settings in a name such as gpt-5_high_false."""
 
     model: str
@@ -215,12 +215,12 @@ def _setting_rows(
             yield first.gain(scores["accuracy"], metric, where, every, clusters, CORRELATION)
 
 
-def setting(name: str) -> Setting | None:
+def setting(name: str) -> NamedSetting | None:
     """Return the settings in a name model_reasoning_web, such as gpt-5_high_false; None for others."""
     model, *rest = name.rsplit("_", 2)
     if len(rest) != 2 or rest[1] not in ("true", "false") or not (rest[0].isdigit() or rest[0] in EFFORTS):
         return None
-    return Setting(model, rest[0], rest[1] == "true")
+    return NamedSetting(model, rest[0], rest[1] == "true")
 
 
 def _effort(reasoning: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.culturall.items import FROM_PACK, CulturallItem, Loaded, choose, load_items
+from tasks.evaluations.culturall.items import FROM_PACK, CulturallItem, LoadedItems, choose, load_items
 from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, CulturallParams
 from tasks.evaluations.culturall.retrieval import Passage, passages_for, read_documents
 from tasks.evaluations.recipe.prompted import Prompted
@@ -53,7 +53,7 @@ class CulturallStudy(Prompted):
     """
 
     params: CulturallParams
-    loaded: Loaded
+    loaded: LoadedItems
     passages: Mapping[str, tuple[Passage, ...]]
     judges: Mapping[str, Engine]
     templates: Templates = field(default_factory=dict)
@@ -192,7 +192,7 @@ def build_study(
     few = spread(chosen.items, params.limit, lambda i: i.item, lambda i: (i.language, i.region))
     if len(few) < len(chosen.items):
         left_out = chosen.dropped.get("not_chosen", 0) + len(chosen.items) - len(few)
-        chosen = Loaded(tuple(few), {**chosen.dropped, "not_chosen": left_out})
+        chosen = LoadedItems(tuple(few), {**chosen.dropped, "not_chosen": left_out})
     is_of_pack = any(item.source == FROM_PACK for item in chosen.items) and len(params.conditions) > 1
     if "english" in params.conditions and not (is_of_pack or any(item.english for item in chosen.items)):
         raise ValueError(

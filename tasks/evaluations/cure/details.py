@@ -12,11 +12,11 @@ import polars as pl
 from tasks.evaluations.contract import Completions, comparable
 from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import kind_of
-from tasks.evaluations.cure.read import CureAnswer, JudgeCall, Readings
+from tasks.evaluations.cure.read import CureAnswer, ExplanationJudgeCall, Readings
 from tasks.evaluations.cure.scores import CureScores, answers_of
 from tasks.evaluations.cure.study import CureStudy, country_of
 from tasks.judging.controls import REAL
-from tasks.judging.panel import About, Opinions, score_name
+from tasks.judging.panel import Opinions, VerdictSubject, score_name
 from tasks.loop.requests import Engine
 from tasks.loop.samples import Sample, Score, sample
 
@@ -76,7 +76,7 @@ def _row(
 
 
 def verdict_frames(
-    study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions
+    study: CureStudy, calls: Sequence[ExplanationJudgeCall], opinions: Opinions
 ) -> dict[tuple[str, str], pl.DataFrame]:
     """Return (judge, benchmark) -> a row for each call about one model. Benchmarks have separate frames
     because their items may share identifiers. ``judged`` is source and sample: "real:0". ``group_name`` is
@@ -90,7 +90,7 @@ def verdict_frames(
     return frames
 
 
-def _about(rubric: str, call: JudgeCall, key: str) -> About:
+def _about(rubric: str, call: ExplanationJudgeCall, key: str) -> VerdictSubject:
     """Return the item as people see it, and the norm that its explanation is compared with."""
     item, kind = call.item, kind_of(call.item.benchmark)
     columns = {
@@ -101,7 +101,7 @@ def _about(rubric: str, call: JudgeCall, key: str) -> About:
         "Norm, to be taken as right": item.gold,
     }
     text = "\n".join(f"{name}: {text}" for name, text in columns.items() if text)
-    return About(rubric, item.item, text, country_of(item), f"{call.source}:{call.sample}")
+    return VerdictSubject(rubric, item.item, text, country_of(item), f"{call.source}:{call.sample}")
 
 
 def samples(study: CureStudy, completions: Completions) -> Iterator[Sample]:
@@ -133,7 +133,7 @@ def samples(study: CureStudy, completions: Completions) -> Iterator[Sample]:
             )
 
 
-def _name(study: CureStudy, judge: Engine, call: JudgeCall) -> str:
+def _name(study: CureStudy, judge: Engine, call: ExplanationJudgeCall) -> str:
     """Return the name of a verdict; several votes of one judge are numbered."""
     source = [] if call.source == REAL else [call.source]
     vote = [f"vote {call.sample + 1}"] if study.votes(call.item.benchmark) > 1 else []

@@ -33,7 +33,7 @@ def _own(benchmark: str) -> str:
     return benchmark
 
 
-class ItemRow(PackRow):
+class CureItemRow(PackRow):
     """One item of a benchmark."""
 
     model_config = ConfigDict(validate_default=True)  # an empty cell is left out of a row
@@ -160,7 +160,7 @@ def join(rows: ByName, tables: ByName) -> ByName:
 PACK = Shape(
     files=(
         PackFile(
-            "item", ItemRow, "Situations with a label and a norm that explains it.", ("benchmark", "item"),
+            "item", CureItemRow, "Situations with a label and a norm to explain it.", ("benchmark", "item"),
             over=Taken("cure_item", ("benchmark",)),
             refers=(Refers("country", table="country", known_as="country"),),
         ),

@@ -113,7 +113,7 @@ ENSEMBLE_TEMPERATURE = 0.7
 
 
 @dataclass(frozen=True)
-class JudgeCall:
+class ExplanationJudgeCall:
     """One explanation to be judged, in one phrasing of its rubric."""
 
     item: BenchmarkItem
@@ -151,11 +151,11 @@ class Reply:
     """One judge's verdict on one call; the judge is named by its engine."""
 
     judge: str
-    call: JudgeCall
+    call: ExplanationJudgeCall
     opinion: Opinion
 
 
-def judge_calls(study: CureStudy, readings: Readings) -> list[JudgeCall]:
+def judge_calls(study: CureStudy, readings: Readings) -> list[ExplanationJudgeCall]:
     """Return each judge's calls about one model's explanations and the nulls; none without thick mode.
     Specificity gets ``judge_samples`` votes: vote s has seed s, and votes alternate the rubric's phrasings.
     """
@@ -165,7 +165,7 @@ def judge_calls(study: CureStudy, readings: Readings) -> list[JudgeCall]:
     return [call for benchmark, by_source in texts.items() for call in _votes(study, benchmark, by_source)]
 
 
-def replies(study: CureStudy, calls: Sequence[JudgeCall], opinions: Opinions) -> list[Reply]:
+def replies(study: CureStudy, calls: Sequence[ExplanationJudgeCall], opinions: Opinions) -> list[Reply]:
     """Return every judge's verdict on every call."""
     return [
         Reply(engine.name, call, opinions[judge][call.key])
@@ -197,11 +197,11 @@ def explanations(study: CureStudy, benchmark: str, readings: Readings) -> dict[s
     }
 
 
-def most_calls(study: CureStudy) -> tuple[list[JudgeCall], int]:
+def most_calls(study: CureStudy) -> tuple[list[ExplanationJudgeCall], int]:
     """Return a call for each vote on each item, without the text to judge, and the most calls of each judge,
     null explanations included.
     """
-    calls: list[JudgeCall] = []
+    calls: list[ExplanationJudgeCall] = []
     n_nulls = 0
     for benchmark in study.benchmarks if "thick" in study.modes else ():
         empty = {item.item: "" for item in study.items(benchmark) if not item.not_judged}
@@ -213,7 +213,7 @@ def most_calls(study: CureStudy) -> tuple[list[JudgeCall], int]:
 
 def _votes(
     study: CureStudy, benchmark: str, of_source: Mapping[str, Mapping[str, str]]
-) -> Iterator[JudgeCall]:
+) -> Iterator[ExplanationJudgeCall]:
     """Yield a call for each vote on each of these texts: source -> item -> text."""
     rubrics, n, limit = study.rubrics[benchmark], study.votes(benchmark), study.params.judge_max_tokens
     temperature = ENSEMBLE_TEMPERATURE if n > 1 else 0.0
@@ -222,7 +222,7 @@ def _votes(
             for sample in range(n if item.item in texts else 0):
                 sampling = Sampling(temperature=temperature, max_tokens=limit, seed=sample)
                 rubric = rubrics[sample % len(rubrics)]
-                yield JudgeCall(item, source, sample, texts[item.item], rubric, sampling)
+                yield ExplanationJudgeCall(item, source, sample, texts[item.item], rubric, sampling)
 
 
 def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ import numpy as np
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.cure.params import is_at_equal_length
 from tasks.evaluations.cure.read import (
-    JudgeCall,
+    ExplanationJudgeCall,
     Readings,
     Reply,
     explanations,
@@ -112,7 +112,7 @@ class CureAnswers:
     """One model's answers, the judges' prompts and replies, and the scores of both."""
 
     readings: Readings
-    calls: Sequence[JudgeCall]
+    calls: Sequence[ExplanationJudgeCall]
     opinions: Opinions
     scored: CureScores
 

@@ -18,7 +18,7 @@ from tasks.evaluations.cure.benchmarks import (
     LOADERS,
     UNDESCRIBED,
     BenchmarkItem,
-    Loaded,
+    LoadedBenchmark,
     without_symbol,
 )
 from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
@@ -69,7 +69,7 @@ NOT_CHOSEN, UNKNOWN_COUNTRY = "not_chosen", "unknown_country"
 
 
 @dataclass(frozen=True)
-class Materials:
+class CureMaterials:
     """The items, independent of the model.
 
     Attributes:
@@ -102,7 +102,7 @@ class CureStudy(Prompted):
     """
 
     params: CureParams
-    chosen: Materials
+    chosen: CureMaterials
     rubrics: Mapping[str, tuple[Rubric, ...]]
     judges: Mapping[str, Engine]
     templates: Templates = field(default_factory=dict)
@@ -252,7 +252,9 @@ def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
     return {b: tuple(map(load_rubric, sorted(folder.glob(f"{metric_of(b)}*.toml")))) for b in benchmarks}
 
 
-def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], published: Published) -> Materials:
+def build_materials(
+    params: CureParams, rows: Mapping[str, Sequence[Row]], published: Published
+) -> CureMaterials:
     """Load and choose the items.
 
     Args:
@@ -291,7 +293,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
         }
         items[benchmark] = chosen
         dropped[benchmark] = {name: n for name, n in {**loaded.dropped, **counts}.items() if n}
-    return Materials(items, with_nulls, dropped)
+    return CureMaterials(items, with_nulls, dropped)
 
 
 def draw(items: Sequence[BenchmarkItem], n: int | None, purpose: str) -> tuple[BenchmarkItem, ...]:
@@ -313,7 +315,7 @@ def draw(items: Sequence[BenchmarkItem], n: int | None, purpose: str) -> tuple[B
     return tuple(sorted(drawn, key=lambda item: item.item))
 
 
-def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
+def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> LoadedBenchmark:
     """Return the shipped items.
 
     Identifiers name the family: normad-<family>-<country>, casa-<pair>-<side>.
@@ -340,7 +342,7 @@ def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
                 extra={name: str(text) for name, text in texts.items() if text},
             )
         )
-    return Loaded(tuple(items), {})
+    return LoadedBenchmark(tuple(items), {})
 
 
 def _not_judged(row: Row, kind: str, cues: Sequence[str]) -> str:

@@ -13,9 +13,16 @@ from tasks.evaluations.explication.pack import PACK
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.read import ExplicationAnswers, conversations, heard, judge_call, read
 from tasks.evaluations.explication.samples import samples
-from tasks.evaluations.explication.study import MOST_TURNS, PROMPTS, REAL, ExplicationStudy, Key, build_study
+from tasks.evaluations.explication.study import (
+    MOST_TURNS,
+    PROMPTS,
+    REAL,
+    ConversationKey,
+    ExplicationStudy,
+    build_study,
+)
 from tasks.loop.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
-from tasks.loop.dialogue import Stage
+from tasks.loop.dialogue import Dialogues
 from tasks.loop.requests import Later, Request
 
 TABLES = {
@@ -48,7 +55,7 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
     """Return upper bounds of the prompts that are still to be sent: turns and judges of a model, and of the
     null recommender with a fixed list of questions.
     """
-    p, stage = study.params, Stage(study.dialogues())
+    p, stage = study.params, Dialogues(study.dialogues())
     most_turns = p.max_turns or MOST_TURNS
     turns, users = most_turns - most_turns // 2, most_turns // 2
     both = p.max_tokens + p.simulator_max_tokens + 2 * TEMPLATE_TOKENS
@@ -77,7 +84,7 @@ def later(study: ExplicationStudy) -> Iterable[Later]:
     tokens = opening + before + p.simulator_max_tokens
     yield Later("simulator", p.simulator, len(study.personas) * questions, tokens, is_shared=True)
     longest = max(study.personas, key=lambda name: len(study.personas[name].model_dump_json()))
-    keys = [Key(REAL, task, longest, "", 0) for task in study.tasks]
+    keys = [ConversationKey(REAL, task, longest, "", 0) for task in study.tasks]
     about = [judge_call(study, key, rubric, []) for key in keys for rubric in study.rubrics]
     rubrics = [g.prompt_tokens for r in study.panel.requests(about) for g in r.at_most(r.units)]
     for judge in study.judges:

@@ -289,7 +289,7 @@ class TaskError(ValueError):
     """A task file that cannot be used; the message names the file and the field."""
 
 
-class Section(_Part):
+class FormSection(_Part):
     """One part of the required form: a line ``#Label: …``."""
 
     label: Text
@@ -305,7 +305,7 @@ class Generic(_Part):
     recommendation: Text = Field(description="recommendation to every user, in the required form")
 
 
-class Task(_Part):
+class ExplicationTask(_Part):
     """One task file."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -321,11 +321,11 @@ class Task(_Part):
     title_section: Text = Field(description="label of the section that names the recommendation")
     ingredients_section: str = Field("", description="label of the section to check against rules; none: all")
     final: tuple[Text, ...] = Field(min_length=1, description="sections that make a text the recommendation")
-    sections: tuple[Section, ...] = Field(min_length=1)
+    sections: tuple[FormSection, ...] = Field(min_length=1)
     generic: Generic
 
     @model_validator(mode="after")
-    def _sections_are_there(self) -> Task:
+    def _sections_are_there(self) -> ExplicationTask:
         labels = {section.label for section in self.sections}
         wanted = {self.title_section, *self.final} | ({self.ingredients_section} - {""})
         if unknown := sorted(wanted - labels):
@@ -361,20 +361,20 @@ class Task(_Part):
         return texts.label_pattern(self.labels)
 
 
-def sections_of(task: Task, text: str) -> dict[str, str]:
+def sections_of(task: ExplicationTask, text: str) -> dict[str, str]:
     """Return label -> its content, from the first place where it is filled. If all other sections exist and
     only the title has no label, the title is the heading before them.
     """
     return _read(task, text)[0]
 
 
-def first_label(task: Task, text: str) -> int | None:
+def first_label(task: ExplicationTask, text: str) -> int | None:
     """Return the place of the first label, or of the heading before it; None where there is none."""
     return _read(task, text)[1]
 
 
 @lru_cache(maxsize=1 << 12)
-def _read(task: Task, text: str) -> tuple[dict[str, str], int | None]:
+def _read(task: ExplicationTask, text: str) -> tuple[dict[str, str], int | None]:
     holds = {section.label: section.holds for section in task.sections}
     parts = texts.labelled_parts(task.labels, task.pattern, text)
     filled: dict[str, str] = {}
@@ -389,7 +389,7 @@ def _read(task: Task, text: str) -> tuple[dict[str, str], int | None]:
     return (filled, begin) if heading is None else ({task.title_section: heading[1]} | filled, heading[0])
 
 
-def recommendation_of(task: Task, turns: Sequence[Turn]) -> str | None:
+def recommendation_of(task: ExplicationTask, turns: Sequence[Turn]) -> str | None:
     """Return the last turn's recommendation from its first label on, else None. Only the recommender can
     recommend, and all ``final`` sections must be filled.
     """
@@ -400,7 +400,7 @@ def recommendation_of(task: Task, turns: Sequence[Turn]) -> str | None:
     return text[begin:] if begin is not None and sections_of(task, text).keys() >= set(task.final) else None
 
 
-def end_of(task: Task, turns: Sequence[Turn]) -> str | None:
+def end_of(task: ExplicationTask, turns: Sequence[Turn]) -> str | None:
     """Return the reason by which the last turn ends the conversation: a recommendation, or the user's
     farewell.
     """
@@ -420,7 +420,7 @@ def cut_short(talk: Talk) -> str | None:
     return None if is_over or talk.turns[-1].speaker != USER else f"the simulated user: {talk.ended_by}"
 
 
-def load_task(name: str) -> Task:
+def load_task(name: str) -> ExplicationTask:
     """Return a shipped task by its name, or a task by the path of its file.
 
     Raises:
@@ -429,7 +429,7 @@ def load_task(name: str) -> Task:
     shipped = FOLDER / "tasks" / f"{name}.toml"
     path = shipped if re.fullmatch(r"\w+", name) and shipped.exists() else Path(name).expanduser()
     try:
-        return Task(**parse_toml(path.read_text(encoding="utf-8")))
+        return ExplicationTask(**parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         known = ", ".join(sorted(file.stem for file in (FOLDER / "tasks").glob("*.toml")))
         raise TaskError(f"tasks: no task {name!r}; use {known}, or the path of a TOML file") from error

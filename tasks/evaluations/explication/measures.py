@@ -23,9 +23,9 @@ from tasks.evaluations.explication import texts
 from tasks.evaluations.explication.materials import (
     RECOMMENDER,
     USER,
+    ExplicationTask,
     Fact,
     Persona,
-    Task,
     first_label,
     recommendation_of,
     sections_of,
@@ -172,7 +172,11 @@ COUNTS: Mapping[str, tuple[Callable[[Measures], float | None], tuple[float, floa
 
 
 def measure(
-    persona: Persona, task: Task, turns: Sequence[Turn], dishes: Dishes, cut_short: str | None = None
+    persona: Persona,
+    task: ExplicationTask,
+    turns: Sequence[Turn],
+    dishes: Dishes,
+    cut_short: str | None = None,
 ) -> Measures:
     """Return the counts of one conversation, finished or not."""
     facts = persona.facts_for(task.name)
@@ -209,7 +213,7 @@ def measure(
 
 
 def _recommended(
-    persona: Persona, task: Task, facts: Sequence[Fact], recommendation: str, dishes: Dishes
+    persona: Persona, task: ExplicationTask, facts: Sequence[Fact], recommendation: str, dishes: Dishes
 ) -> dict[str, Any]:
     """Return the values that only a conversation with a recommendation has."""
     sections = sections_of(task, recommendation)
@@ -238,13 +242,13 @@ def _recommended(
     }
 
 
-def _asked(task: Task, turn: Turn) -> list[str]:
+def _asked(task: ExplicationTask, turn: Turn) -> list[str]:
     """Return the questions in a recommender's turn, outside its recommendation."""
     begin = first_label(task, turn.text) if recommendation_of(task, [turn]) else None
     return texts.questions(turn.text[:begin])
 
 
-def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set[str], set[str]]:
+def _told(task: ExplicationTask, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set[str], set[str]]:
     """Return the facts that the user told, and those of them that no earlier question was about. A question
     is about its kinds; an open question has no kind and is about everything. A fact may be told several turns
     after the question.
@@ -322,7 +326,7 @@ def classes_of(ingredient: str) -> set[str] | None:
     return classes if is_known else None
 
 
-def check(persona: Persona, task: Task, recommendation: str, dishes: Dishes) -> Verdicts:
+def check(persona: Persona, task: ExplicationTask, recommendation: str, dishes: Dishes) -> Verdicts:
     """Return every condition of the task and the persona, with kept, violated or undecided."""
     sections = sections_of(task, recommendation)
     listed = sections.get(task.ingredients_section, "" if task.ingredients_section else recommendation)

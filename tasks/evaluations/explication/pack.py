@@ -4,7 +4,7 @@ rubrics.
 
 from __future__ import annotations
 
-from tasks.evaluations.explication.materials import Persona, Task, row_of
+from tasks.evaluations.explication.materials import ExplicationTask, Persona, row_of
 from tasks.packs.shape import REPLACES, ByName, PackFile, Refers, Shape, Taken, Wording
 from tasks.packs.wording import prompt_file
 
@@ -74,7 +74,7 @@ def join(rows: ByName, tables: ByName) -> ByName:
 PACK = Shape(
     files=(
         PackFile(
-            "tasks", Task, "Tasks, one per file: what to recommend.", ("name",), is_folder=True,
+            "tasks", ExplicationTask, "Tasks, one per file: what to recommend.", ("name",), is_folder=True,
             taken=Taken("task", ("name",)),
         ),
         PackFile(

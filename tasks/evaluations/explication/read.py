@@ -27,14 +27,14 @@ from tasks.evaluations.explication.study import (
     OVERALL,
     SHUFFLED,
     SILENT,
+    ConversationKey,
     ExplicationStudy,
-    Key,
 )  # fmt: skip
 from tasks.judging.controls import shuffled
 from tasks.judging.panel import AllOpinions
 from tasks.judging.rubric import Rubric, judge_prompt
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED
-from tasks.loop.dialogue import Stage, Talk, Turn, transcript
+from tasks.loop.dialogue import Dialogues, Talk, Turn, transcript
 from tasks.loop.prompts import Prompt
 from tasks.loop.rows import Reasons
 from tasks.metrics.intervals import SHARE
@@ -78,14 +78,14 @@ def grades_of(study: ExplicationStudy) -> list[str]:
 
 
 @dataclass(frozen=True)
-class JudgeCall:
+class ConversationJudgeCall:
     """One conversation to be judged by one rubric.
 
     Attributes:
         label: the name of the rubric. text: the transcript. keys: the keys that get a verdict.
     """
 
-    conversation: Key
+    conversation: ConversationKey
     label: str
     text: str
     rubric: Rubric
@@ -94,12 +94,14 @@ class JudgeCall:
     prompt: Prompt
 
     @property
-    def key(self) -> tuple[Key, str]:
+    def key(self) -> tuple[ConversationKey, str]:
         """Return the call's identity among those about one model."""
         return self.conversation, self.label
 
 
-def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[str]) -> JudgeCall:
+def judge_call(
+    study: ExplicationStudy, key: ConversationKey, label: str, lines: Sequence[str]
+) -> ConversationJudgeCall:
     """Return the judges' call about a conversation, with one turn per line."""
     task, rubric, sampling = study.tasks[key.task], study.rubrics[label], study.params.judge_max_tokens
     inputs: dict[str, object] = {"task": task.described, "conversation": lines}
@@ -108,7 +110,7 @@ def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[st
     used, keys = {name: inputs[name] for name in rubric.inputs}, keys_of(rubric)
     prompt = judge_prompt(rubric, used, keys, with_probabilities=False)
     text = json.dumps(lines, ensure_ascii=False)
-    return JudgeCall(key, label, text, rubric, keys, Sampling(max_tokens=sampling), prompt)
+    return ConversationJudgeCall(key, label, text, rubric, keys, Sampling(max_tokens=sampling), prompt)
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,10 @@ class Grades:
 class ExplicationAnswers:
     """One model's conversations, finished or not, with the judges' prompts and verdicts about them."""
 
-    stage: Stage
-    calls: Sequence[JudgeCall]
+    stage: Dialogues
+    calls: Sequence[ConversationJudgeCall]
     opinions: AllOpinions
-    grades: Mapping[Key, Grades]
+    grades: Mapping[ConversationKey, Grades]
 
 
 def read(study: ExplicationStudy, completions: Completions, shared: Any = None) -> ExplicationAnswers:
@@ -143,7 +145,7 @@ def read(study: ExplicationStudy, completions: Completions, shared: Any = None) 
     return ExplicationAnswers(stage, calls, opinions, grades(study, calls, opinions))
 
 
-def heard(study: ExplicationStudy, completions: Completions) -> tuple[Stage, list[JudgeCall]]:
+def heard(study: ExplicationStudy, completions: Completions) -> tuple[Dialogues, list[ConversationJudgeCall]]:
     """Return the conversations with all stored turns, and the judges' calls.
 
     Both are kept between rounds, and calls keep their prompts.
@@ -161,13 +163,13 @@ def heard(study: ExplicationStudy, completions: Completions) -> tuple[Stage, lis
     return own.stage, calls
 
 
-JudgedText = tuple[Key, str, Sequence[Turn]]
+JudgedText = tuple[ConversationKey, str, Sequence[Turn]]
 """(conversation, name of the rubric, turns)"""
 
 
-def _real_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
+def _real_texts(study: ExplicationStudy, stage: Dialogues) -> Iterator[JudgedText]:
     """Yield one model's finished conversations; shuffled ones only when all of their group are over."""
-    groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[ConversationKey]] = defaultdict(list)
     for key in study.real():
         groups[key.task, key.condition, key.repetition].append(key)
         if _is_complete(stage.talks[key]):
@@ -180,18 +182,20 @@ def _real_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
             yield key, "quality", stage.talks[key].turns
 
 
-def _null_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
+def _null_texts(study: ExplicationStudy, stage: Dialogues) -> Iterator[JudgedText]:
     """Yield the null recommenders' conversations: the generic recipe at once, and after a fixed list of
     questions.
     """
     for task, persona in product(study.tasks.values(), study.personas):
-        generic, fixed = (Key(source, task.name, persona, "", 0) for source in (GENERIC, FIXED))
+        generic, fixed = (ConversationKey(source, task.name, persona, "", 0) for source in (GENERIC, FIXED))
         yield generic, "quality", [Turn(RECOMMENDER, task.generic.recommendation.strip(), "")]
         if _is_complete(stage.talks[fixed]):
             yield fixed, "quality", stage.talks[fixed].turns
 
 
-def _shuffled(study: ExplicationStudy, stage: Stage, keys: Sequence[Key]) -> Iterator[JudgedText]:
+def _shuffled(
+    study: ExplicationStudy, stage: Dialogues, keys: Sequence[ConversationKey]
+) -> Iterator[JudgedText]:
     """Return each conversation with its last turn replaced by that of a persona of another cuisine."""
     last = {
         key.persona: stage.talks[key].turns[-1].text
@@ -211,10 +215,12 @@ def _is_complete(talk: Talk) -> bool:
     return talk.ended_by is not None and cut_short(talk) is None
 
 
-def grades(study: ExplicationStudy, calls: Sequence[JudgeCall], opinions: AllOpinions) -> dict[Key, Grades]:
+def grades(
+    study: ExplicationStudy, calls: Sequence[ConversationJudgeCall], opinions: AllOpinions
+) -> dict[ConversationKey, Grades]:
     """Return conversation -> its grades. If one judge has not answered, there is no mean of the others."""
-    values: dict[Key, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    reasons: dict[Key, list[str]] = defaultdict(list)
+    values: dict[ConversationKey, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    reasons: dict[ConversationKey, list[str]] = defaultdict(list)
     for call, (judge, engine) in product(calls, study.judges.items()):
         own = values[call.conversation][engine.name]
         for opinion in opinions[judge][call.key]:
@@ -224,7 +230,7 @@ def grades(study: ExplicationStudy, calls: Sequence[JudgeCall], opinions: AllOpi
             own[name] = np.nan if value is None else scaled(call.label, value)
             if value is None:
                 reasons[call.conversation].append(opinion.verdict.unscored_reason or UNANSWERED)
-    graded: dict[Key, Grades] = {}
+    graded: dict[ConversationKey, Grades] = {}
     for key, by_judge in values.items():
         penalised = {judge: _penalised(own) for judge, own in by_judge.items()}
         names = sorted(set().union(*penalised.values()))
@@ -266,10 +272,10 @@ class Conversations:
     """
 
     study: ExplicationStudy
-    keys: tuple[Key, ...]
+    keys: tuple[ConversationKey, ...]
     talks: tuple[Talk, ...]
     measures: tuple[Measures | None, ...]
-    grades: Mapping[Key, Grades]
+    grades: Mapping[ConversationKey, Grades]
 
     @cached_property
     def personas(self) -> np.ndarray:
@@ -304,7 +310,7 @@ class Conversations:
                 reasons[place] = cut_short(talk) or (UNFINISHED if talk.ended_by is None else why)
         return values, reasons
 
-    def grade(self, key: Key, dimension: str) -> float:
+    def grade(self, key: ConversationKey, dimension: str) -> float:
         """Return one grade; NaN if unscored."""
         return grade_of(self.grades.get(key), dimension)
 
@@ -324,7 +330,9 @@ class Conversations:
                 values[place] = value
         return values, reasons
 
-    def null_grades(self, shared: Mapping[Key, Grades], source: str, dimension: str) -> FloatArray:
+    def null_grades(
+        self, shared: Mapping[ConversationKey, Grades], source: str, dimension: str
+    ) -> FloatArray:
         """Return [n] the grade of each real conversation's null, NaN without one.
 
         Args:
@@ -336,7 +344,9 @@ class Conversations:
         return np.array([grade_of(each, dimension) for each in own])
 
 
-def conversations(study: ExplicationStudy, stage: Stage, grades: Mapping[Key, Grades]) -> Conversations:
+def conversations(
+    study: ExplicationStudy, stage: Dialogues, grades: Mapping[ConversationKey, Grades]
+) -> Conversations:
     """Return every real conversation, counted if it is over. A conversation that the user left without a
     recommendation has no grades, since there is no recommendation to judge. Another metric is the share with
     a recommendation.

@@ -24,9 +24,9 @@ from tasks.evaluations.explication.measures import COUNTS, NOT_RECOMMENDED
 from tasks.evaluations.explication.read import (
     GRADES,
     TEN,
+    ConversationJudgeCall,
     Conversations,
     Grades,
-    JudgeCall,
     effects,
     grade_of,
     grades_of,
@@ -36,11 +36,11 @@ from tasks.evaluations.explication.study import (
     GENERIC,
     SHUFFLED,
     SILENT,
+    ConversationKey,
     ExplicationStudy,
-    Key,
 )  # fmt: skip
 from tasks.judging.controls import EMPTY, best_null, preference_row, told_apart_row, too_few
-from tasks.judging.panel import About, AllOpinions
+from tasks.judging.panel import AllOpinions, VerdictSubject
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.dialogue import transcript
 from tasks.loop.rows import (
@@ -96,7 +96,9 @@ SCHEMA = pl.Schema(
 )
 
 
-def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) -> Iterator[Metric]:
+def model_rows(
+    of: Conversations, shared: Mapping[ConversationKey, Grades], candidate: str
+) -> Iterator[Metric]:
     """Return all rows of one model.
 
     Args:
@@ -129,12 +131,16 @@ def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) 
     yield preference_row(of.study.judges.values(), candidate)
 
 
-def null_rows(study: ExplicationStudy, shared: Mapping[Key, Grades]) -> dict[str, list[Metric]]:
+def null_rows(study: ExplicationStudy, shared: Mapping[ConversationKey, Grades]) -> dict[str, list[Metric]]:
     """Return rows of the null recommenders: at once, and after a fixed list of questions."""
     reason = "no judge has answered, or no simulated user" if study.judges else NO_JUDGE
     rows: dict[str, list[Metric]] = {}
     for source in (GENERIC, FIXED):
-        keys = [Key(source, task, persona, "", 0) for task in study.tasks for persona in study.personas]
+        keys = [
+            ConversationKey(source, task, persona, "", 0)
+            for task in study.tasks
+            for persona in study.personas
+        ]
         personas, own = np.array([key.persona for key in keys]), [shared.get(key) for key in keys]
         columns = {name: np.array([grade_of(each, name) for each in own]) for name in NULLS}
         rows[f"null:{source}"] = [
@@ -308,7 +314,7 @@ def _end_rows(of: Conversations) -> Iterator[Metric]:
             yield scored("ended_by", where, count / over, (over, places.size - over))
 
 
-def details(of: Conversations, calls: Sequence[JudgeCall], opinions: AllOpinions) -> list[Detail]:
+def details(of: Conversations, calls: Sequence[ConversationJudgeCall], opinions: AllOpinions) -> list[Detail]:
     """Yield the tables of every conversation, and of the verdicts by rubric and judge."""
     tables = [Detail("explication_conversation", conversation_frame(of))]
     for label in dict.fromkeys(call.label for call in calls):
@@ -352,12 +358,14 @@ def _row(of: Conversations, place: int, reason: str) -> dict[str, Any]:
     return row
 
 
-def _about(study: ExplicationStudy, call: JudgeCall, name: str) -> About:
+def _about(study: ExplicationStudy, call: ConversationJudgeCall, name: str) -> VerdictSubject:
     """Return the columns about a verdict; ``judged`` is source and dimension: "real:focus"."""
     key = call.conversation
     persona, source = study.personas[key.persona], EMPTY if key.source == SILENT else key.source
     text = f"User: {persona.name}, {persona.cuisine}. {persona.summary}"
-    return About(f"{name} {call.rubric.hash()}", key.label, text, persona.country, f"{source}:{name}")
+    return VerdictSubject(
+        f"{name} {call.rubric.hash()}", key.label, text, persona.country, f"{source}:{name}"
+    )
 
 
 def _listed(names: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.materials import RECOMMENDER
 from tasks.evaluations.explication.measures import Measures
 from tasks.evaluations.explication.read import GRADES, MEANS, Conversations, conversations, read, scaled
-from tasks.evaluations.explication.study import REAL, ExplicationStudy, Key
+from tasks.evaluations.explication.study import REAL, ConversationKey, ExplicationStudy
 from tasks.judging.panel import score_name, verdict_scores
 from tasks.loop.dialogue import Talk, history
 from tasks.loop.rows import Reasons
@@ -39,7 +39,7 @@ def samples(study: ExplicationStudy, completions: Completions) -> Iterator[Sampl
     of = conversations(study, answers.stage, answers.grades)
     columns = {name: of.graded(name) for name in GRADES} if study.judges else {}
     columns |= {name: of.counted(name) for name in COUNTED}
-    verdicts: dict[Key, dict[str, Score]] = defaultdict(dict)
+    verdicts: dict[ConversationKey, dict[str, Score]] = defaultdict(dict)
     for (judge, engine), call in product(study.judges.items(), answers.calls):
         source, opinions = call.conversation.source, answers.opinions[judge][call.key]
         name = score_name(call.label, engine, *([] if source == REAL else [source]))
@@ -52,7 +52,7 @@ def samples(study: ExplicationStudy, completions: Completions) -> Iterator[Sampl
         yield _sample(study, silent, answers.stage.talks[silent], {})
 
 
-def _sample(study: ExplicationStudy, key: Key, talk: Talk, scores: dict[str, Score]) -> Sample:
+def _sample(study: ExplicationStudy, key: ConversationKey, talk: Talk, scores: dict[str, Score]) -> Sample:
     voices = talk.dialogue.voices
     own = next(voice for voice in voices if voice.name == RECOMMENDER)
     outputs = [turn.text for turn in talk.turns if turn.speaker == RECOMMENDER]

@@ -15,8 +15,8 @@ from tasks.evaluations.explication.materials import (
     FOLDER,
     RECOMMENDER,
     USER,
+    ExplicationTask,
     Persona,
-    Task,
     end_of,
     load_task,
     personas_of,
@@ -28,7 +28,7 @@ from tasks.evaluations.explication.texts import BEGIN, LEAVE
 from tasks.identity import digest
 from tasks.judging.panel import Judges, judges_by_name
 from tasks.judging.rubric import JudgeStyle, Rubric, as_data, load_rubric
-from tasks.loop.dialogue import Dialogue, Stage, Voice
+from tasks.loop.dialogue import Dialogue, Dialogues, Voice
 from tasks.loop.requests import Engine
 from tasks.loop.spread import fewest
 from tasks.packs.wording import Templates, filled, templates
@@ -63,7 +63,7 @@ KNOBS = {
 """Params whose values enter config_hash unchanged."""
 
 
-class Key(NamedTuple):
+class ConversationKey(NamedTuple):
     """Key of a conversation; persona or condition is "" if the conversation has none."""
 
     source: str
@@ -88,8 +88,8 @@ class Progress:
         calls: (conversation, rubric) -> the call of the judges (``read.JudgeCall``).
     """
 
-    stage: Stage
-    calls: dict[tuple[Key, str], Any] = field(default_factory=dict)
+    stage: Dialogues
+    calls: dict[tuple[ConversationKey, str], Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class ExplicationStudy:
     """
 
     params: ExplicationParams
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, ExplicationTask]
     personas: Mapping[str, Persona]
     dishes: Dishes
     simulator: Engine
@@ -130,7 +130,9 @@ class ExplicationStudy:
         """Return the kept progress of a model's conversations, or of the study's own."""
         key = (candidate.hash, candidate.occasion) if candidate else ("", "")
         if key not in self.progress:
-            self.progress[key] = Progress(Stage(self.dialogues() if candidate else self.shared_dialogues()))
+            self.progress[key] = Progress(
+                Dialogues(self.dialogues() if candidate else self.shared_dialogues())
+            )
         return self.progress[key]
 
     @cached_property
@@ -143,13 +145,13 @@ class ExplicationStudy:
         """Return the conditions in the order of every table."""
         return tuple(c for c in CONDITIONS if c in self.params.conditions)
 
-    def real(self) -> Iterator[Key]:
+    def real(self) -> Iterator[ConversationKey]:
         """Return the real conversations of one model."""
         repetitions = range(self.params.repetitions)
         for own in product(self.tasks, self.personas, self.conditions, repetitions):
-            yield Key(REAL, *own)
+            yield ConversationKey(REAL, *own)
 
-    def silent(self, key: Key) -> Key:
+    def silent(self, key: ConversationKey) -> ConversationKey:
         """Return the conversation with a silent user that is the null of a persona's conversation, one per
         persona.
         """
@@ -168,7 +170,7 @@ class ExplicationStudy:
         fixed recipe.
         """
         for task, persona in product(self.tasks.values(), self.personas):
-            key = Key(FIXED, task.name, persona, "", 0)
+            key = ConversationKey(FIXED, task.name, persona, "", 0)
             lines = (*task.generic.questions, task.generic.recommendation.strip())
             yield self._dialogue(key, Voice(RECOMMENDER, lines=lines), self._user(key), len(lines))
 
@@ -182,13 +184,13 @@ class ExplicationStudy:
         identity = ["explication", wording, knobs, self.materials, self.simulator.hash, judged, judges]
         return digest(json.loads(json.dumps(identity)))
 
-    def _dialogue(self, key: Key, recommender: Voice, user: Voice, at_least: int = 0) -> Dialogue:
+    def _dialogue(self, key: ConversationKey, recommender: Voice, user: Voice, at_least: int = 0) -> Dialogue:
         turns = max(self.params.max_turns or MOST_TURNS, 2 * at_least)
         tokens = self.params.conversation_tokens
         rule, sample = partial(end_of, self.tasks[key.task]), f"{key.source}:{key.label}"
         return Dialogue(key, (recommender, user), rule, turns, tokens, sample)
 
-    def _recommender(self, key: Key) -> Voice:
+    def _recommender(self, key: ConversationKey) -> Voice:
         task, p = self.tasks[key.task], self.params
         reminder = f"- {task.reminder}\n" if key.condition == "treatment" else ""
         fields = {"expert": task.expert, "goal": task.goal, "form": task.required}
@@ -203,7 +205,7 @@ class ExplicationStudy:
         own = self.templates.get(name)
         return filled(own, {}) if own else str(BEGIN[name])
 
-    def _user(self, key: Key) -> Voice:
+    def _user(self, key: ConversationKey) -> Voice:
         task, p = self.tasks[key.task], self.params
         fields = {"thing": task.thing, "wish": task.wish, "leave": LEAVE}
         fields["persona"] = self.described[key.persona, task.name]
@@ -234,7 +236,7 @@ def build_study(
             "--pack adds to the shipped personas and --personas-file replaces them: use one or the other"
         )
     judges = judges_by_name(params.judges, engines)
-    of_packs = {task.name: task for task in map(Task.model_validate, rows.get("task", ()))}
+    of_packs = {task.name: task for task in map(ExplicationTask.model_validate, rows.get("task", ()))}
     tasks = [of_packs[name] if name in of_packs else load_task(name) for name in params.tasks]
     if len({task.name for task in tasks}) < len(tasks):
         raise ValueError(f"tasks: {', '.join(task.name for task in tasks)}: name each task once")

@@ -66,7 +66,7 @@ class DishSetRow(DishRow):
     )
 
 
-class GroupRow(PackRow):
+class OriginGroupRow(PackRow):
     """The group of one origin."""
 
     origin: Text = Field(description="country of origin, spelled as in the dishes")
@@ -127,7 +127,7 @@ PACK = Shape(
             ("dish_set", "url", "language"),
         ),
         PackFile(
-            "origin_group", GroupRow, "Groups of origins.", ("origin",),
+            "origin_group", OriginGroupRow, "Groups of origins.", ("origin",),
             over=Taken("origin_group", ("origin",)),
         ),
         prompt_file(WORDINGS),

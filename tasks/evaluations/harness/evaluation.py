@@ -44,7 +44,7 @@ def _ask(study: HarnessStudy, completions: Completions) -> Sequence[Request[Any]
     return study.requests()
 
 
-def _rows(study: HarnessStudy, cohort: Cohort[dict[str, read.Scored]], shared: Any) -> Tables:
+def _rows(study: HarnessStudy, cohort: Cohort[dict[str, read.HarnessScores]], shared: Any) -> Tables:
     """Return rows of the models and null models, and every answer."""
     nulls = read.nulls(study)
     beside = rows.best_null(study, nulls)
@@ -56,7 +56,7 @@ def _rows(study: HarnessStudy, cohort: Cohort[dict[str, read.Scored]], shared: A
     return Tables(metrics, details)
 
 
-def _answer_frame(study: HarnessStudy, scored: Mapping[str, read.Scored]) -> pl.DataFrame:
+def _answer_frame(study: HarnessStudy, scored: Mapping[str, read.HarnessScores]) -> pl.DataFrame:
     """Return a row per document and condition; missing values are null."""
     n, targets = len(study.items), [item.task.target(item.doc) or None for item in study.items]
     frames = [
@@ -165,7 +165,7 @@ _DESCRIBED = Described(
     more=rows.catalogue_of,
 )
 
-EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.Scored]] = Evaluation(
+EVALUATION: Evaluation[HarnessParams, HarnessStudy, dict[str, read.HarnessScores]] = Evaluation(
     "harness",
     HarnessParams,
     {},

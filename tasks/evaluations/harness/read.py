@@ -34,7 +34,7 @@ Values = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Scored:
+class HarnessScores:
     """One model's values in one condition.
 
     Attributes:
@@ -47,7 +47,7 @@ class Scored:
     n_cut: int = 0
 
 
-def read(study: HarnessStudy, completions: Completions, shared: Any) -> dict[str, Scored]:
+def read(study: HarnessStudy, completions: Completions, shared: Any) -> dict[str, HarnessScores]:
     """Condition -> scores."""
     own = {condition: stored(study, condition, completions) for condition in CONDITIONS}
     own[OTHER_QUESTION] |= _exchanged(study, own[HEADLINE])
@@ -86,7 +86,7 @@ def _exchanged(study: HarnessStudy, own: Answers) -> dict[str, PairScores | list
     }
 
 
-def scored(study: HarnessStudy, condition: str, answers: Answers) -> Scored:
+def scored(study: HarnessStudy, condition: str, answers: Answers) -> HarnessScores:
     """Score answers by the harness's own filters and metrics, task by task."""
     values: dict[str, Mapping[str, Any]] = {}
     for task in study.tasks.values():
@@ -101,7 +101,7 @@ def scored(study: HarnessStudy, condition: str, answers: Answers) -> Scored:
     lost = {name: _lost(answers.get(name)) for name in reasons}
     texts = [_text(item, answers.get(item.name)) for item in study.items]
     n_cut = sum(bool(own.n_cut.any()) for own in answers.values() if isinstance(own, PairScores))
-    return Scored(values, headline_of(study, values, reasons, lost, texts), n_cut)
+    return HarnessScores(values, headline_of(study, values, reasons, lost, texts), n_cut)
 
 
 def headline_of(

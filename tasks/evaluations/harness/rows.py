@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.evaluations.harness.read import Scored, Values, headline_of, number
+from tasks.evaluations.harness.read import HarnessScores, Values, headline_of, number
 from tasks.evaluations.harness.study import NO_QUESTION, OTHER_QUESTION, HarnessStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE
@@ -34,7 +34,7 @@ _OWN = {SCORE, "coverage", "unanswered", "truncated"}
 NOT_SCORED = "nothing was answered, or the task's scoring fails"
 
 
-def model_rows(study: HarnessStudy, answers: Mapping[str, Scored], beside: FloatArray) -> list[Metric]:
+def model_rows(study: HarnessStudy, answers: Mapping[str, HarnessScores], beside: FloatArray) -> list[Metric]:
     """All rows of one model.
 
     Args:
@@ -79,7 +79,11 @@ def best_null(study: HarnessStudy, nulls: Mapping[str, Values]) -> FloatArray:
 
 
 def _headline_rows(
-    study: HarnessStudy, answers: Mapping[str, Scored], beside: FloatArray, where: Slice, chosen: BoolArray
+    study: HarnessStudy,
+    answers: Mapping[str, HarnessScores],
+    beside: FloatArray,
+    where: Slice,
+    chosen: BoolArray,
 ) -> Iterator[Metric]:
     """Return the headline, and each control with its difference from the headline."""
     clusters, names = study.clusters[chosen], study.names[chosen] if where == OVERALL else None

@@ -29,7 +29,7 @@ from tasks.evaluations.recipe.evaluation import evaluation_of
 from tasks.evaluations.recipe.loading import Read, examine, load
 from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED
 from tasks.packs.files import tables_of
-from tasks.packs.shape import Fault
+from tasks.packs.shape import PackFault
 
 __all__ = [
     "CORRELATION", "SHARE", "UNBOUNDED", "Metric", "choice", "from_toml", "judged", "preference",
@@ -69,7 +69,7 @@ def preference(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
     return _beside_caller(PREFERENCE, name, fields)
 
 
-def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, list[PackFault]]:
     """Return the evaluation of a pack's ``evaluation.toml``, or all errors in it.
 
     Args:
@@ -81,7 +81,7 @@ def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, 
     recipe = fields.pop("recipe", None)
     if not isinstance(recipe, str) or recipe not in RECIPES:
         what = "it is missing" if recipe is None else f"there is no recipe {recipe!r}"
-        return None, [Fault(DEFINITION, None, "recipe", what, f"write one of {', '.join(RECIPES)}")]
+        return None, [PackFault(DEFINITION, None, "recipe", what, f"write one of {', '.join(RECIPES)}")]
     loaded, faults = examine(name, recipe, fields, read, DEFINITION)
     return (None if faults or loaded is None else evaluation_of(loaded)), faults
 

@@ -30,7 +30,7 @@ from tasks.evaluations.recipe import checks
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Preference, parsed
 from tasks.evaluations.recipe.evaluation import evaluation_of
 from tasks.evaluations.recipe.files import Files, clean, whole
-from tasks.evaluations.recipe.items import ITEM, Derive, Item, Loaded, Member, Score
+from tasks.evaluations.recipe.items import ITEM, Derive, Item, LoadedRecipe, Member, Score
 from tasks.judging.rubric import normal
 from tasks.metrics.intervals import SHARE
 from tasks.packs.shape import PackError
@@ -101,7 +101,7 @@ def benchmark(
     definition_read, faults = parsed(recipe, {**files, **definition}, name)
     if faults or definition_read is None:
         raise PackError(name, faults)
-    own = Loaded(name, definition_read, (), score=score, derive=derive, knobs=frozenset(hashed))
+    own = LoadedRecipe(name, definition_read, (), score=score, derive=derive, knobs=frozenset(hashed))
     data = {"data": (Data, Field("", description=_DATA))}
     return evaluation_of(own, lambda params: bring(own, read, params), {**data, **(knobs or {})})
 
@@ -178,7 +178,7 @@ def place_of(
     return place if 0 <= place < len(options) else None
 
 
-def bring(own: Loaded, read: Read, params: Params) -> Loaded:
+def bring(own: LoadedRecipe, read: Read, params: Params) -> LoadedRecipe:
     """Return the evaluation with the items of ``params.data``.
 
     Raises:
@@ -210,7 +210,7 @@ def bring(own: Loaded, read: Read, params: Params) -> Loaded:
 
 
 def _items(
-    own: Loaded, rows: Sequence[Mapping[str, str]], header: Sequence[str]
+    own: LoadedRecipe, rows: Sequence[Mapping[str, str]], header: Sequence[str]
 ) -> tuple[tuple[Item, ...], Counter[str]]:
     """Return the usable items by name, and the number of others by reason."""
     items: dict[str, Item] = {}

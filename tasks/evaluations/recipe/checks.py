@@ -21,7 +21,7 @@ from tasks.evaluations.recipe.definition import (
 from tasks.evaluations.recipe.items import CHOICES, ITEM, Item, Member, options_of, right_of, several
 from tasks.judging.rubric import Rubric, normal
 from tasks.packs.prompts import fields_of, rendered
-from tasks.packs.shape import Fault
+from tasks.packs.shape import PackFault
 
 _TAKEN = frozenset(
     {
@@ -39,7 +39,7 @@ READ_OF_ITEMS = frozenset({"prompt", "options", "answer", "accepted", "weights",
 """Fields that say how an item is read; items are checked only if these are right."""
 
 
-def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
+def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[PackFault]:
     """Yield faults of fields that name a missing column, or one with the name of an option."""
     named: dict[str, Sequence[str]] = {"cluster": [definition.cluster], "slices": definition.slices}
     match definition:
@@ -55,23 +55,23 @@ def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[
             named |= {"kind": [definition.kind]}
     there = ", ".join(header)
     faults = [
-        Fault(file, None, field, f"there is no column {name!r}; there are: {there}", "name one of these")
+        PackFault(file, None, field, f"there is no column {name!r}; there are: {there}", "name one of these")
         for field, names in named.items()
         for name in names
         if name and name not in header
     ]
     faults += [
-        Fault(file, None, "slices", f"{name!r} is the name of an option", "rename the column")
+        PackFault(file, None, "slices", f"{name!r} is the name of an option", "rename the column")
         for name in definition.slices
         if name in _TAKEN or hasattr(GenerationParams, name) or name in GenerationParams.model_fields
     ]
     if isinstance(definition, Choice) and CHOICES in header:
         what = f"{CHOICES!r} is what prompts call the options with their letters"
-        faults.append(Fault(definition.items, 1, CHOICES, what, "rename the column"))
+        faults.append(PackFault(definition.items, 1, CHOICES, what, "rename the column"))
     return faults
 
 
-def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
+def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[PackFault]:
     """Yield faults of invalid templates, and of templates that use what no item has."""
     known = {*header, *([CHOICES] if isinstance(definition, Choice) else [])}
     faults = []
@@ -79,27 +79,27 @@ def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[
         try:
             used = fields_of(getattr(definition, field))
         except (TemplateError, ValueError) as error:
-            faults.append(Fault(file, None, field, f"it is not a template: {error}", "correct it"))
+            faults.append(PackFault(file, None, field, f"it is not a template: {error}", "correct it"))
             continue
         for name in sorted(used - known):
             what = f"it uses {{{{ {name} }}}}; known are: {', '.join(sorted(known))}"
-            faults.append(Fault(file, None, field, what, "use a column of the items"))
+            faults.append(PackFault(file, None, field, what, "use a column of the items"))
         if field == "prompt" and not used & known:
-            faults.append(Fault(file, None, field, "it uses no column of the items", "use one"))
+            faults.append(PackFault(file, None, field, "it uses no column of the items", "use one"))
     if isinstance(definition, Choice) and not faults:
         faults += _choice_faults(definition, file)
     return faults
 
 
-def _choice_faults(definition: Choice, file: str) -> Iterator[Fault]:
+def _choice_faults(definition: Choice, file: str) -> Iterator[PackFault]:
     """Yield faults of templates without the options' letters, or without a question to leave out."""
     used = fields_of(definition.prompt) | fields_of(definition.system)
     if definition.by == LETTER and not options_are_shown(definition):
         what = f"by letter, the prompt must show the options: it lacks {{{{ {CHOICES} }}}}"
-        yield Fault(file, None, "prompt", what, f"add {{{{ {CHOICES} }}}}")
+        yield PackFault(file, None, "prompt", what, f"add {{{{ {CHOICES} }}}}")
     if not used & set(definition.question):
         what = f"the prompt shows none of these columns: {', '.join(definition.question) or '(none)'}"
-        yield Fault(
+        yield PackFault(
             file, None, "question", what, ("name the columns with the question: null models leave them out")
         )
 
@@ -109,79 +109,79 @@ def options_are_shown(definition: Recipe) -> bool:
     return CHOICES in fields_of(definition.prompt) | fields_of(definition.system)
 
 
-def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[Fault]:
+def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[PackFault]:
     """Yield faults of a rubric that does not show the judged text, or shows what no item has."""
     if definition.judged not in rubric.inputs:
         what = f"the judged text is not among its inputs {', '.join(rubric.inputs)}"
-        yield Fault(
+        yield PackFault(
             file, None, "inputs", what, f"add {definition.judged!r}, or name another input in `judged`"
         )
     for name in rubric.inputs:
         if name != definition.judged and name not in header:
             what = f"{name!r} is no column of the items; these are {', '.join(header)}"
-            yield Fault(file, None, "inputs", what, "add the column, or remove the input")
+            yield PackFault(file, None, "inputs", what, "add the column, or remove the input")
 
 
-def repeated(items: Sequence[Item], file: str) -> list[Fault]:
+def repeated(items: Sequence[Item], file: str) -> list[PackFault]:
     first: dict[str, int] = {}
     faults = []
     for item in items:
         before = first.setdefault(item.name, item.line)
         if before != item.line:
             what = f"{item.name!r} already exists: line {before}"
-            faults.append(Fault(file, item.line, ITEM, what, "rename or remove one"))
+            faults.append(PackFault(file, item.line, ITEM, what, "rename or remove one"))
     return faults
 
 
-def cluster_faults(definition: Recipe, items: Sequence[Item], file: str) -> list[Fault]:
+def cluster_faults(definition: Recipe, items: Sequence[Item], file: str) -> list[PackFault]:
     faults = [
-        Fault(file, item.line, definition.cluster, "the cell is empty", "name the item's cluster")
+        PackFault(file, item.line, definition.cluster, "the cell is empty", "name the item's cluster")
         for item in items
         if not item.cluster
     ]
     values = {item.cluster for item in items}
     if len(values) == 1 and not faults:
         what = f"every item has {next(iter(values))!r}, so there would be no interval"
-        faults.append(Fault(file, None, definition.cluster, what, "name the column that varies"))
+        faults.append(PackFault(file, None, definition.cluster, what, "name the column that varies"))
     return faults
 
 
-def item_faults(definition: Recipe, item: Item, file: str) -> Iterator[Fault]:
+def item_faults(definition: Recipe, item: Item, file: str) -> Iterator[PackFault]:
     fields = item.fields
     match definition:
         case Judged() if definition.gold and not fields[definition.gold]:
-            yield Fault(file, item.line, definition.gold, "the cell is empty", "write a right answer")
+            yield PackFault(file, item.line, definition.gold, "the cell is empty", "write a right answer")
         case ShortAnswer():
             yield from _accepted_faults(definition, item, file)
         case Choice():
             options = options_of(definition, fields)
             if len(options) > len(LETTERS):
                 what = f"it has {len(options)} options; there are {len(LETTERS)} letters"
-                yield Fault(file, item.line, definition.options[0], what, "leave some out")
+                yield PackFault(file, item.line, definition.options[0], what, "leave some out")
             elif len(set(map(normal, options))) < len(options):
                 what = f"two options are the same: {' | '.join(options)}"
-                yield Fault(file, item.line, definition.options[0], what, "change one")
+                yield PackFault(file, item.line, definition.options[0], what, "change one")
             elif len(options) < 2 or not all(options):
                 what = "it has fewer than two options" if len(options) < 2 else "an option is empty"
-                yield Fault(file, item.line, definition.options[0], what, "add the missing one")
+                yield PackFault(file, item.line, definition.options[0], what, "add the missing one")
             elif right_of(definition, fields) is None:
                 what = f"{fields[definition.answer]!r} is not one of its options"
                 todo = "write the right option's letter, number or text"
-                yield Fault(file, item.line, definition.answer, what, todo)
+                yield PackFault(file, item.line, definition.answer, what, todo)
         case Preference():
             text = rendered(definition.prompt, fields)
             if text.count(definition.blank) != 1:
                 what = f"{definition.blank} stands {text.count(definition.blank)} times in it"
-                yield Fault(file, item.line, "", what, "write it once, in the place of the items")
+                yield PackFault(file, item.line, "", what, "write it once, in the place of the items")
             elif not text.partition(definition.blank)[0].strip():
                 what = f"nothing stands before {definition.blank}, which most models need"
-                yield Fault(file, item.line, "", what, "begin with a word")
+                yield PackFault(file, item.line, "", what, "begin with a word")
 
 
-def _accepted_faults(definition: ShortAnswer, item: Item, file: str) -> Iterator[Fault]:
+def _accepted_faults(definition: ShortAnswer, item: Item, file: str) -> Iterator[PackFault]:
     texts = several(item.fields[definition.accepted])
     if not texts:
-        yield Fault(file, item.line, definition.accepted, "it has no accepted answer", "write one")
+        yield PackFault(file, item.line, definition.accepted, "it has no accepted answer", "write one")
     if not definition.weights:
         return
     cell = item.fields[definition.weights]
@@ -191,15 +191,15 @@ def _accepted_faults(definition: ShortAnswer, item: Item, file: str) -> Iterator
         weights = []
     if len(weights) != len(texts) or not all(w > 0 and math.isfinite(w) for w in weights):
         what = f"{cell!r} is not {len(texts)} numbers above 0"
-        yield Fault(file, item.line, definition.weights, what, "write as many as accepted answers")
+        yield PackFault(file, item.line, definition.weights, what, "write as many as accepted answers")
 
 
-def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[Fault]:
+def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[PackFault]:
     """Yield faults of items with an unusual number of options, whose chance and letters would differ."""
     counts = Counter(len(options_of(definition, item.fields)) for item in items)
     usual = counts.most_common(1)[0][0] if counts else 0
     return [
-        Fault(
+        PackFault(
             file,
             item.line,
             definition.options[0],
@@ -213,7 +213,7 @@ def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[Fault]
 
 def kind_faults(
     definition: Recipe, items: Sequence[Item], members: Sequence[Member], file: str
-) -> list[Fault]:
+) -> list[PackFault]:
     """Yield faults of kinds of contexts in which one of the two groups has no items."""
     assert isinstance(definition, Preference)
     there: dict[str, set[bool]] = {}
@@ -221,7 +221,7 @@ def kind_faults(
         there.setdefault(member.kind, set()).add(member.group == definition.target)
     kinds = {item.fields.get(definition.kind, "") for item in items}
     return [
-        Fault(
+        PackFault(
             file,
             None,
             definition.kind,
@@ -233,5 +233,5 @@ def kind_faults(
     ]
 
 
-def no_column(file: str, name: str, header: Sequence[str], line: int) -> Fault:
-    return Fault(file, line, name, f"the column is missing; there are: {', '.join(header)}", "add it")
+def no_column(file: str, name: str, header: Sequence[str], line: int) -> PackFault:
+    return PackFault(file, line, name, f"the column is missing; there are: {', '.join(header)}", "add it")

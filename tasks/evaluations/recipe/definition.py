@@ -21,7 +21,7 @@ from pydantic import (
 
 from tasks.evaluations.recipe.normal import STEPS
 from tasks.identity import digest
-from tasks.packs.shape import LONGEST, Fault, Name, PackRow, Text
+from tasks.packs.shape import LONGEST, Name, PackFault, PackRow, Text
 from tasks.parsing import plain
 
 CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
@@ -114,7 +114,7 @@ class Recipe(PackRow):
             evaluated by default.
         profiles: name -> values of options.
         also: further numbers of the same answers. Their null is a number, or a null model of a short answer.
-        published: CSV file of published numbers (``Printed``) to show beside ours; "": none.
+        published: CSV file of published numbers (``PrintedNumber``) to show beside ours; "": none.
         licence, source, citation: of the items, for people.
     """
 
@@ -138,7 +138,7 @@ class Recipe(PackRow):
     citation: str = ""
 
 
-class Printed(PackRow):
+class PrintedNumber(PackRow):
     """A published number in the headline's unit.
 
     Attributes:
@@ -155,7 +155,7 @@ class Printed(PackRow):
     note: str = ""
 
 
-class Texts(Recipe):
+class TextRecipe(Recipe):
     """Fields of recipes in which a model writes a text.
 
     max_tokens: most tokens of an answer, including thinking.
@@ -164,7 +164,7 @@ class Texts(Recipe):
     max_tokens: int = Field(ROOM, ge=1)
 
 
-class Judged(Texts):
+class Judged(TextRecipe):
     """Texts that judges score by a rubric.
 
     Attributes:
@@ -184,7 +184,7 @@ class Judged(Texts):
     generic: Text = "That depends on the situation and on the people involved; opinions differ."
 
 
-class ShortAnswer(Texts):
+class ShortAnswer(TextRecipe):
     """Texts that are compared with accepted answers.
 
     Attributes:
@@ -262,7 +262,7 @@ class Preference(Recipe):
 RECIPES: Mapping[str, type[Recipe]] = {r.recipe: r for r in (Judged, ShortAnswer, Choice, Preference)}
 
 
-def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | None, list[Fault]]:
+def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | None, list[PackFault]]:
     """Return the definition and all faults of its fields.
 
     Stand-ins replace wrong values, so that the rest can be checked too. The definition is None if a file is
@@ -280,7 +280,7 @@ def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | 
     faults = []
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         faults.append(
-            Fault(file, None, "metric.bounds", f"{low} to {high} is not a range", "write [low, high]")
+            PackFault(file, None, "metric.bounds", f"{low} to {high} is not a range", "write [low, high]")
         )
     return definition, faults + _null_faults(definition, file) + _name_faults(definition, file)
 
@@ -322,7 +322,7 @@ def controls(definition: Recipe) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class About:
+class ControlTexts:
     """Texts for people about a control: its number, and the difference to the headline."""
 
     label: str
@@ -330,44 +330,46 @@ class About:
 
 
 CONTROLS = {
-    (CHOICE, "no_question"): About("Without question", "The same number where the question is left out."),
-    (CHOICE, "other_question"): About(
+    (CHOICE, "no_question"): ControlTexts(
+        "Without question", "The same number where the question is left out."
+    ),
+    (CHOICE, "other_question"): ControlTexts(
         "Another question", "The same number where another item's question stands over the options."
     ),
-    (JUDGED, "exchanged"): About(
+    (JUDGED, "exchanged"): ControlTexts(
         "Answers exchanged", "The same number where each item is given the model's answer to another item."
     ),
-    (SHORT, "exchanged"): About(
+    (SHORT, "exchanged"): ControlTexts(
         "Answers exchanged", "The same number where each item is given the model's answer to another item."
     ),
-    (PREFERENCE, "exchanged"): About(
+    (PREFERENCE, "exchanged"): ControlTexts(
         "Contexts exchanged", "The same number where the items stand in a context of another kind or cluster."
     ),
 }
 
 
-def _null_faults(definition: Recipe, file: str) -> list[Fault]:
+def _null_faults(definition: Recipe, file: str) -> list[PackFault]:
     """Yield a fault of a null that is neither within bounds nor one of the recipe's null models."""
     null, (low, high) = definition.metric.null, definition.metric.bounds
     if isinstance(null, float):
         if low <= null <= high:
             return []
         what = f"{null:g} is not within the bounds {low:g} to {high:g}"
-        return [Fault(file, None, "metric.null", what, "correct one of them")]
+        return [PackFault(file, None, "metric.null", what, "correct one of them")]
     named = known_nulls(definition)
     if null in named:
         return []
     what = f"unknown null model {null!r}"
-    return [Fault(file, None, "metric.null", what, f"write a number, or one of {', '.join(named)}")]
+    return [PackFault(file, None, "metric.null", what, f"write a number, or one of {', '.join(named)}")]
 
 
-def _name_faults(definition: Recipe, file: str) -> list[Fault]:
+def _name_faults(definition: Recipe, file: str) -> list[PackFault]:
     """Yield a fault of a headline named like another number or column of its leaderboard."""
     name = definition.metric.name
     own = {f"{control}_gain" for control in controls(definition)}
     if name in TAKEN | own or name.startswith("judge_"):
         what = f"{name!r} is the name of another column of the leaderboard"
-        return [Fault(file, None, "metric.name", what, "choose another name")]
+        return [PackFault(file, None, "metric.name", what, "choose another name")]
     return []
 
 
@@ -387,16 +389,18 @@ def null_names(definition: Recipe) -> tuple[str, ...]:
     return (*definition.nulls, *(("other_answer",) if with_gold else ()))
 
 
-def _fault(error: Any, file: str) -> Fault:
+def _fault(error: Any, file: str) -> PackFault:
     """One of pydantic's errors."""
     place = ".".join(map(str, error["loc"]))
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "missing":
         why = WHY.get(last, "it has no default")
-        return Fault(file, None, place, "it is missing", f"write it: {why}")
+        return PackFault(file, None, place, "it is missing", f"write it: {why}")
     if error["type"] == "extra_forbidden":
-        return Fault(file, None, place, "there is no such field", "remove or rename it")
+        return PackFault(file, None, place, "there is no such field", "remove or rename it")
     if error["type"] == "string_pattern_mismatch":
         what = f"{str(error['input'])[:60]!r} is not a valid name for SQL"
-        return Fault(file, None, place, what, "use lower-case letters, digits and _, and begin with a letter")
-    return Fault(file, None, place, plain(str(error["msg"])), "correct it")
+        return PackFault(
+            file, None, place, what, "use lower-case letters, digits and _, and begin with a letter"
+        )
+    return PackFault(file, None, place, plain(str(error["msg"])), "correct it")

@@ -27,15 +27,15 @@ from tasks.evaluations.recipe.definition import (
     Choice,
     Judged,
     Preference,
-    Texts,
+    TextRecipe,
     controls,
     null_names,
 )  # fmt: skip
-from tasks.evaluations.recipe.items import Loaded
+from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy, build_study, params_of
 from tasks.judging.controls import preference_row
-from tasks.judging.panel import About, Call, Opinions
+from tasks.judging.panel import Call, Opinions, VerdictSubject
 from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine, Later, Request
@@ -61,7 +61,9 @@ class RecipeAnswers:
 
 
 def evaluation_of(
-    loaded: Loaded, bring: Callable[[Params], Loaded] | None = None, knobs: Mapping[str, Any] | None = None
+    loaded: LoadedRecipe,
+    bring: Callable[[Params], LoadedRecipe] | None = None,
+    knobs: Mapping[str, Any] | None = None,
 ) -> Evaluation[Any, RecipeStudy, RecipeAnswers]:
     """Return the evaluation of a definition with its files.
 
@@ -88,12 +90,12 @@ def evaluation_of(
     )
 
 
-def described(loaded: Loaded) -> Described:
+def described(loaded: LoadedRecipe) -> Described:
     """Return the evaluation's description for doors, warehouse and page."""
     definition = loaded.definition
     usual = (SCORER if isinstance(definition, Preference) or _scores_options(definition) else WRITER,)
     judges: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
-    short = {"max_tokens": FEW_TOKENS} if isinstance(definition, Texts) else {}
+    short = {"max_tokens": FEW_TOKENS} if isinstance(definition, TextRecipe) else {}
     profiles = definition.profiles or {"smoke": {"limit": SMALL, **judges, **short}, "demo": judges}
     data = "" if loaded.items else "--data FOLDER "
     metrics = [row._asdict() for row in rows.catalogue(loaded)]
@@ -115,12 +117,12 @@ def described(loaded: Loaded) -> Described:
     )
 
 
-def _preview(loaded: Loaded) -> list[str]:
+def _preview(loaded: LoadedRecipe) -> list[str]:
     """Return two prompts with their right answers, and the null models."""
     study = build_study(loaded, params_of(loaded).model_validate({"models": ["none"]}), {})
     lines = []
     for place, item in enumerate(study.items[:2]):
-        if isinstance(loaded.definition, Texts):
+        if isinstance(loaded.definition, TextRecipe):
             messages = [message["content"] for message in texts.conversation(study, item.fields)]
         elif isinstance(loaded.definition, Choice):
             messages = [message["content"] for message in options.conversation_of(study, HEADLINE, item)]
@@ -134,7 +136,7 @@ def _preview(loaded: Loaded) -> list[str]:
     return [*lines, f"null: {null}; rows of their own: {named}; controls: {of_model}"]
 
 
-def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
+def _page(loaded: LoadedRecipe, metrics: Rows) -> dict[str, Any]:
     """Return the page's content beside numbers."""
     definition = loaded.definition
     clusters = {item.cluster for item in loaded.items}
@@ -170,7 +172,7 @@ def _item_rows(study: RecipeStudy) -> Rows:
 
 
 def _study(
-    bring: Callable[[Params], Loaded],
+    bring: Callable[[Params], LoadedRecipe],
     params: Params,
     tables: Mapping[str, Rows],
     engines: Mapping[str, Engine],
@@ -184,7 +186,7 @@ def _ask(study: RecipeStudy, completions: Completions) -> Sequence[Request[Any]]
 
 
 def _read(study: RecipeStudy, completions: Completions, shared: Any) -> RecipeAnswers:
-    if isinstance(study.definition, Texts):
+    if isinstance(study.definition, TextRecipe):
         written, opinions = texts.texts(study, completions), texts.opinions(study, completions)
         return RecipeAnswers(texts.scores(study, written, opinions), opinions, written)
     return RecipeAnswers(_by_recipe(study).read(study, completions, shared), {}, {})
@@ -211,14 +213,14 @@ def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tab
 
 def _by_recipe(study: RecipeStudy) -> Any:
     """The module of a study's recipe."""
-    if isinstance(study.definition, Texts):
+    if isinstance(study.definition, TextRecipe):
         return texts
     return options if isinstance(study.definition, Choice) else groups
 
 
 def _nulls(study: RecipeStudy, shared: Opinions | None) -> tuple[dict[str, FloatArray], FloatArray | None]:
     """Return null models' scores on each item, and chance's for a choice."""
-    if isinstance(study.definition, Texts):
+    if isinstance(study.definition, TextRecipe):
         return texts.nulls(study, shared or {}), None
     if isinstance(study.definition, Choice):
         return options.nulls(study), options.chance(study)
@@ -262,14 +264,14 @@ def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
     return details
 
 
-def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], About]:
+def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], VerdictSubject]:
     """Return, for each call, its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
-    def about(call: Call, _: str) -> About:
+    def about(call: Call, _: str) -> VerdictSubject:
         item = by_name[call.item]
         fields = "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell)
-        return About(rubric, item.name, fields, item.cluster, call.source)
+        return VerdictSubject(rubric, item.name, fields, item.cluster, call.source)
 
     return about
 
@@ -303,14 +305,14 @@ def target(study: RecipeStudy, place: int) -> str | None:
     item = study.items[place]
     if isinstance(study.definition, Choice):
         return study.loaded.options(item)[study.loaded.right(item)]
-    if isinstance(study.definition, Texts):
+    if isinstance(study.definition, TextRecipe):
         return " | ".join(texts.answer_of(item, study)) or None
     return None
 
 
 def samples(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
     """Yield every item's sample; controls and null models are in SQL (``item_answer``, ``verdict``)."""
-    if isinstance(study.definition, Texts):
+    if isinstance(study.definition, TextRecipe):
         return _written(study, completions)
     return (
         _chosen(study, completions)

@@ -44,7 +44,7 @@ Derive = Callable[[Sequence[Item], Sequence[int | None]], Mapping[str, FloatArra
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedRecipe:
     """One evaluation, whole.
 
     Attributes:

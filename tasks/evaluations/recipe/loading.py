@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from tasks.evaluations.recipe import checks
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Printed, Recipe, parsed
-from tasks.evaluations.recipe.items import ITEM, Item, Loaded, Member
+from tasks.evaluations.recipe.definition import Choice, Judged, Preference, PrintedNumber, Recipe, parsed
+from tasks.evaluations.recipe.items import ITEM, Item, LoadedRecipe, Member
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
 from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
-from tasks.packs.shape import Fault, PackError, PackFile
+from tasks.packs.shape import PackError, PackFault, PackFile
 
 Read = Callable[[str], bytes]
 """A file beside the definition, by name. Raises OSError."""
 
 
-def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: str) -> Loaded:
+def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: str) -> LoadedRecipe:
     """The evaluation of a definition.
 
     Args:
@@ -36,14 +36,14 @@ def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: st
 
 def examine(
     name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: str
-) -> tuple[Loaded | None, list[Fault]]:
+) -> tuple[LoadedRecipe | None, list[PackFault]]:
     """Return ``load``'s result, with the faults in place of an error."""
     definition, faults = parsed(recipe, fields, file)
     if definition is None:
         return None, faults
     if definition.also:
         what = "only a benchmark in Python can compute further numbers"
-        faults.append(Fault(file, None, "also", what, "remove it"))
+        faults.append(PackFault(file, None, "also", what, "remove it"))
     wrong = {fault.column.partition(".")[0] for fault in faults}
     loaded, further = _examined(name, definition, read, file, wrong)
     faults += [fault for fault in further if fault.file != file or fault.column not in wrong]
@@ -52,9 +52,9 @@ def examine(
 
 def _examined(
     name: str, definition: Recipe, read: Read, file: str, unknown: Set[str]
-) -> tuple[Loaded | None, list[Fault]]:
+) -> tuple[LoadedRecipe | None, list[PackFault]]:
     """Return ``examine``'s result for a definition in which these fields are stand-ins."""
-    faults: list[Fault] = []
+    faults: list[PackFault] = []
     named = definition.contexts if isinstance(definition, Preference) else definition.items
     rows, header, wrong = _table(named, read)
     faults += wrong
@@ -85,36 +85,38 @@ def _examined(
         if isinstance(definition, Preference):
             faults += checks.kind_faults(definition, items, members, named)
     ordered = tuple(sorted(items, key=lambda item: item.name))
-    return Loaded(name, definition, ordered, rubric, members, published), faults
+    return LoadedRecipe(name, definition, ordered, rubric, members, published), faults
 
 
-def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[Fault]]:
+def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[PackFault]]:
     """Lines and cells of a CSV file with any columns, its header, and its faults."""
     try:
         data = read(file)
     except OSError:
-        return [], [], [Fault(file, None, "", "the file is missing", "add it beside the definition")]
+        return [], [], [PackFault(file, None, "", "the file is missing", "add it beside the definition")]
     placed, faults = read_csv(data, file, PackFile(file, AnyCells, "", ()))
     return [(line or 0, cells) for _, line, cells in placed], header_of(data), faults
 
 
-def _published(definition: Recipe, read: Read) -> tuple[tuple[dict[str, Any], ...], list[Fault]]:
+def _published(definition: Recipe, read: Read) -> tuple[tuple[dict[str, Any], ...], list[PackFault]]:
     """Return the published numbers and their faults: each must occur once and lie within the bounds."""
     if not (file := definition.published):
         return (), []
     try:
-        placed, faults = read_csv(read(file), file, PackFile(file, Printed, "", ()))
+        placed, faults = read_csv(read(file), file, PackFile(file, PrintedNumber, "", ()))
     except OSError:
-        return (), [Fault(file, None, "", "the file is missing", "add it beside the definition")]
+        return (), [PackFault(file, None, "", "the file is missing", "add it beside the definition")]
     low, high = definition.metric.bounds
     first: dict[tuple[str, ...], int | None] = {}
     for _, line, row in placed:
         if not low <= row["value"] <= high:
             what = f"{row['value']:g} is not within the bounds {low:g} to {high:g}"
-            faults.append(Fault(file, line, "value", what, "write it in the headline's unit"))
+            faults.append(PackFault(file, line, "value", what, "write it in the headline's unit"))
         key = tuple(row[name] for name in ("source", "model", "slice_kind", "slice"))
         if first.setdefault(key, line) != line:
-            faults.append(Fault(file, line, "model", f"it already exists: line {first[key]}", "remove one"))
+            faults.append(
+                PackFault(file, line, "model", f"it already exists: line {first[key]}", "remove one")
+            )
     return tuple(row for *_, row in placed), faults
 
 
@@ -123,7 +125,7 @@ def _item(definition: Recipe, row: Mapping[str, str], line: int, header: Sequenc
     return Item(fields.get(ITEM) or digest(fields, 12), fields.get(definition.cluster, ""), fields, line)
 
 
-def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], list[Fault]]:
+def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], list[PackFault]]:
     rows, header, faults = _table(definition.items, read)
     needed = [ITEM, definition.group, *([definition.kind] if definition.kind else [])]
     faults += [
@@ -139,12 +141,12 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     ]
     for (line, _), member in zip(rows, members, strict=True):
         if not (member.text and member.group):
-            faults.append(Fault(definition.items, line, "", "item or group is empty", "fill it in"))
+            faults.append(PackFault(definition.items, line, "", "item or group is empty", "fill it in"))
     groups = {member.group for member in members}
     if definition.target not in groups or len(groups) < 2:
         what = f"groups are {', '.join(sorted(groups))}; target is {definition.target!r}"
         faults.append(
-            Fault(
+            PackFault(
                 definition.items,
                 None,
                 definition.group,
@@ -154,7 +156,7 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
         )
     twice = [key for key, n in Counter((m.text, m.kind) for m in members).items() if n > 1]
     faults += [
-        Fault(
+        PackFault(
             definition.items,
             None,
             ITEM,
@@ -166,18 +168,18 @@ def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], li
     return tuple(members), faults
 
 
-def _rubric(definition: Recipe, read: Read) -> tuple[Rubric | None, list[Fault]]:
+def _rubric(definition: Recipe, read: Read) -> tuple[Rubric | None, list[PackFault]]:
     if not isinstance(definition, Judged):
         return None, []
     try:
         data = read(definition.rubric)
     except OSError:
         what = "the file is missing"
-        return None, [Fault(definition.rubric, None, "", what, "add it beside the definition")]
+        return None, [PackFault(definition.rubric, None, "", what, "add it beside the definition")]
     if faults := tables_of(data, definition.rubric)[1]:
         return None, faults
     try:
         return parse_rubric(data.decode("utf-8-sig"), definition.rubric), []
     except RubricError as error:
         what = str(error).removeprefix(f"{definition.rubric}: ")
-        return None, [Fault(definition.rubric, None, "", what, "correct it")]
+        return None, [PackFault(definition.rubric, None, "", what, "correct it")]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, MetricPart, controls
-from tasks.evaluations.recipe.items import Loaded
+from tasks.evaluations.recipe.items import LoadedRecipe
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
 from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
@@ -138,7 +138,7 @@ class CatalogueRow(NamedTuple):
     source: str
 
 
-def catalogue(loaded: Loaded) -> list[CatalogueRow]:
+def catalogue(loaded: LoadedRecipe) -> list[CatalogueRow]:
     """Return the meaning of every number of an evaluation, the headline first."""
     definition, metric = loaded.definition, loaded.definition.metric
     low, high = metric.bounds

@@ -14,8 +14,8 @@ from pydantic import Field, create_model
 from tasks.evaluations.choosing import of_slices
 from tasks.evaluations.contract import GenerationParams, Params
 from tasks.evaluations.recipe.checks import options_are_shown
-from tasks.evaluations.recipe.definition import LETTER, ROOM, Choice, Judged, Recipe, Texts
-from tasks.evaluations.recipe.items import Item, Loaded
+from tasks.evaluations.recipe.definition import LETTER, ROOM, Choice, Judged, Recipe, TextRecipe
+from tasks.evaluations.recipe.items import Item, LoadedRecipe
 from tasks.identity import digest
 from tasks.judging.panel import Panel, judges_by_name
 from tasks.loop.requests import Engine
@@ -35,7 +35,7 @@ KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
 """Params in config_hash by value; items are there by content, judges by their engines."""
 
 
-def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Params]:
+def params_of(loaded: LoadedRecipe, more: Mapping[str, Any] | None = None) -> type[Params]:
     """Return an evaluation's parameters from its definition, after further ones of its own."""
     definition = loaded.definition
     knobs: dict[str, Any] = dict(more or {}) | {
@@ -46,8 +46,8 @@ def params_of(loaded: Loaded, more: Mapping[str, Any] | None = None) -> type[Par
         int | None,
         Field(None, ge=1, description="number of items, spread over clusters; empty: all"),
     )
-    writes = isinstance(definition, Texts | Choice)
-    if isinstance(definition, Texts | Choice):
+    writes = isinstance(definition, TextRecipe | Choice)
+    if isinstance(definition, TextRecipe | Choice):
         of_answer = "most tokens of an answer and its thinking; an answer that is cut off is wrong"
         knobs["max_tokens"] = (int, Field(definition.max_tokens, ge=1, description=of_answer))
         knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="temperature of the candidates"))
@@ -84,7 +84,7 @@ class RecipeStudy:
     """
 
     params: Params
-    loaded: Loaded
+    loaded: LoadedRecipe
     items: tuple[Item, ...]
     panel: Panel | None = None
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -158,7 +158,7 @@ class RecipeStudy:
         )
 
 
-def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> RecipeStudy:
+def build_study(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> RecipeStudy:
     """Choose the items.
 
     Raises:
@@ -172,7 +172,7 @@ def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -
     return RecipeStudy(params, loaded, items, _panel(loaded, params, engines))
 
 
-def _panel(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Panel | None:
+def _panel(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engine]) -> Panel | None:
     definition = loaded.definition
     if not isinstance(definition, Judged) or loaded.rubric is None:
         return None

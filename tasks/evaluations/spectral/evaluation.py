@@ -22,7 +22,7 @@ from tasks.evaluations.spectral.read import (
 from tasks.evaluations.spectral.read import shuffled as shuffled_answers
 from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
 from tasks.evaluations.spectral.samples import samples
-from tasks.evaluations.spectral.study import Question, SpectralStudy, build_study
+from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy, build_study
 from tasks.loop.items import ItemScores
 from tasks.loop.requests import Engine
 
@@ -53,7 +53,7 @@ def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[s
     return build_study(params, tables["country"], tables["question"], tables["item"], tables["human"])
 
 
-def request(study: SpectralStudy, question: Question) -> ItemScores:
+def request(study: SpectralStudy, question: SpectralQuestion) -> ItemScores:
     """Return the request for one question about all countries."""
     return ItemScores(
         topic=question.domain,
@@ -71,7 +71,7 @@ def ask(study: SpectralStudy, completions: Completions) -> list[ItemScores]:
 
 
 def stored_answers(
-    study: SpectralStudy, completions: Completions, question: Question
+    study: SpectralStudy, completions: Completions, question: SpectralQuestion
 ) -> QuestionAnswers | str:
     """Return a model's stored answers to a question, or the reason why there are none."""
     stored = completions(request(study, question))
@@ -81,10 +81,10 @@ def stored_answers(
 def read(study: SpectralStudy, completions: Completions, shared: Any) -> SpectralAnswers:
     """Compute the spectrum of every question; a question with missing answers is unscored."""
 
-    def load(question: Question) -> QuestionAnswers | str:
+    def load(question: SpectralQuestion) -> QuestionAnswers | str:
         return stored_answers(study, completions, question)
 
-    def shuffled(question: Question) -> QuestionAnswers | str:
+    def shuffled(question: SpectralQuestion) -> QuestionAnswers | str:
         stored = load(question)
         return stored if isinstance(stored, str) else shuffled_answers(study, stored, question)
 

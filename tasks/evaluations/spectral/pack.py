@@ -51,7 +51,7 @@ class DomainRow(PackRow):
     human_question: str = Field("", description="subject that people were asked to rank; shown in reports")
 
 
-class QuestionRow(PackRow):
+class WordingRow(PackRow):
     """One wording of a domain's question."""
 
     domain: Name = Field(description="a domain of domain.csv")
@@ -61,7 +61,7 @@ class QuestionRow(PackRow):
     )
 
 
-class ItemRow(PackRow):
+class ListItemRow(PackRow):
     """One item of a list that models choose from."""
 
     item_list: Name = Field(description="name of the list; shipped lists cannot be added to")
@@ -98,11 +98,11 @@ PACK = Shape(
             ),
         ),
         PackFile(
-            "question", QuestionRow, "The wordings of each domain's question.", ("domain", "variant"),
+            "question", WordingRow, "The wordings of each domain's question.", ("domain", "variant"),
             refers=(Refers("domain", file="domain", of="domain"),),
         ),
         PackFile(
-            "item", ItemRow, "Items of your own lists; a list needs at least two.", ("item_list", "item"),
+            "item", ListItemRow, "Items of your own lists; a list needs at least two.", ("item_list", "item"),
             taken=Taken("item", ("item_list",)),
             refers=(Refers("countries", table="country", known_as="country"),),
         ),

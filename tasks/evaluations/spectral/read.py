@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
+from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics import intervals, nulls, spectral
 from tasks.metrics.types import FloatArray
 
@@ -47,7 +47,7 @@ class QuestionScore:
             unscored when aggregated).
     """
 
-    question: Question
+    question: SpectralQuestion
     er: float
     sr: float
     er_halves: FloatArray
@@ -67,7 +67,9 @@ class ModelScore:
     unscored: dict[str, str]
 
 
-def score_model(study: SpectralStudy, load: Callable[[Question], QuestionAnswers | str]) -> ModelScore:
+def score_model(
+    study: SpectralStudy, load: Callable[[SpectralQuestion], QuestionAnswers | str]
+) -> ModelScore:
     """Score every question of a study.
 
     Args:
@@ -112,7 +114,7 @@ def country_subsets(study: SpectralStudy) -> tuple[NDArray[np.intp], list[NDArra
 
 def score_question(
     study: SpectralStudy,
-    question: Question,
+    question: SpectralQuestion,
     h: FloatArray,
     subsets: tuple[NDArray[np.intp], list[NDArray[np.intp]]],
 ) -> QuestionScore:
@@ -147,14 +149,14 @@ def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
     return member
 
 
-def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: Question) -> QuestionAnswers:
+def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: SpectralQuestion) -> QuestionAnswers:
     """Return the answers with the countries shuffled, differently for every question."""
     index = [q.question for q in study.questions].index(question.question)
     rng = np.random.Generator(np.random.PCG64([study.params.seed, index]))
     return replace(answers, logprobs=nulls.shuffle_countries(answers.logprobs, rng))
 
 
-def from_list(study: SpectralStudy, question: Question) -> QuestionAnswers:
+def from_list(study: SpectralStudy, question: SpectralQuestion) -> QuestionAnswers:
     """Return the answers of a look-up in the reference list, without a model (``nulls.list_frequency``)."""
     items = study.lists[question.item_list]
     with np.errstate(divide="ignore"):  # an item of no chosen country is impossible: log 0

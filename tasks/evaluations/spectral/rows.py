@@ -21,7 +21,7 @@ from tasks.evaluations.spectral.read import (
     er_columns,
     sr_columns,
 )
-from tasks.evaluations.spectral.study import Question, SpectralStudy
+from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.loop.rows import OVERALL, Metric, Slice, item_points, resampled_points, scored, unscored
 from tasks.metrics import agreement, classification, consensus, nulls
 from tasks.metrics.intervals import (
@@ -126,7 +126,7 @@ def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     codes = frozenset(study.countries)
     named = {name for name, items in study.lists.items() if any(c & codes for c in items.countries)}
     overall = [q for q in study.questions if q.item_list in named] or list(study.questions)
-    groups: dict[Slice, list[Question]] = {OVERALL: overall}
+    groups: dict[Slice, list[SpectralQuestion]] = {OVERALL: overall}
     groups |= {("domain", domain): questions for domain, questions in _by_domain(study).items()}
     for where, questions in groups.items():
         n = len(questions) * len(study.countries)
@@ -202,14 +202,14 @@ def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]
         yield unscored("paraphrase_agreement", OVERALL, reason, len(domains), 0.0)
 
 
-def _by_domain(study: SpectralStudy) -> dict[str, list[Question]]:
-    domains: dict[str, list[Question]] = {}
+def _by_domain(study: SpectralStudy) -> dict[str, list[SpectralQuestion]]:
+    domains: dict[str, list[SpectralQuestion]] = {}
     for q in study.questions:
         domains.setdefault(q.domain, []).append(q)
     return domains
 
 
-def _rank_agreement(score: ModelScore, questions: Sequence[Question]) -> FloatArray | None:
+def _rank_agreement(score: ModelScore, questions: Sequence[SpectralQuestion]) -> FloatArray | None:
     """Return [1 + r, 2] rho and tau-b of the estimate and the half-samples (NaN allowed there); None if
     either estimate is missing.
     """
@@ -334,7 +334,7 @@ def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:
     return rows
 
 
-def _guessing(questions: Sequence[Question], seed: int) -> dict[str, FloatArray]:
+def _guessing(questions: Sequence[SpectralQuestion], seed: int) -> dict[str, FloatArray]:
     """Return metric -> [draws] scores of one category per domain, drawn uniformly at random."""
     domains = [list(g) for _, g in groupby(sorted(questions, key=_domain), key=_domain)]
     truth, weight = [_human(questions)[0] for questions in domains], [len(questions) for questions in domains]
@@ -354,12 +354,12 @@ def _absent(metric: str, n: int) -> Metric:
     return unscored(metric, OVERALL, "no scored question has this human category", n)
 
 
-def _human(questions: Sequence[Question]) -> list[Category]:
+def _human(questions: Sequence[SpectralQuestion]) -> list[Category]:
     """Return people's category of each question's domain."""
     return [cast(Category, q.human_category) for q in questions]
 
 
-def _domain(question: Question) -> str:
+def _domain(question: SpectralQuestion) -> str:
     return question.domain
 
 

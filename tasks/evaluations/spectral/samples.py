@@ -11,7 +11,7 @@ import numpy as np
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.spectral.read import QuestionAnswers, distribution, membership
-from tasks.evaluations.spectral.study import Question, SpectralStudy
+from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import nulls
 from tasks.metrics.types import FloatArray
@@ -23,7 +23,7 @@ NOT_LISTED = "the list has nothing for the country"
 def samples(
     study: SpectralStudy,
     completions: Completions,
-    load: Callable[[SpectralStudy, Completions, Question], QuestionAnswers | str],
+    load: Callable[[SpectralStudy, Completions, SpectralQuestion], QuestionAnswers | str],
 ) -> Iterator[Sample]:
     """Yield every question about every country; one matrix of probabilities is in memory at a time.
     Probabilities are over the list's items; ``reference_mass`` is the share on the country's listed items.

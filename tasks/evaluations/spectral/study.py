@@ -21,7 +21,7 @@ KNOBS = {"normalisation", "half_samples", "seed"}
 
 
 @dataclass(frozen=True)
-class Question:
+class SpectralQuestion:
     """One stimulus of Table 7 with its prefix of Table 6 and the human label of Table 1."""
 
     question: str
@@ -58,7 +58,7 @@ class SpectralStudy:
 
     params: SpectralParams
     countries: dict[str, str]
-    questions: tuple[Question, ...]
+    questions: tuple[SpectralQuestion, ...]
     lists: dict[str, ItemList]
     reference_hash: str
 
@@ -72,7 +72,7 @@ class SpectralStudy:
             + [[sorted(codes) for codes in items.countries] for items in self.lists.values()]
         )
 
-    def about(self, question: Question) -> list[str]:
+    def about(self, question: SpectralQuestion) -> list[str]:
         """Return everything that determines the answers to a question except the engine and the boundary
         rule.
         """
@@ -113,10 +113,10 @@ def build_study(
             "Name more in `countries`, or leave it empty for all."
         )
     domains = _choose_domains(params.domains, sorted({str(q["domain"]) for q in questions}))
-    fields = Question.__dataclass_fields__
+    fields = SpectralQuestion.__dataclass_fields__
     expected = _expected(params.human, human, domains) if params.human else {}
     in_domains = [
-        Question(**{name: q[name] for name in fields} | expected.get(q["domain"], {}))
+        SpectralQuestion(**{name: q[name] for name in fields} | expected.get(q["domain"], {}))
         for q in sorted(questions, key=lambda q: (q["domain"], q["variant"]))
         if q["domain"] in domains and q["variant"] in params.variants
     ]

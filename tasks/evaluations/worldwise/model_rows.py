@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.evaluations.worldwise.read import Placed, Scored, Space, scenario_text
-from tasks.evaluations.worldwise.rows import Group, culture_groups, mean_row, null_rows
+from tasks.evaluations.worldwise.read import Placed, Space, WorldwiseScores, scenario_text
+from tasks.evaluations.worldwise.rows import CultureGroup, culture_groups, mean_row, null_rows
 from tasks.evaluations.worldwise.study import DECISIONS, N_VALUES, WorldwiseStudy
 from tasks.loop.rows import OVERALL, Metric, main_reason, mean_of, scored, unscored
 from tasks.metrics.group_tests import PairTest, group_test, pair_tests
@@ -28,7 +28,7 @@ from tasks.metrics.variance import RESIDUAL, crossed_variance
 NO_BASELINE = "the baseline has no values to compare with"
 
 
-def model_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> list[Metric]:
+def model_rows(study: WorldwiseStudy, space: Space, answers: WorldwiseScores) -> list[Metric]:
     """Return all rows of one model except those of ``cross_model_rows``."""
     return [
         *null_rows(study, space, answers),
@@ -41,7 +41,7 @@ def model_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> list[Met
     ]
 
 
-def value_rows(study: WorldwiseStudy, answers: Scored) -> list[Metric]:
+def value_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> list[Metric]:
     """Return value_share, value_shift, value_shift_p and decision_share of one model."""
     counts = _counts(study, answers)
     return [
@@ -51,14 +51,14 @@ def value_rows(study: WorldwiseStudy, answers: Scored) -> list[Metric]:
     ]
 
 
-def _counts(study: WorldwiseStudy, answers: Scored) -> IntArray:
+def _counts(study: WorldwiseStudy, answers: WorldwiseScores) -> IntArray:
     """Return [C, S, R, values]: how often each answer names each value."""
     flat = answers.choices.reshape(-1, N_VALUES)
     n_values = len(study.content.values)
     return choice_counts(flat, n_values).reshape(*answers.decisions.shape, n_values)
 
 
-def _share_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Iterator[Metric]:
+def _share_rows(study: WorldwiseStudy, answers: WorldwiseScores, counts: IntArray) -> Iterator[Metric]:
     """Return the share of each value among the values that a culture names; observations are values named."""
     total = counts.sum(axis=(1, 2))
     baseline = total[0] / total[0].sum() if total[0].any() else None
@@ -77,7 +77,7 @@ def _share_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Ite
             yield scored("value_share", where, share, (n_named, n - n_named), interval, null)
 
 
-def _shift_rows(study: WorldwiseStudy, answers: Scored, counts: IntArray) -> Iterator[Metric]:
+def _shift_rows(study: WorldwiseStudy, answers: WorldwiseScores, counts: IntArray) -> Iterator[Metric]:
     """Return the total variation distance between each culture's values and the baseline's, and its mean."""
     groups = list(culture_groups(study))[1:]
     shifts = [_shift(study, counts, c) for c in range(1, len(counts))]
@@ -119,7 +119,7 @@ def _shift(study: WorldwiseStudy, counts: IntArray, culture: int) -> ValueShift 
     return persona_shift(persona, baseline, strata, strata, study.params.half_samples, study.params.seed)
 
 
-def _decision_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
+def _decision_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
     """Return the shares of A, B and Decline among the decisions that could be read."""
     has_one = answers.decisions >= 0
     for i, decision in enumerate(DECISIONS):
@@ -140,7 +140,7 @@ TOO_FEW = "recognition needs at least two cultures with answers to five scenario
 OWN_LANGUAGES = "personas are prompted in their own languages, which reveal them"
 
 
-def projection_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> Iterator[Metric]:
+def projection_rows(study: WorldwiseStudy, space: Space, answers: WorldwiseScores) -> Iterator[Metric]:
     """Return the mean score of each culture's answers on every dimension, also those that no scenario is
     about; the null is the scenarios' own texts.
     """
@@ -152,7 +152,7 @@ def projection_rows(study: WorldwiseStudy, space: Space, answers: Scored) -> Ite
             yield mean_row("projection", placed, answers.scores[..., d], answers.reasons, null)
 
 
-def recognition_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
+def recognition_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
     """Return how well personas are recognised from explanations without place names, and how varied
     explanations are.
     """
@@ -181,7 +181,7 @@ def recognition_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]
             yield scored(metric, where, result.p_value, counts)
 
 
-def stereotype_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
+def stereotype_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
     """Return mean counts of listed phrases in explanations or whole responses, including those without a
     persona; the null is the scenarios' own texts. Yields nothing if phrases are not to be counted.
     """
@@ -193,13 +193,13 @@ def stereotype_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
     scores = stereotype_scores(texts, m.stereotypes, "words" if rule == "words" else "substring")
     points = np.array([np.nan if score is None else score.score for score in scores])
     own, null = points[: answers.explanations.size], mean_of(points[answers.explanations.size :])
-    everything = Group(OVERALL, np.arange(len(m.cultures)), np.arange(len(m.scenarios)))
+    everything = CultureGroup(OVERALL, np.arange(len(m.cultures)), np.arange(len(m.scenarios)))
     for group in (everything, *culture_groups(study)):
         values = own.reshape(answers.explanations.shape)
         yield mean_row("stereotype_score", group, values, answers.reasons, null)
 
 
-def count_rows(study: WorldwiseStudy, answers: Scored) -> Iterator[Metric]:
+def count_rows(study: WorldwiseStudy, answers: WorldwiseScores) -> Iterator[Metric]:
     """Return rows that count scored answers, unscored ones by reason, answers cut by the embedder, and
     tokens.
     """

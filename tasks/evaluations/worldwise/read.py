@@ -238,7 +238,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Scored(Placed):
+class WorldwiseScores(Placed):
     """One model's scores.
 
     Attributes:
@@ -266,7 +266,7 @@ class WorldwiseAnswers:
 
     completed: Mapping[Key, Completion]
     readings: Readings
-    scored: Scored
+    scored: WorldwiseScores
 
 
 def read(study: WorldwiseStudy, completions: Completions, space: Space) -> WorldwiseAnswers:
@@ -309,7 +309,7 @@ def score_answers(
     readings: Readings,
     embedded: Embedded,
     space: Space,
-) -> Scored:
+) -> WorldwiseScores:
     """Score every sample. ``embedded`` has the vectors of ``answer_texts``."""
     place = {key: i for i, (key, _) in enumerate(study.places())}
     reasons = np.full(study.n_samples, "", dtype=object)
@@ -332,7 +332,7 @@ def score_answers(
     scores = projected.reshape(*study.shape, -1)
     primary = on_primary(study, scores)
     used = [completed[key] for key in place if key in completed]
-    return Scored(
+    return WorldwiseScores(
         scores=scores,
         primary=primary,
         alignment=_with_failures(study, aligned(study, primary), reasons, completed),

@@ -36,7 +36,7 @@ from tasks.metrics.intervals import SHARE, UNBOUNDED, mean_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
 
-class Group(NamedTuple):
+class CultureGroup(NamedTuple):
     """A choice of cultures (rows of the arrays; 0: the baseline) crossed with a choice of scenarios."""
 
     where: Slice
@@ -54,7 +54,7 @@ class Group(NamedTuple):
         return np.broadcast_to(self.scenarios[None, :, None], shape)
 
 
-def persona_groups(study: WorldwiseStudy, kinds: Sequence[str]) -> Iterator[Group]:
+def persona_groups(study: WorldwiseStudy, kinds: Sequence[str]) -> Iterator[CultureGroup]:
     """Yield groups of answers with a persona. kinds: overall, culture, dimension, culture_dimension,
     scenario, category.
     """
@@ -64,24 +64,24 @@ def persona_groups(study: WorldwiseStudy, kinds: Sequence[str]) -> Iterator[Grou
     for kind in kinds:
         match kind:
             case "overall":
-                yield Group(OVERALL, personas, everything)
+                yield CultureGroup(OVERALL, personas, everything)
             case "culture":
                 for c in personas:
-                    yield Group(("culture", m.cultures[c].culture), np.array([c]), everything)
+                    yield CultureGroup(("culture", m.cultures[c].culture), np.array([c]), everything)
             case "dimension":
                 for dimension, members in dimensions.items():
-                    yield Group(("dimension", dimension), personas, members)
+                    yield CultureGroup(("dimension", dimension), personas, members)
             case "culture_dimension":
                 for c in personas:
                     for dimension, members in dimensions.items():
                         name = f"{m.cultures[c].culture}:{dimension}"
-                        yield Group(("culture_dimension", name), np.array([c]), members)
+                        yield CultureGroup(("culture_dimension", name), np.array([c]), members)
             case "scenario":
                 for s in everything:
-                    yield Group(("scenario", m.scenarios[s].scenario), personas, np.array([s]))
+                    yield CultureGroup(("scenario", m.scenarios[s].scenario), personas, np.array([s]))
             case "category":
                 for category, members in _members([s.category for s in m.scenarios]).items():
-                    yield Group(("category", category), personas, members)
+                    yield CultureGroup(("category", category), personas, members)
             case _:
                 raise ValueError(f"unknown kind of group {kind!r}")
 
@@ -92,16 +92,16 @@ def sample_names(study: WorldwiseStudy) -> np.ndarray:
     return np.array(names).reshape(study.shape)
 
 
-def culture_groups(study: WorldwiseStudy) -> Iterator[Group]:
+def culture_groups(study: WorldwiseStudy) -> Iterator[CultureGroup]:
     """Yield each culture's answers, those of the baseline first."""
     everything = np.arange(len(study.content.scenarios))
     for c, culture in enumerate(study.content.cultures):
-        yield Group(("culture", culture.culture), np.array([c]), everything)
+        yield CultureGroup(("culture", culture.culture), np.array([c]), everything)
 
 
 def mean_row(
     metric: str,
-    group: Group,
+    group: CultureGroup,
     values: FloatArray,
     reasons: Reasons,
     null: float | None = None,
@@ -262,7 +262,7 @@ def _null_rows(study: WorldwiseStudy, placed: Placed, nulls: Mapping[str, FloatA
     """Return each null's alignment on the answers that both have, and the gain over it."""
     (overall,) = persona_groups(study, ("overall",))
     for null in NULLS:
-        group = Group(("null", null), overall.cultures, overall.scenarios)
+        group = CultureGroup(("null", null), overall.cultures, overall.scenarios)
         reasons = _pair_reasons(placed, MISSING.get(null, ""))
         yield mean_row("alignment", group, nulls[null], reasons, None, POINTS)
         gain = placed.alignment - nulls[null]
@@ -308,7 +308,9 @@ def baseline_rows(study: WorldwiseStudy, placed: Placed) -> Iterator[Metric]:
         yield scored("baseline_distance", where, value, (n_known, n - n_known), ends, null)
 
 
-def _group_rows(study: WorldwiseStudy, placed: Placed, group: Group, metrics: list[str]) -> Iterator[Metric]:
+def _group_rows(
+    study: WorldwiseStudy, placed: Placed, group: CultureGroup, metrics: list[str]
+) -> Iterator[Metric]:
     score = group.of(placed.primary)
     target = np.broadcast_to(group.of(study.content.targets)[:, :, None], score.shape)
     known = ~np.isnan(score)

@@ -177,7 +177,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Materials:
+class WorldwiseMaterials:
     """All prompts' material and the scales to score with, independent of the model.
 
     Attributes:
@@ -220,7 +220,7 @@ class Materials:
         return digest(asdict(self))
 
 
-def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> Materials:
+def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> WorldwiseMaterials:
     """Choose and check the material.
 
     Args:
@@ -244,7 +244,7 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
             "exemplars file, or correct the dimension's name"
         )
     named = (*rows["country"], *rows.get("country_name", ()))
-    return Materials(
+    return WorldwiseMaterials(
         scenarios,
         dimensions,
         _values(rows["guiding_value"]),
@@ -327,7 +327,7 @@ _AS_TEXT = (
 )
 
 
-class Sample(NamedTuple):
+class WorldwiseSample(NamedTuple):
     """The culture, scenario and repetition of one sample, and its prompt."""
 
     key: Key
@@ -339,7 +339,7 @@ class WorldwiseStudy:
     """Everything that is sent, independent of the model."""
 
     params: WorldwiseParams
-    content: Materials
+    content: WorldwiseMaterials
     templates: Templates = field(default_factory=dict)
 
     def config_hash(self) -> str:
@@ -369,7 +369,7 @@ class WorldwiseStudy:
         return cultures * scenarios * repetitions
 
     @cached_property
-    def samples(self) -> tuple[Sample, ...]:
+    def samples(self) -> tuple[WorldwiseSample, ...]:
         """Yield all samples, repetition by repetition, so that a spent budget leaves complete repetitions."""
         m, as_json = self.content, self.as_json
         schema = answer_schema(m.labels) if as_json else None
@@ -381,7 +381,9 @@ class WorldwiseStudy:
             for scenario in m.scenarios
         }
         return tuple(
-            Sample((*about, r), Prompt(sent, schema, sample=f"repetition {r}" if self.is_sampled else ""))
+            WorldwiseSample(
+                (*about, r), Prompt(sent, schema, sample=f"repetition {r}" if self.is_sampled else "")
+            )
             for r in range(self.params.repetitions)
             for about, sent in conversations.items()
         )

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from tasks.evaluations.culturall.items import CulturallItem, load_items
-from tasks.evaluations.culturall.pack import PACK, ItemRow
+from tasks.evaluations.culturall.pack import PACK, CulturallTaskRow
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row, read_rows
 from tasks.papers.culturall.reproduction import SOURCES as KNOWN
@@ -18,7 +18,7 @@ from tasks.papers.reproduction import Files, by_name
 
 NAME = "culturall"
 SOURCES = by_name(KNOWN["items"])
-_ITEM = next(file for file in PACK.files if file.row is ItemRow)
+_ITEM = next(file for file in PACK.files if file.row is CulturallTaskRow)
 
 
 def read(files: Files, pack: Pack) -> None:
@@ -34,7 +34,7 @@ def read(files: Files, pack: Pack) -> None:
     if published:
         loaded = load_items(published, ", ".join(names))
         rows = [_row(item) for item in loaded.items]
-        fitting = [row for row in rows if not checked_row(ItemRow, row, NAME, None)[1]]
+        fitting = [row for row in rows if not checked_row(CulturallTaskRow, row, NAME, None)[1]]
         lost = Counter({"does not fit a pack": len(rows) - len(fitting), **loaded.dropped})
         pack.left_out += [f"{n} rows of {', '.join(names)}: {why}" for why, n in lost.items() if n]
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))

@@ -14,29 +14,29 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.evaluations.culturall.items import ItemRow
+from tasks.evaluations.culturall.items import CulturallItemRow
 from tasks.evaluations.culturall.matching import LETTERS
 from tasks.packs.published import PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.reproduction import (
     Files,
     Numbers,
     Options,
-    Printed,
-    Recomputed,
+    PrintedCell,
+    RecomputedCell,
     Reproduction,
-    Source,
+    SourceFiles,
     by_name,
     tried,
 )  # fmt: skip
 
 SOURCES = by_name(
-    Source(
+    SourceFiles(
         "items",
         ("annotated_data.xlsx", "annotated_data_*.xlsx", "*annotated*.csv", "*items*.csv"),
         "as published (xlsx, or CSV of the same columns): language, region, topic, scenario, question, "
         "answer, explanation, eval_sum",
     ),
-    Source(
+    SourceFiles(
         "answers",
         ("*answers*.csv", "*answers*.jsonl", "*answers*.json", "*answers*.xlsx"),
         "CSV, JSON or xlsx: setting (id of Table 2, or a name: --settings), item (row of the items, "
@@ -64,7 +64,7 @@ class CulturallReproduced(Options):
     )
 
 
-class JudgedAnswer(PublishedRow):
+class PublishedVerdict(PublishedRow):
     """A setting's answer to an item, with whether it is right; None: not judged."""
 
     setting: Text
@@ -74,7 +74,7 @@ class JudgedAnswer(PublishedRow):
 
 
 @dataclass(frozen=True)
-class Task:
+class PublishedTask:
     """One published item; an item that does not fit the columns has no language."""
 
     language: str = ""
@@ -86,15 +86,15 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Content:
+class CulturallFiles:
     """Items by their number, and setting -> item -> whether it was solved."""
 
-    tasks: Mapping[int, Task]
+    tasks: Mapping[int, PublishedTask]
     answers: Mapping[str, Mapping[int, bool | None]]
     has_answers: bool
 
 
-def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[str]]:
+def read(files: Files, options: CulturallReproduced) -> tuple[CulturallFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     # Items are numbered by published rows; a row that is left out keeps its number.
     notes: list[str] = []
@@ -105,7 +105,7 @@ def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[
     notes += [f"items: {unread} rows do not fit the columns and count only in ALL"] * bool(unread)
     answers: dict[str, dict[int, bool | None]] = {}
     subsets: dict[int, str] = {}
-    judged, of_answers = read_all(files["answers"], JudgedAnswer)
+    judged, of_answers = read_all(files["answers"], PublishedVerdict)
     for answer in judged:
         of = answers.setdefault(options.settings.get(answer.setting, answer.setting), {})
         if answer.item in of:
@@ -115,33 +115,36 @@ def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[
             subsets[answer.item] = answer.subset
     numbers = sorted({item for of in answers.values() for item in of})
     if not tasks:
-        tasks = {n: Task(subset=subsets.get(n)) for n in numbers}
+        tasks = {n: PublishedTask(subset=subsets.get(n)) for n in numbers}
     elif beyond := [n for n in numbers if n not in tasks]:
         raise ValueError(
             f"answers: item {beyond[0]} is not one of the {len(tasks)} items; their rows count from 1"
         )
-    return Content(_with_difficulty(tasks, answers), answers, bool(files["answers"])), [*notes, *of_answers]
+    return CulturallFiles(_with_difficulty(tasks, answers), answers, bool(files["answers"])), [
+        *notes,
+        *of_answers,
+    ]
 
 
-class CulturallNumbers(Numbers[Content, CulturallReproduced]):
+class CulturallNumbers(Numbers[CulturallFiles, CulturallReproduced]):
     """Accuracies in percent, and numbers of items."""
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         if cell.metric.startswith("Items"):
             return self._items(cell.parts["subset"], is_share=cell.metric.endswith("(%)"))
         if cell.metric != "Accuracy (%)" or "prompts" in cell.parts:
-            return Recomputed(reason=NO_FILE)
+            return RecomputedCell(reason=NO_FILE)
         if not self.content.has_answers:
-            return Recomputed(reason=SOURCES["answers"].missing)
+            return RecomputedCell(reason=SOURCES["answers"].missing)
         setting, subset = cell.parts.get("id", ""), cell.parts.get("subset", "")
         if setting not in self.content.answers:
-            return Recomputed(reason="no answer of that setting (--settings NAME=ID)")
+            return RecomputedCell(reason="no answer of that setting (--settings NAME=ID)")
         chosen = [n for n, task in self.content.tasks.items() if subset in ("all", task.subset)]
         if not chosen:
-            return Recomputed(reason=NO_DIFFICULTY)
+            return RecomputedCell(reason=NO_DIFFICULTY)
         return self._accuracy(setting, chosen)
 
-    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+    def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield the accuracy of every setting by language, topic and region, and the mean of the 15 published
         settings, from each item's number of settings that solve it.
         """
@@ -156,25 +159,25 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
         for subset in ("all", *SUBSETS):
             of = [t.solved for t in tasks.values() if subset in ("all", t.subset) and t.solved is not None]
             if of:
-                share = Recomputed(100 * float(np.mean(of)) / N_SETTINGS, n=len(of))
+                share = RecomputedCell(100 * float(np.mean(of)) / N_SETTINGS, n=len(of))
                 yield _cell("Table 2", "mean of the settings", {"subset": subset}), share
 
-    def _items(self, subset: str, is_share: bool) -> Recomputed:
+    def _items(self, subset: str, is_share: bool) -> RecomputedCell:
         """Count the items of a difficulty, or give their share of all in percent."""
         tasks = list(self.content.tasks.values())
         known = [task for task in tasks if task.subset]
         if not tasks or (subset != "all" and not known):
-            return Recomputed(reason=SOURCES["items"].missing if not tasks else NO_DIFFICULTY)
+            return RecomputedCell(reason=SOURCES["items"].missing if not tasks else NO_DIFFICULTY)
         n = len(tasks) if subset == "all" else sum(task.subset == subset for task in known)
-        return Recomputed(100 * n / len(tasks) if is_share else float(n), n=len(tasks))
+        return RecomputedCell(100 * n / len(tasks) if is_share else float(n), n=len(tasks))
 
-    def _accuracy(self, setting: str, chosen: Sequence[int]) -> Recomputed:
+    def _accuracy(self, setting: str, chosen: Sequence[int]) -> RecomputedCell:
         """Return the share; the null is a random letter for multiple choice, else 0."""
         of, tasks = self.content.answers[setting], self.content.tasks
         if self.options.unjudged[0] == "left-out":
             chosen = [n for n in chosen if of.get(n) is not None]
         if not chosen:
-            return Recomputed(reason=f"no judged answer of setting {setting}")
+            return RecomputedCell(reason=f"no judged answer of setting {setting}")
         right, guessed = (
             100 * float(np.mean(side))
             for side in (
@@ -183,25 +186,25 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
             )
         )
         null = guessed if any(tasks[n].language for n in chosen) else None
-        return Recomputed(right, null=null, null_name="guessed letters", n=len(chosen))
+        return RecomputedCell(right, null=null, null_name="guessed letters", n=len(chosen))
 
 
-def _cell(table: str, model: str, parts: Mapping[str, str]) -> Printed:
-    return Printed(table, model, parts, "Accuracy (%)", unit="percent")
+def _cell(table: str, model: str, parts: Mapping[str, str]) -> PrintedCell:
+    return PrintedCell(table, model, parts, "Accuracy (%)", unit="percent")
 
 
-def _task(path: Path, row: Mapping[str, object]) -> Task:
+def _task(path: Path, row: Mapping[str, object]) -> PublishedTask:
     """Return the item of a row; its difficulty may be in the name of the file."""
     of_file = re.search(r"_(easy|medium|hard)\b", path.stem)
     subset = of_file[1] if of_file else None
     try:
-        ((item,), _) = validate(str(path), [row], ItemRow)
+        ((item,), _) = validate(str(path), [row], CulturallItemRow)
     except ValueError:
-        return Task(subset=subset)
+        return PublishedTask(subset=subset)
     solved = None if item.eval_sum is None else round(item.eval_sum)
     if subset is None and solved is not None:
         subset = _subset(solved)
-    return Task(item.language, item.topic, item.region, item.answer in LETTERS, subset, solved)
+    return PublishedTask(item.language, item.topic, item.region, item.answer in LETTERS, subset, solved)
 
 
 def _subset(solved: int) -> str:
@@ -209,8 +212,8 @@ def _subset(solved: int) -> str:
 
 
 def _with_difficulty(
-    tasks: Mapping[int, Task], answers: Mapping[str, Mapping[int, bool | None]]
-) -> Mapping[int, Task]:
+    tasks: Mapping[int, PublishedTask], answers: Mapping[str, Mapping[int, bool | None]]
+) -> Mapping[int, PublishedTask]:
     """Return the items with difficulty by the number of the 15 settings that solve each, if no file states
     it.
     """

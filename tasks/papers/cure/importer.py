@@ -13,7 +13,7 @@ from typing import Any
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import LOADERS, BenchmarkItem
-from tasks.evaluations.cure.pack import PACK, ItemRow
+from tasks.evaluations.cure.pack import PACK, CureItemRow
 from tasks.evaluations.cure.study import WORDS, situation
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row, read_rows
@@ -23,7 +23,7 @@ from tasks.papers.reproduction import Files, by_name
 
 NAME = "cure"
 SOURCES = by_name(*(KNOWN[name] for name in LOADERS))
-_ITEM = next(file for file in PACK.files if file.row is ItemRow)
+_ITEM = next(file for file in PACK.files if file.row is CureItemRow)
 
 
 def read(files: Files, pack: Pack) -> None:
@@ -42,7 +42,7 @@ def read(files: Files, pack: Pack) -> None:
             continue
         known = set(pack.countries.values())
         kept = [_row(item) for item in loaded.items if item.country in known]
-        fitting = [row for row in kept if not checked_row(ItemRow, row, name, None)[1]]
+        fitting = [row for row in kept if not checked_row(CureItemRow, row, name, None)[1]]
         lost = Counter({
             "of no country of the warehouse": len(loaded.items) - len(kept),
             "that do not fit a pack": len(kept) - len(fitting),

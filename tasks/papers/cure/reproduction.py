@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import LOADERS, Loaded
+from tasks.evaluations.cure.benchmarks import LOADERS, LoadedBenchmark
 from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
@@ -24,10 +24,10 @@ from tasks.papers.reproduction import (
     Files,
     Numbers,
     Options,
-    Printed,
-    Recomputed,
+    PrintedCell,
+    RecomputedCell,
     Reproduction,
-    Source,
+    SourceFiles,
     by_name,
     model_names,
     renamed,
@@ -35,27 +35,27 @@ from tasks.papers.reproduction import (
 )  # fmt: skip
 
 SOURCES = by_name(
-    Source("normad", ("*normad*.csv", "*normad*.json*", "*normad*.parquet"), "as published"),
-    Source(
+    SourceFiles("normad", ("*normad*.csv", "*normad*.json*", "*normad*.parquet"), "as published"),
+    SourceFiles(
         "specnorm",
         ("*specnorm*.csv", "*specnorm*.json*", "*specnorm*.parquet"),
         "columns country, persona, situation, question, label, norm, cues",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "casa",
         ("casa_s1_*.json", "s1_*_data/*.json", "*casa*.json"),
         "as published: pairs of adhere and violate files",
     ),
-    Source("culturebank", ("culturebank*.csv", "*culturebank*.parquet"), "as published"),
-    Source(
+    SourceFiles("culturebank", ("culturebank*.csv", "*culturebank*.parquet"), "as published"),
+    SourceFiles(
         "results",
         ("*results*.csv", "*results*.jsonl", "*results*.json"),
         "CSV or JSON: model, benchmark, setting (thin or thick), item, gold, label (empty: unread), and "
         "of thick answers score, the judge's, 0 to 1; a model whose name begins with null is the null",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "ratings",
         ("*ratings*.csv",),
         "CSV: metric (Coverage … or Binary Correctness), item, rater (judge: the LLM), score",
@@ -105,7 +105,7 @@ class Result(PublishedRow):
     score: Annotated[float | None, Field(ge=0, le=1)] = None
 
 
-class Rating(PublishedRow):
+class PublishedMark(PublishedRow):
     """The mark that a person or the judge gave an answer."""
 
     metric: Text
@@ -115,15 +115,15 @@ class Rating(PublishedRow):
 
 
 @dataclass(frozen=True)
-class Content:
+class CureFiles:
     """The folder's content; ``benchmarks``: name -> file -> published rows."""
 
     benchmarks: Mapping[str, Mapping[str, Sequence[Row]]]
     results: Sequence[Result]
-    ratings: Sequence[Rating]
+    ratings: Sequence[PublishedMark]
 
 
-def read(files: Files, options: CureReproduced) -> tuple[Content, Sequence[str]]:
+def read(files: Files, options: CureReproduced) -> tuple[CureFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     benchmarks = {
@@ -133,17 +133,17 @@ def read(files: Files, options: CureReproduced) -> tuple[Content, Sequence[str]]
     }
     results, of_results = read_all(files["results"], Result)
     notes += of_results
-    ratings, of_ratings = read_all(files["ratings"], Rating)
+    ratings, of_ratings = read_all(files["ratings"], PublishedMark)
     keys = [(r.model, r.benchmark, r.setting, r.item) for r in results]
     if twice := len(keys) - len(set(keys)):
         notes.append(f"results: {twice} rows have an earlier one's item: all are counted")
-    return Content(benchmarks, results, ratings), [*notes, *of_ratings]
+    return CureFiles(benchmarks, results, ratings), [*notes, *of_ratings]
 
 
-class CureNumbers(Numbers[Content, CureReproduced]):
+class CureNumbers(Numbers[CureFiles, CureReproduced]):
     """Sizes, cues, F1 and judged scores."""
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         match cell.metric:
             case "Size" | "Countries":
                 return self._benchmark(cell.parts["dataset"].casefold(), cell.metric)
@@ -152,29 +152,29 @@ class CureNumbers(Numbers[Content, CureReproduced]):
             case "mean F1-Macro":
                 return self._mean_f1(cell.parts["setting"])
         if cell.metric in JUDGED and " of " in cell.parts.get("models", ""):
-            return Recomputed(reason=NO_NAMES)
+            return RecomputedCell(reason=NO_NAMES)
         if cell.metric in JUDGED:
             return (
                 self._over_models(cell) if "models" in cell.parts else self._judged(cell.model, cell.metric)
             )
         if cell.metric in AGREEMENT and "length" not in cell.parts:
             return self._of_metrics(cell) if "metrics" in cell.parts else self._agreement(cell)
-        return Recomputed(reason=NO_FILE)
+        return RecomputedCell(reason=NO_FILE)
 
-    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+    def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield F1 of every model, benchmark and setting, and the judged score: the paper's figures
         2 to 4.
         """
         for (model, benchmark, setting), group in self.groups.items():
             parts = {"benchmark": benchmark, "setting": setting}
             for metric, figure in (("F1-Micro", "Figure 2"), ("F1-Macro", "Figure 3")):
-                yield Printed(figure, model, parts, metric), self._f1(group, metric)
+                yield PrintedCell(figure, model, parts, metric), self._f1(group, metric)
             for metric, of in JUDGED.items():
                 if (of, setting) == (benchmark, "thick"):
-                    yield Printed("Figure 4", model, {}, metric), self._judged(model, metric)
+                    yield PrintedCell("Figure 4", model, {}, metric), self._judged(model, metric)
 
     @cached_property
-    def loaded(self) -> dict[str, Loaded]:
+    def loaded(self) -> dict[str, LoadedBenchmark]:
         rows = self.tools.tables["country"]
         codes = CountryCodes({str(row["name"]): str(row["country"]) for row in rows})
         return {name: LOADERS[name](files, codes) for name, files in self.content.benchmarks.items()}
@@ -190,28 +190,28 @@ class CureNumbers(Numbers[Content, CureReproduced]):
             groups.setdefault((name_of[result.model], result.benchmark, result.setting), []).append(result)
         return groups
 
-    def _f1(self, group: Sequence[Result], metric: str) -> Recomputed:
+    def _f1(self, group: Sequence[Result], metric: str) -> RecomputedCell:
         """Return the F1 of a model's labels; the null is shuffled gold labels."""
         read = [r for r in group if r.label or self.options.unread[0] == "wrong"]
         if not read:
-            return Recomputed(reason="no label could be read")
+            return RecomputedCell(reason="no label could be read")
         gold = [r.gold for r in read]
         own, null = label_scores(gold, [r.label or LOST for r in read]), random_baseline(gold)
         field = "f1_macro" if metric == "F1-Macro" else "f1_micro"
-        return Recomputed(
+        return RecomputedCell(
             getattr(own, field), null=getattr(null, field), null_name="random labels", n=len(read)
         )
 
-    def _judged(self, model: str, metric: str) -> Recomputed:
+    def _judged(self, model: str, metric: str) -> RecomputedCell:
         """Return the mean of the judge's scores of a model; the null is the model named null."""
         if not self.content.results:
-            return Recomputed(reason=SOURCES["results"].missing)
+            return RecomputedCell(reason=SOURCES["results"].missing)
         scores = self._scores(metric).get(model)
         if scores is None:
-            return Recomputed(reason=f"no judged answer of {model} to {JUDGED[metric]}")
+            return RecomputedCell(reason=f"no judged answer of {model} to {JUDGED[metric]}")
         nulls = {m: float(s.mean()) for m, s in self._scores(metric).items() if m.startswith(NULL)}
         name = max(nulls, key=lambda m: nulls[m]) if nulls else ""
-        return Recomputed(float(scores.mean()), null=nulls.get(name), null_name=name, n=scores.size)
+        return RecomputedCell(float(scores.mean()), null=nulls.get(name), null_name=name, n=scores.size)
 
     def _scores(self, metric: str) -> dict[str, FloatArray]:
         """Return model -> the judge's scores of its thick answers to the metric's benchmark."""
@@ -222,20 +222,20 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         }
         return {model: of for model, of in scores.items() if of.size}
 
-    def _over_models(self, cell: Printed) -> Recomputed:
+    def _over_models(self, cell: PrintedCell) -> RecomputedCell:
         """Return the lowest or highest mean of any model."""
         models = [model for model in self._scores(cell.metric) if not model.startswith(NULL)]
         each = [one for model in models if (one := self._judged(model, cell.metric)).value is not None]
         if not each:
             missing = SOURCES["results"].missing if not self.content.results else "no judged answer"
-            return Recomputed(reason=missing)
+            return RecomputedCell(reason=missing)
         pick = min if cell.parts["models"] == "lowest" else max
         return pick(each, key=lambda one: one.value or 0.0)
 
-    def _mean_f1(self, setting: str) -> Recomputed:
+    def _mean_f1(self, setting: str) -> RecomputedCell:
         """Mean over models and benchmarks."""
         if not self.content.results:
-            return Recomputed(reason=SOURCES["results"].missing)
+            return RecomputedCell(reason=SOURCES["results"].missing)
         each = [
             self._f1(group, "F1-Macro")
             for (model, _, of), group in self.groups.items()
@@ -245,35 +245,35 @@ class CureNumbers(Numbers[Content, CureReproduced]):
             [getattr(one, side) for one in each if one.value is not None] for side in ("value", "null")
         )
         if not values:
-            return Recomputed(reason=f"no {setting} answer")
-        return Recomputed(
+            return RecomputedCell(reason=f"no {setting} answer")
+        return RecomputedCell(
             float(np.mean(values)), null=float(np.mean(nulls)), null_name="random labels", n=len(values)
         )
 
-    def _benchmark(self, name: str, metric: str) -> Recomputed:
+    def _benchmark(self, name: str, metric: str) -> RecomputedCell:
         loaded = self.loaded.get(name)
         if loaded is None:
-            return Recomputed(reason=SOURCES[name].missing)
+            return RecomputedCell(reason=SOURCES[name].missing)
         n_rows = sum(len(rows) for rows in self.content.benchmarks[name].values())
         if metric == "Size":
-            return Recomputed(
+            return RecomputedCell(
                 float(len(loaded.items) if self.options.size[0] == "items" else n_rows), n=n_rows
             )
         places = {i.country for i in loaded.items if i.country}
         names = {i.extra.get("country_name", i.country) for i in loaded.items}
         chosen = places if self.options.countries[0] == "places" else names - {None}
-        return Recomputed(float(len(chosen)), n=len(loaded.items))
+        return RecomputedCell(float(len(chosen)), n=len(loaded.items))
 
-    def _cue(self, cue: str, metric: str) -> Recomputed:
+    def _cue(self, cue: str, metric: str) -> RecomputedCell:
         """The number of SpecNorm's items that have a cue of a kind."""
         loaded = self.loaded.get("specnorm")
         if loaded is None:
-            return Recomputed(reason=SOURCES["specnorm"].missing)
+            return RecomputedCell(reason=SOURCES["specnorm"].missing)
         kinds = Counter(kind for item in loaded.items for kind in {c.split(":")[0] for c in item.cues})
         n = kinds[cue.casefold()]
-        return Recomputed(100 * n / len(loaded.items) if metric == "%" else float(n), n=len(loaded.items))
+        return RecomputedCell(100 * n / len(loaded.items) if metric == "%" else float(n), n=len(loaded.items))
 
-    def _of_metrics(self, cell: Printed) -> Recomputed:
+    def _of_metrics(self, cell: PrintedCell) -> RecomputedCell:
         """Return the lowest or highest agreement of the four judged metrics."""
         each = [self._agreement(cell._replace(parts={"metric": metric})) for metric in JUDGED]
         known = [one for one in each if one.value is not None]
@@ -282,25 +282,25 @@ class CureNumbers(Numbers[Content, CureReproduced]):
         pick = min if cell.parts["metrics"] == "lowest" else max
         return pick(known, key=lambda one: one.value or 0.0)
 
-    def _agreement(self, cell: Printed) -> Recomputed:
+    def _agreement(self, cell: PrintedCell) -> RecomputedCell:
         """Return the agreement of people with each other, or of their mean or majority with the judge; the
         null is 0.
         """
         if not self.content.ratings:
-            return Recomputed(reason=SOURCES["ratings"].missing)
+            return RecomputedCell(reason=SOURCES["ratings"].missing)
         wanted = cell.parts["metric"].casefold()
         rated = [r for r in self.content.ratings if r.metric.casefold() == wanted]
         raters = sorted({r.rater for r in rated if r.rater.casefold() != JUDGE})
         items = sorted({r.item for r in rated})
         if not raters:
-            return Recomputed(reason=f"no rating of {cell.parts['metric']} by people")
+            return RecomputedCell(reason=f"no rating of {cell.parts['metric']} by people")
         scores = {(r.item, r.rater if r.rater in raters else JUDGE): r.score for r in rated}
         people = np.array([[scores.get((item, rater), np.nan) for rater in raters] for item in items])
         judge = np.array([scores.get((item, JUDGE), np.nan) for item in items])
         value = self._coefficient(cell.metric, people, judge)
         if value is None:
-            return Recomputed(reason=f"too few ratings of {cell.parts['metric']}")
-        return Recomputed(value, null=0.0, null_name="ratings at random", n=len(items))
+            return RecomputedCell(reason=f"too few ratings of {cell.parts['metric']}")
+        return RecomputedCell(value, null=0.0, null_name="ratings at random", n=len(items))
 
     def _coefficient(self, metric: str, people: FloatArray, judge: FloatArray) -> float | None:
         if metric == "Krippendorff's alpha":

@@ -20,24 +20,24 @@ from tasks.papers.reproduction import (
     NoNumber,
     Numbers,
     Options,
-    Printed,
-    Recomputed,
+    PrintedCell,
+    RecomputedCell,
     Reproduction,
-    Source,
+    SourceFiles,
     by_name,
     model_names,
     renamed,
 )
 
 SOURCES = by_name(
-    Source(
+    SourceFiles(
         "conversations",
         ("*conversations*.jsonl", "*conversations*.json", "*conversations*.csv"),
         "a row a conversation: conversation (name), model, condition (control or treatment), persona, "
         "repetition; the cuisine; grades of the judge: apr and int (1 to 10), instruction (1 to 5)",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "ratings",
         ("*ratings*.jsonl", "*ratings*.json", "*ratings*.csv"),
         "a row a conversation that a person rated: rater, conversation, persona, apr and int (1 to 5)",
@@ -76,7 +76,7 @@ class Conversation(PublishedRow):
     instruction: Grade = None
 
 
-class Rating(PublishedRow):
+class PublishedMarks(PublishedRow):
     """The marks that a person gave a conversation."""
 
     rater: Text
@@ -87,24 +87,24 @@ class Rating(PublishedRow):
 
 
 @dataclass(frozen=True)
-class Content:
+class ExplicationFiles:
     """The folder's content."""
 
     conversations: Sequence[Conversation]
-    ratings: Sequence[Rating]
+    ratings: Sequence[PublishedMarks]
 
 
-def read(files: Files, options: ExplicationReproduced) -> tuple[Content, Sequence[str]]:
+def read(files: Files, options: ExplicationReproduced) -> tuple[ExplicationFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     conversations, notes = read_all(files["conversations"], Conversation)
-    ratings, of_ratings = read_all(files["ratings"], Rating)
-    return Content(conversations, ratings), [*notes, *of_ratings]
+    ratings, of_ratings = read_all(files["ratings"], PublishedMarks)
+    return ExplicationFiles(conversations, ratings), [*notes, *of_ratings]
 
 
-class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
+class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
     """Counts, grades of the judge, and people's ratings of the same conversations."""
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         if cell.table.startswith("5.2 Human"):
             return self._validated(cell)
         if not self.content.conversations:
@@ -116,7 +116,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
                 raise NoNumber(UNSAID)
         return self._counted(cell)
 
-    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+    def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield figure 4: mean APR and INT of each model and condition; the null is the mean over
         all models.
         """
@@ -126,9 +126,9 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
                 null = _mean([_grade(row, metric) for row in every])
                 for model in dict.fromkeys(row.model for row in every):
                     own = [_grade(row, metric) for row in every if row.model == model]
-                    about = Printed("Figure 4", self.names[model], {"condition": condition}, metric)
+                    about = PrintedCell("Figure 4", self.names[model], {"condition": condition}, metric)
                     n = sum(grade is not None for grade in own)
-                    yield about, Recomputed(_mean(own), null=null, null_name="all models", n=n)
+                    yield about, RecomputedCell(_mean(own), null=null, null_name="all models", n=n)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -136,7 +136,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         printed = {cell.model for cell in self.tools.printed if cell.model}
         return model_names([row.model for row in self.content.conversations], printed, self.options.names)
 
-    def _counted(self, cell: Printed) -> Recomputed:
+    def _counted(self, cell: PrintedCell) -> RecomputedCell:
         rows = self.content.conversations
         match cell.metric:
             case "participants":
@@ -155,9 +155,9 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
                 raise NoNumber(NO_FILE)
         if not values:
             raise NoNumber(f"no column holds {cell.metric}")
-        return Recomputed(float(len(values)), n=len(rows))
+        return RecomputedCell(float(len(values)), n=len(rows))
 
-    def _of_a_model(self, cell: Printed) -> Recomputed:
+    def _of_a_model(self, cell: PrintedCell) -> RecomputedCell:
         wanted = _condition(cell.parts.get("condition"))
         counts = {
             sum(row.model == model and wanted in (None, row.condition) for row in self.content.conversations)
@@ -165,9 +165,9 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         }
         if len(counts) > 1:
             raise NoNumber(f"the models have {min(counts)} to {max(counts)}")
-        return Recomputed(float(counts.pop()), n=len(self.names))
+        return RecomputedCell(float(counts.pop()), n=len(self.names))
 
-    def _instructed(self, model: str) -> Recomputed:
+    def _instructed(self, model: str) -> RecomputedCell:
         """Return a model's mean, or the least mean of the models that the paper does not name."""
         apart = {cell.model for cell in self.tools.printed if cell.metric == "instruction following"}
         means = {
@@ -178,22 +178,22 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         known = [mean for name, mean in means.items() if mean is not None and name in wanted]
         if not known:
             raise NoNumber(f"no grade of instruction following{f' of {model}' if model else ''}")
-        return Recomputed(min(known), n=len(known))
+        return RecomputedCell(min(known), n=len(known))
 
-    def _validated(self, cell: Printed) -> Recomputed:
+    def _validated(self, cell: PrintedCell) -> RecomputedCell:
         ratings = self.content.ratings
         if not ratings:
             raise NoNumber(SOURCES["ratings"].missing)
         match cell.metric:
             case "conversations":
-                return Recomputed(float(len({row.conversation for row in ratings})), n=len(ratings))
+                return RecomputedCell(float(len({row.conversation for row in ratings})), n=len(ratings))
             case "participants":
-                return Recomputed(float(len({row.rater for row in ratings})), n=len(ratings))
+                return RecomputedCell(float(len({row.rater for row in ratings})), n=len(ratings))
             case "persona alignment":
                 marks = [row.persona for row in ratings]
                 if (mean := _mean(marks)) is None:
                     raise NoNumber("no mark of the persona")
-                return Recomputed(mean, n=len(marks))
+                return RecomputedCell(mean, n=len(marks))
         dimension = cell.parts.get("dimension", "")
         if cell.metric.startswith("Spearman"):
             return self._ranked(dimension)
@@ -201,9 +201,11 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         if cell.metric == "Cohen's kappa":
             if order.kappa is None:
                 raise NoNumber("one side never sees a difference")
-            return Recomputed(order.kappa, null=0.0, null_name="chance", n=order.n)
+            return RecomputedCell(order.kappa, null=0.0, null_name="chance", n=order.n)
         share = 0.0 if order.opposite is None else order.opposite * (1 - order.tied)
-        return Recomputed(100 * share, null=50 * (1 - order.tied), null_name="orders at random", n=order.n)
+        return RecomputedCell(
+            100 * share, null=50 * (1 - order.tied), null_name="orders at random", n=order.n
+        )
 
     def _pairs(self, dimension: str) -> list[tuple[str, str, float, float]]:
         """Return (rater, model, person's mark, judge's grade) of every conversation that has both."""
@@ -230,7 +232,7 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
             raise NoNumber("no person rated two conversations")
         return order
 
-    def _ranked(self, dimension: str) -> Recomputed:
+    def _ranked(self, dimension: str) -> RecomputedCell:
         pairs = self._pairs(dimension)
         models = sorted({model for _, model, *_ in pairs})
         people, judge = (
@@ -240,10 +242,10 @@ class ExplicationNumbers(Numbers[Content, ExplicationReproduced]):
         rho = spearman(np.array(people), np.array(judge))
         if rho is None:
             raise NoNumber("fewer than two models, or they do not differ")
-        return Recomputed(rho, null=0.0, null_name="chance", n=len(models))
+        return RecomputedCell(rho, null=0.0, null_name="chance", n=len(models))
 
 
-def _grade(row: Conversation | Rating, metric: str) -> float | None:
+def _grade(row: Conversation | PublishedMarks, metric: str) -> float | None:
     return row.apr if metric == "APR" else row.interaction
 
 

@@ -17,28 +17,28 @@ from pydantic import Field
 from scrapers.fmlama.parse import parse
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.fmlama.raw import is_filtered, text_of
-from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, tried
+from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, tried
 from tasks.parsing import parse_json
 
 SOURCES = by_name(
-    Source(
+    SourceFiles(
         "dishes",
         ("*_dishes.jsonl", "*dishes*.jsonl", "fmlama*.jsonl"),
         "JSON Lines as published, any number of files: url, origin, origin_name, lang, sub_label, obj_label",
     ),
-    Source(
+    SourceFiles(
         "rankings",
         ("result.pkl", "result.jsonl"),
         "as published, in folders MODEL/LANGUAGE/RELATION_TEMPLATE: a pickled list of records with ID, "
         "origin, ranks, obj_name, predicted; or one a line as JSON in result.jsonl, which is ours",
     ),
-    Source(
+    SourceFiles(
         "marks",
         ("*_output.json",),
         "as published, a file an origin (France_output.json): JSON list of records with Dish, "
         "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
     ),
-    Source(
+    SourceFiles(
         "predictions",
         ("english_human_evaluation.json",),
         "as published (English_human_evaluation.json): origin -> records with dish, gold_ingredient, "
@@ -182,7 +182,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Content:
+class FmlamaFiles:
     """The folder's content.
 
     Attributes:
@@ -213,7 +213,7 @@ class Content:
         return of[int(files) - 1] if files.isdigit() and 0 < int(files) <= len(of) else None
 
 
-def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str]]:
+def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     dishes: dict[str, dict[str, list[FileDish]]] = {}
@@ -244,7 +244,7 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
     of_aligned_files = frozenset(language for language, _ in aligned)
     predictions = _predictions(files.get("predictions", ())[:1], notes)
-    return Content(full, tuple(rankings), marks, predictions, of_aligned_files), notes
+    return FmlamaFiles(full, tuple(rankings), marks, predictions, of_aligned_files), notes
 
 
 def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
@@ -295,7 +295,7 @@ def _apart(
     return {language: by_path for language, by_path in full.items() if by_path}, aligned
 
 
-def complete(content: Content, options: FmlamaReproduced) -> FmlamaReproduced:
+def complete(content: FmlamaFiles, options: FmlamaReproduced) -> FmlamaReproduced:
     """Return the options with every file of a language to try, then all together, unless files are chosen."""
     if options.files:
         return options

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.evaluations.fmlama.pack import PACK, DishRow, DishSetRow, GroupRow, TemplateRow
+from tasks.evaluations.fmlama.pack import PACK, DishRow, DishSetRow, OriginGroupRow, TemplateRow
 from tasks.packs.files import checked_row
 from tasks.packs.published import BenchmarkError, Row
 from tasks.papers.fmlama.raw import dishes_of_csv, dishes_of_lines, is_filtered, json_lines
 from tasks.papers.importing import Importer, Pack
-from tasks.papers.reproduction import Files, Source, by_name
+from tasks.papers.reproduction import Files, SourceFiles, by_name
 from tasks.papers.sources import literal, read_source
 from tasks.papers.values import NotRead
 
@@ -26,15 +26,15 @@ RELATIONS = {"hasParts": "no", "country": "yes"}
 OTHERS = "aggregated"
 
 SOURCES = by_name(
-    Source(
+    SourceFiles(
         "templates", ("templates/*_templates.jsonl", "*_templates.jsonl"), "JSON Lines: relation, template"
     ),
-    Source(
+    SourceFiles(
         "dishes", ("*_dishes.jsonl", "fmlama*.jsonl"), "JSON Lines: url, origin, lang, sub_label, obj_label"
     ),
-    Source("table", ("dishes.csv", "*dishes*.csv"), "CSV: url, origin, name, lang, hasParts"),
-    Source("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
-    Source("mes", ("prompt/prompt.txt",), "text: what GPT-4o is asked about predictions"),
+    SourceFiles("table", ("dishes.csv", "*dishes*.csv"), "CSV: url, origin, name, lang, hasParts"),
+    SourceFiles("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
+    SourceFiles("mes", ("prompt/prompt.txt",), "text: what GPT-4o is asked about predictions"),
 )
 _FILES = {file.row: file for file in PACK.files}
 
@@ -51,7 +51,7 @@ def read(files: Files, pack: Pack) -> None:
     named = [{"dish_set": name, **row} for name, rows in sets.items() for row in rows]
     pack.rows(NAME, _FILES[DishSetRow], named, ", ".join(name for name, rows in sets.items() if rows))
     groups = _groups(files.get("groups", ()), pack)
-    pack.rows(NAME, _FILES[GroupRow], groups, "country_lang")
+    pack.rows(NAME, _FILES[OriginGroupRow], groups, "country_lang")
     if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
         pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
     alone = {

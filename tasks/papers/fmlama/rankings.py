@@ -21,8 +21,8 @@ from tasks.metrics.similarity import cosine_matrix, expected_word_similarity, wo
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.fmlama.files import (
     TYPES,
-    Content,
     FileDish,
+    FmlamaFiles,
     FmlamaReproduced,
     MarkedDish,
     Ranking,
@@ -156,7 +156,7 @@ def _precision(scores: FloatArray, relevant: BoolArray, options: FmlamaReproduce
     return divided
 
 
-def of_model(content: Content, model: str, language: str, names: Mapping[str, str]) -> list[Ranking]:
+def of_model(content: FmlamaFiles, model: str, language: str, names: Mapping[str, str]) -> list[Ranking]:
     """Return the rankings of a model, template by template; the first folder wins."""
     folders = {
         ranking.model: None

@@ -14,9 +14,9 @@ from tasks.metrics.agreement import pearson
 from tasks.metrics.comparison import coefficient_of_variation
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama import rankings
-from tasks.papers.fmlama.files import SOURCES, Content, FmlamaReproduced, Ranking, complete, read
+from tasks.papers.fmlama.files import SOURCES, FmlamaFiles, FmlamaReproduced, Ranking, complete, read
 from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, by_chance, orders, origin_groups
-from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction, agreement
+from tasks.papers.reproduction import NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction, agreement
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
 """Number of a table -> language of its dishes and templates; all other tables are English."""
@@ -36,7 +36,7 @@ OF_FILES, OF_RANKINGS = ("files", *OF_DISHES), (*OF_DISHES, "denominator", "roun
 OF_BASELINE = (*OF_FILES, "baseline", "ties")
 
 
-def depends(cell: Printed) -> tuple[str, ...]:
+def depends(cell: PrintedCell) -> tuple[str, ...]:
     """Return the options whose values decide whether a cell matches."""
     match cell.metric:
         case "Count" | "Count (%)" | "Dishes":
@@ -54,12 +54,12 @@ def depends(cell: Printed) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
+class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
     """Counts, precisions, similarities and marks. ``first``: ingredients that precede equally common ones."""
 
     first: tuple[str, ...] = ()
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         if cell.model == DUMB and self.options.ties[0] == "fitted" and not self.first:
             return self._fitted(cell)
         number = cell.table.removeprefix("Table ").split("(")[0]
@@ -126,7 +126,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             raise NoNumber(f"no dish of the 14 groups in {language}")
         return table
 
-    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+    def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield the lower bounds of people's marks: direct matches of the predictions that they marked."""
         groups: dict[str, list[float]] = {}
         for origin, dishes in self.content.predictions.items():
@@ -134,10 +134,12 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             for group in (self.groups.get(origin, origin), "All"):
                 groups.setdefault(group, []).extend(shares)
         for group, shares in groups.items():
-            cell = Printed("Table 3", "Llama3", {"origin": group, "evaluator": "direct matches alone"}, "MES")
-            yield cell._replace(unit="percent"), Recomputed(100 * float(np.mean(shares)), n=len(shares))
+            cell = PrintedCell(
+                "Table 3", "Llama3", {"origin": group, "evaluator": "direct matches alone"}, "MES"
+            )
+            yield cell._replace(unit="percent"), RecomputedCell(100 * float(np.mean(shares)), n=len(shares))
 
-    def _fitted(self, cell: Printed) -> Recomputed:
+    def _fitted(self, cell: PrintedCell) -> RecomputedCell:
         """Return the baseline's number under the first order of equally common ingredients that gives the
         printed digits, else under the order of the file.
         """
@@ -147,24 +149,24 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         default = next(each)
         return next((n for n in chain([default], each) if agreement(cell, n.value) == "equal"), default)
 
-    def _count(self, cell: Printed, language: str, origin: str) -> Recomputed:
+    def _count(self, cell: PrintedCell, language: str, origin: str) -> RecomputedCell:
         table = self._dishes(language)
         n, total = int(table.members(origin).sum()), len(table.group)
         if origin == "Mean":
             n = int(np.isin(table.group, self.origins).sum())
-            return Recomputed(n / len(self.origins), n=n)
-        return Recomputed(100 * n / total if cell.metric == "Count (%)" else float(n), n=total)
+            return RecomputedCell(n / len(self.origins), n=n)
+        return RecomputedCell(100 * n / total if cell.metric == "Count (%)" else float(n), n=total)
 
-    def _of_model(self, cell: Printed, language: str, origin: str, number: str) -> Recomputed:
+    def _of_model(self, cell: PrintedCell, language: str, origin: str, number: str) -> RecomputedCell:
         """Return a column's number for an origin: the mean or the standard deviation over templates."""
         metric, is_sd = cell.metric.removesuffix(" sd"), cell.metric.endswith(" sd")
         own, chance, n = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
         if not is_sd:
             name = "ten at random" if cell.model == DUMB else "random order"
-            return Recomputed(float(own.mean()), null=float(chance.mean()), null_name=name, n=n)
+            return RecomputedCell(float(own.mean()), null=float(chance.mean()), null_name=name, n=n)
         if own.size < 2:
             raise NoNumber("a standard deviation needs two templates")
-        return Recomputed(float(own.std(ddof=1)), n=n)
+        return RecomputedCell(float(own.std(ddof=1)), n=n)
 
     def _templates(
         self, model: str, language: str, origin: str, metric: str, is_bert: bool = False
@@ -233,7 +235,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         )
         return both
 
-    def _mean_of_models(self, cell: Printed) -> Recomputed:
+    def _mean_of_models(self, cell: PrintedCell) -> RecomputedCell:
         """Return the column of means over models' numbers, each rounded as printed."""
         digits = len(cell.printed.partition(".")[2])
         each = [self._number(cell._replace(model=model)) for model in self.columns.get(cell.table, [])]
@@ -241,7 +243,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             raise NoNumber(ELSEWHERE)
         values = [round(one.value, digits) for one in each if one.value is not None]
         nulls = [one.null for one in each if one.null is not None]
-        return Recomputed(
+        return RecomputedCell(
             float(np.mean(values)), null=float(np.mean(nulls)), null_name=each[0].null_name, n=each[0].n
         )
 
@@ -253,7 +255,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             pairs[origin] = (float(own.mean()), float(chance.mean()))
         return pairs
 
-    def _variation(self, cell: Printed, language: str) -> Recomputed:
+    def _variation(self, cell: PrintedCell, language: str) -> RecomputedCell:
         """Return the variation in percent of the origins' mAP; ALL counts as an origin unless the options
         exclude it.
         """
@@ -262,9 +264,9 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         own, chance = (coefficient_of_variation([pair[side] for pair in with_all]) for side in (0, 1))
         if own is None or chance is None:
             raise NoNumber("no origin has a mAP above 0")
-        return Recomputed(100 * own, null=100 * chance, null_name="random order", n=len(with_all))
+        return RecomputedCell(100 * own, null=100 * chance, null_name="random order", n=len(with_all))
 
-    def _correlation(self, cell: Printed, language: str) -> Recomputed:
+    def _correlation(self, cell: PrintedCell, language: str) -> RecomputedCell:
         """Return a correlation over origins: a metric with the number of dishes (table 2), or two kinds of
         mWS.
         """
@@ -281,9 +283,9 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         )
         if own is None:
             raise NoNumber("nothing varies over the origins")
-        return Recomputed(own, null=chance, null_name="random order", n=len(self.origins))
+        return RecomputedCell(own, null=chance, null_name="random order", n=len(self.origins))
 
-    def _rank(self, cell: Printed) -> Recomputed:
+    def _rank(self, cell: PrintedCell) -> RecomputedCell:
         """Return the rank of an ingredient among the candidates, from 0; the null is the middle."""
         chosen = rankings.of_model(self.content, cell.model, "en", self.options.names)
         if not chosen:
@@ -295,10 +297,10 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
             for ranked in ranking.dishes:
                 if ranked.subj_name.casefold() == dish and name in ranked.places:
                     rank, n = float(ranked.places[name]), ranked.n_candidates
-                    return Recomputed(rank, null=(n - 1) / 2, null_name="random order", n=n)
+                    return RecomputedCell(rank, null=(n - 1) / 2, null_name="random order", n=n)
         raise NoNumber("no ranking of that dish and ingredient")
 
-    def _marks(self, origin: str, evaluator: str) -> Recomputed:
+    def _marks(self, origin: str, evaluator: str) -> RecomputedCell:
         """Return the mean of S in percent; the null counts ingredients in the reference, without a judge."""
         if evaluator == "Human":
             raise NoNumber("no published file read here has people's marks")
@@ -313,7 +315,7 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         if not dishes:
             raise NoNumber(f"no file of marks of {origin}")
         own, direct = np.mean([rankings.mark_score(dish, self.options.mes[0]) for dish in dishes], axis=0)
-        return Recomputed(
+        return RecomputedCell(
             100 * float(own), null=100 * float(direct), null_name="direct matches", n=len(dishes)
         )
 

@@ -29,10 +29,10 @@ from tasks.papers.reproduction import (
     Files,
     Numbers,
     Options,
-    Printed,
-    Recomputed,
+    PrintedCell,
+    RecomputedCell,
     Reproduction,
-    Source,
+    SourceFiles,
     by_name,
     model_names,
     renamed,
@@ -40,21 +40,21 @@ from tasks.papers.reproduction import (
 )
 
 SOURCES = by_name(
-    Source(
+    SourceFiles(
         "rankings",
         ("*rankings*.csv", "*survey*.csv"),
         "CSV: participant, domain (as in Table 1), rank (1: the most common across countries)",
         is_ours=True,
     ),
-    Source("items", ("*items*.csv",), "CSV: domain, item", is_ours=True),
-    Source(
+    SourceFiles("items", ("*items*.csv",), "CSV: domain, item", is_ours=True),
+    SourceFiles(
         "probabilities",
         ("probabilities/*/*.csv", "probabilities/*/*.parquet"),
         "a file a question in a folder a model, probabilities/MODEL/QUESTION.csv: the column country, "
         "then one column an item, with probabilities or natural-log probabilities (none above 0)",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "spectra",
         ("*spectra*.csv", "*er_sr*.csv"),
         "CSV: model, question, er, sr; for models without probabilities",
@@ -105,7 +105,7 @@ class Spectrum(PublishedRow):
 
 
 @dataclass(frozen=True)
-class Content:
+class SpectralFiles:
     """The folder's content; ``probabilities``: model -> question -> countries x items."""
 
     rankings: Sequence[RankedDomain]
@@ -114,7 +114,7 @@ class Content:
     probabilities: Mapping[str, Mapping[str, FloatArray]]
 
 
-def read(files: Files, options: SpectralReproduced) -> tuple[Content, Sequence[str]]:
+def read(files: Files, options: SpectralReproduced) -> tuple[SpectralFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     rankings, notes = read_all(files["rankings"], RankedDomain)
     items, of_items = read_all(files["items"], ListedItem)
@@ -122,13 +122,13 @@ def read(files: Files, options: SpectralReproduced) -> tuple[Content, Sequence[s
     probabilities: dict[str, dict[str, FloatArray]] = {}
     for path, matrix in read_each(files["probabilities"], _matrix, notes).items():
         probabilities.setdefault(path.parent.name, {})[path.stem] = matrix
-    return Content(rankings, items, spectra, probabilities), [*notes, *of_items, *of_spectra]
+    return SpectralFiles(rankings, items, spectra, probabilities), [*notes, *of_items, *of_spectra]
 
 
-class SpectralNumbers(Numbers[Content, SpectralReproduced]):
+class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
     """People's rankings, sizes of lists, and spectra of probabilities."""
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         match cell.metric:
             case "Avg Score" | "Std Dev":
                 return self._ranked(cell)
@@ -136,9 +136,9 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
                 return self._counted(cell.parts["domain"])
             case "Correlation":
                 return self._correlation(self.label_of.get(cell.model, ""))
-        return Recomputed(reason=NO_FILE)
+        return RecomputedCell(reason=NO_FILE)
 
-    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+    def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield effective rank and spectral gap ratio by model and question, then categories and F1; the null
         shuffles items by country.
         """
@@ -147,10 +147,10 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
             for question, table in tables.items():
                 own, shuffled = _spectrum(table), _spectrum(self._shuffled(table))
                 for metric, value, null in zip(("ER", "SR"), own, shuffled, strict=True):
-                    about = Printed("Figures 5 and 6", model, {"question": question}, metric)
-                    yield about, Recomputed(value, null=null, null_name="items shuffled", n=len(table))
+                    about = PrintedCell("Figures 5 and 6", model, {"question": question}, metric)
+                    yield about, RecomputedCell(value, null=null, null_name="items shuffled", n=len(table))
 
-    def _scored(self) -> Iterator[tuple[Printed, Recomputed]]:
+    def _scored(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield figure 2: macro-F1 and each category's F1 of models against people (table 1). High and low
         are relative to the medians over all questions and models of the files (section 3.3). The null is the
         mean over guesses of a single category for all questions.
@@ -173,11 +173,13 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
             numbers |= {f"F1 {name}": f1 for name, f1 in f1_per_class(human, values).items() if name in human}
             for metric, value in numbers.items():
                 null = float(np.mean(guesses)) if metric == "macro-F1" else None
-                about = Printed("Figure 2", model, {}, metric)
-                yield about, Recomputed(value, null=null, null_name="one category for all", n=len(own))
+                about = PrintedCell("Figure 2", model, {}, metric)
+                yield about, RecomputedCell(value, null=null, null_name="one category for all", n=len(own))
             for question, category in own.items():
-                about = Printed("Figure 2", model, {"question": question, "category": category}, "as people")
-                yield about, Recomputed(float(category == self._human(question)), n=1)
+                about = PrintedCell(
+                    "Figure 2", model, {"question": question, "category": category}, "as people"
+                )
+                yield about, RecomputedCell(float(category == self._human(question)), n=1)
 
     def _spectra(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return model -> question -> ER and SR, computed from probabilities or taken from a file."""
@@ -210,30 +212,30 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         labels = {*self.content.probabilities, *(row.model for row in self.content.spectra)}
         return {name: label for label, name in model_names(labels, models, self.options.names).items()}
 
-    def _ranked(self, cell: Printed) -> Recomputed:
+    def _ranked(self, cell: PrintedCell) -> RecomputedCell:
         """Return the mean rank of a domain, or its standard deviation; the null is random ranks."""
         if not self.content.rankings:
-            return Recomputed(reason=SOURCES["rankings"].missing)
+            return RecomputedCell(reason=SOURCES["rankings"].missing)
         domain, ddof = cell.parts["domain"].casefold(), self.options.ddof[0]
         ranks = np.array([row.rank for row in self.content.rankings if row.domain.casefold() == domain])
         every = np.array([row.rank for row in self.content.rankings])
         if not ranks.size:
-            return Recomputed(reason=f"no ranking of {cell.parts['domain']}")
+            return RecomputedCell(reason=f"no ranking of {cell.parts['domain']}")
         if cell.metric == "Avg Score":
             own, null = ranks.mean(), every.mean()
         elif ranks.size > ddof:
             own, null = ranks.std(ddof=ddof), every.std(ddof=ddof)
         else:
-            return Recomputed(reason="a standard deviation needs two participants")
-        return Recomputed(float(own), null=float(null), null_name="random", n=ranks.size)
+            return RecomputedCell(reason="a standard deviation needs two participants")
+        return RecomputedCell(float(own), null=float(null), null_name="random", n=ranks.size)
 
-    def _counted(self, domain: str) -> Recomputed:
+    def _counted(self, domain: str) -> RecomputedCell:
         if not self.content.items:
-            return Recomputed(reason=SOURCES["items"].missing)
+            return RecomputedCell(reason=SOURCES["items"].missing)
         n = len({row.item for row in self.content.items if row.domain.casefold() == domain.casefold()})
-        return Recomputed(float(n), n=n) if n else Recomputed(reason=f"no item of {domain}")
+        return RecomputedCell(float(n), n=n) if n else RecomputedCell(reason=f"no item of {domain}")
 
-    def _correlation(self, label: str) -> Recomputed:
+    def _correlation(self, label: str) -> RecomputedCell:
         """Return the correlation over a model's questions.
 
         The null shuffles each country's probabilities over items, so that countries agree only by chance.
@@ -244,15 +246,15 @@ class SpectralNumbers(Numbers[Content, SpectralReproduced]):
         ]
         if not spectra:
             wanted = [SOURCES[name].missing for name in ("probabilities", "spectra")]
-            return Recomputed(reason=f"{' and '.join(wanted)} of that model")
+            return RecomputedCell(reason=f"{' and '.join(wanted)} of that model")
         method = self.options.correlation[0]
         er, sr = np.array(spectra).T
         own = er_sr_correlation(er, sr, method)
         if own.value is None:
-            return Recomputed(reason=own.reason or "")
+            return RecomputedCell(reason=own.reason or "")
         er, sr = np.array([_spectrum(self._shuffled(table)) for table in tables]).reshape(-1, 2).T
         null = er_sr_correlation(er, sr, method).value if tables else None
-        return Recomputed(own.value, null=null, null_name="items shuffled", n=len(spectra))
+        return RecomputedCell(own.value, null=null, null_name="items shuffled", n=len(spectra))
 
     def _shuffled(self, table: FloatArray) -> FloatArray:
         generator = np.random.Generator(np.random.PCG64(self.options.seed))

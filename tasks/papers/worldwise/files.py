@@ -16,13 +16,13 @@ from tasks.evaluations.worldwise.params import MINILM
 from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, passed_over, read_all
 from tasks.packs.published import read_rows as read_published
-from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, renamed, tried
+from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, renamed, tried
 from tasks.papers.values import Pieces
-from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, Program
+from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, CloneProgram
 from tasks.parsing import parse_json
 
 SOURCES = by_name(
-    Source(
+    SourceFiles(
         "answers",
         (
             "results*.json", "*answers*.json", "*responses*.json",
@@ -32,31 +32,31 @@ SOURCES = by_name(
         "country), run_num, raw_response, explanation, decision, top_values, parse_success, stereotype; "
         "scenario_category and cultural_alignment where they are stored",
     ),
-    Source(
+    SourceFiles(
         "scenarios",
         ("*scenario*.csv",),
         "CSV: scenario, dimension (its primary one); also category, text, option_a, option_b",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "exemplars",
         ("*exemplar*.csv",),
         "CSV: dimension, pole (high or low), text",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "phrases",
         ("*phrase*.txt", "*stereotype*.txt", "*phrase*.csv", "*stereotype*.csv"),
         "stereotype phrases: a text file, one a line, or CSV with the column phrase",
         is_ours=True,
     ),
-    Source(
+    SourceFiles(
         "profiles",
         ("*profile*.csv",),
         "CSV: profile, country (code), dimension, score, framework; default: section 7.4",
         is_ours=True,
     ),
-    Source("values", ("*values*.csv",), "CSV: value, label, for --values listed", is_ours=True),
+    SourceFiles("values", ("*values*.csv",), "CSV: value, label, for --values listed", is_ours=True),
     CONFIG,
     SCENARIOS,
     EVALUATOR,
@@ -164,7 +164,7 @@ class StoredAnswer(PublishedRow):
 
 
 @dataclass(frozen=True)
-class Stored:
+class WorldwiseFiles:
     """The folder's content; None for a missing file."""
 
     answers: tuple[StoredAnswer, ...] | None
@@ -177,7 +177,7 @@ class Stored:
     """The embedded text in the form that the program composes."""
 
 
-def complete(stored: Stored, options: WorldwiseOptions) -> WorldwiseOptions:
+def complete(stored: WorldwiseFiles, options: WorldwiseOptions) -> WorldwiseOptions:
     """Return the options, without the program's own text if there is no program to read it from."""
     if stored.embedded:
         return options
@@ -185,13 +185,13 @@ def complete(stored: Stored, options: WorldwiseOptions) -> WorldwiseOptions:
     return options.model_copy(update={"order": others or ["explanation-decision-values"]})
 
 
-def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]]:
+def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     answers = _answers(files["answers"], options.answers, notes)
     tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
               "values": "guiding_value"}  # fmt: skip
-    program = Program(files)
+    program = CloneProgram(files)
     of_program: dict[str, list[dict[str, Any]]] = {
         "scenarios": program.scenarios(),
         "exemplars": program.exemplars(),
@@ -203,7 +203,10 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]
         for name, table in tables.items()
     }
     phrases = _first(_phrases, files["phrases"], program.phrases(), notes)
-    return Stored(answers, phrases=phrases, embedded=program.embedded(), **rows), [*notes, *program.faults]
+    return WorldwiseFiles(answers, phrases=phrases, embedded=program.embedded(), **rows), [
+        *notes,
+        *program.faults,
+    ]
 
 
 def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tuple[StoredAnswer, ...] | None:

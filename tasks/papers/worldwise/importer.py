@@ -11,7 +11,7 @@ from tasks.papers.importing import Importer, Pack
 from tasks.papers.reproduction import Files
 from tasks.papers.sources import template
 from tasks.papers.values import Pieces, Slot
-from tasks.papers.worldwise.program import PROGRAM, Program
+from tasks.papers.worldwise.program import PROGRAM, CloneProgram
 
 NAME, FRAMEWORK = "worldwise", "hofstede"
 _FILES = {file.name: file for file in PACK.files}
@@ -19,7 +19,7 @@ _FILES = {file.name: file for file in PACK.files}
 
 def read(files: Files, pack: Pack) -> None:
     """Add the files of the pack."""
-    program = Program(files)
+    program = CloneProgram(files)
     codes = CountryCodes(pack.countries)
 
     def add(file: str, rows: Sequence[dict[str, Any]], source: str) -> None:

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.papers.reproduction import Files, Source, by_name
+from tasks.papers.reproduction import Files, SourceFiles, by_name
 from tasks.papers.sources import PythonSource, read_source, template
 from tasks.papers.values import Composed, NotRead, Pieces, Slot, text_of
 
 CONFIG, SCENARIOS, PROMPTS, EVALUATOR = (
-    Source("config", ("config.py",), "Python: CULTURAL_CONTEXTS, VALUE_OPTIONS, STEREOTYPE_INDICATORS"),
-    Source(
+    SourceFiles("config", ("config.py",), "Python: CULTURAL_CONTEXTS, VALUE_OPTIONS, STEREOTYPE_INDICATORS"),
+    SourceFiles(
         "scenario list",
         ("scenarios.py",),
         "Python: Scenario(id, category, description, primary_decision_dimension)",
     ),
-    Source("prompts", ("prompt_constructor.py",), "Python: build_system_prompt, build_user_prompt"),
-    Source("evaluator", ("evaluator.py",), "Python: dimension_exemplars, _infer_cultural_profile"),
+    SourceFiles("prompts", ("prompt_constructor.py",), "Python: build_system_prompt, build_user_prompt"),
+    SourceFiles("evaluator", ("evaluator.py",), "Python: dimension_exemplars, _infer_cultural_profile"),
 )
 PROFILE = "seed_bucketed"
 """The profile of section 7.4."""
@@ -44,7 +44,7 @@ QUESTIONS = ("build_user_prompt", "user", "scenario", "question", "prompt", "ins
 EMBEDDED = ("_infer_cultural_profile", "profile", "embed", "text", "align")
 
 
-class Program:
+class CloneProgram:
     """The program of a clone; what it has not is None, or empty.
 
     Attributes:

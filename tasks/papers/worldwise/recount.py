@@ -19,7 +19,7 @@ from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.reproduction import Rows, Tools, model_names
 from tasks.papers.values import Pieces, Slot
-from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, Stored, StoredAnswer, WorldwiseOptions
+from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, StoredAnswer, WorldwiseFiles, WorldwiseOptions
 from tasks.papers.worldwise.program import DIMENSIONS, PROFILE
 
 Labels = NDArray[np.str_]
@@ -100,7 +100,7 @@ class Recount:
 
 
 def recount(
-    stored: Stored, options: WorldwiseOptions, tools: Tools, printed_models: Iterable[str]
+    stored: WorldwiseFiles, options: WorldwiseOptions, tools: Tools, printed_models: Iterable[str]
 ) -> Recount:
     """Return the answers with labels and targets, without scores."""
     answers = stored.answers or ()
@@ -128,7 +128,7 @@ def recount(
 
 
 def targets(
-    stored: Stored, options: WorldwiseOptions, tables: Mapping[str, Rows]
+    stored: WorldwiseFiles, options: WorldwiseOptions, tables: Mapping[str, Rows]
 ) -> Mapping[str, Mapping[str, float]]:
     """Return country -> dimension -> target, from the files' profile of this name or the user's only one."""
     own = stored.profiles or []
@@ -140,7 +140,9 @@ def targets(
     return choose_targets(options.targets, tables["culture_profile"]).of_country
 
 
-def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] | None = None) -> FloatArray:
+def stereotypes(
+    stored: WorldwiseFiles, options: WorldwiseOptions, texts: Sequence[str] | None = None
+) -> FloatArray:
     """Return [n] stereotype scores of the answers, or of some texts; NaN if missing, all NaN
     without phrases.
     """
@@ -199,7 +201,7 @@ def dimension_name(text: str) -> str:
     return DIMENSIONS.get(plain, plain)
 
 
-def with_points(table: Recount, stored: Stored, options: WorldwiseOptions, tools: Tools) -> Recount:
+def with_points(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, tools: Tools) -> Recount:
     """Return the answers scored by the options, with one value per tried option; this embeds the texts."""
     answers = stored.answers or ()
     failed = np.array([not answer.parse_success for answer in answers], dtype=np.bool_)

@@ -15,8 +15,8 @@ from tasks.metrics.alignment import bucketed_profile, culture_distances, hofsted
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
-from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction
-from tasks.papers.worldwise.files import SOURCES, Stored, WorldwiseOptions, complete, read
+from tasks.papers.reproduction import NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction
+from tasks.papers.worldwise.files import SOURCES, WorldwiseFiles, WorldwiseOptions, complete, read
 from tasks.papers.worldwise.recount import (
     Recount,
     culture_code,
@@ -40,7 +40,7 @@ SCORES = ("order", "values_times", "scores")
 DEPENDS = dict.fromkeys(POINTS, SCORES) | dict.fromkeys(ERRORS, (*SCORES, "errors"))
 
 
-def depends(cell: Printed) -> tuple[str, ...]:
+def depends(cell: PrintedCell) -> tuple[str, ...]:
     """Return the options whose values decide whether a cell matches."""
     if cell.metric in VALUES or cell.metric in ("TVD (%)", "normalized score"):
         return ()
@@ -55,7 +55,7 @@ _COUNTS = "the stored answers name the value less often, and so do the shifts pr
 _MORE = {"value=Stability & Security", "value=Personal Autonomy"}
 
 
-def unmatched(cell: Printed) -> str:
+def unmatched(cell: PrintedCell) -> str:
     """Return why the published answers cannot give a cell its printed digits; "" if they can."""
     parts = "; ".join(f"{name}={text}" for name, text in cell.parts.items())
     match cell.table[:3], cell.metric:
@@ -75,10 +75,10 @@ Of = Callable[[Recount, BoolArray], float]
 _NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
 
 
-class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
+class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
     """Alignment, values, stereotypes and tests of the answers."""
 
-    def _number(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: PrintedCell) -> RecomputedCell:
         if cell.metric == "normalized score":
             return self._profile(cell)
         if self.content.answers is None:
@@ -146,7 +146,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
                 counts[row, column[value]] += 1
         return counts
 
-    def _chosen(self, cell: Printed) -> BoolArray:
+    def _chosen(self, cell: PrintedCell) -> BoolArray:
         """Return [n] which answers with a persona a cell is about."""
         table, parts = self.answers, cell.parts
         chosen = table.is_persona.copy()
@@ -167,7 +167,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
     def _of_culture(self, text: str) -> BoolArray:
         return np.asarray(self.labels.culture == self.culture(text))
 
-    def _with_null(self, cell: Printed, number: Of, chosen: BoolArray) -> Recomputed:
+    def _with_null(self, cell: PrintedCell, number: Of, chosen: BoolArray) -> RecomputedCell:
         """Return the number of the answers, and of the null."""
         value, null = number(self.answers, chosen), math.nan
         name, table = self.null
@@ -175,7 +175,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
             with suppress(NoNumber):
                 null = number(table, chosen)
         known = None if math.isnan(null) else float(null)
-        return Recomputed(float(value), null=known, null_name=name, n=int(chosen.sum()))
+        return RecomputedCell(float(value), null=known, null_name=name, n=int(chosen.sum()))
 
     def _over(self, number: Of, table: Recount, chosen: BoolArray) -> float:
         """Return the number over all models' answers together, or the mean of the models' numbers."""
@@ -216,7 +216,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
                 return errors.bias
         return errors.mae
 
-    def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> float:
+    def _distance(self, cell: PrintedCell, table: Recount, chosen: BoolArray) -> float:
         known = chosen & ~np.isnan(table.score)
         every = targets(self.content, self.options, self.tools.tables)
         of_culture = every.get(self.culture(cell.parts["culture"]), {})
@@ -226,7 +226,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
             raise NoNumber(self.answers.why if chosen.any() else "no answer without a persona")
         return float(culture_distances(table.score[known], target[known][None])[0])
 
-    def _value_count(self, cell: Printed) -> Recomputed:
+    def _value_count(self, cell: PrintedCell) -> RecomputedCell:
         """Return the count of a value; the null uses the baseline's values, and for the baseline equal
         counts.
         """
@@ -241,9 +241,9 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         null, name = total / max(len({v for named in self.named for v in named}), 1), "all values alike"
         if self.culture(culture) != BASELINE and n_base:
             null, name = total * base[cell.parts["value"]] / n_base, "no persona"
-        return Recomputed(float(names[cell.parts["value"]]), null=null, null_name=name, n=total)
+        return RecomputedCell(float(names[cell.parts["value"]]), null=null, null_name=name, n=total)
 
-    def _shift(self, cell: Printed) -> Recomputed:
+    def _shift(self, cell: PrintedCell) -> RecomputedCell:
         """Return the distance of a culture's values from the baseline's in percent; the null permutes both
         labels.
         """
@@ -253,7 +253,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         if not known:
             raise NoNumber(f"no values of {cell.parts['culture']}, or none without a persona")
         tvd, floor = (100 * float(np.mean(side)) for side in zip(*known, strict=True))
-        return Recomputed(tvd, null=floor, null_name="answers relabelled", n=int(own.sum()))
+        return RecomputedCell(tvd, null=floor, null_name="answers relabelled", n=int(own.sum()))
 
     def _shift_of(self, own: BoolArray, base: BoolArray) -> tuple[float, float] | None:
         strata, counts = self.labels.scenario, self.counts
@@ -268,7 +268,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
             return [np.ones(len(chosen), dtype=np.bool_)]
         return [np.asarray(self.labels.model == m) for m in sorted(set(self.labels.model[chosen].tolist()))]
 
-    def _stereotype(self, cell: Printed) -> Recomputed:
+    def _stereotype(self, cell: PrintedCell) -> RecomputedCell:
         """Return the mean over all answers of a model, including those without a persona; the null is the
         scenarios' texts.
         """
@@ -280,9 +280,9 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         texts = [str(row["text"]) for row in self.content.scenarios or () if row.get("text")]
         of_texts = stereotypes(self.content, self.options, texts) if texts else np.array([])
         null = float(of_texts.mean()) if of_texts.size and not np.isnan(of_texts).any() else None
-        return Recomputed(float(known.mean()), null=null, null_name="scenarios' texts", n=known.size)
+        return RecomputedCell(float(known.mean()), null=null, null_name="scenarios' texts", n=known.size)
 
-    def _overall(self, cell: Printed) -> Recomputed:
+    def _overall(self, cell: PrintedCell) -> RecomputedCell:
         """Return the mean of alignment and stereotype score."""
         mean, stereotype = (
             self._number(cell._replace(metric=metric)) for metric in ("Mean Alignment", "Stereotype Score")
@@ -292,15 +292,17 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         null = None
         if mean.null is not None and stereotype.null is not None:
             null = (mean.null + stereotype.null) / 2
-        return Recomputed((mean.value + stereotype.value) / 2, null=null, null_name=mean.null_name, n=mean.n)
+        return RecomputedCell(
+            (mean.value + stereotype.value) / 2, null=null, null_name=mean.null_name, n=mean.n
+        )
 
-    def _profile(self, cell: Printed) -> Recomputed:
+    def _profile(self, cell: PrintedCell) -> RecomputedCell:
         """Return section 7.4 computed from Hofstede's published scores by the seven steps of the program."""
         code, dimension = self.culture(cell.parts["country"]), dimension_name(cell.parts["dimension"])
         for row in self.tools.tables["culture_profile"]:
             if (row["profile"], row["country"], row["dimension"]) == (BUCKETED_FROM, code, dimension):
                 score = float(bucketed_profile([float(row["score"])])[0])
-                return Recomputed(score, null=0.0, null_name="zero", n=1)
+                return RecomputedCell(score, null=0.0, null_name="zero", n=1)
         raise NoNumber(UNPUBLISHED)
 
 
@@ -319,7 +321,7 @@ def _deviation(values: FloatArray, ddof: int) -> float:
     return float(values.std(ddof=ddof))
 
 
-def _test(cell: Printed, table: Recount, chosen: BoolArray) -> float:
+def _test(cell: PrintedCell, table: Recount, chosen: BoolArray) -> float:
     """Return the tests of section 4.8: analysis of variance over answers, and Student's t of pairs."""
     labels = table.culture if "Culture" in cell.table else table.model
     known = chosen & ~np.isnan(table.points)

@@ -13,7 +13,7 @@ from tasks.builders.culturall.duplicates import near_duplicates
 from tasks.builders.culturall.language import SCRIPTS, identify, is_written_in
 from tasks.builders.culturall.params import ReleaseParams
 from tasks.builders.culturall.release import easy
-from tasks.evaluations.culturall.items import CulturallItem, Texts
+from tasks.evaluations.culturall.items import CulturallItem, ItemTexts
 from tests.builders.culturall.model_server import items, with_texts
 
 ALL = items("ar be bn en es ja kk km ko ms ru sr vi zh")
@@ -26,7 +26,7 @@ GOOD = CulturallItem(
     region="GB",
     topic="Habitat",
     form="free",
-    native=Texts(
+    native=ItemTexts(
         "Mira rents a room on the first floor of an old house in Leeds. Her aunt from Kansas, who has never "
         "been abroad, comes to visit and stands at the front door with her suitcase.",
         "How many flights of stairs does the aunt have to climb to the room?",
@@ -37,7 +37,7 @@ GOOD = CulturallItem(
 CHOICE = replace(
     GOOD,
     form="choice",
-    native=Texts(
+    native=ItemTexts(
         GOOD.native.scenario,
         "Where is the room?\nA. at the street\nB. one up\nC. two up\nD. three up",
         "B",

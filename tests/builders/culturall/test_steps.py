@@ -14,7 +14,7 @@ from flows.build import FLOWS, planned
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
 from tasks.builders.culturall.studies import NATIVE
-from tasks.builders.study import Stage
+from tasks.builders.study import BuildStage
 from tasks.evaluations.culturall.items import load_items
 from tasks.people.review_file import ReviewError
 from tests.builders.culturall.model_server import SOLVERS, Models, fields_of, is_odd, rows, serving
@@ -52,7 +52,13 @@ def publish(folder: Path, queue: str = "review.csv", **given: Any) -> None:
 def test_a_build_that_was_begun_before_goes_on(warehouse: Warehouse) -> None:
     """Requests and configurations are named as they ever were."""
     named = {}
-    stages: list[Stage[Any, Any]] = [steps.TOPICS, steps.CREATE, steps.ELEVATE, steps.LABEL, steps.MEASURE]
+    stages: list[BuildStage[Any, Any]] = [
+        steps.TOPICS,
+        steps.CREATE,
+        steps.ELEVATE,
+        steps.LABEL,
+        steps.MEASURE,
+    ]
     for stage in stages:
         given = {"solvers": ["fake-a"]} if stage is steps.MEASURE else {"model": "fake-a"}
         session = planned(stage, stage.params.model_validate(given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tasks.builders.specnorm.drafting import Draft, Written
+from tasks.builders.specnorm.drafting import SpecnormDraft, Written
 from tasks.builders.specnorm.seeds import Seed
 from tasks.evaluations.cure.benchmarks.cues import Cue
 
@@ -24,9 +24,11 @@ WRITTEN = {
     "label": "yes",
     "norm": "Among Chechens in Chechnya the young stand up when an elder comes in.",
 }
-DRAFT = Draft(SEED.seed, SEED.country_name, SEED.statement, SEED.cues, "yes", Written.model_validate(WRITTEN))
+DRAFT = SpecnormDraft(
+    SEED.seed, SEED.country_name, SEED.statement, SEED.cues, "yes", Written.model_validate(WRITTEN)
+)
 
 
-def spoilt(**changes: Any) -> Draft:
+def spoilt(**changes: Any) -> SpecnormDraft:
     """The draft with other texts."""
     return replace(DRAFT, written=DRAFT.written.model_copy(update=changes))

@@ -22,7 +22,7 @@ from tasks.people.study import (
     ITEMS,
     PRIVATE,
     STUDY,
-    Page,
+    FormPage,
     PeopleItem,
     Private,
     read_study,
@@ -70,7 +70,7 @@ def folder_of(kind: str, folder: Path, n_people: int = 2, n_items: int = 2, lang
     return folder
 
 
-def _content(page: Page, language: str, n: int) -> dict[str, str | list[str]]:
+def _content(page: FormPage, language: str, n: int) -> dict[str, str | list[str]]:
     words = WORDS.get(language, LONG)
     content: dict[str, str | list[str]] = {shown.name: f"{n} {words * 3}" for shown in page.shows}
     for field in page.fields:

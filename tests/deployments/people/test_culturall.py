@@ -7,7 +7,7 @@ from typing import Any
 from flows.build import go_through
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import ReleaseParams
-from tasks.people.study import Entry, Folder, read_folder
+from tasks.people.study import Entry, StudyFolder, read_folder
 from tests.deployments.test_cli_people import people, say, started
 from warehouse import Warehouse, culturall_build, run_checks
 
@@ -66,7 +66,7 @@ def solved(warehouse: Warehouse, draft: str, n_right: int) -> None:
     culturall_build.add(warehouse, "culturall_measure", rows)
 
 
-def decide(warehouse: Warehouse, name: str, decision: str, **texts: str) -> Folder:
+def decide(warehouse: Warehouse, name: str, decision: str, **texts: str) -> StudyFolder:
     """Everyone's items, as they stand but for these texts."""
     folder, database = started(warehouse.home, name)
     for each in folder.assignments:

@@ -13,22 +13,22 @@ import pytest
 
 from deployments.people import results
 from deployments.people.draw import page_of
-from deployments.people.results import Results
+from deployments.people.results import StudyResults
 from tasks.people.agreement import WITHIN_ONE_COUNTRY
-from tasks.people.answers import Rating, Reason
+from tasks.people.answers import PersonRating, Reason
 from tasks.people.study import (
     ANSWERS,
     ITEMS,
     STUDY,
-    Folder,
     FormField,
+    FormPage,
     Option,
-    Page,
     PeopleAnswer,
     PeopleItem,
+    PeopleStudy,
     Private,
-    Study,
     StudyError,
+    StudyFolder,
     write_rows,
 )
 
@@ -36,24 +36,24 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXT = FormField(name="said", kind="text", label={"en": "Said"})
 
 
-def study(kind: str, *fields: FormField) -> Study:
-    page = Page(name="page", title={"en": "Page"}, fields=fields or (TEXT,))
-    return Study(name="mine", kind=kind, title={"en": "Mine"}, consent={"en": "Yes?"}, pages=(page,))
+def study(kind: str, *fields: FormField) -> PeopleStudy:
+    page = FormPage(name="page", title={"en": "Page"}, fields=fields or (TEXT,))
+    return PeopleStudy(name="mine", kind=kind, title={"en": "Mine"}, consent={"en": "Yes?"}, pages=(page,))
 
 
 def held(
     kind: str,
     *,
     answers: Sequence[PeopleAnswer] = (),
-    ratings: Sequence[Rating] = (),
+    ratings: Sequence[PersonRating] = (),
     private: Sequence[Private] = (),
     excluded: Mapping[str, list[Reason]] | None = None,
     fields: Sequence[FormField] = (),
-) -> Results:
+) -> StudyResults:
     """Results of a study in memory; its items are those that have a private row."""
     items = {each.item: PeopleItem(item=each.item, page="page") for each in private}
-    folder = Folder(study(kind, *fields), items, {each.item: each for each in private}, ())
-    return Results(folder, list(answers), excluded or {}, [], list(ratings))
+    folder = StudyFolder(study(kind, *fields), items, {each.item: each for each in private}, ())
+    return StudyResults(folder, list(answers), excluded or {}, [], list(ratings))
 
 
 def answer(annotator: str, item: str, field: str, value: Any, **more: Any) -> PeopleAnswer:
@@ -89,10 +89,10 @@ class TestAnswerRows:
         assert (row["started_at"], row["saved_at"]) == (datetime(2026, 3, 1, 12, 30), bare)
 
 
-def ranked(ranks: Mapping[str, Mapping[str, int]], field: str = "ranking") -> list[Rating]:
+def ranked(ranks: Mapping[str, Mapping[str, int]], field: str = "ranking") -> list[PersonRating]:
     """Ratings of a ranking: person -> domain -> rank."""
     return [
-        Rating(who, "rank", "en", field, domain, str(rank))
+        PersonRating(who, "rank", "en", field, domain, str(rank))
         for who, own in ranks.items()
         for domain, rank in own.items()
     ]
@@ -101,7 +101,7 @@ def ranked(ranks: Mapping[str, Mapping[str, int]], field: str = "ranking") -> li
 RANKS = {"p1": {"a": 1, "b": 2, "c": 3}, "p2": {"a": 1, "b": 3, "c": 2}, "p3": {"a": 2, "b": 1, "c": 3}}
 """Means 4/3, 2 and 8/3."""
 PATTERNS = [
-    Rating(who, "patterns", "en", "patterns", domain, value)
+    PersonRating(who, "patterns", "en", "patterns", domain, value)
     for domain, values in {
         "a": ("low", "low", "high"),
         "b": ("high", "high", "low"),
@@ -110,8 +110,8 @@ PATTERNS = [
     for who, value in zip(("p1", "p2", "p3"), values, strict=False)
 ]
 REGIONS = [
-    Rating("p1", "origin", "en", "region", "", "japan"),
-    Rating("p3", "origin", "en", "region", "", "japan"),
+    PersonRating("p1", "origin", "en", "region", "", "japan"),
+    PersonRating("p3", "origin", "en", "region", "", "japan"),
 ]
 
 
@@ -127,7 +127,7 @@ class TestDomainRows:
         assert [row["human_category"] for row in rows] == ["LH", "HL", None]
 
     def test_a_snapshot_is_of_what_people_say_and_of_nothing_else(self) -> None:
-        def snapshot(ratings: Sequence[Rating]) -> object:
+        def snapshot(ratings: Sequence[PersonRating]) -> object:
             (name,) = {
                 row["snapshot"] for row in results._domain_rows(held("spectral-ranking", ratings=ratings))
             }
@@ -244,10 +244,10 @@ class TestRatingsFile:
             Private(item="i2", condition="mes", code="c2"),
         ]
         ratings = [
-            Rating("p1", "i1", "en", page_of("coverage"), "", "YES"),
-            Rating("p1", "i1", "en", "comment", "", "so, so"),
-            Rating("p1", "i1", "en", page_of("mes"), "", "NO"),  # of another page
-            Rating("p1", "i2", "en", "rating", "", "0.5"),
+            PersonRating("p1", "i1", "en", page_of("coverage"), "", "YES"),
+            PersonRating("p1", "i1", "en", "comment", "", "so, so"),
+            PersonRating("p1", "i1", "en", page_of("mes"), "", "NO"),  # of another page
+            PersonRating("p1", "i2", "en", "rating", "", "0.5"),
         ]
         text = results.ratings_csv(held("judge-ratings", ratings=ratings, private=hidden))
         assert [tuple(row.values()) for row in csv.DictReader(io.StringIO(text))] == [
@@ -314,7 +314,9 @@ def test_agreement_of_people_who_agree_is_1() -> None:
         options=(Option(value="yes", label={"en": "Yes"}), Option(value="no", label={"en": "No"})),
     )
     rated = {"i1": "yes", "i2": "no", "i3": "yes", "i4": "no", "i5": "no", "i6": "yes"}
-    ratings = [Rating(who, item, "en", "label", "", v) for who in ("p1", "p2") for item, v in rated.items()]
+    ratings = [
+        PersonRating(who, item, "en", "label", "", v) for who in ("p1", "p2") for item, v in rated.items()
+    ]
     table = results.agreement(held("fmlama-mes", ratings=ratings, fields=[label]))
     (alpha,) = table.filter(metric="krippendorff_alpha_nominal")["value"]
     assert alpha == pytest.approx(1.0)

@@ -12,7 +12,7 @@ from deployments.people import results
 from deployments.people.app import create_app
 from tasks.people.agreement import WITHIN_ONE_COUNTRY
 from tasks.people.answers import quotas
-from tasks.people.study import STUDY, Study, in_language, read_folder
+from tasks.people.study import STUDY, PeopleStudy, in_language, read_folder
 from tests.deployments.test_cli_people import DOMAINS, people, survey, surveyed
 from tests.deployments.test_people_app import ORIGIN, Person
 from tests.evaluations.spectral.reference_patterns import are_many, countries_x_items, table
@@ -22,12 +22,12 @@ RANKS = [float(n) for n in range(1, 10)]
 
 
 @pytest.fixture
-def study(warehouse: Warehouse) -> Study:
+def study(warehouse: Warehouse) -> PeopleStudy:
     assert people("new", "survey", "--study", "spectral-ranking", "--people", 80).exit_code == 0
     return read_folder(warehouse.home / "people" / "survey").study
 
 
-def test_a_literal_reader_gives_the_papers_first_letters(study: Study) -> None:
+def test_a_literal_reader_gives_the_papers_first_letters(study: PeopleStudy) -> None:
     # "Many: most countries have one of their own", counted in the lists by the metric itself.
     paper = {row["domain"]: row["human_category"][0] for row in table("domain")}
     counted = {d: "H" if are_many(d) else "L" for d in DOMAINS}
@@ -40,7 +40,7 @@ def test_a_literal_reader_gives_the_papers_first_letters(study: Study) -> None:
     assert within["currency"] == 1 < within["languages"] < within["national_dish"]
 
 
-def test_examples_name_none_of_what_is_ranked(study: Study) -> None:
+def test_examples_name_none_of_what_is_ranked(study: PeopleStudy) -> None:
     (ranked,) = (field for field in study.fields if field.name == "ranking")
     words = {
         w
@@ -55,7 +55,7 @@ def test_examples_name_none_of_what_is_ranked(study: Study) -> None:
     assert not [word for word in named if word in said]
 
 
-def test_regions_are_the_papers_and_share_the_places(study: Study, warehouse: Warehouse) -> None:
+def test_regions_are_the_papers_and_share_the_places(study: PeopleStudy, warehouse: Warehouse) -> None:
     ((page, field),) = quotas(read_folder(warehouse.home / "people" / "survey"))
     assert page == study.pages[0].name
     assert len(field.quota_for) == 16

@@ -13,13 +13,13 @@ import pytest
 from deployments.evaluations import evaluation
 from tasks.evaluations.benchmarks.blend import score
 from tasks.evaluations.benchmarks.scores import lemmas
-from tasks.evaluations.benchmarks.scores.blend import Group, answer_of, is_in, scores, words
+from tasks.evaluations.benchmarks.scores.blend import AnswerGroup, answer_of, is_in, scores, words
 from tasks.evaluations.recipe.items import Item
 
 GROUPS = [
-    Group(("té verde", "té"), ("green tea", "tea"), 4),
-    Group(("café",), ("coffee",), 2),
-    Group(("agua",), ("Tap-Water",), 1),
+    AnswerGroup(("té verde", "té"), ("green tea", "tea"), 4),
+    AnswerGroup(("café",), ("coffee",), 2),
+    AnswerGroup(("agua",), ("Tap-Water",), 1),
 ]
 PROMPT = "Answer.\nQuestion: What is drunk?\nAnswer:"
 
@@ -49,7 +49,7 @@ def test_given_answers(text: str, expected: tuple[float, float]) -> None:
 
 
 def test_words_stand_for_lemmas_where_capitals_hide_letters() -> None:
-    assert scores(answer_of("Boxing Day!", "q"), [Group((), ("Boxing Day",), 1)], None, words) == (1, 1)
+    assert scores(answer_of("Boxing Day!", "q"), [AnswerGroup((), ("Boxing Day",), 1)], None, words) == (1, 1)
     assert is_in("corn-bread", "corn bread", words)
     assert is_in("corn bread", "the corn-bread", words)
     assert is_in("bread of corn", "corn, bread and of", words)

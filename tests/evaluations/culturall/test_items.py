@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.culturall.items import Texts, choose, load_items
+from tasks.evaluations.culturall.items import ItemTexts, choose, load_items
 from tasks.packs.published import BenchmarkError, read_rows
 from tests.evaluations.culturall.conftest import OPTIONS, ROWS, Row
 from tests.packs.test_published import write_xlsx
@@ -24,8 +24,8 @@ def test_a_row_of_the_table_is_an_item() -> None:
     second = load_items(ROWS, "culturall_item").items[1]
     assert (second.item, second.language, second.region, second.topic) == ("a2", "es", "MX", "Pets")
     assert second.accepted == ("7", "seven", "VII")
-    assert second.texts("native") == Texts("Case of a2.", "How many, a2?", "7", "Why a2.")
-    assert second.texts("english") == Texts("EN Case of a2.", "EN How many, a2?", "7", "EN Why a2.")
+    assert second.texts("native") == ItemTexts("Case of a2.", "How many, a2?", "7", "Why a2.")
+    assert second.texts("english") == ItemTexts("EN Case of a2.", "EN How many, a2?", "7", "EN Why a2.")
     assert (second.status, second.solved, second.form) == ("not checked by people", None, "free")
 
 

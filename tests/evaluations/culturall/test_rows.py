@@ -10,7 +10,7 @@ from tasks.evaluations.culturall.items import load_items
 from tasks.evaluations.culturall.read import calls, checks
 from tasks.evaluations.culturall.rows import (
     CulturallScores,
-    Setting,
+    NamedSetting,
     another_answer,
     check_rows,
     constant_letter,
@@ -206,14 +206,14 @@ def test_settings_of_one_model_are_compared(make_study: MakeStudy) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("gpt-5_high_false", Setting("gpt-5", "high", False)),
-        ("a_b_128_true", Setting("a_b", "128", True)),
+        ("gpt-5_high_false", NamedSetting("gpt-5", "high", False)),
+        ("a_b_128_true", NamedSetting("a_b", "128", True)),
         ("gpt-5", None),
         ("smol_very_true", None),
         ("null:constant-letter", None),
     ],
 )
-def test_names_of_settings(name: str, expected: Setting | None) -> None:
+def test_names_of_settings(name: str, expected: NamedSetting | None) -> None:
     assert setting(name) == expected
 
 

@@ -11,7 +11,14 @@ import pytest
 
 from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.read import JudgeCall, Readings, Reply, judge_calls, read_answers, replies
+from tasks.evaluations.cure.read import (
+    ExplanationJudgeCall,
+    Readings,
+    Reply,
+    judge_calls,
+    read_answers,
+    replies,
+)
 from tasks.evaluations.cure.scores import CureScores, score_model
 from tasks.evaluations.cure.study import CureStudy, Key, build_study
 from tasks.judging.panel import Opinions
@@ -21,7 +28,7 @@ from tasks.loop.requests import Engine
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 MakeStudy = Callable[..., CureStudy]
-Said = Callable[[JudgeCall], "float | str"]
+Said = Callable[[ExplanationJudgeCall], "float | str"]
 """The probability of YES, or the judge's text."""
 
 COUNTRIES = {
@@ -154,7 +161,9 @@ def judged_by(study: CureStudy, readings: Readings, said: Said) -> list[Reply]:
 
 
 def heard(
-    study: CureStudy, calls: Sequence[JudgeCall], said: Callable[[str, JudgeCall], float | str | None]
+    study: CureStudy,
+    calls: Sequence[ExplanationJudgeCall],
+    said: Callable[[str, ExplanationJudgeCall], float | str | None],
 ) -> Opinions:
     """What each judge, by its name in the params, said of each call; None: it has not answered."""
 
@@ -166,6 +175,6 @@ def heard(
     return study.panel.read(calls, stored)
 
 
-def real_only(call: JudgeCall) -> float:
+def real_only(call: ExplanationJudgeCall) -> float:
     """A judge that tells: real explanations 0.9, all nulls 0.1."""
     return 0.9 if call.source == "real" else 0.1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tasks.evaluations.cure.benchmarks import LABELS
-from tasks.evaluations.cure.pack import PACK, WORDINGS, ItemRow
+from tasks.evaluations.cure.pack import PACK, WORDINGS, CureItemRow
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.read import most_calls
 from tasks.packs.files import checked_row, read_csv
@@ -23,7 +23,7 @@ CELLS = {
 def faults(**cells: Any) -> list[str]:
     """What is said of the row with these cells in place of right ones; None: an empty cell."""
     given = {name: text for name, text in (CELLS | cells).items() if text is not None}
-    return [str(fault) for fault in checked_row(ItemRow, given, "cure/item.csv", 3)[1]]
+    return [str(fault) for fault in checked_row(CureItemRow, given, "cure/item.csv", 3)[1]]
 
 
 @pytest.mark.parametrize("kind", BENCHMARKS)

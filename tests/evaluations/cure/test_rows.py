@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from tasks.evaluations.cure.benchmarks import NO_SYMBOL
-from tasks.evaluations.cure.read import OFF_MENU, JudgeCall, judge_calls, read_answers, replies
+from tasks.evaluations.cure.read import OFF_MENU, ExplanationJudgeCall, judge_calls, read_answers, replies
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
 from tasks.evaluations.cure.scores import score_model
 from tasks.evaluations.cure.study import CureStudy, Key
@@ -51,7 +51,7 @@ def answered(study: CureStudy) -> dict[Key, Completion]:
     return completions
 
 
-def judged(call: JudgeCall) -> float:
+def judged(call: ExplanationJudgeCall) -> float:
     """Real explanations of NormAd as above, its nulls 0.1, 0.3 and 0.05; the others as in ``real_only``."""
     if call.item.benchmark != "normad":
         return real_only(call)
@@ -156,7 +156,7 @@ def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
     readings = read_answers(study, right_answers(study))
     calls = judge_calls(study, readings)
 
-    def said(name: str, call: JudgeCall) -> float:
+    def said(name: str, call: ExplanationJudgeCall) -> float:
         if (call.item.benchmark, call.source) != ("normad", "generic"):
             return real_only(call)
         return 0.9 if name == "k" or call.item.country in ("IN", "JP", "MX") else 0.0
@@ -329,7 +329,7 @@ def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: Make
 
 def test_correlation_over_countries(study: CureStudy) -> None:
     # Both metrics have six countries, coherence is 1 less the coverage: r = -1.
-    def said(call: JudgeCall) -> float:
+    def said(call: ExplanationJudgeCall) -> float:
         mark = REAL[str(call.item.country)]
         return 1 - mark if call.item.benchmark == "culturebank" else mark
 

@@ -9,7 +9,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.checks import faults, near_duplicates
-from tasks.builders.specnorm.drafting import Draft, Written
+from tasks.builders.specnorm.drafting import SpecnormDraft, Written
 from tasks.builders.specnorm.seeds import load_seeds
 from tasks.evaluations.cure.benchmarks.cues import KINDS, group_of, join_cues, parse_cues, specificity
 from tasks.packs.published import read_rows
@@ -19,11 +19,13 @@ ROWS = read_rows(REFERENCE / "cure_item" / "specnorm.csv")
 COUNTRIES = {row["name"]: row["country"] for row in read_rows(REFERENCE / "country.csv")}
 
 
-def draft(row: dict[str, str]) -> Draft:
+def draft(row: dict[str, str]) -> SpecnormDraft:
     """The row as if a model had written it for its own norm."""
     texts = {name: row[name] for name in ("persona", "situation", "question", "label")}
     written = Written.model_validate(texts | {"norm": row["gold"]})
-    return Draft(row["item"], row["country"], row["gold"], parse_cues(row["cues"]), written.label, written)
+    return SpecnormDraft(
+        row["item"], row["country"], row["gold"], parse_cues(row["cues"]), written.label, written
+    )
 
 
 DRAFTS = [draft(row) for row in ROWS]

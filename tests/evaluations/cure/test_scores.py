@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.evaluations.cure.read import JudgeCall, Reply, read_answers
+from tasks.evaluations.cure.read import ExplanationJudgeCall, Reply, read_answers
 from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, equal_lengths, score_model
 from tasks.evaluations.cure.study import CureStudy, Key
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
@@ -56,7 +56,7 @@ def test_reasons(make_study: MakeStudy) -> None:
     completions = right_answers(study)
     completions["normad", "thick", "normad-f0-in"] = Completion('{"label": "yes", "ex', "length", 1, 1)
 
-    def said(call: JudgeCall) -> float | str:
+    def said(call: ExplanationJudgeCall) -> float | str:
         return "YES" if call.item.country == "JP" else 0.9
 
     answers = scored(study, completions, said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.cure.read import JudgeCall
+from tasks.evaluations.cure.read import ExplanationJudgeCall
 from tasks.evaluations.cure.rows import joined, model_rows
 from tasks.metrics.intervals import SHARE, mean_interval
 from tests.evaluations.cure.conftest import (
@@ -31,7 +31,7 @@ def test_clusters_that_share_a_question_are_one() -> None:
 def test_nulls_on_one_norm_are_one_observation_and_the_interval_says_so(make_study: MakeStudy) -> None:
     """Six countries and three norms: so three questions about an empty text, too few for an interval."""
 
-    def marks(call: JudgeCall) -> float:
+    def marks(call: ExplanationJudgeCall) -> float:
         norm = int(call.item.gold[5]) / 10
         return norm + 0.1 + (len(call.item.label) / 20 if call.source == "real" else 0)
 

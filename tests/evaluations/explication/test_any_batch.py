@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tasks.engines.specs import EngineSpec
-from tasks.evaluations.explication.study import ExplicationStudy, Key
+from tasks.evaluations.explication.study import ConversationKey, ExplicationStudy
 from tests.evaluations.explication.conftest import PERSONAS, Loop, engine, study
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
@@ -22,7 +22,7 @@ from tasks.engines.local.vllm_engine import VllmEngine
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
-Transcripts = dict[Key, list[tuple[str, str]]]
+Transcripts = dict[ConversationKey, list[tuple[str, str]]]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.engines.protocols import Message, Sampling, Schema
 from tasks.evaluations.explication.read import KEYS
-from tasks.evaluations.explication.study import REAL, Key
+from tasks.evaluations.explication.study import REAL, ConversationKey
 from tasks.judging.rubric import CLOSE, OPEN
 from tests.evaluations.explication.conftest import Loop, Script, study
 from tests.evaluations.explication.test_evaluation import RECIPE, answer, user
@@ -86,7 +86,7 @@ def test_no_attack_moves_a_verdict_or_ends_a_conversation(attack: str) -> None:
         "judge": Script(gullible),
     }
     answers = Loop(made).run(of)
-    key = Key(REAL, "breakfast", "leila-lyon", "control", 0)
+    key = ConversationKey(REAL, "breakfast", "leila-lyon", "control", 0)
     talk = answers.stage.talks[key]
     assert talk.ended_by == "recommendation"
     assert [turn.speaker for turn in talk.turns] == ["recommender", "user", "recommender"]

@@ -17,9 +17,9 @@ from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.materials import RECOMMENDER, TaskError, load_task
 from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.read import ExplicationAnswers
-from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ExplicationStudy, Key
+from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ConversationKey, ExplicationStudy
 from tasks.judging.rubric import CLOSE, OPEN
-from tasks.loop.dialogue import Stage, Voice
+from tasks.loop.dialogue import Dialogues, Voice
 from tests.evaluations.explication.conftest import SIX, Loop, Script, engine, study
 
 RECIPE = """#Dish name: Bibimbap of {name}
@@ -99,7 +99,7 @@ def waiting(of: ExplicationStudy, who: str) -> Counter[str]:
     units: Counter[str] = Counter()
     for dialogue in of.dialogues():
         voices = dialogue.voices if who == "candidate" else (lines, dialogue.voices[1])
-        units.update(u for r in Stage([replace(dialogue, voices=voices)]).requests() for u in r.units)
+        units.update(u for r in Dialogues([replace(dialogue, voices=voices)]).requests() for u in r.units)
     return units
 
 
@@ -213,7 +213,7 @@ def test_killed_at_every_round_nothing_is_sent_twice_and_batches_change_nothing(
 
 def test_repetitions_have_seeds_of_their_own() -> None:
     answers = Loop(scripts()).run(study(seed=7, repetitions=3))
-    keys = [Key(REAL, "breakfast", "heena-ahmedabad", "control", r) for r in range(3)]
+    keys = [ConversationKey(REAL, "breakfast", "heena-ahmedabad", "control", r) for r in range(3)]
     assert len({answers.stage.talks[key].turns[1].text for key in keys}) == 3
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.evaluations.explication.read import Conversations
 from tasks.evaluations.explication.rows import _effect_rows
-from tasks.evaluations.explication.study import REAL, Key
+from tasks.evaluations.explication.study import REAL, ConversationKey
 
 SPREADS = {"effect": 0.5, "repetition": 0.5, "opening": 1.0, "rest": 0.7}
 """Standard deviations of grades: of a persona's effect, whose mean is 0, of a persona's repetition in both
@@ -29,7 +29,7 @@ def seen(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> t
     rng = np.random.default_rng(n_personas * 100 + repetitions)
     conditions = ("control", "treatment")
     keys = tuple(
-        Key(REAL, "breakfast", f"{p:02}", condition, r)
+        ConversationKey(REAL, "breakfast", f"{p:02}", condition, r)
         for p in range(n_personas)
         for condition in conditions
         for r in range(repetitions)

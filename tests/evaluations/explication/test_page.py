@@ -13,9 +13,17 @@ import pytest
 from deployments.show.report import page
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.read import conversations, grade_of
-from tasks.evaluations.explication.report import REPORT, Data, badge, ends, figures, judges, model_pairs
+from tasks.evaluations.explication.report import (
+    REPORT,
+    ExplicationData,
+    badge,
+    ends,
+    figures,
+    judges,
+    model_pairs,
+)
 from tasks.evaluations.explication.rows import null_rows
-from tasks.evaluations.explication.study import ExplicationStudy, Key
+from tasks.evaluations.explication.study import ConversationKey, ExplicationStudy
 from tasks.loop.dialogue import TURN_LIMIT
 from tasks.loop.rows import Metric
 from tests.evaluations.explication import test_rows as made
@@ -62,7 +70,7 @@ def _html(warehouse: Warehouse) -> str:
 
 
 @pytest.fixture(scope="module", name="data")
-def _data(warehouse: Warehouse) -> Data:
+def _data(warehouse: Warehouse) -> ExplicationData:
     views = {
         "leaderboard": "leaderboard_explication", "personas": "explication_by_persona",
         "values": "report_value", "metrics": "report_metric", "runs": "report_run",
@@ -81,7 +89,7 @@ def _data(warehouse: Warehouse) -> Data:
     judged = pl.DataFrame(rows, schema=["rubric", "metric", "value"], orient="row").with_columns(
         judge=pl.lit("j"), judge_hash=pl.lit("h")
     )
-    return Data(config_hash=CONFIG, verdicts=judged.drop("value"), validation=judged, **frames)
+    return ExplicationData(config_hash=CONFIG, verdicts=judged.drop("value"), validation=judged, **frames)
 
 
 class _Cells(HTMLParser):
@@ -123,7 +131,7 @@ def test_the_board_shows_each_condition_and_the_nulls(cells: list[list[str]]) ->
 
 
 def test_what_was_cut_short_is_on_the_page_beside_the_limit(
-    html: str, cells: list[list[str]], data: Data
+    html: str, cells: list[list[str]], data: ExplicationData
 ) -> None:
     usual = ExplicationParams.model_fields["max_turns"].default
     assert re.search(rf"Turns at most</dt><dd>5\s*<small>\(usually {usual}\)", html)
@@ -142,7 +150,7 @@ def test_what_was_cut_short_is_on_the_page_beside_the_limit(
     assert any("control: turn limit: 50" in " ".join(row) for row in cells)
 
 
-def test_models_are_compared_over_personas_under_each_condition(data: Data) -> None:
+def test_models_are_compared_over_personas_under_each_condition(data: ExplicationData) -> None:
     pairs = {(line["metric"], line["condition"]): line for line in model_pairs(data)}
     control = pairs["apr", "control"]
     # Every persona one less: 1 of 64 orders of signs is as high, on both sides; two numbers x two conditions.
@@ -160,7 +168,7 @@ def test_badges_say_what_grades_may_be_trusted_for() -> None:
     assert (of(True), of(False), of(None), of(None, True)) == ("good", "warn", "plain", "plain")
 
 
-def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: Data) -> None:
+def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: ExplicationData) -> None:
     is_best = pl.col("model") == "all"
     board = data.leaderboard.with_columns(
         tells_real_from_shuffled=pl.when(is_best).then(True).when(~pl.col("is_null")).then(False),
@@ -173,11 +181,11 @@ def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: Dat
     assert "The whole interval lies above that." in shown
 
 
-def test_judges_are_marked_where_people_were_asked(data: Data) -> None:
+def test_judges_are_marked_where_people_were_asked(data: ExplicationData) -> None:
     assert [line["validated"] for line in judges(data)] == [True, False, False]
 
 
-def test_figures_have_both_conditions_of_both_models(data: Data) -> None:
+def test_figures_have_both_conditions_of_both_models(data: ExplicationData) -> None:
     drawn = figures(data)
     assert set(drawn) == {"meta", "instructions", "counted"}
     assert all(
@@ -185,7 +193,7 @@ def test_figures_have_both_conditions_of_both_models(data: Data) -> None:
     )
 
 
-def test_the_page_marks_no_model_whose_judges_look(html: str, data: Data) -> None:
+def test_the_page_marks_no_model_whose_judges_look(html: str, data: ExplicationData) -> None:
     flags = dict(
         data.leaderboard.filter(~pl.col("is_null")).select("model", "tells_real_from_shuffled").iter_rows()
     )
@@ -197,4 +205,4 @@ def test_the_page_marks_no_model_whose_judges_look(html: str, data: Data) -> Non
 def test_a_key_is_unique_within_its_source(of: ExplicationStudy) -> None:
     labels = [key.label for key in of.real()]
     assert len(set(labels)) == len(labels) == 24
-    assert Key("real", "breakfast", "p", "control", 1).label == "breakfast:p:control:1"
+    assert ConversationKey("real", "breakfast", "p", "control", 1).label == "breakfast:p:control:1"

@@ -19,7 +19,7 @@ from tasks.evaluations.explication.materials import (
 from tasks.evaluations.explication.read import conversations
 from tasks.evaluations.explication.rows import conversation_frame
 from tasks.evaluations.explication.texts import is_in
-from tasks.loop.dialogue import Stage
+from tasks.loop.dialogue import Dialogues
 from tests.evaluations.explication.conftest import PERSONAS, REFERENCE, rows_of, study
 
 TASKS = ("breakfast", "gift", "celebration")
@@ -101,7 +101,7 @@ def test_a_conversation_is_stored_with_its_whole_persona_whoever_made_it(tmp_pat
     own = PERSONAS["leila-lyon"].model_copy(update={"persona": identifier_of("P07_a"), "name": "Nobody"})
     (tmp_path / "p.json").write_text(own.model_dump_json())
     of = study(personas_file=str(tmp_path), repetitions=1, tasks=["gift"])
-    talk, *_ = conversation_frame(conversations(of, Stage(of.dialogues()), {})).to_dicts()
+    talk, *_ = conversation_frame(conversations(of, Dialogues(of.dialogues()), {})).to_dicts()
     assert (talk["persona"], description_of(talk, {})) == ("p07-a", own.described("gift"))
     assert own.situations["gift"] in description_of(talk, PERSONAS)
 

@@ -10,8 +10,16 @@ import pytest
 from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
 from tasks.evaluations.explication.read import Conversations, Grades, conversations, grade_of
 from tasks.evaluations.explication.rows import model_rows, null_rows
-from tasks.evaluations.explication.study import FIXED, GENERIC, REAL, SHUFFLED, SILENT, ExplicationStudy, Key
-from tasks.loop.dialogue import TURN_LIMIT, Stage, Talk, Turn
+from tasks.evaluations.explication.study import (
+    FIXED,
+    GENERIC,
+    REAL,
+    SHUFFLED,
+    SILENT,
+    ConversationKey,
+    ExplicationStudy,
+)
+from tasks.loop.dialogue import TURN_LIMIT, Dialogues, Talk, Turn
 from tasks.loop.rows import Metric
 from tests.evaluations.explication.conftest import SIX, study
 
@@ -48,18 +56,18 @@ def user(text: str = "I eat early.") -> Turn:
     return Turn(USER, text, text, 5)
 
 
-def stage_of(of: ExplicationStudy) -> Stage:
+def stage_of(of: ExplicationStudy) -> Dialogues:
     """All are recommended a dish after one question: Bibimbap for Aisha and Soon-ja, else one unknown."""
-    stage = Stage(of.dialogues())
+    stage = Dialogues(of.dialogues())
     for key in of.real():
         dish = "Bibimbap" if key.persona in ("aisha-kano", "soonja-busan") else f"Porridge {key.persona}"
         talked(stage.talks[key], RECOMMENDATION, asked(), user(), recipe(dish))
     return stage
 
 
-def own_grades(of: ExplicationStudy) -> dict[Key, Grades]:
+def own_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
     """Control: 3 for the first three personas, 5 for the others; shuffled ones 2 less; silent ones 2."""
-    made: dict[Key, Grades] = {}
+    made: dict[ConversationKey, Grades] = {}
     for key in of.real():
         value = 3.0 + 2 * (SIX.index(key.persona) > 2)
         value += EFFECT[key.persona] * (key.condition == "treatment")
@@ -69,10 +77,10 @@ def own_grades(of: ExplicationStudy) -> dict[Key, Grades]:
     return made
 
 
-def shared_grades(of: ExplicationStudy) -> dict[Key, Grades]:
+def shared_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
     """Generic recommendations 2.5 at once; after fixed questions 1 for the first persona and 4 for others."""
     return {
-        Key(source, "breakfast", persona, "", 0): grades(
+        ConversationKey(source, "breakfast", persona, "", 0): grades(
             2.5 if source == GENERIC else 1.0 if persona == SIX[0] else 4.0,
             1.5 if source == GENERIC else 3.0,
         )
@@ -81,7 +89,7 @@ def shared_grades(of: ExplicationStudy) -> dict[Key, Grades]:
     }
 
 
-def rows_of(held: Conversations, shared: Mapping[Key, Grades]) -> Rows:
+def rows_of(held: Conversations, shared: Mapping[ConversationKey, Grades]) -> Rows:
     return {(row.metric, row.slice_kind, row.slice): row for row in model_rows(held, shared, "m")}
 
 
@@ -192,7 +200,9 @@ def test_variance_is_split_between_personas_repetitions_and_judges(of: Explicati
 def _lost(of: ExplicationStudy) -> Rows:
     """Of 24: one over the turn limit, one whose user wrote nothing, one whose user left, one unfinished."""
     stage, made = stage_of(of), own_grades(of)
-    first, silent, left, broken = (Key(REAL, "breakfast", persona, "treatment", 0) for persona in SIX[:4])
+    first, silent, left, broken = (
+        ConversationKey(REAL, "breakfast", persona, "treatment", 0) for persona in SIX[:4]
+    )
     talked(stage.talks[first], TURN_LIMIT, asked(), user(), asked("And what about nuts?"))
     talked(stage.talks[silent], "empty answer", asked(), user(""))
     talked(stage.talks[left], FAREWELL, asked(), user("Thanks, bye!"))

@@ -15,7 +15,14 @@ from tasks.evaluations.explication.read import (
     Grades,
     scaled,
 )
-from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, ExplicationStudy, Key
+from tasks.evaluations.explication.study import (
+    FIXED,
+    GENERIC,
+    SHUFFLED,
+    SILENT,
+    ConversationKey,
+    ExplicationStudy,
+)
 from tests.evaluations.explication.conftest import study
 
 APR = QUALITY[:3]
@@ -65,7 +72,7 @@ def test_null_grades_of_a_study_are_the_same_in_every_condition_and_repetition(o
 
 def test_a_models_own_null_grades_stand_at_its_own_conversations(of: ExplicationStudy) -> None:
     """In its own order, which need not be the study's, and only of sources that are its own."""
-    keys: tuple[Key, ...] = tuple(reversed(tuple(of.real())))[1:]
+    keys: tuple[ConversationKey, ...] = tuple(reversed(tuple(of.real())))[1:]
     own = {
         key._replace(source=source): grade(float(place + 10 * (source == SILENT)))
         for place, key in enumerate(keys)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.evaluations.contract import Evaluation
 from tasks.evaluations.recipe import DEFINITION, from_toml
-from tasks.packs.shape import Fault
+from tasks.packs.shape import PackFault
 
 EXAMPLES = Path(__file__).parents[3] / "tasks" / "evaluations" / "recipe" / "examples"
 RECIPES = ("choice", "judged", "preference", "short_answer")
@@ -60,7 +60,7 @@ def read_from(files: Files) -> Callable[[str], bytes]:
     return read
 
 
-def examined(files: Files) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+def examined(files: Files) -> tuple[Evaluation[Any, Any, Any] | None, list[PackFault]]:
     """What a pack of these files is, and its faults."""
     return from_toml("made", read_from(files))
 

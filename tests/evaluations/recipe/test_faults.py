@@ -9,7 +9,7 @@ import pytest
 from deployments.cli.options import validated
 from tasks.evaluations.contract import GenerationParams
 from tasks.evaluations.recipe import Metric, choice
-from tasks.packs.shape import Fault, PackError
+from tasks.packs.shape import PackError, PackFault
 from tests.evaluations.recipe.made import RECIPES, Change, changed, examined, swap, without
 
 TOML, ITEMS, CONTEXTS, RUBRIC = "evaluation.toml", "items.csv", "contexts.csv", "meaning.toml"
@@ -220,7 +220,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
 )
 
 
-def places(fault: Fault) -> tuple[object, ...]:
+def places(fault: PackFault) -> tuple[object, ...]:
     return (fault.file, fault.column) if fault.file == TOML else (fault.file, fault.line, fault.column)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers
 from tasks.evaluations.spectral.rows import Metric, model_rows, splits
-from tasks.evaluations.spectral.study import Question, SpectralStudy
+from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tests.evaluations import row_checks
 
 # ER and SR of four questions. Human: numbers LH, foods HH, faiths LL, coins HL.
@@ -37,7 +37,7 @@ def check(rows: Sequence[Metric]) -> None:
             assert r.ci_low <= r.value <= r.ci_high, r
 
 
-def random_answers(study: SpectralStudy, q: Question, seed: int) -> QuestionAnswers:
+def random_answers(study: SpectralStudy, q: SpectralQuestion, seed: int) -> QuestionAnswers:
     rng = np.random.default_rng([seed, q.variant, len(q.domain)])
     table = rng.normal(-8, 3, (len(study.countries), len(study.lists[q.item_list].items)))
     return QuestionAnswers(table, np.ones(table.shape[1], dtype=np.int64))

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 from tasks.evaluations.spectral import rows as rows_module
 from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model
 from tasks.evaluations.spectral.rows import model_rows, splits
-from tasks.evaluations.spectral.study import Question, SpectralStudy
+from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import one
 from tests.evaluations.spectral.row_checks import (
@@ -143,7 +143,7 @@ def test_reference_mass_by_hand(make_study: MakeStudy) -> None:
     study = make_study(domains=["coins", "numbers"], countries=["FR", "GM", "JP"])
 
     # Items: US dollar, dalasi, euro. France 0.8 on the euro, Gambia 0.2 on the dalasi, Japan has none listed.
-    def load(q: Question) -> QuestionAnswers:
+    def load(q: SpectralQuestion) -> QuestionAnswers:
         if q.domain == "numbers":
             return from_list(study, q)
         table = np.log([[0.1, 0.1, 0.8], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])

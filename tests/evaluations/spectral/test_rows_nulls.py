@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model, shuffled
 from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
-from tasks.evaluations.spectral.study import Question, SpectralStudy
+from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import metrics, one
 from tests.evaluations.spectral.row_checks import (
@@ -113,7 +113,7 @@ def test_a_null_model_without_real_ones_has_no_categories(make_study: MakeStudy)
 def test_a_question_answered_alike_for_all_countries(make_study: MakeStudy) -> None:
     study = make_study(variants=[1, 2])
 
-    def load(q: Question) -> QuestionAnswers:
+    def load(q: SpectralQuestion) -> QuestionAnswers:
         answers = random_answers(study, q, 1)
         return (
             QuestionAnswers(answers.logprobs[[0] * 5], answers.n_tokens) if q.domain == "coins" else answers
@@ -163,7 +163,7 @@ def test_every_choice_gives_well_formed_rows(
     kinds = st.sampled_from(["random", "alike", "uniform", "lost", "nan", "list"])
     kind = {q.question: data.draw(kinds) for q in study.questions}
 
-    def load(q: Question) -> QuestionAnswers | str:
+    def load(q: SpectralQuestion) -> QuestionAnswers | str:
         answers = random_answers(study, q, 7)
         table = answers.logprobs
         return {

@@ -22,13 +22,13 @@ from tasks.evaluations.spectral.read import (
     score_model,
     shuffled,
 )
-from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
+from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
 from tasks.metrics.consensus import competence
 from tasks.metrics.types import FloatArray
 
 MakeStudy = Callable[..., SpectralStudy]
 
-QUESTION = Question("q-1", "q", 1, "{country}", "", "l", 1.0, "LH")
+QUESTION = SpectralQuestion("q-1", "q", 1, "{country}", "", "l", 1.0, "LH")
 TWO = ItemList("l", ("ab", "né"), (frozenset({"AA", "BB"}), frozenset({"BB"})))
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from tasks.engines.protocols import Embedded
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.read import (
-    Scored,
     Space,
+    WorldwiseScores,
     answer_texts,
     build_space,
     fixed_texts,
@@ -157,7 +157,7 @@ def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> d
     return completed
 
 
-def scored(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> Scored:
+def scored(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> WorldwiseScores:
     """What ``evaluation.read`` makes of completions."""
     readings = read_completions(study, completed)
     vectors = embedded(answer_texts(study, readings))

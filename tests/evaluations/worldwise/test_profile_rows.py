@@ -16,7 +16,7 @@ from tasks.evaluations.worldwise.model_rows import (
     recognition_rows,
     stereotype_rows,
 )
-from tasks.evaluations.worldwise.read import Scored
+from tasks.evaluations.worldwise.read import WorldwiseScores
 from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.prompts import Completion
 from tests.evaluations.row_checks import check, one
@@ -59,7 +59,7 @@ def nine_scenarios() -> Tables:
     return rows
 
 
-def explained(study: WorldwiseStudy, explain: Callable[[str, int, random.Random], str]) -> Scored:
+def explained(study: WorldwiseStudy, explain: Callable[[str, int, random.Random], str]) -> WorldwiseScores:
     """Answers whose explanations depend on culture, scenario and chance."""
     answers = {}
     for sample in study.samples:

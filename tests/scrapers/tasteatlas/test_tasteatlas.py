@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scrapers.model import ListItem, Page, Parsed, ScrapeError
+from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError
 from scrapers.tasteatlas.parse import parse
 from tests.scrapers.hand_made import COUNTRIES
 
@@ -69,5 +69,5 @@ def test_a_page_instead_of_json() -> None:
 class Endpoint:
     """Answers every address with its own text."""
 
-    def get(self, url: str) -> Page:
-        return Page(url, url.encode())
+    def get(self, url: str) -> FetchedPage:
+        return FetchedPage(url, url.encode())

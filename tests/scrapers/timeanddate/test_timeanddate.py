@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scrapers.model import ListItem, Page, Parsed, ScrapeError
+from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError
 from scrapers.timeanddate import NOTICE
 from scrapers.timeanddate.fetch import INDEX_URL, fetch
 from scrapers.timeanddate.parse import country_links, parse
@@ -56,14 +56,14 @@ def test_a_changed_layout_fails_loudly() -> None:
 
 def test_a_page_that_was_cut_off_is_not_taken_for_one_without_table() -> None:
     with pytest.raises(ScrapeError, match="us/2026: the page ends in the middle"):
-        parse([INDEX, Page(US.url, US.content[:-40])], COUNTRIES)
+        parse([INDEX, FetchedPage(US.url, US.content[:-40])], COUNTRIES)
 
 
 class Site:
     """Answers with the index, and with the page of the US for every country."""
 
-    def get(self, url: str) -> Page:
-        return INDEX if url == INDEX_URL else Page(url, US.content)
+    def get(self, url: str) -> FetchedPage:
+        return INDEX if url == INDEX_URL else FetchedPage(url, US.content)
 
 
 def test_fetch_asks_for_the_index_and_the_countries_in_order() -> None:

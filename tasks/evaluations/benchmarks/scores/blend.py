@@ -25,7 +25,7 @@ _LABEL = re.compile(r"^(\w+:)\s")
 _ACUTE = {0x301: None}
 
 
-class Group(NamedTuple):
+class AnswerGroup(NamedTuple):
     """Answers that mean the same.
 
     Attributes:
@@ -48,7 +48,7 @@ def answer_of(text: str, prompt: str) -> str:
 
 
 def scores(
-    answer: str, groups: Sequence[Group], local: Lemmas | None, english: Lemmas
+    answer: str, groups: Sequence[AnswerGroup], local: Lemmas | None, english: Lemmas
 ) -> tuple[float, float]:
     """Return SEM-B and SEM-W of an answer, each in [0, 1]; higher is better.
 

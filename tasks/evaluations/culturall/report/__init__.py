@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from tasks.evaluations.culturall.params import CONDITIONS
 from tasks.evaluations.culturall.rows import DIFFERENCES, LEVELS
 from tasks.report import Badge, Frames, Report, Row, drawn, gain_sign, panels, value_of, view
-from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.bars import Bar, Legend, bar_of, bar_panels
 from tasks.report.forest import picture
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.page import render_page
@@ -34,11 +34,11 @@ MOST_REGIONS = 51
 
 _HEIGHT, _WIDTH = 0.16, 2.4  # inches: of a bar's row, of a panel
 
-_CONDITIONS = Key(("accuracy, native", "accuracy without the scenario"), "null: guessing", end=1.0)
+_CONDITIONS = Legend(("accuracy, native", "accuracy without the scenario"), "null: guessing", end=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class CulturallData(Frames):
     """The frames of one configuration.
 
     Attributes:
@@ -136,7 +136,7 @@ class Data(Frames):
         return self.find(model, "accuracy" if condition == "native" else f"accuracy_{condition}", **where)
 
 
-def draw(data: Data) -> dict[str, Markup]:
+def draw(data: CulturallData) -> dict[str, Markup]:
     """Return the figures by name, without figures that have no scores."""
     figures = {
         "items": items_figure,
@@ -147,7 +147,7 @@ def draw(data: Data) -> dict[str, Markup]:
     return drawn(figures, data)
 
 
-def items_figure(data: Data) -> Markup | None:
+def items_figure(data: CulturallData) -> Markup | None:
     """Draw the number of items by topic, language and region (figure 4)."""
     counts = {kind: dict(list(of.items())[:MOST_REGIONS]) for kind, of in data.n_items.items() if of}
     if not counts:
@@ -173,7 +173,7 @@ def items_figure(data: Data) -> Markup | None:
         return to_svg(figure, "items", "Items by topic, language and region", numbers)
 
 
-def languages_figure(data: Data) -> Markup | None:
+def languages_figure(data: CulturallData) -> Markup | None:
     """Draw the accuracy of every model in every language, framed if above guessing (figure 5)."""
     languages = data.by_name("language")
     cells = []
@@ -191,7 +191,7 @@ def languages_figure(data: Data) -> Markup | None:
     return matrix_panels(cells, rows, columns, "languages", "Accuracy by model and language", digits=2)
 
 
-def solved_figure(data: Data) -> Markup | None:
+def solved_figure(data: CulturallData) -> Markup | None:
     """Draw the number of items of each language by the number of models that solve them (figure 13)."""
     n_models, languages = len(data.models), data.by_name("language")
     counts = {
@@ -210,7 +210,7 @@ def solved_figure(data: Data) -> Markup | None:
     )
 
 
-def scenario_figure(data: Data) -> Markup | None:
+def scenario_figure(data: CulturallData) -> Markup | None:
     """Draw the accuracy that remains without the scenario."""
     if not data.asked("question") or not data.asked("native"):
         return None
@@ -225,7 +225,7 @@ def scenario_figure(data: Data) -> Markup | None:
     return bar_panels(bars, rows, _CONDITIONS, "scenario", "Accuracy with and without the scenario")
 
 
-def _context(data: Data) -> dict[str, Any]:
+def _context(data: CulturallData) -> dict[str, Any]:
     return {
         "picture": picture(
             "Accuracy" + (", by match" if data.claimed != "accuracy" else ""),
@@ -261,4 +261,6 @@ def _badge(line: Row) -> Badge:
     return ("warn", "judge fails its check") if line["judge_flagged"] else ("good", "judge passes its check")
 
 
-REPORT = Report("report-culturall.html", Data, lambda data: render_page(__name__, data, _context(data)))
+REPORT = Report(
+    "report-culturall.html", CulturallData, lambda data: render_page(__name__, data, _context(data))
+)

@@ -60,7 +60,7 @@ class BenchmarkItem:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedBenchmark:
     """Items in the files' order, and the numbers of rows left out, by reason."""
 
     items: tuple[BenchmarkItem, ...]
@@ -72,7 +72,7 @@ def load_items(
     model: type[P],
     item: Callable[[P], BenchmarkItem],
     unusable: Callable[[P], str] = lambda row: "",
-) -> Loaded:
+) -> LoadedBenchmark:
     """Return the items of all files, in order; ``unusable`` returns a reason to leave a row out."""
     items: list[BenchmarkItem] = []
     dropped: Counter[str] = Counter()
@@ -84,11 +84,11 @@ def load_items(
     return distinct(items, dropped)
 
 
-def distinct(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Loaded:
+def distinct(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> LoadedBenchmark:
     """Return one item per id, without ids whose labels differ; see ``choosing.distinct``."""
     unique, again = choosing.distinct(items, lambda item: item.item, lambda item: item.label)
     counts = Counter(dropped) + again
-    return Loaded(tuple(unique), {name: n for name, n in sorted(counts.items()) if n})
+    return LoadedBenchmark(tuple(unique), {name: n for name, n in sorted(counts.items()) if n})
 
 
 def item_id(country: str, *texts: str) -> str:
@@ -120,7 +120,7 @@ class NormadRow(PublishedRow):
     rule_of_thumb: str = ""
 
 
-def load_normad(files: Files, countries: CountryCodes) -> Loaded:
+def load_normad(files: Files, countries: CountryCodes) -> LoadedBenchmark:
     """Load NormAd: is the behaviour in a story acceptable in its country? (Rao et al. 2025)
 
     Published as one CSV file and as the dataset akhilayerukola/NormAd (CC BY 4.0): 2,633 stories, 75
@@ -161,7 +161,7 @@ class CultureBankRow(PublishedRow):
     topic: str = ""
 
 
-def load_culturebank(files: Files, countries: CountryCodes) -> Loaded:
+def load_culturebank(files: Files, countries: CountryCodes) -> LoadedBenchmark:
     """Load CultureBank: is a behaviour normal in a cultural group? (Shi et al. 2024)
 
     Published as culturebank_reddit.csv and culturebank_tiktok.csv, dataset SALT-NLP/CultureBank (MIT
@@ -219,7 +219,7 @@ class SpecNormRow(PublishedRow):
     cues: Annotated[tuple[Cue, ...], BeforeValidator(_cues)]
 
 
-def load_specnorm(files: Files, countries: CountryCodes) -> Loaded:
+def load_specnorm(files: Files, countries: CountryCodes) -> LoadedBenchmark:
     """Load SpecNorm: is a behaviour acceptable in a subgroup of a country? (Vo and Koyejo 2025, Benchmark 1)
 
     ``gold`` is the sub-cultural norm, ``cues`` locate it ("ethnicity: Sámi"), ``group`` is the subgroup, and
@@ -276,7 +276,7 @@ Side = dict[tuple[str, str], tuple[str, R]]
 """(index, violating query) -> the file and the row; the key names a pair in any subset."""
 
 
-def load_casa(files: Files, countries: CountryCodes) -> Loaded:
+def load_casa(files: Files, countries: CountryCodes) -> LoadedBenchmark:
     """Load CASA, stage 1: does a user's query keep to, or break, a norm of the country? (Qiu et al. 2025)
 
     Published as pairs of JSON files, casa_s1_adhere_<subset>.json and casa_s1_violate_<subset>.json. Both
@@ -375,7 +375,7 @@ def without_symbol(query: str, symbols: Sequence[str]) -> str:
     return NO_SYMBOL if named and not any(set(symbol) <= forms for symbol in named) else ""
 
 
-LOADERS: Mapping[str, Callable[[Files, CountryCodes], Loaded]] = {
+LOADERS: Mapping[str, Callable[[Files, CountryCodes], LoadedBenchmark]] = {
     "normad": load_normad,
     "casa": load_casa,
     "culturebank": load_culturebank,

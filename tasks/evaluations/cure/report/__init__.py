@@ -13,16 +13,16 @@ from tasks.evaluations.cure.report import data as tables
 from tasks.evaluations.cure.report.data import (
     MOST_COUNTRIES,
     NULLS,
-    Data,
+    CureData,
     metric_title,
     title_of,
     told_apart,
 )
 from tasks.report import Report, drawn, value_of
-from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.bars import Legend, bar_of, bar_panels
 from tasks.report.forest import Chart, picture
 from tasks.report.heatmaps import Cell, matrix_panels
-from tasks.report.marks import Kind, Line, mark_lines
+from tasks.report.marks import Kind, MarkLine, mark_lines
 from tasks.report.page import render_page
 from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
 from tasks.report.text import short
@@ -38,16 +38,16 @@ _NULLS = {
     MAJORITY: Kind("line", "null: the commonest label", NULL),
     PRIOR: Kind("dashed", "null: random labels", NULL),
 }
-_PROFILE = Key(
+_PROFILE = Legend(
     ("score by the judge, 0 to 1",),
     "null: the best of another item’s, a generic and an empty explanation", end=1.0,
     notes=("▲ distinguished from another item’s explanation (95 %)",),
 )  # fmt: skip
 
 
-def draw(data: Data) -> dict[str, Markup]:
+def draw(data: CureData) -> dict[str, Markup]:
     """Return the figures by name, without figures that have no scores."""
-    figures: dict[str, Callable[[Data], Markup | None]] = {
+    figures: dict[str, Callable[[CureData], Markup | None]] = {
         "micro": lambda data: modes_figure(data, "f1_micro", "F1 micro, thin and thick, over models"),
         "macro": lambda data: modes_figure(data, "f1_macro", "F1 macro, thin and thick, over models"),
         "profile": profile_figure,
@@ -56,9 +56,9 @@ def draw(data: Data) -> dict[str, Markup]:
     return drawn(figures, data)
 
 
-def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
+def modes_figure(data: CureData, metric: str, description: str) -> Markup | None:
     """Draw a label score over models: a dot per model in each mode, thin above thick, joined by a line."""
-    lines: list[Line] = []
+    lines: list[MarkLine] = []
     joined: list[tuple[tuple[int, float], tuple[int, float]]] = []
     for benchmark in data.benchmarks:
         first = len(lines)
@@ -71,7 +71,7 @@ def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
             marks = {mode: scores, "box": scores} | _null_marks(data, metric, benchmark)
             label = f"{title_of(benchmark)}, {mode}"
             space = 0.55 if first and not place else 0.0
-            lines.append(Line(label, marks, is_scored=bool(known), space=space))
+            lines.append(MarkLine(label, marks, is_scored=bool(known), space=space))
         if len(of_modes) == 2:
             thin, thick = of_modes.values()
             joined += [((first, thin[m]), (first + 1, thick[m])) for m in thin if m in thick]
@@ -85,7 +85,7 @@ def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
     return mark_lines(lines, kinds, name, description, height=0.3, unit=True, joined=joined)
 
 
-def profile_figure(data: Data) -> Markup | None:
+def profile_figure(data: CureData) -> Markup | None:
     """Draw every model's reasoning profile: its explanations' metrics over the best null explanation."""
     rows = {b: f"{metric_of(b).capitalize()}, {title_of(b)}" for b in data.benchmarks}
     bars = [
@@ -97,7 +97,7 @@ def profile_figure(data: Data) -> Markup | None:
     return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
 
 
-def countries_figure(data: Data) -> Markup | None:
+def countries_figure(data: CureData) -> Markup | None:
     """Draw exact match and the explanations' metric by country, framed if above the null."""
     judged = ["explanations"] if data.is_judged else []
     rows, cells = {}, []
@@ -119,13 +119,13 @@ def countries_figure(data: Data) -> Markup | None:
     return matrix_panels(cells, rows, data.shown_countries, "countries", text, digits=2)
 
 
-def _null_marks(data: Data, metric: str, benchmark: str) -> dict[str, list[float]]:
+def _null_marks(data: CureData, metric: str, benchmark: str) -> dict[str, list[float]]:
     """Return the null models' scores, which are equal in all modes."""
     scores = {n: value_of(data.label_score(n, metric, benchmark, data.modes[0])) for n in _NULLS}
     return {null: [score] for null, score in scores.items() if score is not None}
 
 
-def _context(data: Data) -> dict[str, Any]:
+def _context(data: CureData) -> dict[str, Any]:
     board = data.leaderboard.partition_by("benchmark", as_dict=True)
     return {
         "picture": _picture(data),
@@ -151,7 +151,7 @@ def _context(data: Data) -> dict[str, Any]:
     }
 
 
-def _picture(data: Data) -> Chart | None:
+def _picture(data: CureData) -> Chart | None:
     """Draw explanations' gain over another item's; without a judge, labels next to the commonest label."""
     if data.is_judged:
         lines = [
@@ -181,4 +181,4 @@ def _largest_gain(board: pl.DataFrame) -> float:
     return float(board.select(sides.max()).item() or 0.01)
 
 
-REPORT = Report("report-cure.html", Data, lambda data: render_page(__name__, data, _context(data)))
+REPORT = Report("report-cure.html", CureData, lambda data: render_page(__name__, data, _context(data)))

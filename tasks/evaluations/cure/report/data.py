@@ -45,7 +45,7 @@ _BOTH = ("evaluation", "config_hash")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class CureData(Frames):
     """The frames of one configuration.
 
     Attributes:
@@ -142,7 +142,7 @@ def badge(line: Row, score: Row | None) -> Badge:
     return "warn", "explanations not distinguished from shuffled ones"
 
 
-def separations(data: Data) -> list[dict[str, Any]]:
+def separations(data: CureData) -> list[dict[str, Any]]:
     """Return every benchmark's metric, in the order of tables.
 
     scored: models with the metric; judged: models with a gain; known: models with enough explanations for the
@@ -167,14 +167,14 @@ def separations(data: Data) -> list[dict[str, Any]]:
     return checks
 
 
-def told_apart(data: Data, model: str, benchmark: str) -> float | None:
+def told_apart(data: CureData, model: str, benchmark: str) -> float | None:
     """Return 1 if a model's explanations are distinguished from shuffled ones, else 0; None if they are too
     few.
     """
     return value_of(data.explained(model, "tells_real_from_shuffled", benchmark))
 
 
-def over_majority(data: Data) -> tuple[int, int]:
+def over_majority(data: CureData) -> tuple[int, int]:
     """Return the number of (model, benchmark, mode) certainly above the commonest label's exact match, and of
     all.
     """
@@ -182,7 +182,7 @@ def over_majority(data: Data) -> tuple[int, int]:
     return own.filter(pl.col("ci_low") > pl.col("null_value")).height, own.height
 
 
-def mode_pairs(data: Data) -> list[dict[str, Any]]:
+def mode_pairs(data: CureData) -> list[dict[str, Any]]:
     """Return F1 micro and macro over models: of every benchmark, then of each model's mean over benchmarks.
     Only the n models with the score in both modes count. thin, thick: mean, iqr and variance; difference: of
     the means; p: Wilcoxon's signed-rank test over paired models, None for too few.
@@ -209,7 +209,7 @@ def mode_pairs(data: Data) -> list[dict[str, Any]]:
     return rows
 
 
-def judge_lines(data: Data) -> list[dict[str, Any]]:
+def judge_lines(data: CureData) -> list[dict[str, Any]]:
     """Return a line for every judge and metric: judge, metric, rubric, counts of verdicts, its agreement with
     people as rows of judge_validation by metric (none: never validated), and whether one of these rows is
     about the judge. Judges are told apart by engine, so two with one name get two lines. A judge that was
@@ -229,7 +229,7 @@ def judge_lines(data: Data) -> list[dict[str, Any]]:
     return sorted(lines, key=lambda line: (line["judge"], order.index(line["metric"])))
 
 
-def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
+def metric_pairs(data: CureData) -> list[tuple[str, str, list[Row | None]]]:
     """Return every pair of metrics with their correlation in every model."""
     names = dict.fromkeys(metric_of(benchmark) for benchmark in data.benchmarks)
     pairs = [
@@ -239,7 +239,7 @@ def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
     return [pair for pair in pairs if any(pair[2])]
 
 
-def cue_rows(data: Data) -> list[tuple[str, str, str]]:
+def cue_rows(data: CureData) -> list[tuple[str, str, str]]:
     """Return (benchmark, "cue" or "specificity", name) of every slice of SpecNorm's items, in order."""
     own = data.values.filter(pl.col("slice_kind").str.contains("^benchmark(_mode)?_(cue|specificity)$"))
     present = {
@@ -250,7 +250,7 @@ def cue_rows(data: Data) -> list[tuple[str, str, str]]:
     return sorted(present, key=lambda row: (row[0], row[1], order.index(row[2])))
 
 
-def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
+def lost_answers(data: CureData) -> dict[str, list[tuple[str, str, str, int]]]:
     """Return model -> (benchmark, mode or "judged", reason, count), most frequent first."""
     rows = data.values.filter(pl.col("value") > 0, metric="unscored_answers").sort(
         "model", -pl.col("value"), "slice"
@@ -263,7 +263,7 @@ def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
     return lost
 
 
-def _both_modes(data: Data, metric: str, benchmark: str) -> dict[str, Any]:
+def _both_modes(data: CureData, metric: str, benchmark: str) -> dict[str, Any]:
     """Return model -> (thin, thick), for the models that have both."""
     both = {}
     for model in data.models:

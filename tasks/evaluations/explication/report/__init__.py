@@ -16,7 +16,7 @@ from tasks.evaluations.explication.params import CONDITIONS, ExplicationParams
 from tasks.evaluations.explication.report.meta import correlations, differences, with_holm
 from tasks.metrics.intervals import MIN_FLIPPED, sign_flip_p_two_sided
 from tasks.report import Badge, Frames, Report, Row, view
-from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.bars import Legend, bar_of, bar_panels
 from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 
@@ -40,7 +40,7 @@ NULLS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class ExplicationData(Frames):
     """The frames of one configuration.
 
     Attributes:
@@ -86,7 +86,7 @@ def badge(row: Row) -> Badge:
     return "warn", "not told from another persona’s recommendation"
 
 
-def figures(data: Data) -> dict[str, Markup]:
+def figures(data: ExplicationData) -> dict[str, Markup]:
     """Return the figures by name, without figures that have no scores."""
     drawn: dict[str, Markup] = {}
     rows = {model: model for model in data.models}
@@ -97,14 +97,14 @@ def figures(data: Data) -> dict[str, Markup]:
             for model in data.models
             for place, condition in enumerate(data.conditions)
         ]
-        key = Key(tuple(data.conditions), "null: the best that knows nothing of the user", end=end)
+        key = Legend(tuple(data.conditions), "null: the best that knows nothing of the user", end=end)
         figure = bar_panels(bars, rows, key, name, text, per_row=3) if bars else None
         if figure is not None:
             drawn[name] = figure
     return drawn
 
 
-def model_pairs(data: Data) -> list[dict[str, Any]]:
+def model_pairs(data: ExplicationData) -> list[dict[str, Any]]:
     """Return every pair of models under each condition: difference over shared personas, p and Holm-adjusted
     p.
     """
@@ -125,7 +125,7 @@ def model_pairs(data: Data) -> list[dict[str, Any]]:
     return with_holm(pairs)
 
 
-def judges(data: Data) -> list[Mapping[str, Any]]:
+def judges(data: ExplicationData) -> list[Mapping[str, Any]]:
     """Return each judge and rubric, and whether it was validated with people; agreement among people does not
     count.
     """
@@ -135,7 +135,7 @@ def judges(data: Data) -> list[Mapping[str, Any]]:
     return [row | {"validated": (row["judge_hash"], row["rubric"]) in known} for row in rows]
 
 
-def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
+def ends(data: ExplicationData) -> dict[str, list[tuple[str, str, float]]]:
     """Return model -> (condition, reason that ended conversations, share)."""
     own = data.values.filter(pl.col("slice_kind") == "condition_end", ~pl.col("is_null"))
     shares: dict[str, list[tuple[str, str, float]]] = {}
@@ -145,7 +145,7 @@ def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
     return shares
 
 
-def _picture(data: Data, flagged: set[str]) -> Chart | None:
+def _picture(data: ExplicationData, flagged: set[str]) -> Chart | None:
     """Draw how well recommendations suit the user, next to the best null that ignores the user."""
     lines = [
         (model, condition, data.under(model, "apr", condition))
@@ -164,13 +164,13 @@ def _picture(data: Data, flagged: set[str]) -> Chart | None:
     )
 
 
-def best_apr(data: Data) -> Row | None:
+def best_apr(data: ExplicationData) -> Row | None:
     """Return the leaderboard's row with the highest APR; None if no model has one."""
     own = [row for row in data.leaderboard.to_dicts() if not row["is_null"] and row["apr"] is not None]
     return max(own, key=lambda row: row["apr"], default=None)
 
 
-def _context(data: Data) -> dict[str, Any]:
+def _context(data: ExplicationData) -> dict[str, Any]:
     flagged = set(data.leaderboard.filter(pl.col("tells_real_from_shuffled").eq(False))["model"])
     return {
         "picture": _picture(data, flagged),
@@ -201,4 +201,6 @@ def _context(data: Data) -> dict[str, Any]:
     }
 
 
-REPORT = Report("report-explication.html", Data, lambda data: render_page(__name__, data, _context(data)))
+REPORT = Report(
+    "report-explication.html", ExplicationData, lambda data: render_page(__name__, data, _context(data))
+)

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.fmlama.report import figures
-from tasks.evaluations.fmlama.report.data import POOLINGS, Data, Group, Line, language
+from tasks.evaluations.fmlama.report.data import POOLINGS, ConditionGroup, FmlamaData, ModelLine, language
 from tasks.report import Report, Row, gain_sign, value_of
 from tasks.report.forest import picture
 from tasks.report.page import render_page
@@ -23,7 +23,7 @@ def p_note(gain: Row | None, p: Row | None) -> str:
     return f"p {text if text[0] in '–<' else f'= {text}'}, n {gain['n_scored']}"
 
 
-def _context(data: Data) -> dict[str, Any]:
+def _context(data: FmlamaData) -> dict[str, Any]:
     plain = [g for g in data.groups if g.condition.main == g.condition.subject]
     lines = [line for group in plain for line in group.models]
     doubtful: dict[str, list[str]] = {}
@@ -65,13 +65,13 @@ def _context(data: Data) -> dict[str, Any]:
     }
 
 
-def _largest(plain: list[Group]) -> float:
+def _largest(plain: list[ConditionGroup]) -> float:
     """Return the end of the leaderboard's small axes: the largest end of an interval of mAP."""
     cells = [cell for group in plain for line in group.lines if (cell := line.cell("map"))]
     return max((c["ci_high"] or c["value"] for c in cells if c["value"] is not None), default=1.0) or 1.0
 
 
-def _by_language(data: Data, plain: list[Group], code: str) -> dict[str, Any]:
+def _by_language(data: FmlamaData, plain: list[ConditionGroup], code: str) -> dict[str, Any]:
     """Return one language's conditions, its figure by origin, and the models of that figure's table."""
     pair = [g for g in plain if g.condition.main == code]
     best = pair[0].best_baseline
@@ -81,13 +81,13 @@ def _by_language(data: Data, plain: list[Group], code: str) -> dict[str, Any]:
         "figure": figures.origin_figure(data, pair),
         "best": best.model if best else None,
         "models": [
-            [Line(data, group.condition, line.model, line.is_null) for group in pair]
+            [ModelLine(data, group.condition, line.model, line.is_null) for group in pair]
             for line in pair[0].lines
         ],
     }
 
 
-def _errors(data: Data, group: Group) -> dict[str, Any]:
+def _errors(data: FmlamaData, group: ConditionGroup) -> dict[str, Any]:
     """Return one condition's false predictions, by model over all origins and by origin and model."""
     condition = {"main_language": group.condition.main, "country_mentioned": group.condition.country}
     errors = data.errors.filter(**condition).partition_by("origin", "model", as_dict=True)
@@ -99,4 +99,4 @@ def _errors(data: Data, group: Group) -> dict[str, Any]:
     }
 
 
-REPORT = Report("report-fmlama.html", Data, lambda data: render_page(__name__, data, _context(data)))
+REPORT = Report("report-fmlama.html", FmlamaData, lambda data: render_page(__name__, data, _context(data)))

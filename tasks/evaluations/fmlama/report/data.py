@@ -26,7 +26,7 @@ scripts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class FmlamaData(Frames):
     """The frames of one configuration.
 
     Languages stand in the columns main_language and subject_language; they differ where the dish is named
@@ -49,17 +49,19 @@ class Data(Frames):
     judged: pl.DataFrame = field(metadata=view("report_judge", ("evaluation", "config_hash")))
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[ConditionGroup]:
         """Return every condition, those of one language before those that switch."""
-        lines: dict[Condition, list[Line]] = {}
+        lines: dict[ProbeCondition, list[ModelLine]] = {}
         for row in self.leaderboard.iter_rows(named=True):
-            condition = Condition(row["main_language"], row["subject_language"], row["country_mentioned"])
-            lines.setdefault(condition, []).append(Line(self, condition, row["model"], row["is_null"]))
+            condition = ProbeCondition(
+                row["main_language"], row["subject_language"], row["country_mentioned"]
+            )
+            lines.setdefault(condition, []).append(ModelLine(self, condition, row["model"], row["is_null"]))
         codes = in_order([*self.leaderboard["main_language"], *self.leaderboard["subject_language"]])
         order = sorted(
             lines, key=lambda c: (c.main != c.subject, codes.index(c.main), codes.index(c.subject), c.country)
         )
-        return [Group(condition, lines[condition]) for condition in order]
+        return [ConditionGroup(condition, lines[condition]) for condition in order]
 
     @cached_property
     def languages(self) -> list[str]:
@@ -74,7 +76,7 @@ class Data(Frames):
         return {o: counts.get(o) for o in sorted(named, key=lambda o: (-counts.get(o, 0), o))}
 
 
-class Condition(NamedTuple):
+class ProbeCondition(NamedTuple):
     """A condition of the probe: languages of the sentence and of the dish's name, and whether the country is
     named.
     """
@@ -103,11 +105,11 @@ class Condition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class ModelLine:
     """One model under one condition."""
 
-    data: Data = field(repr=False)
-    condition: Condition
+    data: FmlamaData = field(repr=False)
+    condition: ProbeCondition
     model: str
     is_null: bool
 
@@ -142,14 +144,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
+class ConditionGroup:
     """The lines of one condition: models by mAP, then baselines."""
 
-    condition: Condition
-    lines: list[Line]
+    condition: ProbeCondition
+    lines: list[ModelLine]
 
     @property
-    def models(self) -> list[Line]:
+    def models(self) -> list[ModelLine]:
         return [line for line in self.lines if not line.is_null]
 
     @property
@@ -177,7 +179,7 @@ class Group:
         return len(orders) <= 1
 
     @property
-    def best_baseline(self) -> Line | None:
+    def best_baseline(self) -> ModelLine | None:
         """Return the null model with the highest mAP."""
         nulls = [line for line in self.lines if line.is_null and line.map is not None]
         return max(nulls, key=lambda line: line.map or 0.0, default=None)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import polars as pl
 from markupsafe import Markup
 
-from tasks.evaluations.fmlama.report.data import Data, Group, Line, in_order, language
+from tasks.evaluations.fmlama.report.data import ConditionGroup, FmlamaData, ModelLine, in_order, language
 from tasks.report import in_order_of, value_of
-from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.bars import Bar, Legend, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.text import number
 
 ALL = "all dishes"
-_KEY = Key(
+_KEY = Legend(
     ("country not named", "country named"), "chance", digits=None, other="best baseline",
     notes=("* p < 0.1,  ** p < 0.05,  *** p < 0.01",),
 )  # fmt: skip
 
 
-def draw(data: Data, plain: list[Group]) -> dict[str, Markup]:
+def draw(data: FmlamaData, plain: list[ConditionGroup]) -> dict[str, Markup]:
     """Draw the figures that compare languages, if there are several. plain: the conditions of one
     language.
     """
@@ -31,7 +31,7 @@ def draw(data: Data, plain: list[Group]) -> dict[str, Markup]:
     return {key: figure for key, figure in figures.items() if figure is not None}
 
 
-def origin_figure(data: Data, pair: list[Group]) -> Markup | None:
+def origin_figure(data: FmlamaData, pair: list[ConditionGroup]) -> Markup | None:
     """Draw mAP by origin in one language. pair: its conditions without and with the country, or one
     of them.
     """
@@ -47,7 +47,7 @@ def origin_figure(data: Data, pair: list[Group]) -> Markup | None:
     return bar_panels(bars, rows, _KEY, f"origins-{main}", f"mAP by origin in {language(main)}")
 
 
-def language_figure(plain: list[Group]) -> Markup | None:
+def language_figure(plain: list[ConditionGroup]) -> Markup | None:
     """Draw mAP over all dishes, by prompt language."""
     bars = [
         _bar(line, None, group.best_baseline, group.condition.main)
@@ -59,7 +59,7 @@ def language_figure(plain: list[Group]) -> Markup | None:
     return bar_panels(bars, rows, _KEY, "languages", text)
 
 
-def origin_heatmap(data: Data, plain: list[Group]) -> Markup | None:
+def origin_heatmap(data: FmlamaData, plain: list[ConditionGroup]) -> Markup | None:
     """Draw mAP of every origin in every prompt language; baselines have their own panels."""
     country = named_in_all(plain)
     cells = [
@@ -76,7 +76,7 @@ def origin_heatmap(data: Data, plain: list[Group]) -> Markup | None:
     return matrix_panels(cells, rows, columns, "origin-languages", "mAP by origin and prompt language")
 
 
-def switching_heatmap(data: Data) -> Markup | None:
+def switching_heatmap(data: FmlamaData) -> Markup | None:
     """Draw mAP by main and subject language; the diagonal (one language) is framed, notes are changes from
     it.
     """
@@ -92,7 +92,7 @@ def switching_heatmap(data: Data) -> Markup | None:
     return matrix_panels(cells, rows, columns, "switching", text)
 
 
-def named_in_all(plain: list[Group]) -> bool:
+def named_in_all(plain: list[ConditionGroup]) -> bool:
     """Return whether every condition names the country; only then the matrix of origins uses it."""
     return all(group.condition.country for group in plain)
 
@@ -102,7 +102,7 @@ def stars(p: float | None) -> str:
     return "" if p is None else "*" * sum(p < limit for limit in (0.1, 0.05, 0.01))
 
 
-def _bar(line: Line, origin: str | None, baseline: Line | None, row: str) -> Bar:
+def _bar(line: ModelLine, origin: str | None, baseline: ModelLine | None, row: str) -> Bar:
     country = line.condition.country
     mark = stars(value_of(line.cell("country_gain_p", origin))) if country else ""
     other = value_of(baseline.cell("map", origin)) if baseline else None

@@ -17,7 +17,7 @@ HARDEST = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class RecipeData(Frames):
     """The frames of one configuration.
 
     Attributes:
@@ -29,25 +29,25 @@ class Data(Frames):
     against: pl.DataFrame = field(metadata=view("report_against_null"))
 
 
-def report_of(name: str, about: Mapping[str, Any]) -> Report[Data]:
+def report_of(name: str, about: Mapping[str, Any]) -> Report[RecipeData]:
     """The report of an evaluation.
 
     Args:
         about: ``Described.page``.
     """
     return Report(
-        f"report-{name}.html", Data, lambda data: render_page(__name__, data, _context(data, about))
+        f"report-{name}.html", RecipeData, lambda data: render_page(__name__, data, _context(data, about))
     )
 
 
-def _left_out(data: Data) -> list[tuple[str, float, int]]:
+def _left_out(data: RecipeData) -> list[tuple[str, float, int]]:
     """Reason, share and number of all, of the data's items that cannot be asked."""
     of_metric = data.values.filter((pl.col("metric") == "left_out") & (pl.col("slice_kind") == "reason"))
     rows = of_metric.select("slice", "value", "n_scored").unique("slice").sort("slice").rows()
     return [(str(reason), float(share), int(n)) for reason, share, n in rows]
 
 
-def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
+def _context(data: RecipeData, about: Mapping[str, Any]) -> dict[str, Any]:
     models = data.values.select("model", "is_null", "metric", "slice_kind", "value").filter(
         (pl.col("metric") == about["headline"]) & (pl.col("slice_kind") == "overall")
     )
@@ -80,7 +80,7 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _picture(data: Data, headline: str, models: list[str]) -> Chart | None:
+def _picture(data: RecipeData, headline: str, models: list[str]) -> Chart | None:
     """The headline of every model beside its null."""
     doubted = set(data.against.filter(~pl.col("is_beyond_null"), metric=headline)["model"])
     known = data.catalogue[headline]

@@ -9,11 +9,17 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from tasks.evaluations.spectral.report.data import SHUFFLED, Data, own_items, shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.data import (
+    SHUFFLED,
+    SpectralData,
+    own_items,
+    shuffled_copies,
+    verdicts,
+)
 from tasks.evaluations.spectral.report.figures import rank_scatter, spectrum_heatmap
 from tasks.evaluations.spectral.report.maps import MOST_MODELS, country_maps
 from tasks.report import Report, in_order_of
-from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.bars import Legend, bar_of, bar_panels
 from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 from tasks.report.text import short
@@ -25,10 +31,10 @@ _PANELS = {
     "f1_HH": "HH\nmany, shared core",
     "f1_LL": "LL\nfew, in blocks",
 }
-_F1 = Key(("model",), "what guessing scores on average", end=1.0)
+_F1 = Legend(("model",), "what guessing scores on average", end=1.0)
 
 
-def _context(data: Data) -> dict[str, Any]:
+def _context(data: SpectralData) -> dict[str, Any]:
     models = data.leaderboard.filter(~pl.col("is_null"))
     by_model = verdicts(data)
     scored = models.filter(pl.col("macro_f1").is_not_null()).to_dicts()
@@ -56,7 +62,7 @@ def _context(data: Data) -> dict[str, Any]:
     }
 
 
-def _picture(data: Data, model: str) -> Chart | None:
+def _picture(data: SpectralData, model: str) -> Chart | None:
     """Draw the probability on a country's own items by domain, next to the null of another
     country's answer.
     """
@@ -76,7 +82,7 @@ def _ranked_by(n_people: pl.Series) -> str | None:
     return f"{' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))} participants" if known else None
 
 
-def _figures(data: Data) -> dict[str, Markup]:
+def _figures(data: SpectralData) -> dict[str, Markup]:
     """Draw the figures without shuffled copies, whose ER, SR and categories equal their model's."""
     order = data.leaderboard["model"].to_list()
     by_question = in_order_of(data.by_question.filter(~_is_shuffled()), order)
@@ -89,7 +95,7 @@ def _figures(data: Data) -> dict[str, Markup]:
     return {key: figure for key, figure in figures.items() if figure is not None}
 
 
-def _category_bars(data: Data) -> Markup | None:
+def _category_bars(data: SpectralData) -> Markup | None:
     """Draw the F1 of every category and their mean, with the score of guessing in orange."""
     lines = data.leaderboard.filter(~_is_shuffled()).select("model", "is_null").rows()
     bars = [
@@ -103,14 +109,14 @@ def _category_bars(data: Data) -> Markup | None:
     return bar_panels(bars, rows, _F1, "category-f1", text, per_row=len(_PANELS))
 
 
-def _most_varied(data: Data) -> str | None:
+def _most_varied(data: SpectralData) -> str | None:
     """Return the label of the domain whose similarities between countries vary most; its map comes first."""
     spread = data.similarity.group_by("domain").agg(pl.col("similarity").std().fill_null(0.0))
     labels = spread.join(data.domains, on="domain").sort("similarity", "label", descending=True)["label"]
     return labels[0] if labels.len() else None
 
 
-def _questions(data: Data) -> list[tuple[str, list[dict[str, Any]]]]:
+def _questions(data: SpectralData) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the questions of every model, then those of null models except the shuffled copies."""
     order = data.leaderboard.filter(~_is_shuffled())["model"]
     tables = [(model, data.by_question.filter(model=model).to_dicts()) for model in order]
@@ -121,4 +127,4 @@ def _is_shuffled() -> pl.Expr:
     return pl.col("model").str.starts_with(SHUFFLED)
 
 
-REPORT = Report("report.html", Data, lambda data: render_page(__name__, data, _context(data)))
+REPORT = Report("report.html", SpectralData, lambda data: render_page(__name__, data, _context(data)))

@@ -12,7 +12,7 @@ from tasks.report import Badge, Frames, view
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class SpectralData(Frames):
     """The frames of one configuration. SR may be infinite.
 
     Attributes:
@@ -57,7 +57,7 @@ SHUFFLED = "null:shuffled("
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MacroF1Doubts:
     """Reasons to doubt one model's macro-F1; empty lists: none."""
 
     guessing: list[str]
@@ -79,7 +79,7 @@ class Verdict:
         return doubts or [("good", "better than guessing")]
 
 
-def verdicts(data: Data) -> dict[str, Verdict]:
+def verdicts(data: SpectralData) -> dict[str, MacroF1Doubts]:
     """Return a verdict on every model except null models. A model's shuffled copy is not compared with it:
     both have the same categories by construction (``shuffled_copies``).
     """
@@ -103,13 +103,13 @@ def shuffled_copies(leaderboard: pl.DataFrame) -> list[str]:
     ]
 
 
-def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> Verdict:
+def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> MacroF1Doubts:
     """Judge one model. doubts: reasons from the warehouse other than the interval; look_up: macro-F1 of the
     reference list.
     """
     own, low, high, expected = (row[name] for name in ("macro_f1", "ci_low", "ci_high", "null_macro_f1"))
     if own is None:
-        return Verdict(["it has no macro-F1"], [])
+        return MacroF1Doubts(["it has no macro-F1"], [])
     guessing = [*doubts]
     if low is None:
         guessing.insert(0, "its macro-F1 has no interval")
@@ -121,7 +121,7 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> V
     is_below = None not in (high, expected) and high < expected
     above = look_up is not None and look_up >= own
     better = [f"{LOOK_UP} scores {look_up:.2f}, the model {own:.2f}"] if above else []
-    return Verdict(guessing, better, is_below)
+    return MacroF1Doubts(guessing, better, is_below)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class OwnItems:
     exchanged: float
 
 
-def own_items(data: Data) -> OwnItems | None:
+def own_items(data: SpectralData) -> OwnItems | None:
     """Return the best domain of the model with most probability on countries' own items; None if unscored."""
     labels = dict(data.domains.select("domain", "label").iter_rows())
     rows = data.values.filter(

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 from scipy.cluster.hierarchy import dendrogram, linkage
 from scipy.spatial.distance import squareform
 
-from tasks.evaluations.spectral.report.data import Data
+from tasks.evaluations.spectral.report.data import SpectralData
 from tasks.metrics.consensus import nearest
 from tasks.metrics.types import FloatArray
 from tasks.report.kept import digest, drawn_once
@@ -147,7 +147,7 @@ def _label(axes: Axes, codes: list[str]) -> None:
 _NEARLY_ALIKE = 0.999
 
 
-def country_maps(data: Data) -> dict[str, list[dict[str, Any]]]:
+def country_maps(data: SpectralData) -> dict[str, list[dict[str, Any]]]:
     """Return label of a domain -> one map per model, best model first. A map has: model; figure, None if
     there is nothing to draw; remark: why, or a warning; order: names of countries from top to bottom, if the
     figure lacks them; rows: each country with its loading on the shared pattern and the countries with the
@@ -169,7 +169,7 @@ def country_maps(data: Data) -> dict[str, list[dict[str, Any]]]:
 
 
 def _map(
-    data: Data, matrix: Matrix, loadings: Mapping[str, float | None], lowest: float, name: str
+    data: SpectralData, matrix: Matrix, loadings: Mapping[str, float | None], lowest: float, name: str
 ) -> dict[str, Any]:
     names = data.country_names
     regions = dict(data.asked.select("country", "region").iter_rows())

@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.evaluations.worldwise.report import tables
-from tasks.evaluations.worldwise.report.data import BASELINE, MOST_CULTURES, NULLS, Data
+from tasks.evaluations.worldwise.report.data import BASELINE, MOST_CULTURES, NULLS, WorldwiseData
 from tasks.evaluations.worldwise.report.figures import MOST_SCENARIOS, draw
 from tasks.report import Report
 from tasks.report.forest import picture
 from tasks.report.page import render_page
 
 
-def _context(data: Data) -> dict[str, Any]:
+def _context(data: WorldwiseData) -> dict[str, Any]:
     lines = tables.lines(data)
     own = [line for line in lines if not line["is_null"]]
     projected, projected_cultures = tables.projections(data)
@@ -41,4 +41,6 @@ def _context(data: Data) -> dict[str, Any]:
     }
 
 
-REPORT = Report("report-worldwise.html", Data, lambda data: render_page(__name__, data, _context(data)))
+REPORT = Report(
+    "report-worldwise.html", WorldwiseData, lambda data: render_page(__name__, data, _context(data))
+)

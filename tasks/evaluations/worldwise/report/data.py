@@ -32,7 +32,7 @@ Shares = tuple[float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Frames):
+class WorldwiseData(Frames):
     """The frames of one configuration.
 
     Attributes:

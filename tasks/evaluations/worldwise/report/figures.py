@@ -8,12 +8,12 @@ from statistics import fmean
 
 from markupsafe import Markup
 
-from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, Data
+from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, WorldwiseData
 from tasks.evaluations.worldwise.report.shapes import Spoke, Stack, radar_panels, stack_panels
 from tasks.report import Row, gain_sign, value_of
-from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.bars import Bar, Legend, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
-from tasks.report.marks import Kind, Line, mark_lines
+from tasks.report.marks import Kind, MarkLine, mark_lines
 from tasks.report.svg import NULL
 from tasks.report.text import number, percent, short
 
@@ -21,11 +21,11 @@ ALL = "all"
 MOST_VALUES = 12
 """Most values in the heatmap; it shows the most frequent ones."""
 
-_ALIGNMENT = Key(
+_ALIGNMENT = Legend(
     ("alignment, 0 to 10",), "null: the model’s best null model", 10.0,
     notes=("▲ ▼ gain over it wholly above, below 0 (95 %)",),
 )  # fmt: skip
-_SHIFT = Key(
+_SHIFT = Legend(
     ("shift, percentage points",), "null: noise floor of permuted personas", digits=1,
     notes=("* permutation p < 0.05",),
 )  # fmt: skip
@@ -55,9 +55,9 @@ _SCENARIOS = {
 }
 
 
-def draw(data: Data) -> dict[str, Markup]:
+def draw(data: WorldwiseData) -> dict[str, Markup]:
     """Return the figures by name, without figures that have no scores."""
-    makers: dict[str, Callable[[Data], Markup | None]] = {
+    makers: dict[str, Callable[[WorldwiseData], Markup | None]] = {
         "cultures": cultures_figure,
         "decisions": decisions_figure,
         "values": values_figure,
@@ -74,21 +74,21 @@ def draw(data: Data) -> dict[str, Markup]:
     return {name: figure for name, figure in drawn.items() if figure is not None}
 
 
-def cultures_figure(data: Data) -> Markup | None:
+def cultures_figure(data: WorldwiseData) -> Markup | None:
     """Draw alignment by model and culture."""
     named = _with_all(data)
     bars = [_aligned(data, model, "culture", c) for model in data.models for c in named]
     return bar_panels(bars, named, _ALIGNMENT, "cultures", "Alignment by model and culture")
 
 
-def categories_figure(data: Data) -> Markup | None:
+def categories_figure(data: WorldwiseData) -> Markup | None:
     """Draw alignment by category of scenarios."""
     named = {c: c.replace("_", " ") for c in data.slices("alignment", "category")}
     bars = [_aligned(data, model, "category", c) for model in data.models for c in named]
     return bar_panels(bars, named, _ALIGNMENT, "categories", "Alignment by category of scenarios")
 
 
-def shift_figure(data: Data) -> Markup | None:
+def shift_figure(data: WorldwiseData) -> Markup | None:
     """Draw the shift of values in percentage points, over its noise floor."""
     named, bars = _with_all(data), []
     for model in data.models:
@@ -101,7 +101,7 @@ def shift_figure(data: Data) -> Markup | None:
     return bar_panels(bars, named, _SHIFT, "shift", "Shift of values by persona")
 
 
-def values_figure(data: Data) -> Markup | None:
+def values_figure(data: WorldwiseData) -> Markup | None:
     """Draw shares of the most frequent values; the framed column is the null, answers without a persona."""
     columns = {BASELINE: "no persona", **data.shown_cultures}
     rows = {v: data.names["value"].get(v, v) for v in data.frequent_values[:MOST_VALUES]}
@@ -115,7 +115,7 @@ def values_figure(data: Data) -> Markup | None:
     return matrix_panels(cells, rows, columns, "values", "Share of values by culture", digits=2)
 
 
-def errors_figure(data: Data) -> Markup | None:
+def errors_figure(data: WorldwiseData) -> Markup | None:
     """Draw mean absolute error by culture and dimension, framed if it is below the all-zero profile's."""
     dimensions = data.dimensions_in_order(data.slices("hofstede_mae", "dimension"))
     columns = {d: data.names["dimension"].get(d, d) for d in dimensions}
@@ -131,7 +131,7 @@ def errors_figure(data: Data) -> Markup | None:
     return matrix_panels(cells, data.shown_cultures, columns, "errors", text, digits=2)
 
 
-def decisions_figure(data: Data) -> Markup | None:
+def decisions_figure(data: WorldwiseData) -> Markup | None:
     """Draw shares of the decisions by culture; the null is the model's own answers without a persona."""
     stacks = {}
     for model in data.models:
@@ -141,11 +141,11 @@ def decisions_figure(data: Data) -> Markup | None:
     return stack_panels(stacks, "decisions", "Distribution of decisions by culture")
 
 
-def _with_all(data: Data) -> dict[str, str]:
+def _with_all(data: WorldwiseData) -> dict[str, str]:
     return {ALL: "ALL cultures", **data.shown_cultures}
 
 
-def _aligned(data: Data, model: str, kind: str, where: str) -> Bar:
+def _aligned(data: WorldwiseData, model: str, kind: str, where: str) -> Bar:
     kind = "overall" if where == ALL else kind
     mark = {1: "▲", 0: "", -1: "▼"}[gain_sign(data.find(model, "alignment_gain", kind, where))]
     return bar_of(model, where, data.find(model, "alignment", kind, where), mark)
@@ -157,7 +157,7 @@ def _change(row: Row | None) -> str:
     return number(round(row["value"] - row["null_value"], 2) + 0.0, 2, True)  # avoids -0
 
 
-def patterns(data: Data) -> Markup | None:
+def patterns(data: WorldwiseData) -> Markup | None:
     """Draw decisions by model over all cultures, and without a persona."""
     stacks = []
     for model in data.models:
@@ -167,35 +167,35 @@ def patterns(data: Data) -> Markup | None:
     return stack_panels({"All cultures together": stacks}, "patterns", "Decisions by model")
 
 
-def recognition(data: Data) -> Markup | None:
+def recognition(data: WorldwiseData) -> Markup | None:
     """Draw how well cultures are recognised by their wording, by model; a box is over cultures."""
     lines = []
     for model in data.models:
         shares = _known([data.value(model, "persona_recognition", "culture", c) for c in data.cultures])
         marks = {"box": shares, "own": shares, "null": [0.0]}
-        lines.append(Line(short(model), marks, is_scored=bool(shares)))
+        lines.append(MarkLine(short(model), marks, is_scored=bool(shares)))
     if not any(line.marks["own"] for line in lines):
         return None
     return mark_lines(lines, _BOXES, "stereotypes", "Personas recognised by their wording")
 
 
-def baseline(data: Data) -> Markup | None:
+def baseline(data: WorldwiseData) -> Markup | None:
     """Draw alignment with personas, joined to the model's own alignment without one, among other nulls."""
     lines = []
     for model in data.models:
         own = data.find(model, "alignment")
         if own is None or own["value"] is None:
-            lines.append(Line(short(model), {}, is_scored=False))
+            lines.append(MarkLine(short(model), {}, is_scored=False))
             continue
         nulls = {null: _known([data.value(model, "alignment", "null", null)]) for null in NULLS}
         gain = data.value(model, "alignment_gain", "null", "unprompted")
         marks = {"own": [own["value"]], "interval": _known([own["ci_low"], own["ci_high"]]), **nulls}
         marks["link"] = [*nulls["unprompted"], own["value"]]
-        lines.append(Line(short(model), marks, "" if gain is None else number(gain, 2, True)))
+        lines.append(MarkLine(short(model), marks, "" if gain is None else number(gain, 2, True)))
     return mark_lines(lines, _LADDER, "baseline", "Alignment with and without personas", height=0.4)
 
 
-def scenarios(data: Data) -> Markup | None:
+def scenarios(data: WorldwiseData) -> Markup | None:
     """Draw the easiest and hardest scenarios by mean over models."""
     lines = []
     for scenario in data.slices("alignment", "scenario"):
@@ -205,20 +205,20 @@ def scenarios(data: Data) -> Markup | None:
         if values:
             marks = {"mean": [fmean(values)], "each": values, "null": [fmean(nulls)] if nulls else []}
             label = data.scenario_names.get(scenario, scenario)
-            lines.append(Line(label, marks, number(fmean(values))))
+            lines.append(MarkLine(label, marks, number(fmean(values))))
     half, cut = MOST_SCENARIOS // 2, None
     if len(lines) > MOST_SCENARIOS:
         lines, cut = lines[:half] + lines[-half:], half
     return mark_lines(lines, _SCENARIOS, "scenarios", "Scenarios from easy to hard", height=0.22, cut=cut)
 
 
-def radar(data: Data) -> Markup | None:
+def radar(data: WorldwiseData) -> Markup | None:
     """Draw five metrics of every model."""
     spokes = {model: _spokes(data, model) for model in data.models}
     return radar_panels(spokes, "radar", "Models compared over five metrics")
 
 
-def _spokes(data: Data, model: str) -> list[Spoke]:
+def _spokes(data: WorldwiseData, model: str) -> list[Spoke]:
     within = [data.find(model, f"accuracy_{band}") for band in ("excellent", "good")]
     decided, unprompted = data.pooled_shares(model), data.shares(model, BASELINE)
     return [

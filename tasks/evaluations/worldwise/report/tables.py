@@ -6,14 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, Data
+from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, WorldwiseData
 from tasks.report import Badge, Row, gain_sign, value_of
 
 TOP_VALUES = 3
 TOP_PAIRS = 10
 
 
-def lines(data: Data) -> list[dict[str, Any]]:
+def lines(data: WorldwiseData) -> list[dict[str, Any]]:
     """Return the leaderboard: models, then null models. board: row of the view; gain: the number, with sign 1
     if certainly above 0, -1 if certainly below, else 0; best_null: the null that it is measured from, in
     words.
@@ -41,14 +41,14 @@ def _badge(row: Row, gain: Row | None) -> Badge:
     return by_sign[gain_sign(gain)]
 
 
-def closest(data: Data, model: str) -> list[tuple[str, Row]]:
+def closest(data: WorldwiseData, model: str) -> list[tuple[str, Row]]:
     """Return cultures by their distance from the model's unprompted answers, closest first."""
     rows = [(c, data.find(model, "baseline_distance", "culture", c)) for c in data.cultures]
     scored = [(c, row) for c, row in rows if row is not None and row["value"] is not None]
     return sorted(scored, key=lambda pair: (pair[1]["value"], pair[0]))
 
 
-def top_values(data: Data) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def top_values(data: WorldwiseData) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return (model, culture) -> the values named most often, with their share and the share without a
     persona.
     """
@@ -62,20 +62,20 @@ def top_values(data: Data) -> dict[tuple[str, str], list[dict[str, Any]]]:
     return values
 
 
-def top_pairs(data: Data, model: str) -> list[str]:
+def top_pairs(data: WorldwiseData, model: str) -> list[str]:
     """Return the slices of the pairs of cultures that differ most."""
     own = data.values.filter(pl.col("value").is_not_null(), model=model, metric="culture_difference")
     order = own.sort(pl.col("value").abs(), "slice", descending=[True, False])
     return order["slice"].head(TOP_PAIRS).to_list()
 
 
-def model_pairs(data: Data) -> list[tuple[str, str]]:
+def model_pairs(data: WorldwiseData) -> list[tuple[str, str]]:
     """Return each pair of models once."""
     pairs = [(a, b) for i, a in enumerate(data.models) for b in data.models[i + 1 :]]
     return [(a, b) for a, b in pairs if data.find(a, "model_difference", "model_pair", b)]
 
 
-def projections(data: Data) -> tuple[list[str], list[str]]:
+def projections(data: WorldwiseData) -> tuple[list[str], list[str]]:
     """Return dimensions and cultures that have a projection; answers without a persona come first."""
     names = data.values.filter(~pl.col("is_null"), metric="projection")["slice"].unique()
     split = [name.split(":", 1) for name in names.sort()]
@@ -84,7 +84,7 @@ def projections(data: Data) -> tuple[list[str], list[str]]:
     return data.dimensions_in_order({dimension for _, dimension in split}), cultures
 
 
-def lost_answers(data: Data) -> list[dict[str, Any]]:
+def lost_answers(data: WorldwiseData) -> list[dict[str, Any]]:
     """Return counts of unscored answers by model and reason, most frequent first."""
     rows = data.values.filter(pl.col("value") > 0, metric="unscored_answers")
     return rows.sort("model", -pl.col("value"), "slice").to_dicts()

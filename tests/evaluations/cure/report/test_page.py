@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup, Tag
 from deployments.show.report import read_data
 from tasks.evaluations.cure.params import METRICS
 from tasks.evaluations.cure.report import REPORT, countries_figure
-from tasks.evaluations.cure.report.data import Data, judge_lines, separations
+from tasks.evaluations.cure.report.data import CureData, judge_lines, separations
 from tests.evaluations.cure.report.example_run import (
     CONFIG,
     JUDGE,
@@ -60,12 +60,12 @@ def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(warehouse: Warehouse) -> Data:
+def _data(warehouse: Warehouse) -> CureData:
     return read_data(warehouse, "cure")
 
 
 @pytest.fixture(name="page", scope="module")
-def _page(data: Data) -> BeautifulSoup:
+def _page(data: CureData) -> BeautifulSoup:
     return parsed(data)
 
 
@@ -79,7 +79,7 @@ def _thin(warehouse: Warehouse) -> BeautifulSoup:
     return parsed(read_data(warehouse, "cure", "thin"))
 
 
-def parsed(data: Data) -> BeautifulSoup:
+def parsed(data: CureData) -> BeautifulSoup:
     return pages.parsed(REPORT, data)
 
 
@@ -120,7 +120,7 @@ def test_verdict_where_nothing_was_judged(warehouse: Warehouse) -> None:
     assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
 
 
-def test_what_is_validated_is_read_of_the_leaderboard(data: Data) -> None:
+def test_what_is_validated_is_read_of_the_leaderboard(data: CureData) -> None:
     board = data.leaderboard.with_columns(validated=pl.when("is_null").then(None).otherwise(True))
     assert [each["validated"] for each in separations(data)] == [True, False, False, False]
     assert [each["validated"] for each in separations(replace(data, leaderboard=board))] == [True] * 4
@@ -138,7 +138,7 @@ def test_thin_alone_has_a_page_of_labels(thin: BeautifulSoup) -> None:
     assert line[1].startswith("0.70 0.60 to 0.80 null 0.50")
 
 
-def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: Data) -> None:
+def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: CureData) -> None:
     rows = lines(page, "board")
     heads = [i for i, row in enumerate(rows) if len(row) == 1]
     assert [rows[i][0] for i in heads] == [
@@ -254,7 +254,7 @@ def test_judges_stand_with_their_agreement(page: BeautifulSoup) -> None:
     assert HOSTILE in text_of(page.select_one("div.warning"))
 
 
-def test_agreement_of_people_alone_is_no_validation(data: Data) -> None:
+def test_agreement_of_people_alone_is_no_validation(data: CureData) -> None:
     alone = data.validation.filter(pl.col("metric").str.starts_with("krippendorff"))
     assert [line["validated"] for line in judge_lines(data)] == [True, False, False, False]
     assert [line["validated"] for line in judge_lines(replace(data, validation=alone))] == [False] * 4
@@ -277,7 +277,7 @@ def test_countries_with_the_most_labels_are_shown_and_the_table_has_all(
     assert "12 of" not in page.get_text()
 
 
-def test_countries_are_ordered_by_all_labels_together(data: Data) -> None:
+def test_countries_are_ordered_by_all_labels_together(data: CureData) -> None:
     # 9 of 10 and 0 of 2: 0.75; 7 of 10 and 2 of 2: 0.75, so by code; 6 of 10: 0.6
     cells = [("normad:thin:JP", 0.9, 10), ("casa:thin:JP", 0.0, 2), ("normad:thin:IN", 0.7, 10),
              ("casa:thin:IN", 1.0, 2), ("normad:thin:US", 0.6, 10), ("normad:thin:FR", None, 0)]  # fmt: skip
@@ -288,7 +288,7 @@ def test_countries_are_ordered_by_all_labels_together(data: Data) -> None:
     assert list(replace(data, values=values).asked_countries) == ["IN", "JP", "US", "FR"]
 
 
-def test_frames_are_of_one_configuration(warehouse: Warehouse, data: Data) -> None:
+def test_frames_are_of_one_configuration(warehouse: Warehouse, data: CureData) -> None:
     assert data.config_hash == CONFIG
     assert set(data.leaderboard["model"]) == {"good", HOSTILE, "null:majority", "null:prior"}
     assert set(data.verdicts["metric"]) == set(METRICS.values())
@@ -302,7 +302,7 @@ def test_empty_warehouse_says_what_to_run(copied_home: Callable[[], Path]) -> No
         read_data(Warehouse.open(copied_home()), "cure")
 
 
-def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: Data) -> None:
+def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: CureData) -> None:
     kinds = ["benchmark_mode_country", "benchmark_country"]
     own = data.values.filter(pl.col("slice_kind").is_in(kinds), ~pl.col("is_null"))
     framed = [
@@ -311,7 +311,7 @@ def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: Da
     assert len(framed) == own.filter(pl.col("value") > pl.col("null_value")).height > 0
 
 
-def test_country_without_items_of_a_benchmark_has_no_cell(data: Data) -> None:
+def test_country_without_items_of_a_benchmark_has_no_cell(data: CureData) -> None:
     kept = data.values.filter(
         ~pl.col("slice").str.starts_with("casa") | ~pl.col("slice").str.ends_with(":JP")
     )
@@ -327,7 +327,7 @@ def test_answers_lost_are_listed_by_reason(page: BeautifulSoup) -> None:
     assert "SpecNorm, thin: cut off: 2" in row[-1]
 
 
-def test_unscored_metrics_are_known_to_the_verdict(data: Data) -> None:
+def test_unscored_metrics_are_known_to_the_verdict(data: CureData) -> None:
     lost = pl.col("metric").is_in(["explanation_gain"]) & (pl.col("slice") == "specnorm")
     columns = [pl.when(lost).then(None).otherwise(pl.col(c)).alias(c) for c in ("value", "ci_low", "ci_high")]
     checks = separations(replace(data, values=data.values.with_columns(columns)))
@@ -350,5 +350,5 @@ def test_page_stands_alone_and_everything_has_a_label(
 
 
 @pytest.mark.heavy
-def test_same_frames_give_the_same_bytes(data: Data, page: BeautifulSoup) -> None:
+def test_same_frames_give_the_same_bytes(data: CureData, page: BeautifulSoup) -> None:
     assert str(parsed(data)) == str(page)

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 
 from deployments.show.report import beside_published, read_data
 from tasks.evaluations.fmlama.report import REPORT
-from tasks.evaluations.fmlama.report.data import Data, in_order
+from tasks.evaluations.fmlama.report.data import FmlamaData, in_order
 from tasks.evaluations.fmlama.report.figures import stars
 from tests.evaluations.fmlama.report.example_run import (
     CHINESE,
@@ -39,20 +39,20 @@ def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(warehouse: Warehouse) -> Data:
+def _data(warehouse: Warehouse) -> FmlamaData:
     return read_data(warehouse, "fmlama")
 
 
-def parsed(data: Data) -> BeautifulSoup:
+def parsed(data: FmlamaData) -> BeautifulSoup:
     return pages.parsed(REPORT, data)
 
 
 @pytest.fixture(name="page", scope="module")
-def _page(data: Data) -> BeautifulSoup:
+def _page(data: FmlamaData) -> BeautifulSoup:
     return parsed(data)
 
 
-def with_params(data: Data, **more: object) -> Data:
+def with_params(data: FmlamaData, **more: object) -> FmlamaData:
     return replace(data, runs=data.runs.with_columns(params=pl.lit(json.dumps(PARAMS | more))))
 
 
@@ -60,7 +60,7 @@ def _condition() -> pl.Expr:
     return pl.col("slice").str.extract(r"^(\w+:\w+:\w+)")
 
 
-def only(data: Data, *conditions: str) -> Data:
+def only(data: FmlamaData, *conditions: str) -> FmlamaData:
     """The frames of some conditions."""
     named = pl.when("country_mentioned").then(pl.lit("yes")).otherwise(pl.lit("no"))
     slug = pl.concat_str("main_language", "subject_language", named, separator=":")
@@ -74,7 +74,7 @@ def only(data: Data, *conditions: str) -> Data:
     )
 
 
-def test_leaderboard_has_the_numbers_of_the_view(page: BeautifulSoup, data: Data) -> None:
+def test_leaderboard_has_the_numbers_of_the_view(page: BeautifulSoup, data: FmlamaData) -> None:
     rows = page.select("table.leaderboard")[0].select("tbody tr:not(.block)")
     plain = data.leaderboard.filter(pl.col("main_language") == pl.col("subject_language"))
     assert len(rows) == plain.height == 16  # 4 models and baselines x 2 languages x country
@@ -101,12 +101,12 @@ def test_baselines_are_marked_and_best_is_named(page: BeautifulSoup) -> None:
     assert "best baseline: null:common" in text_of(page.select_one("tr.block"))
 
 
-def test_chance_is_the_best_baseline_where_it_beats_the_others(data: Data) -> None:
+def test_chance_is_the_best_baseline_where_it_beats_the_others(data: FmlamaData) -> None:
     higher = data.values.with_columns(null_value=pl.lit(0.9))
     assert {g.best_name for g in replace(data, values=higher).groups} == {"chance"}
 
 
-def test_model_is_warned_of_where_its_gain_reaches_zero(page: BeautifulSoup, data: Data) -> None:
+def test_model_is_warned_of_where_its_gain_reaches_zero(page: BeautifulSoup, data: FmlamaData) -> None:
     # "knows" gains 0.25 +- 0.1 and 0.3 +- 0.1, the other -0.05 +- 0.1 and 0 +- 0.1.
     warning = text_of(page.select_one(".warning"))
     assert f"{HOSTILE} is not distinguished" in warning
@@ -140,13 +140,13 @@ def test_stars(p: float | None, shown: str) -> None:
     assert stars(p) == shown
 
 
-def test_note_where_only_one_of_the_conditions_was_run(page: BeautifulSoup, data: Data) -> None:
+def test_note_where_only_one_of_the_conditions_was_run(page: BeautifulSoup, data: FmlamaData) -> None:
     note = "there is nothing to compare"
     assert note not in section(page, "country")
     assert note in section(parsed(only(data, "en:en:no", "zh:zh:no")), "country")
 
 
-def test_unaligned_languages_are_not_to_be_compared(page: BeautifulSoup, data: Data) -> None:
+def test_unaligned_languages_are_not_to_be_compared(page: BeautifulSoup, data: FmlamaData) -> None:
     assert "was aligned" in section(page, "languages")
     assert "cannot be compared" not in section(page, "languages")
     unaligned = section(parsed(with_params(data, aligned=False)), "languages")
@@ -154,13 +154,13 @@ def test_unaligned_languages_are_not_to_be_compared(page: BeautifulSoup, data: D
     assert "footnote 2" in unaligned
 
 
-def test_one_language_has_no_comparison(data: Data) -> None:
+def test_one_language_has_no_comparison(data: FmlamaData) -> None:
     page = parsed(only(data, "en:en:no", "en:en:yes"))
     assert "Only English" in section(page, "languages")
     assert not page.select('svg[aria-label*="prompt language"]')
 
 
-def test_switching_matrix_is_the_view(page: BeautifulSoup, data: Data) -> None:
+def test_switching_matrix_is_the_view(page: BeautifulSoup, data: FmlamaData) -> None:
     figure = page.select_one('svg[aria-label*="language of the sentence"]')
     assert figure is not None
     shown = [t.get_text() for t in figure.select("text")]
@@ -171,13 +171,13 @@ def test_switching_matrix_is_the_view(page: BeautifulSoup, data: Data) -> None:
     assert "Code-switching was not run" not in page.get_text()
 
 
-def test_switching_that_was_not_run_is_said(data: Data) -> None:
+def test_switching_that_was_not_run_is_said(data: FmlamaData) -> None:
     page = parsed(only(data, *CONDITIONS[:4]))
     assert "Code-switching was not run" in section(page, "switching")
     assert not page.select('svg[aria-label*="language of the sentence"]')
 
 
-def test_errors_have_share_and_kind(page: BeautifulSoup, data: Data) -> None:
+def test_errors_have_share_and_kind(page: BeautifulSoup, data: FmlamaData) -> None:
     cell = page.select_one("table.errors tbody td")
     # Of three false predictions two are one candidate; of four predictions one is right.
     assert [text_of(item) for item in cell.select("li")] == [  # type: ignore[union-attr]
@@ -189,7 +189,7 @@ def test_errors_have_share_and_kind(page: BeautifulSoup, data: Data) -> None:
     assert data.errors.height == 4 * 4 * 2 * 2  # models, conditions of one language, origins, candidates
 
 
-def test_judge_is_named_with_its_baseline(page: BeautifulSoup, data: Data) -> None:
+def test_judge_is_named_with_its_baseline(page: BeautifulSoup, data: FmlamaData) -> None:
     text = section(page, "mes")
     assert "rubric mes 1 ; 8 predictions, 4 without" in text
     assert "not validated" in text
@@ -199,7 +199,7 @@ def test_judge_is_named_with_its_baseline(page: BeautifulSoup, data: Data) -> No
     assert "knows judged its own" in section(parsed(itself), "mes")
 
 
-def test_without_a_judge_there_is_no_column(data: Data) -> None:
+def test_without_a_judge_there_is_no_column(data: FmlamaData) -> None:
     kept = data.values.filter(~pl.col("metric").str.starts_with("mes"))
     page = parsed(replace(data, values=kept, judged=data.judged.clear()))
     assert "No judge" in section(page, "mes")
@@ -224,11 +224,11 @@ def test_scripts_of_any_direction_are_isolated_and_not_in_figures(page: Beautifu
     assert not any(HEBREW in t.get_text() or CHINESE in t.get_text() for t in page.select("svg text"))
 
 
-def test_same_bytes_every_time(data: Data, page: BeautifulSoup) -> None:
+def test_same_bytes_every_time(data: FmlamaData, page: BeautifulSoup) -> None:
     assert str(parsed(data)) == str(page)
 
 
-def test_model_whose_answers_are_missing_is_shown_as_such(data: Data) -> None:
+def test_model_whose_answers_are_missing_is_shown_as_such(data: FmlamaData) -> None:
     lost = pl.when(pl.col("model") != "knows")
     numbers = ("value", "ci_low", "ci_high")
     page = parsed(replace(data, values=data.values.with_columns(**{n: lost.then(n) for n in numbers})))
@@ -248,7 +248,7 @@ def test_the_page_says_where_another_score_of_candidates_turns_the_verdict(page:
     assert all("order of models is the same" in line for line in lines)
 
 
-def test_runs_from_before_have_one_score_of_candidates(data: Data) -> None:
+def test_runs_from_before_have_one_score_of_candidates(data: FmlamaData) -> None:
     before = replace(data, values=data.values.filter(pl.col("slice_kind") != "condition_pooling"))
     assert not parsed(before).select("h2#poolings")
 

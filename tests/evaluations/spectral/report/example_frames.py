@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.evaluations.spectral.report.data import Data
+from tasks.evaluations.spectral.report.data import SpectralData
 from tests.report.stored import around, row
 
 Domain = tuple[str, str, float, str]
@@ -49,7 +49,7 @@ def similarity_of(n: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[
 
 def example(
     models: list[str] | None = None, n_countries: int = 10, variants: int = 3, n_domains: int = 2
-) -> Data:
+) -> SpectralData:
     """One configuration: models of differing quality, an unscored question, an infinite SR."""
     models = ["model-a", "model-b"] if models is None else models
     rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def example(
         ("3f2a9c0d1b7e4455", "demo", len(models), FINISHED),
         ("00ff00ff00ff00ff", "smoke", 1, FINISHED),
     ]
-    return Data(
+    return SpectralData(
         config_hash="3f2a9c0d1b7e4455",
         leaderboard=_leaderboard(everyone, quality),
         values=_values(models, everyone, quality, domains, codes, rng),

@@ -9,23 +9,23 @@ import pytest
 
 from deployments.show.report import read_data
 from tasks.evaluations.spectral.report import REPORT
-from tasks.evaluations.spectral.report.data import Data
+from tasks.evaluations.spectral.report.data import SpectralData
 from tests.evaluations.spectral.report.example_run import CODES, LOST, store
 from tests.report.pages import check_page, parsed, section
 from warehouse import Warehouse
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(copied_home: Callable[[], Path]) -> Data:
+def _data(copied_home: Callable[[], Path]) -> SpectralData:
     warehouse = Warehouse.open(copied_home())
     store(warehouse, "model-a", "older")
     store(warehouse, "model-a", "newer")
     store(warehouse, "null:list-frequency", "newer")
-    data: Data = read_data(warehouse, "spectral")
+    data: SpectralData = read_data(warehouse, "spectral")
     return data
 
 
-def test_every_frame_is_filled_from_the_newest_configuration(data: Data) -> None:
+def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData) -> None:
     assert data.config_hash == "newer"
     assert data.leaderboard["model"].to_list() == ["model-a", "null:list-frequency"]
     assert data.asked["country"].to_list() == CODES
@@ -42,13 +42,13 @@ def test_every_frame_is_filled_from_the_newest_configuration(data: Data) -> None
     assert data.sources.height > 5
 
 
-def test_unscored_metrics_of_one_reason_are_one_row(data: Data) -> None:
+def test_unscored_metrics_of_one_reason_are_one_row(data: SpectralData) -> None:
     (row,) = data.unscored.to_dicts()
     assert row["metric"] == "effective_rank, er_high, spectral_gap_ratio, sr_high"
     assert (row["slice"], row["n_unscored"]) == ("holidays-1", 4)
 
 
-def test_page_of_stored_runs_stands(data: Data) -> None:
+def test_page_of_stored_runs_stands(data: SpectralData) -> None:
     page = parsed(REPORT, data)
     check_page(page)
     assert LOST in section(page, "unscored")

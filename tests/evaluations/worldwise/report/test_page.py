@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup, Tag
 from deployments.show.report import read_data
 from tasks.evaluations.worldwise import report
 from tasks.evaluations.worldwise.report import REPORT, figures
-from tasks.evaluations.worldwise.report.data import Data
+from tasks.evaluations.worldwise.report.data import WorldwiseData
 from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, model_rows, store_study
 from tests.report import pages
 from tests.report.pages import HOSTILE, NULL_COLOUR, check_page, section, shown, text_of
@@ -51,35 +51,35 @@ def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(warehouse: Warehouse) -> Data:
+def _data(warehouse: Warehouse) -> WorldwiseData:
     return read_data(warehouse, "worldwise")
 
 
 @pytest.fixture(name="alone", scope="module")
-def _alone(warehouse: Warehouse) -> Data:
+def _alone(warehouse: Warehouse) -> WorldwiseData:
     return read_data(warehouse, "worldwise", "one")
 
 
 @pytest.fixture(name="page", scope="module")
-def _page(data: Data) -> BeautifulSoup:
+def _page(data: WorldwiseData) -> BeautifulSoup:
     return parsed(data)
 
 
 @pytest.fixture(name="page_of_one", scope="module")
-def _page_of_one(alone: Data) -> BeautifulSoup:
+def _page_of_one(alone: WorldwiseData) -> BeautifulSoup:
     return parsed(alone)
 
 
-def parsed(data: Data) -> BeautifulSoup:
+def parsed(data: WorldwiseData) -> BeautifulSoup:
     return pages.parsed(REPORT, data)
 
 
-def only(data: Data, keep: pl.Expr) -> Data:
+def only(data: WorldwiseData, keep: pl.Expr) -> WorldwiseData:
     """Some of the numbers; the leaderboard keeps its models."""
     return replace(data, values=data.values.filter(keep))
 
 
-def of_models(data: Data, *models: str) -> Data:
+def of_models(data: WorldwiseData, *models: str) -> WorldwiseData:
     chosen = pl.col("model").is_in(models)
     return replace(data, leaderboard=data.leaderboard.filter(chosen), values=data.values.filter(chosen))
 
@@ -104,7 +104,7 @@ def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSo
     assert "6.92 and its four models 6.63" in lead[1]
 
 
-def test_verdict_where_no_model_beats_its_null(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdict_where_no_model_beats_its_null(data: WorldwiseData, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "draw", lambda data: {})
     lead = text_of(parsed(of_models(data, HOSTILE, "worse")).select_one("p.lead"))
     assert "No model is shown to beat" in lead
@@ -112,7 +112,7 @@ def test_verdict_where_no_model_beats_its_null(data: Data, monkeypatch: pytest.M
     assert f"+0.05 points by {HOSTILE} (−0.10 to +0.20)" in lead
 
 
-def test_verdict_where_no_gain_has_an_interval(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdict_where_no_gain_has_an_interval(data: WorldwiseData, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "draw", lambda data: {})
     some = of_models(data, HOSTILE, "worse")
     none = pl.lit(None, pl.Float64)
@@ -121,7 +121,7 @@ def test_verdict_where_no_gain_has_an_interval(data: Data, monkeypatch: pytest.M
     assert lead == "Whether a model beats its best null model is not known: no gain has an interval."
 
 
-def test_verdict_where_nothing_was_scored(data: Data) -> None:
+def test_verdict_where_nothing_was_scored(data: WorldwiseData) -> None:
     page = parsed(of_models(data, "lost"))
     assert text_of(page.select_one("p.lead")).startswith("No model")
     assert not page.select("figure")
@@ -129,7 +129,7 @@ def test_verdict_where_nothing_was_scored(data: Data) -> None:
     assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
 
 
-def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data: Data) -> None:
+def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data: WorldwiseData) -> None:
     rows = page.select("table#board tbody tr")
     assert len(rows) == data.leaderboard.height == 6
     for line, expected in zip(rows, data.leaderboard.iter_rows(named=True), strict=True):
@@ -158,7 +158,7 @@ def test_every_figure_is_there_with_its_null(page: BeautifulSoup, key: str) -> N
         assert any(text.startswith("null: ") for text in shown(drawn))
 
 
-def test_a_figure_without_its_numbers_is_left_out(alone: Data) -> None:
+def test_a_figure_without_its_numbers_is_left_out(alone: WorldwiseData) -> None:
     """What the page says instead is in the test where nothing was scored."""
     without = figures.draw(only(alone, pl.col("metric") != "alignment"))
     assert without.keys() == {"decisions", "values", "radar", "shift", "patterns"}
@@ -167,7 +167,7 @@ def test_a_figure_without_its_numbers_is_left_out(alone: Data) -> None:
     assert without.keys() == {"cultures", "categories", "baseline", "scenarios", "radar"}
 
 
-def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, data: Data) -> None:
+def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, data: WorldwiseData) -> None:
     texts = shown(figure(page, "cultures"))
     assert texts.count("not scored") == 1 + len(CULTURES)  # of one model
     gains = data.values.filter(
@@ -179,14 +179,14 @@ def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, da
     assert sum(t.endswith(" ▼") for t in texts) == below
 
 
-def test_shift_is_in_percentage_points_with_stars(page: BeautifulSoup, data: Data) -> None:
+def test_shift_is_in_percentage_points_with_stars(page: BeautifulSoup, data: WorldwiseData) -> None:
     texts = shown(figure(page, "shift"))
     assert texts.count("30.0") == 3  # overall, without a p-value
     low = data.values.filter(pl.col("value") < 0.05, metric="value_shift_p")
     assert sum(bool(re.fullmatch(r"[\d.]+ \*", t)) for t in texts) == low.height > 0
 
 
-def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: Data) -> None:
+def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: WorldwiseData) -> None:
     texts = shown(figure(page, "values"))
     cell = data.values.filter(
         model="better", metric="value_share", slice="IN:family_harmony"
@@ -196,13 +196,13 @@ def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: Data)
     assert "Family Harmony" in texts
 
 
-def test_errors_are_framed_where_they_beat_the_null(page: BeautifulSoup, data: Data) -> None:
+def test_errors_are_framed_where_they_beat_the_null(page: BeautifulSoup, data: WorldwiseData) -> None:
     framed = [p for p in figure(page, "errors").select("path") if "stroke-width: 1.4" in str(p.get("style"))]
     errors = data.values.filter(~pl.col("is_null"), metric="hofstede_mae", slice_kind="culture_dimension")
     assert len(framed) == errors.filter(pl.col("value") < pl.col("null_value")).height > 0
 
 
-def test_decisions_by_model_pool_answers_over_cultures(page: BeautifulSoup, data: Data) -> None:
+def test_decisions_by_model_pool_answers_over_cultures(page: BeautifulSoup, data: WorldwiseData) -> None:
     own = data.values.filter(pl.col("slice").str.ends_with(":A"), model="better", metric="decision_share")
     with_persona = own.filter(~pl.col("slice").str.starts_with("baseline"))
     mean = with_persona["value"].mean()
@@ -265,7 +265,7 @@ def test_many_cultures_show_both_ends_and_tables_have_all(warehouse: Warehouse) 
     assert {text_of(r.th) for r in tables} >= {names[c] for c in means["slice"]}
 
 
-def test_many_scenarios_show_the_easiest_and_the_hardest(alone: Data) -> None:
+def test_many_scenarios_show_the_easiest_and_the_hardest(alone: WorldwiseData) -> None:
     easy = alone.values.filter(slice_kind="scenario", metric="alignment").head(1)
     rows = [
         easy.with_columns(slice=pl.lit(f"own-{i:02}"), value=pl.lit(i / 10), null_value=pl.lit(5.0))
@@ -286,7 +286,7 @@ def test_scenarios_of_the_users_own_file_are_named_by_themselves(
     assert "ww-pdi-01" in shown(drawn(figures.scenarios(own)))
 
 
-def test_without_baseline_answers_the_page_stands(alone: Data) -> None:
+def test_without_baseline_answers_the_page_stands(alone: WorldwiseData) -> None:
     baseline = pl.col("slice").str.starts_with("baseline") | (pl.col("slice") == "unprompted")
     gone = ~baseline & ~pl.col("metric").is_in(["baseline_distance", "value_shift", "value_shift_p"])
     kept = only(alone, gone)
@@ -301,7 +301,7 @@ def test_without_baseline_answers_the_page_stands(alone: Data) -> None:
     assert [text_of(c) for c in page.select("#closest-table tbody tr")[0].select("td")] == ["–"] * 4
 
 
-def test_long_lists_of_unscored_slices_are_cut(page: BeautifulSoup, data: Data) -> None:
+def test_long_lists_of_unscored_slices_are_cut(page: BeautifulSoup, data: WorldwiseData) -> None:
     assert data.unscored["slice"].str.len_chars().max() > 300  # type: ignore[operator]
     assert max(len(text_of(c)) for c in page.select("h2#unscored ~ div.scroll.long td:nth-child(3)")) < 250
     assert "ww-pdi-08 and 2 more" in section(page, "unscored")
@@ -327,11 +327,11 @@ def test_page_stands_alone_and_everything_has_a_label(
 
 
 @pytest.mark.heavy
-def test_same_frames_give_the_same_bytes(alone: Data, page_of_one: BeautifulSoup) -> None:
+def test_same_frames_give_the_same_bytes(alone: WorldwiseData, page_of_one: BeautifulSoup) -> None:
     assert str(parsed(alone)) == str(page_of_one)
 
 
-def test_frames_are_of_one_configuration(warehouse: Warehouse, data: Data) -> None:
+def test_frames_are_of_one_configuration(warehouse: Warehouse, data: WorldwiseData) -> None:
     assert data.config_hash == CONFIG
     assert set(data.values["model"]) == {*GAINS, "null:zero", "null:scenario-text"}
     assert read_data(warehouse, "worldwise", "one").leaderboard["model"].to_list()[0] == "alone"

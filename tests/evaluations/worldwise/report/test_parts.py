@@ -10,21 +10,21 @@ import polars as pl
 import pytest
 
 from deployments.show.report import read_data
-from tasks.evaluations.worldwise.report.data import Data
+from tasks.evaluations.worldwise.report.data import WorldwiseData
 from tests.evaluations.worldwise.report.example_run import store_study
 from tests.report.stored import row
 from warehouse import Warehouse
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(copied_home: Callable[[], Path]) -> Data:
+def _data(copied_home: Callable[[], Path]) -> WorldwiseData:
     warehouse = Warehouse.open(copied_home())
     store_study(warehouse, {"m": 0.2}, ["IN", "JP", "MX"])
-    data: Data = read_data(warehouse, "worldwise")
+    data: WorldwiseData = read_data(warehouse, "worldwise")
     return data
 
 
-def test_pooled_shares_weigh_cultures_by_their_answers(data: Data) -> None:
+def test_pooled_shares_weigh_cultures_by_their_answers(data: WorldwiseData) -> None:
     shares = {"IN:A": (0.5, 30), "IN:B": (0.5, 30), "IN:Decline": (0.0, 30), "JP:A": (0.1, 10),
               "JP:B": (0.1, 10), "JP:Decline": (0.8, 10)}  # fmt: skip
     kept = data.values.filter(pl.col("metric") != "decision_share").drop("evaluation", "config_hash", "place")
