@@ -71,7 +71,7 @@ def test_audit_of_too_few_or_of_nothing(warehouse: Warehouse) -> None:
     assert "under configuration c9" in words(judge("audit", "--config", "c9"))
     result = judge("audit", "--sample", 3)
     assert result.exit_code == 1
-    assert "ask for 4 at least" in words(result)
+    assert "ask for at least 4" in words(result)
     assert not Path("audit.csv").exists()
 
 

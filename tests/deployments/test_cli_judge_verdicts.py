@@ -67,7 +67,7 @@ def test_audit_and_validate_with_verdict_words(warehouse: Warehouse) -> None:
     marked(warehouse, "m1")
     result = judge("audit", "--sample", 100)
     assert result.exit_code == 0, result.output
-    assert "18 of 18 answers, of 1 strata" in words(result)
+    assert "18 of 18 answers from 1 strata" in words(result)
     assert "validate audit.csv --evaluation fmlama --config f1" in words(result)
     rows = audited(Path("audit.csv"))
     assert {(row["group"], row["answer"]) for row in rows} == {(o, key) for o in ORIGINS for key in "abc"}
@@ -121,7 +121,7 @@ def test_the_evaluation_can_be_chosen_and_null_models_are_not_rated(warehouse: W
     store(warehouse, {"normad": one_judge(named("normad", 6), GOLDEN)})
     assert "--evaluation cure" in words(judge("audit", "--out", "newest.csv"))
     result = judge("audit", "--evaluation", "fmlama")
-    assert "18 of 18 answers, of 1 strata" in words(result)
+    assert "18 of 18 answers from 1 strata" in words(result)
     assert "--evaluation fmlama" in words(result)
     result = judge("audit", "--evaluation", "spectral")
     assert result.exit_code == 1

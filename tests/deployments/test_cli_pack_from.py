@@ -59,7 +59,7 @@ def test_what_is_hostile_in_a_clone_is_said_and_not_run(home: Path, tmp_path: Pa
 def test_what_cannot_be_imported(home: Path, tmp_path: Path) -> None:
     for arguments, complaint in (
         (("zebra", "--data", str(tmp_path)), "no importer of 'zebra'; known: "),
-        (("worldwise", "--data", str(tmp_path / "none")), "there is no such folder"),
+        (("worldwise", "--data", str(tmp_path / "none")), "no such folder"),
         (("worldwise", "--data", str(tmp_path)), "nothing in it is known"),
         (("worldwise", "--data", str(tmp_path), "--name", "../x"), "is not a valid pack name"),
     ):

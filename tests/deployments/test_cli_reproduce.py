@@ -86,7 +86,7 @@ def test_an_empty_folder_costs_every_cell_and_is_no_error(name: str, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["nowhere"], "error: --data nowhere: there is no such folder"),
+        (["nowhere"], "error: --data nowhere: no such folder"),
         ([".", "--table", "12"], "error: --table 12: the paper has no such table; known: 4.1"),
         ([".", "--values-times", "x"], "error: --values-times: expected a whole number"),
     ],

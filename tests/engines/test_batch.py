@@ -301,7 +301,7 @@ def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> 
         (lambda _: "\x00\xff", "2 × unreadable line"),
         (lambda n: answered(n) | {"custom_id": 5}, "2 × unreadable line"),
         (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to no request of this batch"),
-        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "× answer to no request"),
+        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to no"),
     ],
 )  # fmt: skip
 def test_one_line_that_is_no_answer_costs_itself_only(
