@@ -60,7 +60,7 @@ def test_what_cannot_be_imported(home: Path, tmp_path: Path) -> None:
     for arguments, complaint in (
         (("zebra", "--data", str(tmp_path)), "no importer of 'zebra'; known: "),
         (("worldwise", "--data", str(tmp_path / "none")), "no such folder"),
-        (("worldwise", "--data", str(tmp_path)), "nothing in it is known"),
+        (("worldwise", "--data", str(tmp_path)), "no known file in it"),
         (("worldwise", "--data", str(tmp_path), "--name", "../x"), "is not a valid pack name"),
     ):
         done = call("pack", "from", *arguments)

@@ -58,7 +58,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
     ]
     said = "\n".join(map(str, faults))
     assert "did you mean variant?" in said
-    assert "which spreadsheets run as a formula; begin with something else" in said
+    assert "which spreadsheets would run as a formula; begin with something else" in said
     assert "control character U+0007; remove it" in said
     assert "the cell is empty; fill it in" in said
 
@@ -68,7 +68,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
     [
         ("item", ITEMS + "sports,football,\n", "item_list, item: ('sports', 'football') already exists"),
         ("item", ITEMS + "sports,polo,XX\n", "line 4, column countries: 'XX' is not in the shipped"),
-        ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is there without this"),
+        ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is shipped already"),
         ("item", ITEMS + '"sports","two\nlines",\nsports,x,YY\n', "item.csv, line 6, column countries: 'YY'"),
         ("item", "# why\n" + ITEMS + "sports,,\n", "item.csv, line 5, column item: the cell is empty"),
         ("item", "item_list,item\n", "it has a header and no rows"),

@@ -122,7 +122,7 @@ def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path
         for name, paths in find_files(tmp_path, sources).items()
     } == {"a": ["results/Results_2.json"], "b": [], "c": ["probabilities/m/q.csv"]}
     assert sources["b"].missing == "no file of b (*.txt)"
-    with pytest.raises(ValueError, match="there is no such folder"):
+    with pytest.raises(ValueError, match="no such folder"):
         find_files(tmp_path / "nowhere", sources)
 
 

@@ -160,7 +160,7 @@ def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
     (path / "results" / "scenario_difficulty.csv").write_text("scenario_id,mean\nIND001,6\n")
     options = REPRODUCTION.options()
     _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
-    assert notes[0].startswith("scenario_difficulty.csv is passed over, the program is read: ")
+    assert notes[0].startswith("scenario_difficulty.csv is skipped, the program is read: ")
     (path / "results" / "scenario_difficulty.csv").unlink()
     (path / "results" / "results_20251201_000000.json").write_text('{"cells": []}')
     options = REPRODUCTION.options()

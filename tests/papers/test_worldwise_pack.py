@@ -119,5 +119,5 @@ def test_what_is_missing_or_broken_costs_its_own_part(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing")
-    with pytest.raises(ValueError, match="nothing in it is known"):
+    with pytest.raises(ValueError, match="no known file in it"):
         pack_from(IMPORTER, tmp_path, COUNTRIES)

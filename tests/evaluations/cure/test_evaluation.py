@@ -157,7 +157,7 @@ def test_nulls_of_a_draw_are_planned_run_and_reported(make_study: MakeStudy) -> 
     answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
     judged = of_role(ask(study, completions(study, stored)), "judge")
     assert sum(len(r.units) for r in judged) == 2 * n
-    assert size(study).endswith("null explanations are judged of normad 2, specnorm 2")
+    assert size(study).endswith("with judged null explanations: normad 2, specnorm 2")
     assert size(make_study(judges=[])) == "normad 6, casa 4, culturebank 6, specnorm 3"
 
 

@@ -41,8 +41,8 @@ def test_a_benchmark_is_made_like_any_published_one(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "column", "why"),
     [
-        ("culturebank", "persona", "explanations have to take it into account"),
-        ("culturebank", "group_name", "the question is put about that group"),
+        ("culturebank", "persona", "explanations must take it into account"),
+        ("culturebank", "group_name", "the question names that group"),
         ("specnorm", "cues", "a specific answer has to name them"),
     ],
 )

@@ -233,7 +233,7 @@ def test_a_task_is_a_file(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"personas": ["nobody"]}, "there is no nobody"),
+        ({"personas": ["nobody"]}, "unknown nobody"),
         ({"tasks": ["gift", "gift"]}, "name each task once"),
         ({"personas_file": "/nowhere.json"}, "/nowhere.json"),
     ],

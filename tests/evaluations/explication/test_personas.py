@@ -88,7 +88,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(PersonaError, match=message):
             personas_of([good | change], "mine")
-    with pytest.raises(PersonaError, match="comes twice"):
+    with pytest.raises(PersonaError, match="is repeated"):
         personas_of([good, good], "mine")
     with pytest.raises(PersonaError, match="no file"):
         read_personas(tmp_path)

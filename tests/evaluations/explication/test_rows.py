@@ -278,7 +278,7 @@ def test_five_personas_and_one_condition_have_no_test() -> None:
     assert rows["treatment_effect", "metric", "apr"].value == pytest.approx(6 / 5)
     one = study(conditions=["control"])
     alone = rows_of(conversations(one, stage_of(one), own_grades(one)), {})
-    assert alone["treatment_effect", "metric", "apr"].unscored_reason == "only one condition was held"
+    assert alone["treatment_effect", "metric", "apr"].unscored_reason == "there is only one condition"
 
 
 def test_null_grades_stand_where_the_real_conversations_do(of: ExplicationStudy) -> None:

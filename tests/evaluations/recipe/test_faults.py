@@ -127,7 +127,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("no rows", "choice", {ITEMS: "item,country\n"}, (ITEMS, None, "", "no rows")),
     ("nothing", "choice", {ITEMS: ""}, (ITEMS, None, "", "no rows")),
     ("elsewhere", "choice", {TOML: swap('"items.csv"', '"../../x"')}, ("../../x", None, "", "missing")),
-    ("syntax", "choice", {TOML: swap("[metric]", "[metric")}, (TOML, 18, "", "no TOML file")),
+    ("syntax", "choice", {TOML: swap("[metric]", "[metric")}, (TOML, 18, "", "not a TOML file")),
     ("deep", "choice", {TOML: lambda t: "a" + ".a" * 50_000 + " = 1\n" + t}, (TOML, None, "", "nested")),
     (
         "deep list",
