@@ -245,7 +245,10 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
             "expected the columns country, story, explanation, gold_label, found",
         ),
         (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
-        (("--benchmarks", "casa", "--files", f"normad={other}"), "files of normad, which is not among `benchmarks`"),
+        (
+            ("--benchmarks", "casa", "--files", f"normad={other}"),
+            "files of normad, which is not among `benchmarks`",
+        ),
         (
             ("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"),
             "no file is of the violate side",

@@ -222,7 +222,10 @@ def test_a_judge_of_the_candidates_family_is_known_by_the_cohorts_engines(make_s
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"benchmarks": ["casa"], "files": {"normad": "n.csv"}}, "files of normad, which is not among the"),
+        (
+            {"benchmarks": ["casa"], "files": {"normad": "n.csv"}},
+            "files of normad, which is not among `benchmarks`",
+        ),
         ({"files": {"normad": "no-such-file.csv"}}, "no-such-file.csv: cannot be read"),
     ],
 )
