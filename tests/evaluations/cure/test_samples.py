@@ -152,4 +152,4 @@ def test_the_docs_count_the_items() -> None:
     ages = sum("age: " in r["cues"] for r in shipped)
     assert f"({min(sizes)} to {max(sizes)} items per benchmark)" in text
     assert f"({labels['neutral']} of {labels.total()} items)" in text
-    assert f"but for age: {round(100 * ages / len(shipped))} % of the items have one" in text
+    assert f"except for age, which {round(100 * ages / len(shipped))} % of its items have" in text

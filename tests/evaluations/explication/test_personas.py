@@ -90,7 +90,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
             personas_of([good | change], "mine")
     with pytest.raises(PersonaError, match="is repeated"):
         personas_of([good, good], "mine")
-    with pytest.raises(PersonaError, match="no file"):
+    with pytest.raises(PersonaError, match="has no"):
         read_personas(tmp_path)
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(PersonaError, match="broken"):

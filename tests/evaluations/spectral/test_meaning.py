@@ -61,6 +61,6 @@ def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
 
 def test_a_column_of_packs_explains_its_letters() -> None:
     text = (DomainRow.model_fields["human_category"].description or "").lower()
-    before, low = text.split("second letter", 1)[1].split("(spectral gap ratio h)", 1)
+    before, low = text.split("second letter", 1)[1].split("; l if", 1)
     assert "groups" in low
     assert "groups" not in before
