@@ -158,7 +158,7 @@ def test_one_replica_is_the_engine_itself(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("said", ["none", "0", "-1", "1.5"])
 def test_what_is_no_number_of_copies_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     monkeypatch.setenv(replicas.REPLICAS, said)
-    with pytest.raises(EngineError, match=f"CULTURESCOPE_REPLICAS is '{said}': give how many"):
+    with pytest.raises(EngineError, match=f"CULTURESCOPE_REPLICAS is '{said}': give a number of copies"):
         width(fake())
 
 

@@ -104,7 +104,7 @@ def test_the_harnesss_own_run_takes_our_engines(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ValueError, match="model_args: revision is not known; set pretrained and dtype"):
         CulturescopeModel("tiny", revision="main")
     model = CulturescopeModel("tiny")
-    with pytest.raises(EngineError, match="loglikelihood_rolling is not run here"):
+    with pytest.raises(EngineError, match="loglikelihood_rolling is not available here"):
         model.loglikelihood_rolling([])
     with pytest.raises(EngineError, match="leave --apply_chat_template out"):
         model.chat_template(True)
