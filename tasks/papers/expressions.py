@@ -256,9 +256,7 @@ class Reader:
         return value
 
     def _all(self, elt: ast.expr, of: Sequence[ast.comprehension], names: Mapping[str, Any]) -> Any:
-        """Return the values of a comprehension; a comprehension that leaves a slot's parts unchanged is that
-        slot.
-        """
+        """Return a comprehension's values, or the slot whose parts it leaves unchanged."""
         first, *more = of
         every = self.value(first.iter, names)
         if isinstance(every, Slot):
