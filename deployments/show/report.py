@@ -216,7 +216,12 @@ def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.D
             'published numbers: culturescope sql "FROM published_result"'
         )
     rows = _with_settings(frame.to_dicts(), settings.stored(warehouse, evaluation, config))
-    return pl.DataFrame(rows, schema={**frame.schema, "settings_differ": pl.String})
+    return pl.DataFrame(rows, schema=_with_settings_column(frame))
+
+
+def _with_settings_column(frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the schema of a frame whose rows went through ``_with_settings``."""
+    return {**frame.schema, "settings_differ": pl.String}
 
 
 def _with_settings(rows: list[dict[str, Any]], table: Sequence[ComparedSetting]) -> list[dict[str, Any]]:
@@ -237,22 +242,17 @@ def _with_settings(rows: list[dict[str, Any]], table: Sequence[ComparedSetting])
 
 def one_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
     """Return a configuration's first headline that has published values, with these values."""
-    rows = _one_published(warehouse, evaluation, config)
-    if not rows:
-        return None
-    metric, slice_kind, of_slice = _number_of(rows[0])
-    beside = beside_published(warehouse, evaluation, config).filter(
-        ~pl.col("is_detail"), pl.col("model").is_in(_NO_MODELS).not_().fill_null(True)
-    )
-    beside = beside.filter(metric=metric, slice_kind=slice_kind, slice=of_slice)
-    return beside.with_columns(pl.col("model").replace(_WHOLE_NAMES))
+    frame = warehouse.query(_PUBLISHED, {"evaluation": evaluation, "config": config})
+    rows = _one_published(warehouse, evaluation, config, frame.to_dicts())
+    return pl.DataFrame(rows, schema=_with_settings_column(frame)) if rows else None
 
 
-def _one_published(warehouse: Warehouse, evaluation: str, config: str) -> list[dict[str, Any]]:
-    """Return the rows of ``one_published`` without loading polars; empty if no paper prints such a number."""
-    there = warehouse.rows(_PUBLISHED, {"evaluation": evaluation, "config": config}).dicts()
+def _one_published(
+    warehouse: Warehouse, evaluation: str, config: str, there: Sequence[Row]
+) -> list[dict[str, Any]]:
+    """Return the rows of ``one_published`` out of all there are; empty if no paper prints such a number."""
     rows = [
-        row | {"model": _WHOLE_NAMES.get(row["model"], row["model"])}
+        {**row, "model": _WHOLE_NAMES.get(row["model"], row["model"])}
         for row in there
         if not row["is_detail"] and row["model"] not in _NO_MODELS
     ]
@@ -288,7 +288,8 @@ def under_the_line(
 
     Returns None if no paper prints a number that is measured here.
     """
-    rows = _one_published(warehouse, evaluation, config)
+    there = warehouse.rows(_PUBLISHED, {"evaluation": evaluation, "config": config}).dicts()
+    rows = _one_published(warehouse, evaluation, config, there)
     if not rows:
         return None
     falls = (rows[0]["metric"],) in warehouse.rows(_FALLING, [evaluation]).rows

@@ -122,7 +122,7 @@ class EngineSpec(BaseModel):
         default=None, ge=0, description="price of input tokens; give both prices or neither"
     )
     usd_per_million_output_tokens: float | None = Field(
-        default=None, ge=0, description=("price of output tokens")
+        default=None, ge=0, description="price of output tokens"
     )
     options: dict[str, Any] = Field(default_factory=dict, description="passed to the engine unchanged")
 

@@ -41,7 +41,7 @@ class IngestParams(BaseModel):
         "environment variable CULTURESCOPE_CONTACT",
     )  # fmt: skip
     minimum: int | None = Field(
-        None, ge=1, description=("refuse a result with fewer items; empty: the source's own minimum")
+        None, ge=1, description="refuse a result with fewer items; empty: the source's own minimum"
     )
     max_shrinkage: float = Field(
         0.2, ge=0, le=1, description="refuse a list that lost a larger share since the last refresh"

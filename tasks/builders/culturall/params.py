@@ -30,7 +30,7 @@ class Measured(BuildParams):
         description="three or more models that measure a draft's difficulty; empty: not measured",
     )
     judges: list[str] = Field(
-        [], description=("models that judge the answers; empty: answers are only matched")
+        [], description="models that judge the answers; empty: answers are only matched"
     )
     answer_max_tokens: int = Field(
         4096, ge=8, description="most tokens of a solver's answer, thinking included"

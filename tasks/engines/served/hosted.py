@@ -84,12 +84,12 @@ class HostedOptions(BaseModel):
     requests_per_minute: float | None = Field(
         default=None,
         gt=0,
-        description=("requests started per minute, evenly spaced, retries not counted; None: no limit"),
+        description="requests started per minute, evenly spaced, retries not counted; None: no limit",
     )
     timeout: float = Field(
         default=120.0,
         gt=0,
-        description=("seconds that one try of a request may take, including the whole answer"),
+        description="seconds that one try of a request may take, including the whole answer",
     )
     max_retries: int = Field(
         default=5, ge=0, description="further tries after 408, 409, 429, 5xx, time-outs and lost connections"

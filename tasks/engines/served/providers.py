@@ -186,7 +186,7 @@ def check_settings(spec: ServedSpec) -> None:
     """
     known, reasoning = family(spec), spec.reasoning
     if spec.web and re.match(_NO_SEARCH.get(spec.kind, "$."), spec.model.rsplit("/", 1)[-1]):
-        raise _refusal(spec, "web = true", ("this model searches no web: leave web out, or take a newer one"))
+        raise _refusal(spec, "web = true", "this model searches no web: leave web out, or take a newer one")
     if by_responses(spec) and spec.options.get("batch"):
         raise _refusal(
             spec, "web = true in a batch", "OpenAI searches by its Responses API: set options.max_concurrency"
