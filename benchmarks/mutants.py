@@ -34,9 +34,9 @@ from benchmarks.reach import digest, instrument, record, recorded
 AREAS = {
     "metrics": ["tasks/metrics/*.py"],
     "loop": [
-        "flows/evaluation.py", "flows/session.py", "flows/cohort.py", "flows/runs.py", "tasks/loop/plan.py",
-        "tasks/loop/steps.py",
-        "tasks/loop/requests.py", "tasks/loop/rows.py", "tasks/loop/samples.py",
+        "flows/evaluation.py", "flows/session.py", "flows/records.py", "flows/cohort.py", "flows/runs.py",
+        "tasks/loop/plan.py", "tasks/loop/steps.py", "tasks/loop/requests.py", "tasks/loop/rows.py",
+        "tasks/loop/samples.py",
     ],
     "warehouse": ["warehouse/*.py", "warehouse/shared/*.py"],
     "judging": ["tasks/judging/*.py"],

@@ -1,7 +1,7 @@
-"""A flow run whose store went away ends as crashed: the automations of a pool run such a run again.
+"""Ends a flow run as crashed if its store is unreachable, so that the pool's automations run it again.
 
-Prefect calls a run crashed where no ``Exception`` ended it. By hand, and under another flow, the error is
-raised as it is.
+Prefect calls a run crashed if something other than an ``Exception`` ended it. Only runs of a deployment end
+so; in all other runs the error is raised as it is.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from prefect.context import FlowRunContext
 from warehouse import StoreAway
 
 
-class GaveUp(BaseException):
-    """The store did not answer for as long as patience lasts; what is answered waits on this machine."""
+class StoreUnreachable(BaseException):
+    """The store did not respond within the time limit; the answers so far are kept on this machine."""
 
 
 @contextmanager
 def crashed_if_away() -> Iterator[None]:
-    """Make the flow run under way a crashed one where its store went away, if a deployment started it."""
+    """Raise ``StoreUnreachable`` in place of ``StoreAway`` if a deployment started the current flow run."""
     try:
         yield
     except StoreAway as error:
         context = FlowRunContext.get()
         if context and context.flow_run and context.flow_run.deployment_id:
-            raise GaveUp(str(error)) from error
+            raise StoreUnreachable(str(error)) from error
         raise

@@ -1,7 +1,7 @@
-"""Builds of data sets: each stage is a study that the one loop works off, then rows of the build's tables.
+"""Builds of data sets: each stage is a study for the one loop; its answers become rows of tables.
 
-People decide between the three flows of CulturALL: topics, drafts and how hard they are; harder versions;
-labels, checks and a release. SpecNorm is one flow, and the review of what it drafts.
+CulturALL has three flows, and people review drafts between them: topics, drafts and their difficulty; harder
+versions; labels, checks and a release. SpecNorm has one flow, and people review its drafts.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
 from warehouse import Warehouse, finish_run
 
-BEGUN = "SELECT run_id FROM run WHERE status = 'running' AND run_id IN (SELECT unnest($runs::VARCHAR[]))"
+STARTED = "SELECT run_id FROM run WHERE status = 'running' AND run_id IN (SELECT unnest($runs::VARCHAR[]))"
 
 
 @flow(name="build_specnorm", flow_run_name="build_specnorm {params.model}", validate_parameters=True)
 def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
     """Draft SpecNorm items for people to review.
 
-    Only what the warehouse has no answer for is asked, so an interrupted build goes on where it stopped.
-    Returns how many drafts have which status, and how many have which fault (status, fault, n_drafts). The
-    drafts without a fault are in the queue file; ``culturescope specnorm review`` reads it back.
+    Only requests without a stored answer are sent, so an interrupted build continues where it stopped.
+    Returns the number of drafts by status and fault (status, fault, n_drafts). Drafts without a fault are in
+    the queue file, which ``culturescope specnorm review`` reads back.
 
     Raises:
         EngineError: the model gave no answers, or the budget was reached; answers so far are stored.
         ReviewError: the queue file exists, or cannot be written. BenchmarkError: seeds cannot be read.
         CorruptPart: stored answers cannot be read; they are set aside, to be answered again.
     """
-    study = go_through(params, specnorm.DRAFT)
+    study = run_stages(params, specnorm.DRAFT)
     summary = specnorm.summary(study)
     if FlowRunContext.get():
         create_table_artifact(
@@ -53,33 +53,34 @@ def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
 
 @flow(name="build_culturall", validate_parameters=True)
 def build_culturall(params: CreateParams) -> pl.DataFrame:
-    """Choose topics, draft items on sources, and measure which models solve them, each where it stopped.
+    """Choose topics, draft items from sources, and measure which models solve them.
 
-    Returns how many drafts stand where, and for what reason (status, reason, n_drafts); so do the others.
+    Each stage continues where it stopped. All flows of CulturALL return the number of drafts by status and
+    reason (status, reason, n_drafts).
 
     Raises:
         EngineError: a model gave no answers, or the budget was reached; answers so far are stored.
         ReviewError: a queue file exists, or cannot be written. ValueError: a source cannot be read.
         CorruptPart: stored answers cannot be read; they are set aside, to be answered again.
     """
-    go_through(params, culturall.TOPICS, culturall.CREATE, culturall.MEASURE)
-    return _standing()
+    run_stages(params, culturall.TOPICS, culturall.CREATE, culturall.MEASURE)
+    return _draft_counts()
 
 
 @flow(name="elevate_culturall", validate_parameters=True)
 def elevate_culturall(params: ElevateParams) -> pl.DataFrame:
-    """Have easy drafts made harder, queue the proposals for people, and measure what people let through."""
-    go_through(params, culturall.ELEVATE, culturall.MEASURE)
-    return _standing()
+    """Make easy drafts harder, queue the proposals for people, and measure the accepted ones."""
+    run_stages(params, culturall.ELEVATE, culturall.MEASURE)
+    return _draft_counts()
 
 
 @flow(name="release_culturall", validate_parameters=True)
 def release_culturall(params: ReleaseParams) -> pl.DataFrame:
-    """Label, translate and check drafts, queue them for people, and publish what people accepted."""
-    go_through(params, culturall.LABEL, culturall.CHECK)
+    """Label, translate and check drafts, queue them for people, and publish the accepted ones."""
+    run_stages(params, culturall.LABEL, culturall.CHECK)
     steps.step("queue drafts", partial(culturall.queue, params))
     steps.step("publish", partial(culturall.publish, params))
-    return _standing()
+    return _draft_counts()
 
 
 FLOWS: dict[type[BuildParams], Flow[..., pl.DataFrame]] = {
@@ -88,36 +89,36 @@ FLOWS: dict[type[BuildParams], Flow[..., pl.DataFrame]] = {
     ElevateParams: elevate_culturall,
     ReleaseParams: release_culturall,
 }
-"""The flow that takes the params."""
+"""Class of params -> the flow that takes them."""
 
 
 def planned(stage: BuildStage[Any, Any], params: BuildParams, meter: Meter | None = None) -> RunSession:
-    """A stage before its first round, with the plan of what has no answer; nothing is asked.
+    """Return a stage's session with the plan of its first round; nothing is sent.
 
     Args:
-        meter: counts what all models of the stage use; default: one of its own.
+        meter: the budget's meter, which all models of the stage share; default: a new one.
 
     Raises:
-        EngineError: there is no such model, or it cannot do what is asked of it.
+        EngineError: a model is unknown or lacks an ability that the stage needs.
         CorruptPart: stored answers cannot be read; they are set aside. ValueError: see the stage's ``study``.
     """
     candidates = {name: steps.engine_of(name, stage.role) for name in stage.models(params)}
     engines = {name: steps.engine_of(name, role) for name, role in stage.engines(params).items()}
     tables = {name: Warehouse.open().query(sql).to_dicts() for name, sql in stage.tables.items()}
     study = stage.study(params, tables, candidates | engines)
-    named = {engine.name: engine for engine in candidates.values()}
-    session = RunSession(evaluation=stage, study=study, candidates=named, engines=engines)
-    session.meters |= dict.fromkeys(named, meter or _meter(params))
+    by_name = {engine.name: engine for engine in candidates.values()}
+    session = RunSession(evaluation=stage, study=study, candidates=by_name, engines=engines)
+    session.meters |= dict.fromkeys(by_name, meter or _meter(params))
     session.plan_round()
     session.raise_failures()
     return session
 
 
-def go_through(params: BuildParams, *stages: BuildStage[Any, Any]) -> Any:
-    """Have each stage answered and its rows stored, one after the other; returns the study of the last.
+def run_stages(params: BuildParams, *stages: BuildStage[Any, Any]) -> Any:
+    """Run stages one after another, store their rows, and return the last stage's study.
 
-    A run stands in the table run for each model that a stage asks anything. What a model that fails did not
-    answer is asked again by the next build.
+    The table run has a row for each model of a stage with requests. Requests that a failing model left
+    unanswered are sent again by the next build.
 
     Raises:
         EngineError: a model failed, or the budget was reached. CorruptPart, ValueError: see ``planned``.
@@ -133,7 +134,7 @@ def go_through(params: BuildParams, *stages: BuildStage[Any, Any]) -> Any:
             if any(each.request.units for each in session.wanted):
                 answer_all(session)
                 answers = read_models(session, None)
-            if session.alive() or not session.candidates:
+            if session.remaining() or not session.candidates:
                 steps.step(f"store {study.stage}", partial(stage.save, study, answers, session.ids))
         _finish(list(session.run_ids().values()))
         session.raise_failures()
@@ -141,18 +142,18 @@ def go_through(params: BuildParams, *stages: BuildStage[Any, Any]) -> Any:
 
 
 def _finish(runs: Sequence[str]) -> None:
-    """Mark runs as finished that were started, also by a build that was killed after it stored its rows."""
+    """Mark started runs as finished, also those of a build that was killed after it stored its rows."""
     warehouse = Warehouse.open()
-    if begun := warehouse.query(BEGUN, {"runs": list(runs)})["run_id"].to_list():
+    if started := warehouse.query(STARTED, {"runs": list(runs)})["run_id"].to_list():
         with warehouse.write() as connection:
-            for run in begun:
+            for run in started:
                 finish_run(connection, run)
 
 
 def _meter(params: BuildParams) -> Meter:
-    """Counts all that a build uses, whichever model it asks."""
+    """Return a meter for all models of a build together."""
     return Meter(Budget(params.max_total_tokens, params.max_usd))
 
 
-def _standing() -> pl.DataFrame:
+def _draft_counts() -> pl.DataFrame:
     return Warehouse.open().query("FROM culturall_build")

@@ -1,4 +1,4 @@
-"""Refresh item lists and dish sets from their sources, one after another."""
+"""Refreshes item lists and dish sets from their sources, one after another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.loop.steps import logger, record_process
 
 @flow(name="ingest", flow_run_name="ingest", validate_parameters=True)
 def ingest(params: IngestParams) -> dict[str, str]:
-    """Refresh the chosen sources; see ``refresh_all``. Prefect tries again what may pass."""
+    """Refresh the chosen sources; see ``refresh_all``. Prefect retries transient failures."""
     record_process()
     for source in params.sources:
         if notice := SOURCES[source].notice:
@@ -23,21 +23,21 @@ def ingest(params: IngestParams) -> dict[str, str]:
 
 
 def refresh_all(params: IngestParams) -> dict[str, str]:
-    """Refresh the chosen sources, outside of a flow each once; every attempt is a row of table ``ingest``.
+    """Refresh the chosen sources and return each one's status: replaced or unchanged.
 
-    Returns the status of each source: replaced or unchanged.
+    Every attempt is a row of the table ``ingest``. Outside of a flow each source has one attempt.
 
     Raises:
-        ScrapeError: one or more sources were refused or failed; their lists are as before, the others' new.
+        ScrapeError: one or more sources were refused or failed; their lists are unchanged, the others new.
     """
     refresh = steps.refresh if FlowRunContext.get() else steps.refresh.fn
-    done: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     failures: list[str] = []
     for source in params.sources:
         started_at = steps.now()
         try:
-            done[source] = refresh(source, params, started_at)
-        except Exception as error:  # whatever one source does, the next is asked
+            statuses[source] = refresh(source, params, started_at)
+        except Exception as error:  # one source must not stop the others
             reason = without_queries(str(error) or type(error).__name__).removeprefix(f"{source}: ")
             logger().error("%s: %s", source, reason)
             failures.append(f"{source}: {reason}")
@@ -45,4 +45,4 @@ def refresh_all(params: IngestParams) -> dict[str, str]:
                 steps.record_failure(source, started_at, error)
     if failures:
         raise ScrapeError("\n".join(failures))
-    return done
+    return statuses

@@ -1,7 +1,7 @@
-"""A run's tables: the warehouse's rows, and beside them those of the packs that it names.
+"""A run's tables: the warehouse's rows and the rows of its packs.
 
-A pack is named by its folder's name, or pinned as ``name@hash``: then exactly that content is meant, from the
-folder, or from the warehouse if the folder has been edited since a run used it.
+A pack is named by its folder's name, or pinned to one content as ``name@hash``. Pinned content is read from
+the folder, or from the warehouse if the folder was edited after a run used it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warehouse import Warehouse, WarehouseError, read_pack
 
 
 def tables_of(evaluation: Evaluation[Any, Any, Any], params: Params) -> ByName:
-    """The rows of every SELECT of an evaluation, with every $name bound to the knob of that name."""
+    """Return the rows of each of an evaluation's SELECTs; a $name in one is the param of that name."""
     warehouse = Warehouse.open()
     knobs = {
         name: {knob: getattr(params, knob) for knob in re.findall(r"\$([a-z_]+)", sql)}
@@ -29,15 +29,15 @@ def tables_of(evaluation: Evaluation[Any, Any, Any], params: Params) -> ByName:
 def with_packs(
     evaluation: Evaluation[Any, Any, Any], params: Params, tables: ByName
 ) -> tuple[Params, ByName, tuple[PackContent, ...]]:
-    """The params with their packs pinned, the tables with the packs' rows added, and the packs.
+    """Return the params with their packs pinned, the tables with the packs' rows, and the packs.
 
     Raises:
-        PackError: a pack has faults. ValueError: there is no such pack, or nothing of it for this evaluation.
+        PackError: a pack has faults. ValueError: a pack is unknown or has nothing for this evaluation.
     """
     if not params.pack:
         return params, tables, ()
     if evaluation.pack is None:
-        raise ValueError(f"--pack: {evaluation.name} takes nothing from packs: leave the option out")
+        raise ValueError(f"--pack: {evaluation.name} uses no packs: leave the option out")
     packs: list[PackContent] = []
     for name in dict.fromkeys(params.pack):
         pack = _content(name, evaluation.name, evaluation.pack, tables)
@@ -46,8 +46,9 @@ def with_packs(
     return params.model_copy(update={"pack": [pack.pinned for pack in packs]}), tables, tuple(packs)
 
 
-def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> PackContent:
-    name, _, pinned = named.partition("@")
+def _content(reference: str, evaluation: str, shape: Shape, tables: ByName) -> PackContent:
+    """Return the content that ``name`` or ``name@hash`` refers to."""
+    name, _, pinned = reference.partition("@")
     try:
         folder = folder_of(name, Warehouse.open().home)
         if not (folder.path / evaluation).is_dir():
@@ -63,6 +64,6 @@ def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> PackC
     if (stored := read_pack(Warehouse.open(), pinned)) is None:
         raise WarehouseError(
             f"--pack: the pack {name!r} has changed since {pinned}, and no run has stored that content: "
-            "name the pack without its hash to use what it has now"
+            "name the pack without its hash to use its present content"
         )
     return PackContent(name, evaluation, stored)

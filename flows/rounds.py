@@ -1,16 +1,18 @@
-"""The rounds of a session: who works on what, at once where it can be, and what is asked next.
+"""Works off a session: which engine works on which requests, several at once, and what is sent next.
 
-Engines that run on this machine share it, so they have one *slot* and take turns. Every served engine has a
-slot of its own; at most ``AT_ONCE`` of a server work at a time. A slot takes all that is planned of one
-engine for one model. Once that is stored, and in a talk once half of it is, the planner asks the evaluation
-what follows for that model, while the slots go on with what is planned already. No number depends on who was
-first: an answer depends on its request alone.
+Engines on this machine share one *slot* and take turns. Every served engine has a slot of its own, and at
+most ``AT_ONCE`` engines of a server work at a time. A slot claims all planned lines of one engine for one
+model. When they are stored, or in a dialogue when half of them are, the planner gets the model's next
+requests from the evaluation. Meanwhile the slots continue with planned lines. No number depends on the order
+of work: an answer depends only on its request.
 
-A slot is given *lines*: requests with their engine, sampling, schema and units, all values. It gives back
-frames, which the keeper writes as parts while the engine works on. So lines could be answered elsewhere too.
+A slot's input are *lines*: requests with engine, sampling, schema and units, all values. Its output are
+frames, which the writer thread stores as parts while the engine continues. So lines could also be worked off
+on another machine.
 
-On this machine an engine may have to leave for another. So a model talks with its simulator through all turns
-before the next model begins, and judges and embedders come after all of them, unless they fit beside.
+On this machine an engine may have to be unloaded for another. So a model's dialogues with its simulator are
+finished before the next model begins, and judges and embedders follow after all models, unless their engines
+fit into memory together.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from contextvars import copy_context
 from functools import partial
 from threading import BoundedSemaphore, Condition, Thread
 
+from flows import records
 from flows.session import RunSession
 from tasks.engines.protocols import EngineError
 from tasks.engines.served.providers import SERVERS, server
@@ -31,11 +34,11 @@ from tasks.loop.plan import TALK, PlanLine, Wanted, Work
 from tasks.loop.requests import Engine
 
 HERE = ""
-"""The slot of all engines of this machine."""
+"""The slot of all engines on this machine."""
 AT_ONCE = 4
-"""Engines of one server that are asked at a time: limits are often a server's or an account's."""
+"""Most engines of one server at work at a time, because servers often limit an account as a whole."""
 UNSAVED = 1
-"""Parts that are being stored while their engine works on the next: a kill loses these two at most."""
+"""Most parts that wait to be stored while their engine works on the next: a kill loses these two at most."""
 
 
 def slot_of(engine: Engine) -> str:
@@ -44,9 +47,9 @@ def slot_of(engine: Engine) -> str:
 
 
 def label_of(wanted: Wanted, talk: bool = False) -> str:
-    """The name that progress shows for the work of an engine for a model.
+    """Return the progress bar's label for the work of an engine for a model.
 
-    talk: whether a simulator takes turns with the model: all their turns then have one name.
+    talk: whether the evaluation has a simulator; all turns of a model and its simulator share one label.
     """
     engine, model = wanted.engine.name, wanted.model
     if talk and wanted.request.role in TALK:
@@ -60,22 +63,22 @@ def label_of(wanted: Wanted, talk: bool = False) -> str:
 
 
 class Rounds:
-    """The rounds of one session, from its plan to where nothing is left. For one ``work_off``."""
+    """The rounds of one session, until nothing is left. An instance serves one ``work_off``."""
 
     def __init__(self, session: RunSession) -> None:
-        """The session is started and planned."""
+        """Take a session that is started and planned."""
         self.session = session
         self._changed = Condition()
         self._busy: dict[str, tuple[PlanLine, ...]] = {}
         self._due: set[str] = set()
-        """Models that are to be asked about again."""
+        """Models that the planner has to plan again."""
         self._is_planning = False
         self._error: BaseException | None = None
         self._is_stopped = False
-        self._keeper = ThreadPoolExecutor(1, "keeper")
+        self._writer = ThreadPoolExecutor(1, "writer")
         self._unsaved = BoundedSemaphore(UNSAVED)
         self._n_stored: Counter[int] = Counter()
-        """Line, by its identity -> how much of its work is stored."""
+        """id() of a line -> number of its parts that are stored."""
         self._bars = _Bars(session)
         roles = session.evaluation.engines(session.params)
         self._simulators = {
@@ -84,17 +87,17 @@ class Rounds:
             if role == "simulator" and slot_of(session.engines[name]) == HERE
         }
         self._used: set[str] = set()
-        """Engines that have had a slot: until the simulators have, no second model begins."""
+        """Hashes of engines that have had a slot. No second model begins before all simulators had one."""
         self._begun: set[str] = set()
-        """Models that have written, or are written to."""
+        """Models whose dialogues have begun."""
 
     def work_off(self) -> None:
-        """Have everything answered; engines that fail are the session's to note (``Session.fail``).
+        """Work off the plan; the session records engines that fail (``RunSession.record_failure``).
 
         Engines of this machine work in the calling thread, so that Ctrl-C reaches them.
 
         Raises:
-            EngineError: an engine left something unanswered. Anything else: what the store or ``ask`` raised.
+            EngineError: an engine left answers out. Anything else: as the store or ``ask`` raised it.
         """
         engines = [*self.session.candidates.values(), *self.session.engines.values()]
         slots = dict.fromkeys(slot for engine in engines if (slot := slot_of(engine)) != HERE)
@@ -108,12 +111,12 @@ class Rounds:
                 thread.join()
         finally:
             self._stop()
-            self._keeper.shutdown()
+            self._writer.shutdown()
         if self._error:
             raise self._error
 
     def _run(self, slot: str) -> None:
-        """Work at a slot until nothing is left for anybody."""
+        """Work in a slot until nothing is left for any slot."""
         try:
             while lines := self._next(slot):
                 self._work_on(lines)
@@ -121,14 +124,14 @@ class Rounds:
         except BaseException as error:
             self._stop(error)
             if slot == HERE and not isinstance(error, Exception):
-                raise  # Ctrl-C: nobody is waited for
+                raise  # Ctrl-C: do not wait for the other slots
 
     def _next(self, slot: str) -> tuple[PlanLine, ...]:
-        """Take what is to be done at a slot; waits until something is. Nothing: the rounds are over."""
+        """Claim the next lines for a slot; wait until there are some. None: the rounds are over."""
         with self._changed:
             while not (self._is_stopped or self._is_over()):
-                if lines := self._chosen(slot):
-                    self.session.take(lines)
+                if lines := self._choose(slot):
+                    self.session.claim(lines)
                     self._busy[slot] = lines
                     return lines
                 self._changed.wait()
@@ -138,15 +141,15 @@ class Rounds:
     def _is_over(self) -> bool:
         return not (self._busy or self._due or self._is_planning or self.session.plan.left)
 
-    def _chosen(self, slot: str) -> tuple[PlanLine, ...]:
-        """The lines of the engine and model that a slot takes next; none where it has to wait."""
+    def _choose(self, slot: str) -> tuple[PlanLine, ...]:
+        """Return the lines of the engine and model that a slot works on next; none if it has to wait."""
         own = [line for line in self.session.plan.lines if line.work and slot_of(line.engine) == slot]
         if not own or (slot != HERE and self._server_is_full(own[0].engine)):
             return ()
-        near = self._near(own) if slot == HERE else own
-        if not near and self._may_go_on():
-            return ()  # who talks now may have more to say before an engine leaves for another
-        first = min(near or own, key=lambda line: (line.role not in TALK, line.model not in self._begun))
+        fitting = self._fitting(own) if slot == HERE else own
+        if not fitting and self._may_continue():
+            return ()  # a dialogue may need its engine again, so unload none for another yet
+        first = min(fitting or own, key=lambda line: (line.role not in TALK, line.model not in self._begun))
         if first.role in TALK:
             self._begun.add(first.model)
         self._used.add(first.engine.hash)
@@ -154,17 +157,17 @@ class Rounds:
             line for line in own if (line.engine.hash, line.model) == (first.engine.hash, first.model)
         )
 
-    def _near(self, own: list[PlanLine]) -> list[PlanLine]:
-        """The lines for which no engine of this machine has to leave."""
-        is_talk = any(line.role in TALK and line.model in self._begun for line in own)
-        if not (self._may_go_on() or len({line.engine.hash for line in own}) > 1):
-            return own
-        if (is_talk or self._may_go_on()) and not self._simulators <= self._used:
-            own = [line for line in own if line.model in self._begun]  # the simulator needs room first
-        return [line for line in own if steps.has_room(line.engine)]
+    def _fitting(self, lines: list[PlanLine]) -> list[PlanLine]:
+        """Return the lines for which no engine of this machine has to be unloaded."""
+        is_talk = any(line.role in TALK and line.model in self._begun for line in lines)
+        if not (self._may_continue() or len({line.engine.hash for line in lines}) > 1):
+            return lines
+        if (is_talk or self._may_continue()) and not self._simulators <= self._used:
+            lines = [line for line in lines if line.model in self._begun]  # the simulator needs room first
+        return [line for line in lines if steps.has_room(line.engine)]
 
-    def _may_go_on(self) -> bool:
-        """Whether a talk that is under way may soon ask more."""
+    def _may_continue(self) -> bool:
+        """Whether a current dialogue may soon have more to send."""
         talks = (line.role in TALK for lines in self._busy.values() for line in lines)
         return bool(self._due) or self._is_planning or any(talks)
 
@@ -173,24 +176,24 @@ class Rounds:
         return sum(_server_of(other) == _server_of(engine) for other in busy) >= AT_ONCE
 
     def _leave(self, slot: str, lines: Collection[PlanLine]) -> None:
-        """Give a slot free; have the planner ask what follows."""
+        """Free a slot, and have its models planned again if they may have more to send."""
         with self._changed:
             del self._busy[slot]
-            models = self.session.give_back(lines)
+            models = self.session.release(lines)
             under_way = {line.model for own in self._busy.values() for line in own}
             under_way |= {line.model for line in self.session.plan.lines if line.work}
             is_talk = any(line.role in TALK for line in lines)
-            # Judges' answers lead to nothing before they are all there.
+            # Judges' answers lead to further requests only when all of them are stored.
             own = {line.model for line in lines}
             self._due |= {m for m in models if m not in own or is_talk or m not in under_way}
             self._changed.notify_all()
 
     def _plan(self) -> None:
-        """Ask what follows about models that are due, until nothing is left for anybody."""
+        """Plan the next requests of models that are due, until nothing is left for any slot."""
         try:
-            while models := self._due_now():
+            while models := self._next_due():
                 self.session.plan_round(models)
-                self.session.add_requests(models)
+                records.add_requests(self.session, models)
                 with self._changed:
                     self._is_planning = False
                     lines = [*self.session.plan.lines, *(line for own in self._busy.values() for line in own)]
@@ -199,7 +202,8 @@ class Rounds:
         except BaseException as error:
             self._stop(error)
 
-    def _due_now(self) -> set[str]:
+    def _next_due(self) -> set[str]:
+        """Return the models that are due; wait until there are some. None: the rounds are over."""
         with self._changed:
             while not (self._is_stopped or self._is_over()):
                 if self._due:
@@ -210,30 +214,30 @@ class Rounds:
             return set()
 
     def _stop(self, error: BaseException | None = None) -> None:
-        """Have nobody begin anything more."""
+        """Let no slot begin any more work."""
         with self._changed:
             self._error, self._is_stopped = self._error or error, True
             self._changed.notify_all()
 
     def _work_on(self, lines: Collection[PlanLine]) -> None:
-        """Have lines answered and stored, part by part."""
+        """Generate and store the answers of lines, part by part."""
         for line in lines:
             pending: deque[Future[None]] = deque()
             with self._changed:
                 label, total = self._bars.begin(line)
             steps.with_each(partial(self._answer, line, label, total, pending), line.work, line.engine)
-            for one in pending:
-                one.result()
+            for write in pending:
+                write.result()
             del self._n_stored[id(line)]
 
     def _answer(
         self, line: PlanLine, label: str, total: int, pending: deque[Future[None]], work: Work
     ) -> None:
-        """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
+        """Generate the answers of one part, unless its model or engine has failed; the writer stores them."""
         session, wanted = self.session, work.wanted
-        if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
+        if self._is_stopped or wanted.model in session.dropped or session.has_failed(wanted):
             return
-        with suppress(IndexError):  # threads of replicas share it
+        with suppress(IndexError):  # threads of replicas share the queue
             while pending[0].done():
                 pending.popleft().result()
         model = wanted.model or next(iter(session.ids))
@@ -243,28 +247,28 @@ class Rounds:
             for share in steps.shares(work):
                 answered = steps.complete(share, run, meter, label, total)
                 self._unsaved.acquire()
-                keep = partial(self._keep, line, share, answered)
-                pending.append(self._keeper.submit(copy_context().run, keep))
+                store = partial(self._store, line, share, answered)
+                pending.append(self._writer.submit(copy_context().run, store))
                 if steps.is_shared():
-                    pending[-1].result()  # before its lease ends
+                    pending[-1].result()  # store it before its lease ends
                 if answered.failure:
                     raise answered.failure
             self._bars.done[label] += len(work.units)
             if steps.is_shared():
-                session.note(work, set(work.answers))  # those of other machines too
+                session.record_answers(work, set(work.answers))  # those of other machines too
 
         try:
             steps.step(wanted.request.ability, answer, f"{label}: {work.label}, part {work.part[:8]}")
         except EngineError as error:
-            session.fail(wanted, error)
+            session.record_failure(wanted, error)
 
-    def _keep(self, line: PlanLine, work: Work, answered: steps.Answered) -> None:
-        """Store what was answered; once half of a talk's line is, have the planner ask what follows on it."""
+    def _store(self, line: PlanLine, work: Work, answered: steps.Answered) -> None:
+        """Store answers; once half of a dialogue's line is stored, have its model planned again."""
         try:
             stored = steps.store(answered)
         finally:
             self._unsaved.release()
-        self.session.note(work, stored, is_whole=answered.failure is None)
+        self.session.record_answers(work, stored, is_whole=answered.failure is None)
         with self._changed:
             self._n_stored[id(line)] += 1
             if line.role in TALK and self._n_stored[id(line)] == len(line.work) // 2:
@@ -273,14 +277,14 @@ class Rounds:
 
 
 class _Bars:
-    """Totals that progress shows of each label, as far as they are known.
+    """Totals of the progress bars, by label.
 
-    A talk has as many turns as there can be, so that the time left does not rise; once it is over, as many as
-    there were.
+    A dialogue's total is its largest possible number of turns, so that the time left does not rise. When it
+    is over, the total becomes the real number.
     """
 
     def __init__(self, session: RunSession) -> None:
-        """The session is planned for the first time."""
+        """Take a session with its first plan."""
         self.done: Counter[str] = Counter()
         self._totals: dict[str, int] = {}
         self._is_talk = "simulator" in session.evaluation.engines(session.params).values()
@@ -290,21 +294,21 @@ class _Bars:
         }
 
     def begin(self, line: PlanLine) -> tuple[str, int]:
-        """The label of a line that begins, and its total."""
+        """Return the label and the total of a line whose work begins."""
         label = label_of(line.work[0].wanted, self._is_talk)
         is_new = label not in self._totals
         if not (self._is_talk and line.role in TALK):
             self._totals[label] = self._totals.get(label, 0) + line.left
         elif label not in self._totals:
             self._totals[label] = line.left + self._later[not line.model]
-        else:  # who talks on after the end has been said
+        else:  # a dialogue that continues after ``end``
             self._totals[label] = max(self._totals[label], self.done[label] + line.left)
-        if is_new:  # its time runs from now on: others report meanwhile
+        if is_new:  # start its clock now, since other labels report meanwhile
             progress.report(label, 0, self._totals[label])
         return label, self._totals[label]
 
     def end(self, models: Iterable[str]) -> None:
-        """Say of models' talks that they are over."""
+        """Report that the dialogues of models are over."""
         for model in models:
             label = f"{model or 'null models'}: conversations"
             done = self.done[label]
@@ -314,7 +318,7 @@ class _Bars:
 
 
 def _server_of(engine: Engine) -> str:
-    """The address of the server that has an engine."""
+    """Return the address of an engine's server."""
     spec = engine.spec
-    assert spec is not None, "an engine of a slot of its own is served"
+    assert spec is not None, "an engine with a slot of its own is served"
     return server(spec.base_url or SERVERS[spec.kind].url)

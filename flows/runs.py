@@ -1,4 +1,4 @@
-"""Finished runs, as the warehouse has them: of a configuration, of a frozen cohort, of all models."""
+"""Finished runs in the warehouse: of a configuration, of a frozen cohort, of all models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run, as the table ``run`` has it; ``engine`` is the spec as it is described."""
+    """A finished run, a row of the table ``run``; ``engine`` is ``EngineSpec.described``."""
 
     run_id: str
     evaluation: str
@@ -49,17 +49,17 @@ class FinishedRun:
 
     @property
     def kind(self) -> str:
-        """Kind of its engine."""
+        """Kind of the engine."""
         return str(self.engine.get("kind", ""))
 
     @property
     def candidate(self) -> Engine:
-        """The engine that was evaluated, as far as reading its answers needs it."""
+        """The engine that was evaluated, without a spec: enough to read its answers."""
         model = str(self.engine.get("model", ""))
         return Engine(self.model, self.kind, model, self.engine_hash, occasion=self.occasion)
 
     def is_named(self, name: str) -> bool:
-        """Whether it is of the model of that name; ``name#hash`` says which engine of several."""
+        """Whether the run's model has this name; ``name#hash`` names one of several engines."""
         base, _, engine = name.partition("#")
         return self.model == name or (
             bool(engine) and self.model.partition("#")[0] == base and self.engine_hash.startswith(engine)
@@ -69,7 +69,7 @@ class FinishedRun:
 def selected(
     sql: str, values: Mapping[str, Any] | None = None, warehouse: Warehouse | None = None
 ) -> list[FinishedRun]:
-    """The runs of a SELECT that has the columns of ``FINISHED``."""
+    """Return the runs of a SELECT with the columns of ``FINISHED``."""
     rows = (warehouse or Warehouse.open()).query(sql, values or {}).to_dicts()
     return [
         FinishedRun(**row | {name: json.loads(row[name]) for name in ("params", "engine")}) for row in rows
@@ -77,27 +77,27 @@ def selected(
 
 
 def every_finished(warehouse: Warehouse | None = None) -> list[FinishedRun]:
-    """Return every finished run of a model: of what leaderboards show first, and in it the newest first."""
+    """Return all finished runs but those of null models: in the leaderboards' order, then newest first."""
     return selected(_EVERY, warehouse=warehouse)
 
 
 def newest(config_hash: str) -> list[FinishedRun]:
-    """The newest finished run of each engine under a configuration."""
+    """Return the newest finished run of each engine under a configuration."""
     return selected(_NEWEST, {"config": config_hash})
 
 
 def frozen(config_hash: str, cohort: str) -> list[FinishedRun]:
-    """The runs of a frozen cohort, by model; none if there is no such cohort yet."""
+    """Return the runs of a frozen cohort, sorted by model; none if the cohort is not frozen."""
     return selected(_FROZEN, {"config": config_hash, "cohort": cohort})
 
 
 def is_finished(run: str) -> bool:
-    """Whether the run's metrics are stored already."""
+    """Whether the run's metrics are stored."""
     return not Warehouse.open().query(_IS_FINISHED, [run]).is_empty()
 
 
 def namesakes(config_hash: str) -> dict[str, set[str]]:
-    """Model -> the engine hashes that stand under this name in a configuration."""
+    """Return the engine hashes under each model's name in a configuration."""
     names: dict[str, set[str]] = {}
     for model, engine_hash in Warehouse.open().query(_NAMESAKES, [config_hash]).rows():
         names.setdefault(model, set()).add(engine_hash)

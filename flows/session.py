@@ -1,7 +1,6 @@
-"""One run of an evaluation: what is asked of whom, what has failed, and what is written down of it.
+"""One run of an evaluation: its requests, the plan of the current round, its failures.
 
-A session is prepared, planned again before each round, started in the warehouse before anything is asked, and
-saved with all its rows at once.
+A session is prepared once and planned again before each round. ``records`` writes it to the warehouse.
 """
 
 from __future__ import annotations
@@ -14,65 +13,38 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from threading import RLock
 from typing import Any
 
-import polars as pl
 from prefect.context import FlowRunContext
 
 from flows import runs
-from flows.cohort import Selection
 from flows.packs import tables_of, with_packs
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import model_hash
-from tasks.evaluations.contract import (
-    Completions,
-    Detail,
-    Evaluation,
-    GenerationParams,
-    Params,
-    Study,
-    Tables,
-    comparable,
-)
+from tasks.evaluations.contract import Completions, Evaluation, GenerationParams, Params, Study, comparable
 from tasks.identity import checked_name, digest
 from tasks.loop import room, steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.ledger import Ledger
 from tasks.loop.plan import Answer, Plan, PlanLine, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
-from tasks.loop.rows import metric_frame, points_frame
 from tasks.packs.shape import PackContent
-from warehouse import (
-    CorruptPart,
-    Run,
-    Warehouse,
-    finish_run,
-    freeze_cohort,
-    register_parts,
-    save_items,
-    save_metrics,
-    save_pack,
-    save_recipe,
-    save_run,
-    save_run_requests,
-    write_part,
-)
+from warehouse import CorruptPart, Warehouse
 
 SHARED = ""
-"""Stands for the study's own requests where a model's name would stand."""
+"""Key of the study's own requests, in place of a model's name."""
 
-MOST_KNOWN = 100_000
-"""Decoded answers that are kept of models that have nothing more to ask."""
+MAX_DECODED = 100_000
+"""Decoded answers in memory above which those of models without open requests are dropped."""
 
-_KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
 _prepared: ContextVar[RunSession | None] = ContextVar("prepared", default=None)
 
 
 @dataclass
 class RunSession:
-    """One run of an evaluation: what is asked of whom, the plan of the round under way, what has failed."""
+    """One run of an evaluation: its requests, the plan of the current round, its failures."""
 
     evaluation: Evaluation[Any, Any, Any]
     study: Study
@@ -80,27 +52,28 @@ class RunSession:
     engines: dict[str, Engine]
     packs: tuple[PackContent, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
-    """Requests that have no answer and that nobody works on."""
-    wanted_of: dict[str, list[Wanted]] = field(default_factory=dict)
-    """Model, or SHARED, -> all that its evaluation asked when it last did."""
+    """Requests that have no answer and that no slot works on."""
+    wanted_by_model: dict[str, list[Wanted]] = field(default_factory=dict)
+    """Model, or SHARED -> all its requests when it was last planned."""
     ids: dict[str, str] = field(default_factory=dict)
     """Model -> its run, once the session is started."""
-    lost: dict[str, Exception] = field(default_factory=dict)
-    """Models without rows, and why."""
-    barred: set[tuple[str, str]] = field(default_factory=set)
-    """(model, engine) pairs that failed; the engine is not asked about that model again."""
+    dropped: dict[str, Exception] = field(default_factory=dict)
+    """Model, or SHARED, that gets no rows -> why."""
+    failed_engines: set[tuple[str, str]] = field(default_factory=set)
+    """(model, engine) pairs that failed; the engine gets no more requests for that model."""
     failures: list[str] = field(default_factory=list)
+    """Messages for the user, in the order of the failures."""
     answered: set[tuple[str, str]] = field(default_factory=set)
-    """(request_hash, unit) that this run had answered."""
-    worked: set[str] = field(default_factory=set)
-    """Models, and SHARED, about which something new was answered."""
+    """(request_hash, unit) that were answered in this run."""
+    updated: set[str] = field(default_factory=set)
+    """Models, and SHARED, whose rows a new answer of this run may change."""
     meters: dict[str, Meter] = field(default_factory=dict)
-    """Model -> what its candidate and judges have used of its budget."""
+    """Model -> meter of its budget, shared by its candidate and judges."""
+    recorded_requests: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
+    """Known rows of the table run_request (``records``)."""
     _ledger: Ledger = field(default_factory=Ledger, init=False, repr=False)
-    _known: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
-    """Model -> what was decoded for it (``Completions.known``), until it was read to its end."""
-    _noted: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
-    """Rows of the table run_request that are there."""
+    _decoded: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+    """Model -> its decoded answers (``Completions.known``), until its rows are made."""
     _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 
     @property
@@ -109,313 +82,212 @@ class RunSession:
 
     @cached_property
     def config(self) -> str:
-        """The config_hash that the rows stand under."""
+        """The config_hash of the rows."""
         return comparable(self.study)
 
     @property
     def wanted(self) -> list[Wanted]:
-        """All that is asked of engines that have not failed, answered or not."""
+        """All requests, answered or not, of models and engines that have not failed."""
         return [
             each
-            for model, own in self.wanted_of.items()
-            if model not in self.lost
-            for each in own
-            if not self.is_barred(each)
+            for model, requests in self.wanted_by_model.items()
+            if model not in self.dropped
+            for each in requests
+            if not self.has_failed(each)
         ]
 
     def completions(self, model: str) -> Completions:
-        """Return the stored completions of a model's requests; what was decoded is kept between rounds."""
-        candidate, known = self.candidates.get(model), self._known.get(model)
-        return Completions(candidate, self.engines, steps.stored, known)
+        """Return the stored completions of a model's requests; decoded ones are cached between rounds."""
+        candidate, decoded = self.candidates.get(model), self._decoded.get(model)
+        return Completions(candidate, self.engines, steps.stored, decoded)
 
     def meter(self, model: str) -> Meter:
-        """Counts what one model's evaluation uses, of candidate and judges together."""
+        """Return the meter of one model's budget, which its candidate and judges share."""
         params, budget = self.params, Budget()
         if isinstance(params, GenerationParams):
             budget = Budget(params.max_total_tokens, params.max_usd)
         return self.meters.setdefault(model, Meter(budget))
 
-    def alive(self) -> list[str]:
-        """Models that have not failed, in the order given."""
-        return [name for name in self.candidates if name not in self.lost]
+    def remaining(self) -> list[str]:
+        """Return the models that were not dropped, in the order of the candidates."""
+        return [name for name in self.candidates if name not in self.dropped]
 
     def run_ids(self) -> dict[str, str]:
-        """Model that has not failed -> its run, in the order given."""
+        """Return the run of each remaining model."""
         return {
-            name: self._run_id(self.candidates[name].hash, self._boundary_rule(name)) for name in self.alive()
+            name: self.run_id(self.candidates[name].hash, self.boundary_rule(name))
+            for name in self.remaining()
         }
 
+    def run_id(self, *identity: str) -> str:
+        """Return the hash that names a run: same configuration, engine, occasion and version, same run.
+
+        Args:
+            identity: engine hash and boundary rule, or the name of a null model.
+        """
+        occasion = [self.params.occasion] if self.params.occasion else []
+        return digest([self.config, *identity, version("culturescope"), *occasion])
+
+    def boundary_rule(self, model: str) -> str:
+        """Return the rule by which a model scores texts.
+
+        It depends on the candidate's requests alone, so a run has the same name before and after its judges
+        answer.
+        """
+        own = [each for each in self.wanted if each.model == model and each.request.role == "candidate"]
+        return ", ".join(sorted({each.request.rule(each.engine) for each in own} - {"none"})) or "none"
+
     def is_done(self) -> bool:
-        """Whether nothing is left to do: nothing failed, all is answered, and every run has its rows."""
+        """Whether nothing failed, every request is answered, and every run has its rows."""
         if self.plan.left or self.failures:
             return False
         return all(map(runs.is_finished, self.run_ids().values()))
 
-    def lose(self, model: str, error: Exception, words: str | None = None) -> None:
-        """Give a model up: it gets no rows."""
-        self.lost[model] = error
-        if str(error) in self.failures:  # of what all models share, and said already
-            return
-        self.failures.append(words or (f"{model}: {error}" if model else str(error)))
-        steps.logger().error("%s", self.failures[-1])
+    def report_failure(self, message: str) -> None:
+        """Add a message to the failures and log it."""
+        self.failures.append(message)
+        steps.logger().error("%s", message)
 
-    def lose_corrupt(self, model: str, error: CorruptPart) -> None:
-        """Give up a model, or all where it is SHARED, whose stored answers cannot be read: set them aside."""
+    def drop(self, model: str, error: Exception, message: str | None = None) -> None:
+        """Drop a model, or the study's own requests (SHARED): it gets no rows."""
+        self.dropped[model] = error
+        if str(error) not in self.failures:  # one error may drop several models
+            self.report_failure(message or (f"{model}: {error}" if model else str(error)))
+
+    def drop_corrupt(self, model: str, error: CorruptPart) -> None:
+        """Set unreadable answers aside and drop the model, or SHARED, that they belong to."""
         corrupt = steps.set_corrupt_aside(error)
-        self.lose(model, corrupt, None if model else str(corrupt))
+        self.drop(model, corrupt, None if model else str(corrupt))
 
     def raise_failures(self) -> None:
-        """Say all that has failed, if anything has.
+        """Raise one error with the messages of all failures, if there are any.
 
         Raises:
             CorruptPart: stored answers cannot be read. EngineError: anything else.
         """
-        for error in self.lost.values():
+        for error in self.dropped.values():
             if isinstance(error, CorruptPart):
                 raise CorruptPart("\n".join(self.failures)) from error
         if self.failures:
             raise EngineError("\n".join(self.failures))
 
-    def is_barred(self, wanted: Wanted) -> bool:
-        """Whether the engine has failed on this model before."""
-        return (wanted.model, wanted.engine.name) in self.barred
+    def has_failed(self, wanted: Wanted) -> bool:
+        """Whether the request's engine has failed on its model before."""
+        return (wanted.model, wanted.engine.name) in self.failed_engines
 
-    def fail(self, wanted: Wanted, error: Exception) -> None:
-        """An engine in an optional role that fails leaves its own numbers unscored; any other the model.
+    def record_failure(self, wanted: Wanted, error: Exception) -> None:
+        """Drop the request's model, or only its engine for that model if the engine's role is optional.
 
-        The first failure counts, of several units that are under way.
+        Units of one engine run at once: only its first failure on a model is reported.
         """
         with self._lock:
-            if wanted.model in self.lost or self.is_barred(wanted):
+            if wanted.model in self.dropped or self.has_failed(wanted):
                 return
             if wanted.request.role not in self.evaluation.optional:
-                return self.lose(wanted.model, error)
-            self.barred.add((wanted.model, wanted.engine.name))
-            about = wanted.model or "the null models"
-            self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
-            steps.logger().error("%s", self.failures[-1])
+                return self.drop(wanted.model, error)
+            self.failed_engines.add((wanted.model, wanted.engine.name))
+            model = wanted.model or "the null models"
+            self.report_failure(f"{model}, {wanted.request.role} {wanted.engine.name}: {error}")
 
     def plan_round(self, models: Collection[str] | None = None) -> None:
-        """Ask the evaluation what can be sent now, and lay out what of it has no answer.
+        """Plan all requests that can be sent now and have no answer.
 
         Args:
-            models: about which of them, SHARED among them; None: all.
+            models: plan these, SHARED among them; the lines of all others stay. None: all.
         """
         wanted = {
             model: [Wanted(model, request, self.completions(model).engine(request)) for request in requests]
             for model, requests in self._requests(models).items()
         }
-        for each in (each for own in wanted.values() for each in own):
-            if each.model not in self.lost and not self.is_barred(each):
-                self._check_ability(each)
-        new = self._ledger.unknown(each for own in wanted.values() for each in own)
+        for each in chain.from_iterable(wanted.values()):
+            self._check_ability(each)
+        new = self._ledger.unknown(chain.from_iterable(wanted.values()))
         missing = steps.unstored(new)
         with self._lock:
             self._ledger.learn(new, missing)
-            again = wanted.keys() | (self.wanted_of.keys() if models is None else models)
-            self.wanted_of |= wanted
-            self._ledger.let_go(line for line in self.plan.lines if line.model in again)
-            own = [each for each in self.wanted if each.model in again]
-            lines, unanswered = self._ledger.planned(own, again)
-            open_lines = [line for line in self.plan.lines if line.model not in again]
+            replanned = wanted.keys() | (self.wanted_by_model.keys() if models is None else models)
+            self.wanted_by_model |= wanted
+            self._ledger.release(line for line in self.plan.lines if line.model in replanned)
+            own = [each for each in self.wanted if each.model in replanned]
+            lines, unanswered = self._ledger.planned(own, replanned)
+            others = [line for line in self.plan.lines if line.model not in replanned]
             later = () if self.answered else self.evaluation.later(self.study)
-            self.plan = ordered([*open_lines, *lines], later)
-            if sum(len(units) for own in self._known.values() for units in own.values()) > MOST_KNOWN:
-                for model in again - unanswered:
-                    self.forget(model)
+            self.plan = ordered([*others, *lines], later)
+            if sum(len(units) for own in self._decoded.values() for units in own.values()) > MAX_DECODED:
+                for model in replanned - unanswered:
+                    self.drop_decoded(model)
 
-    def plan_anew_what_is_gone(self) -> None:
-        """Plan again where answers were deleted after the plan: those of a started run ``prune`` leaves."""
-        if gone := steps.unstored(self._ledger.known(self.wanted)):
-            self._ledger.lose(gone)
-            self._known.clear()
+    def replan_deleted(self) -> None:
+        """Plan again if answers were deleted since the plan. ``prune`` spares those of started runs."""
+        if deleted := steps.unstored(self._ledger.known(self.wanted)):
+            self._ledger.mark_deleted(deleted)
+            self._decoded.clear()
             self.plan_round()
 
-    def forget(self, model: str) -> None:
-        """Keep nothing of what was decoded for a model; it can be read again."""
-        self._known.pop(model, None)
+    def drop_decoded(self, model: str) -> None:
+        """Drop a model's decoded answers from memory; they can be read again."""
+        self._decoded.pop(model, None)
 
-    def take(self, lines: Collection[PlanLine]) -> None:
-        """Take lines out of the plan: somebody works on them."""
+    def claim(self, lines: Collection[PlanLine]) -> None:
+        """Take lines out of the plan, because a slot works on them."""
         with self._lock:
-            own = {id(line) for line in lines}
-            left = tuple(line for line in self.plan.lines if id(line) not in own)
+            claimed = {id(line) for line in lines}
+            left = tuple(line for line in self.plan.lines if id(line) not in claimed)
             self.plan = replace(self.plan, lines=left)
 
-    def note(self, work: Work, stored: Set[Answer], is_whole: bool = True) -> None:
-        """Note what was answered and stored of a piece of work.
+    def release(self, lines: Collection[PlanLine]) -> set[str]:
+        """End the work on claimed lines. Returns the models that may have more to send now."""
+        with self._lock:
+            self._ledger.release(lines)
+            return {line.model for line in lines} | self._ledger.waiting
+
+    def record_answers(self, work: Work, stored: Set[Answer], is_whole: bool = True) -> None:
+        """Record which answers of a piece of work are stored.
 
         Raises:
-            EngineError: an engine left something unanswered, and said nothing of it.
+            EngineError: the work is whole by ``is_whole``, but some answers are missing.
         """
         with self._lock:
             self.answered |= stored
-            self._ledger.note(stored)
-            self.worked |= {work.wanted.model} if work.wanted.model else {SHARED, *self.candidates}
+            self._ledger.record(stored)
+            self.updated |= {work.wanted.model} if work.wanted.model else {SHARED, *self.candidates}
         for piece in work.pieces:
             if is_whole and not stored >= set(piece.answers):
                 request = piece.wanted.request
                 raise EngineError(f"{work.wanted.engine.name}: it left part of {request.label!r} unanswered")
 
-    def give_back(self, lines: Collection[PlanLine]) -> set[str]:
-        """Say that nobody works on these lines any more; returns the models that may have more to ask now."""
-        with self._lock:
-            self._ledger.let_go(lines)
-            return {line.model for line in lines} | self._ledger.waiting
-
     def _requests(self, models: Collection[str] | None = None) -> dict[str, list[Request[Any]]]:
-        """Model, or SHARED, -> all that can be sent now; a model whose answers cannot be read is given up."""
+        """Return all requests that can be sent now, by model or SHARED; unreadable answers drop a model."""
         evaluation, requests = self.evaluation, dict[str, list[Request[Any]]]()
-        if evaluation.shared and SHARED not in self.lost and (models is None or SHARED in models):
-            self._known.setdefault(SHARED, {})
+        if evaluation.shared and SHARED not in self.dropped and (models is None or SHARED in models):
+            self._decoded.setdefault(SHARED, {})
             try:
                 requests[SHARED] = list(evaluation.shared.ask(self.study, self.completions(SHARED)))
             except CorruptPart as error:
-                self.lose_corrupt(SHARED, error)
-        for name in self.alive():
+                self.drop_corrupt(SHARED, error)
+        for name in self.remaining():
             if models is not None and name not in models:
                 continue
-            self._known.setdefault(name, {})
+            self._decoded.setdefault(name, {})
             try:
                 requests[name] = list(evaluation.ask(self.study, self.completions(name)))
             except CorruptPart as error:
-                self.lose_corrupt(name, error)
+                self.drop_corrupt(name, error)
         return requests
 
-    def _check_ability(self, each: Wanted) -> None:
-        """Give up what an engine of this kind cannot do, before it is loaded."""
-        if each.engine.spec is None or each.request.ability == "embed":
+    def _check_ability(self, wanted: Wanted) -> None:
+        """Record a failure, before anything is loaded, if the engine lacks the request's ability."""
+        if wanted.engine.spec is None or wanted.request.ability == "embed":
             return
         try:
-            load.check_ability(each.engine.spec, each.request.ability)
+            load.check_ability(wanted.engine.spec, wanted.request.ability)
         except EngineError as error:
-            self.fail(each, error)
-
-    def start(self) -> None:
-        """Write down what is going to be measured, before anything is: all runs in one transaction."""
-        self.ids = self.run_ids()
-        frames = {model: self._requests_of(model) for model in self.ids}
-        warehouse = Warehouse.open()
-        with warehouse.write() as connection:
-            if (own := self.evaluation.described) is not None:
-                name, items = self.evaluation.name, self.study.materials["item"]
-                metrics = [*own.metrics, *own.more(self.study)]
-                save_recipe(connection, warehouse.store, name, metrics, own.doubts, own.published)
-                save_items(connection, name, items, own.items(self.study))
-            for pack in self.packs:
-                save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
-            for model, run in self.ids.items():
-                save_run(connection, self._row(run, model, self.candidates[model]))
-                save_run_requests(connection, run, frames[model])
-        self._noted = {(self.ids[model], *row) for model, frame in frames.items() for row in frame.rows()}
-
-    def add_requests(self, models: Collection[str] | None = None) -> None:
-        """Write down what later rounds ask, unless it is there: every write copies the warehouse's file.
-
-        Args:
-            models: of which of them; None: all.
-        """
-        own = {model: run for model, run in self.ids.items() if models is None or model in models}
-        frames = {run: self._requests_of(model) for model, run in own.items()}
-        rows = {(run, *row) for run, frame in frames.items() for row in frame.rows()}
-        if self._noted >= rows:
-            return
-        self._noted |= set(Warehouse.current().query(_KNOWN, [list(frames)]).rows())
-        if not self._noted >= rows:
-            with Warehouse.open().write() as connection:
-                for run, frame in frames.items():
-                    if not frame.is_empty():
-                        save_run_requests(connection, run, frame)
-        self._noted |= rows
-
-    def save(self, tables: Tables, selection: Selection) -> None:
-        """Store all rows and detail tables and finish their runs, in one transaction.
-
-        A model without a run is a null model, which gets one. Null models whose rows are stored are left
-        alone unless something new was answered about them. No cohort is frozen where something failed.
-        """
-        nulls = {name: self._run_id(name) for name in tables.metrics if name not in selection.rows}
-        if selection.is_frozen and SHARED not in self.worked:
-            nulls = {name: run for name, run in nulls.items() if not runs.is_finished(run)}
-        ids = {**selection.rows, **nulls}
-        details = {model: list(of_model) for model, of_model in tables.details.items() if model in ids}
-        for model in tables.metrics.keys() & selection.rows.keys():
-            details.setdefault(model, []).append(
-                Detail("headline_value", points_frame(tables.metrics[model]))
-            )
-        parts = [
-            self._write(ids[model], model, detail)
-            for model, of_model in details.items()
-            for detail in of_model
-            if not detail.frame.is_empty()
-        ]
-        with Warehouse.open().write() as connection:
-            for name, run in nulls.items():
-                save_run(connection, self._row(run, name))
-            register_parts(connection, parts, replace=True)
-            for model, metrics in tables.metrics.items():
-                if model in ids:
-                    save_metrics(connection, ids[model], metric_frame(model, metrics))
-                    finish_run(connection, ids[model])
-            if not selection.is_frozen and not self.failures:
-                freeze_cohort(connection, self.config, self.params.cohort, list(selection.rows.values()))
-
-    def _run_id(self, *who: str) -> str:
-        """A run is a value: the same configuration, engine, occasion and code version are the same run.
-
-        Args:
-            who: engine hash and boundary rule, or the name of a null model.
-        """
-        on = [self.params.occasion] if self.params.occasion else []
-        return digest([self.config, *who, version("culturescope"), *on])
-
-    def _boundary_rule(self, model: str) -> str:
-        """The rule by which a model scores texts.
-
-        The same in every round, so that a run is named alike whether its judges have answered yet or not.
-        """
-        own = [each for each in self.wanted if each.model == model and each.request.role == "candidate"]
-        return ", ".join(sorted({each.request.rule(each.engine) for each in own} - {"none"})) or "none"
-
-    def _row(self, run: str, model: str, engine: Engine | None = None) -> Run:
-        """A row of the table ``run``; without an engine a null model's."""
-        spec = engine.spec if engine else None
-        return Run(
-            run_id=run,
-            evaluation=self.evaluation.name,
-            model=model,
-            is_null=engine is None,
-            profile=self.params.label,
-            config_hash=self.config,
-            engine_hash=engine.hash if engine else "null",
-            model_hash=model_hash(spec) if spec else "null",
-            params=self.params.model_dump(exclude={"models", "occasion"}),
-            engine=spec.described() if spec else {},
-            item_lists=self.study.materials,
-            boundary_rule=self._boundary_rule(model) if engine else "none",
-            code_version=version("culturescope"),
-            occasion=self.params.occasion,
-        )
-
-    def _requests_of(self, model: str) -> pl.DataFrame:
-        """One row per request of a model; those that differ in units alone are one, with all their labels."""
-        own = [each for each in self.wanted if each.model == model]
-        rows = [(each.request_hash, each.request.topic, each.request.label) for each in own]
-        frame = pl.DataFrame(rows, dict.fromkeys(("request_hash", "topic", "label"), pl.String), orient="row")
-        joined = pl.col("topic", "label").unique(maintain_order=True).str.join(", ")
-        return frame.group_by("request_hash", maintain_order=True).agg(joined)
-
-    def _write(self, run: str, model: str, detail: Detail) -> pl.DataFrame:
-        """Write a detail table as a part; it shows once it is registered."""
-        part = digest([run, *([detail.key] if detail.key else []), self.config], 32)
-        ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
-        frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
-        return write_part(Warehouse.open().store, detail.kind, part, frame)
+            self.record_failure(wanted, error)
 
 
 @contextmanager
 def handed_over(session: RunSession) -> Iterator[None]:
-    """Within the block, the flow of the same params goes on from this session instead of planning again."""
+    """Let the flow of the same params, started within the block, use this session and not plan again."""
     token = _prepared.set(session)
     try:
         yield
@@ -424,7 +296,7 @@ def handed_over(session: RunSession) -> Iterator[None]:
 
 
 def prepared(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession | None:
-    """The session that was handed over, if it is of these params."""
+    """Return the session that was handed over for these params, else None."""
     session = _prepared.get()
     if session and session.evaluation is evaluation and session.params == params:
         return session
@@ -432,26 +304,26 @@ def prepared(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSessio
 
 
 def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession:
-    """Build the study and plan the first round; nothing is asked.
+    """Build the study and plan the first round; nothing is sent.
 
     Raises:
-        EngineError: there is no such model or embedder, or no model can do what is asked of it.
+        EngineError: a model or embedder is unknown, or no model has the abilities that the study needs.
         CorruptPart: no model's stored answers can be read; they are set aside.
         ValueError: see the evaluation's ``study``.
     """
     params = params.model_copy(update={"occasion": occasion(params.occasion)})
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
-    models, roles = Warehouse.open().home / "models", evaluation.engines(params)
-    candidates, engines = room.divided(_candidates(params, study), engines, roles, models)
+    folder, roles = Warehouse.open().home / "models", evaluation.engines(params)
+    candidates, engines = room.divided(_candidates(params, study), engines, roles, folder)
     session = RunSession(evaluation, study, candidates, engines, packs)
     session.plan_round()
     if session.plan.left:
-        own = [line.n_units for line in session.plan.lines if line.role == "candidate"]
-        turns, later = sum(own) // max(1, len(own)), session.plan.later
-        times = room.loads(candidates, engines, roles, later, turns, models)
-        session.plan = replace(session.plan, loads=times)
-    if len(session.lost) == len(session.candidates):
+        sizes = [line.n_units for line in session.plan.lines if line.role == "candidate"]
+        mean = sum(sizes) // max(1, len(sizes))
+        loads = room.loads(candidates, engines, roles, session.plan.later, mean, folder)
+        session.plan = replace(session.plan, loads=loads)
+    if len(session.dropped) == len(session.candidates):
         session.raise_failures()
     return session
 
@@ -459,7 +331,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> RunSession
 def build(
     evaluation: Evaluation[Any, Any, Any], params: Params
 ) -> tuple[Study, dict[str, Engine], tuple[PackContent, ...]]:
-    """The study, the engines beside the candidates by name, and the packs; raises as ``prepare``."""
+    """Return the study, its other engines by name, and its packs. Raises as ``prepare`` does."""
     engines = {
         name: replace(steps.engine_of(name, role), occasion=params.occasion)
         for name, role in evaluation.engines(params).items()
@@ -469,12 +341,14 @@ def build(
 
 
 def _candidates(params: Params, study: Study) -> dict[str, Engine]:
-    """Model -> its engine. A name that another engine has already, here or under the configuration, gets a
-    suffix: two models of one name stand beside each other."""
+    """Return the engine of each model.
+
+    A name that another engine has, in this run or under the same configuration, gets a suffix of its hash.
+    """
     taken = runs.namesakes(comparable(study))
     candidates: dict[str, Engine] = {}
-    for wanted_name in dict.fromkeys(params.models):
-        engine = steps.engine_of(wanted_name, "candidate", params.dtype)
+    for model in dict.fromkeys(params.models):
+        engine = steps.engine_of(model, "candidate", params.dtype)
         name = engine.name
         if name in candidates or taken.get(name, {engine.hash}) != {engine.hash}:
             name = f"{name}#{engine.hash[:4]}"
@@ -482,18 +356,23 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
     return candidates
 
 
-def occasion(occasion_name: str) -> str:
-    """The occasion, its {date}, {week} and {time} filled in with when the run is due, also if it started late
-    or again. Raises ValueError for other braces, and for what is no name (``checked_name``)."""
+def occasion(template: str) -> str:
+    """Return the occasion with {date}, {week} and {time} filled in.
+
+    They are those of the scheduled start, so a late start or a retry does not change them.
+
+    Raises:
+        ValueError: the template holds other braces, or is not a valid name (``checked_name``).
+    """
     context = FlowRunContext.get()
-    due = context.flow_run.expected_start_time if context and context.flow_run else None
-    when = due or datetime.now(UTC)
-    year, week, _ = when.isocalendar()
-    names = {"date": f"{when:%Y-%m-%d}", "week": f"{year}-w{week:02}", "time": f"{when:%Y-%m-%dT%H:%M:%SZ}"}
-    # Not str.format, which also reads attributes and pads to any width.
-    name = re.sub(
-        r"\{(date|week|time)\}", lambda match: names[match[1]], checked_name(occasion_name, "occasion")
-    )
+    scheduled = context.flow_run.expected_start_time if context and context.flow_run else None
+    start = scheduled or datetime.now(UTC)
+    year, week, _ = start.isocalendar()
+    values = {
+        "date": f"{start:%Y-%m-%d}", "week": f"{year}-w{week:02}", "time": f"{start:%Y-%m-%dT%H:%M:%SZ}",
+    }  # fmt: skip
+    # str.format would also read attributes and pad to any width.
+    name = re.sub(r"\{(date|week|time)\}", lambda match: values[match[1]], checked_name(template, "occasion"))
     if "{" in name or "}" in name:
-        raise ValueError(f"occasion {occasion_name!r}: it may hold {{date}}, {{week}} and {{time}} alone")
+        raise ValueError(f"occasion {template!r}: only {{date}}, {{week}} and {{time}} may stand in braces")
     return name

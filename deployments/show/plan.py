@@ -81,7 +81,7 @@ class Estimate:
     @classmethod
     def of_session(cls, session: RunSession) -> Estimate:
         """Return the estimate of a session's work."""
-        alive = {name: session.candidates[name] for name in session.alive()}
+        alive = {name: session.candidates[name] for name in session.remaining()}
         return cls.of(session.plan, alive, session.engines)
 
     @classmethod

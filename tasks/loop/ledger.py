@@ -1,6 +1,6 @@
-"""The answers of a run: which are stored, which are open, and which of these somebody works on. Pure.
+"""The answers of a run: stored, open, or claimed by planned work. Pure.
 
-The warehouse is asked about each answer once. After that a run knows by itself: it is the one that answers.
+The warehouse is queried once for each answer. After that the run keeps count itself, because it stores them.
 """
 
 from __future__ import annotations
@@ -10,74 +10,75 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from tasks.loop.plan import Answer, PlanLine, Wanted, lay_out
 
 Unstored = Callable[[Mapping[str, Collection[Answer]]], set[Answer]]
-"""Part kind -> answers; returns those that are not stored."""
+"""Function of part kind -> answers that returns those that are not stored."""
 
 
 class Ledger:
-    """The answers of one run; whoever shares it among threads holds a lock."""
+    """The answers of one run; callers in several threads hold a lock."""
 
     def __init__(self) -> None:
-        """Nothing is known."""
+        """Begin without any answer."""
         self.stored: set[Answer] = set()
         self.open: set[Answer] = set()
         self.waiting: set[str] = set()
-        """Models of which something is done for another model, which asked the same."""
-        self._taken: dict[Answer, str] = {}
-        """Unit that is planned or worked on -> the model that it is done for."""
+        """Models with an open answer that is claimed for another model with the same request."""
+        self._claims: dict[Answer, str] = {}
+        """Answer that is planned or worked on -> the model that it is claimed for."""
 
     def unknown(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
-        """Part kind -> answers of which it is not known whether they are stored."""
+        """Return, by part kind, the answers that are neither known as stored nor as open."""
         return _by_kind(wanted, lambda answers: answers - self.stored - self.open)
 
     def known(self, wanted: Iterable[Wanted]) -> dict[str, set[Answer]]:
-        """Part kind -> answers that were stored when the warehouse was asked."""
+        """Return, by part kind, the answers that were stored when the warehouse was queried."""
         return _by_kind(wanted, self.stored.intersection)
 
     def learn(self, answers: Mapping[str, Collection[Answer]], missing: Set[Answer]) -> None:
-        """Take in what ``unknown`` gave, and what of it is not stored."""
+        """Record the answers that ``unknown`` returned; ``missing`` are those that are not stored."""
         self.open |= missing
         self.stored |= {answer for own in answers.values() for answer in own} - missing
 
-    def lose(self, gone: Set[Answer]) -> None:
-        """Take in that somebody has deleted these answers."""
-        self.stored -= gone
-        self.open |= gone
+    def mark_deleted(self, deleted: Set[Answer]) -> None:
+        """Record that another process has deleted these answers."""
+        self.stored -= deleted
+        self.open |= deleted
 
-    def note(self, stored: Set[Answer]) -> None:
-        """Take in what was stored."""
+    def record(self, stored: Set[Answer]) -> None:
+        """Record newly stored answers."""
         self.stored |= stored
         self.open -= stored
 
     def planned(self, wanted: Collection[Wanted], models: Collection[str]) -> tuple[list[PlanLine], set[str]]:
-        """The lines of these models' open answers that nobody works on, and the models that have open ones.
+        """Return the lines of the models' unclaimed open answers, and the models that have open answers.
 
-        wanted: all that is asked for these models, and for no other.
+        wanted: all requests of these models, and of no others.
         """
-        left: dict[str, set[Answer]] = {model: set() for model in models}
+        open_by_model: dict[str, set[Answer]] = {model: set() for model in models}
         for each in wanted:
-            left[each.model].update(self.open.intersection(_answers_of(each)))
-        free = {answer for own in left.values() for answer in own if answer not in self._taken}
-        lines = list(lay_out([*wanted], free).lines)
+            open_by_model[each.model].update(self.open.intersection(_answers_of(each)))
+        unclaimed = {answer for own in open_by_model.values() for answer in own if answer not in self._claims}
+        lines = list(lay_out([*wanted], unclaimed).lines)
         for line in lines:
-            self._taken |= dict.fromkeys(line.answers, line.model)
-        for model, own in left.items():
-            waits = any(self._taken[answer] != model for answer in own)
+            self._claims |= dict.fromkeys(line.answers, line.model)
+        for model, own in open_by_model.items():
+            waits = any(self._claims[answer] != model for answer in own)
             (self.waiting.add if waits else self.waiting.discard)(model)
-        return lines, {model for model, own in left.items() if own}
+        return lines, {model for model, own in open_by_model.items() if own}
 
-    def let_go(self, lines: Iterable[PlanLine]) -> None:
-        """Nobody works on these lines any more, nor will."""
+    def release(self, lines: Iterable[PlanLine]) -> None:
+        """Drop the claims of lines that no slot works on any more."""
         for line in lines:
             for answer in line.answers:
-                self._taken.pop(answer, None)
+                self._claims.pop(answer, None)
 
 
 def _by_kind(
-    wanted: Iterable[Wanted], chosen: Callable[[set[Answer]], set[Answer]]
+    wanted: Iterable[Wanted], select: Callable[[set[Answer]], set[Answer]]
 ) -> dict[str, set[Answer]]:
+    """Return the selected answers of requests by part kind."""
     answers: dict[str, set[Answer]] = {}
     for each in wanted:
-        answers.setdefault(each.request.kind, set()).update(chosen(set(_answers_of(each))))
+        answers.setdefault(each.request.kind, set()).update(select(set(_answers_of(each))))
     return answers
 
 

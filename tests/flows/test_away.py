@@ -9,7 +9,7 @@ import pytest
 
 from deployments.serve import served
 from flows import away
-from flows.away import GaveUp, crashed_if_away
+from flows.away import StoreUnreachable, crashed_if_away
 from warehouse import StoreAway
 
 
@@ -24,7 +24,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, flow_run: object, error: Exception) -
 
 def test_what_a_deployment_started_has_crashed(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ended(monkeypatch, SimpleNamespace(deployment_id="d"), StoreAway("s3 does not answer"))
-    assert isinstance(error, GaveUp)
+    assert isinstance(error, StoreUnreachable)
     assert not isinstance(error, Exception), "Prefect would call the run failed"
     assert str(error) == "s3 does not answer"
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from flows import evaluation as loop
-from flows import runs
+from flows import records, runs
 from flows.cohort import Selection, cohort_of
 from flows.session import SHARED, RunSession
 from tasks.engines.protocols import EngineError
@@ -95,7 +95,6 @@ class World:
             shared=Shared(lambda *_: [], lambda *_: "null models") if shared else None, **fields,
         )  # fmt: skip
         made.ids = {name: name for name in models}
-        made.save = lambda cohort, selection: self.saved.append((cohort, selection))  # type: ignore[method-assign, assignment, arg-type, return-value]
         return made
 
 
@@ -103,6 +102,11 @@ class World:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """No run has finished and no cohort is frozen, unless a test says so."""
     known = World()
+
+    def save(session: RunSession, cohort: Cohort[Any], selection: Selection) -> None:
+        known.saved.append((cohort, selection))
+
+    monkeypatch.setattr(records, "save", save)
 
     def unanswered(wanted: Any) -> dict[str, pl.DataFrame]:
         missing = [(each.request_hash, "unit") for each in wanted if each.engine.name in known.unanswered]
@@ -125,7 +129,7 @@ def test_what_is_read_is_what_is_scored(world: World) -> None:
     """Answers of runs before and of this one; not those of a model that this run has again, or lost."""
     world.finished = "abz"
     made = world.session("a", "b", shared=True)
-    made.lose("b", EngineError("it is gone"))
+    made.drop("b", EngineError("it is gone"))
     loop._score(made)
     ((cohort, selection),) = world.saved
     assert cohort.models == cohort.against == {"a": "a, null models", "z": "z, null models"}
@@ -141,7 +145,7 @@ def test_a_model_has_something_new_if_it_was_answered_about_or_has_no_rows(
 ) -> None:
     world.frozen, world.finished = "ab", finished
     made = world.session("a", "c")
-    made.worked = set(worked)
+    made.updated = set(worked)
     loop._score(made)
     assert set(world.saved[0][1].rows) == set(scored)
 
@@ -150,7 +154,7 @@ def test_a_model_has_something_new_if_it_was_answered_about_or_has_no_rows(
 def test_a_lost_member_of_the_cohort_stops_only_what_compares(world: World, compares: bool) -> None:
     world.frozen = "a"
     made = world.session("a", "b", compares=compares)
-    made.lose("a", EngineError("it is gone"))
+    made.drop("a", EngineError("it is gone"))
     loop._score(made)
     assert len(world.saved) == (not compares)
     assert any("the cohort needs a" in failure for failure in made.failures) == compares
@@ -176,7 +180,7 @@ def test_a_member_whose_answers_are_gone_is_to_be_run_again(world: World) -> Non
 def test_the_progress_counts_the_models_that_are_read(world: World) -> None:
     heard: list[tuple[str, int, int]] = []
     made = world.session("a", "b", "c")
-    made.lose("c", EngineError("it is gone"))
+    made.drop("c", EngineError("it is gone"))
     with progress.listen(lambda *report: heard.append(report)):
         loop._score(made)
     assert heard == [("metrics", 1, 2)] * 2
@@ -186,7 +190,7 @@ def test_the_progress_counts_the_models_that_are_read(world: World) -> None:
 def test_where_nothing_can_be_scored_nothing_is_stored(world: World, lost: list[str]) -> None:
     made = world.session("a", "b", shared=True)
     for name in lost:
-        made.lose(name, EngineError("it is gone"))
+        made.drop(name, EngineError("it is gone"))
     loop._score(made)
     assert not world.saved
 
@@ -196,7 +200,7 @@ def test_answers_that_cannot_be_read_cost_their_model_and_those_about_null_model
     made = world.session("a", "b")
     loop._score(made)
     assert set(world.saved.pop()[0].models) == {"a"}
-    assert (list(made.lost), made.failures) == (["b"], ["b: unreadable, set aside"])
+    assert (list(made.dropped), made.failures) == (["b"], ["b: unreadable, set aside"])
 
     def fail(*_: Any) -> Any:
         raise CorruptPart("unreadable")

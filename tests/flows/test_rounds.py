@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flows import evaluation as loop
-from flows import runs
+from flows import records, runs
 from flows.rounds import AT_ONCE, Rounds, label_of
 from flows.session import SHARED, RunSession, handed_over
 from tasks.engines.copies import ReplicaLost
@@ -108,14 +108,14 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         run.ids = run.run_ids()
         note(("start", *run.ids))
 
-    monkeypatch.setattr(RunSession, "start", start)
-    monkeypatch.setattr(RunSession, "add_requests", lambda run, models: note(("asks", *sorted(models))))
+    monkeypatch.setattr(records, "start", start)
+    monkeypatch.setattr(records, "add_requests", lambda run, models: note(("asks", *sorted(models))))
     for name, function in of_steps.items():
         monkeypatch.setattr(steps, name, function)
 
     def score(run: RunSession) -> None:
-        note(("score", *run.alive()))
-        known.finished |= {run.ids[name] for name in run.alive()}
+        note(("score", *run.remaining()))
+        known.finished |= {run.ids[name] for name in run.remaining()}
 
     monkeypatch.setattr(loop, "_score", score)
     return known
@@ -129,7 +129,7 @@ def test_rounds_go_on_until_nothing_is_left(world: World) -> None:
         ("a", "a", 1), ("b", "b", 1), ("judge judges a", "a", 1), ("judge judges b", "b", 1),
         ("score", "a", "b"), ("shown", "cure", "config"),
     ]  # fmt: skip
-    assert run.worked == {"a", "b"}
+    assert run.updated == {"a", "b"}
     assert run.answered == world.stored
 
 
@@ -161,7 +161,7 @@ def test_what_is_said_of_null_models_stands_under_the_first_model_and_counts_for
     run = world.session("a", "b", shared=True)
     world.evaluate(run)
     assert ("judge judges null models", "a", 1) in world.done
-    assert run.worked >= {SHARED, "a", "b"}
+    assert run.updated >= {SHARED, "a", "b"}
 
 
 def test_a_failed_model_gets_no_more_prompts_and_is_reported_at_the_end(world: World) -> None:
@@ -189,10 +189,10 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
     run.plan_round()
     (work,) = run.plan.work
     if lost == "model":
-        run.lose("a", EngineError("gone"))
+        run.drop("a", EngineError("gone"))
     else:
-        run.barred.add(("a", work.wanted.engine.name))
-    run.start()
+        run.failed_engines.add(("a", work.wanted.engine.name))
+    records.start(run)
     world.done.clear()
     Rounds(run)._answer(run.plan.lines[0], "label", 1, deque(), work)
     assert (world.done, run.answered) == ([], set())
@@ -354,7 +354,7 @@ def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:
     }
     world.evaluate(run)
     assert most <= AT_ONCE
-    assert run.worked == set(names)
+    assert run.updated == set(names)
 
 
 def test_what_cannot_be_stored_ends_the_run(world: World) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flows import runs
+from flows import records, runs
 from flows.cohort import Selection
 from flows.session import SHARED, RunSession
 from tasks.evaluations.contract import FIRST, Detail, Tables
@@ -24,8 +24,10 @@ ASKED = "SELECT run_id, request_hash, topic, label FROM run_request ORDER BY ALL
 
 def started(*models: str, occasion: str = "") -> RunSession:
     made = session(*models, occasion=occasion)
-    made.wanted_of = {name: [Wanted(name, prompts("Hello?"), own)] for name, own in made.candidates.items()}
-    made.start()
+    made.wanted_by_model = {
+        name: [Wanted(name, prompts("Hello?"), own)] for name, own in made.candidates.items()
+    }
+    records.start(made)
     return made
 
 
@@ -43,7 +45,7 @@ def detail(value: float, key: str = "") -> Detail:
 def save(made: RunSession, values: dict[str, float], is_frozen: bool = False) -> None:
     """Rows of the session's models and of others, which are null models."""
     tables = Tables({name: [row(value)] for name, value in values.items()})
-    made.save(tables, Selection(made.ids, made.ids, [], is_frozen))
+    records.save(made, tables, Selection(made.ids, made.ids, [], is_frozen))
 
 
 def test_a_run_is_there_before_it_has_rows(warehouse: Warehouse) -> None:
@@ -60,10 +62,10 @@ def test_a_run_is_there_before_it_has_rows(warehouse: Warehouse) -> None:
 def test_a_round_that_wants_nothing_new_writes_nothing(warehouse: Warehouse) -> None:
     made = started("a", "b")
     version = warehouse.path.stat().st_ino
-    made.add_requests()
+    records.add_requests(made)
     assert warehouse.path.stat().st_ino == version
-    made.wanted_of["b"].append(Wanted("b", prompts("Right?", label="judge"), made.engines["judge"]))
-    made.add_requests()
+    made.wanted_by_model["b"].append(Wanted("b", prompts("Right?", label="judge"), made.engines["judge"]))
+    records.add_requests(made)
     assert warehouse.query(ASKED)["label"].to_list().count("judge") == 1
     assert warehouse.path.stat().st_ino != version
 
@@ -72,8 +74,10 @@ def test_requests_that_differ_in_units_alone_are_one_with_their_labels_in_order(
     made = session("a")
     labels = [f"{letter}-{k}" for k in range(5) for letter in "zyx"]
     own = made.candidates["a"]
-    made.wanted_of["a"] = [Wanted("a", prompts(label=each, topic="same"), own) for each in [*labels, *labels]]
-    made.start()
+    made.wanted_by_model["a"] = [
+        Wanted("a", prompts(label=each, topic="same"), own) for each in [*labels, *labels]
+    ]
+    records.start(made)
     (asked,) = warehouse.query(ASKED).rows()
     assert asked[1:] == (made.wanted[0].request_hash, "same", ", ".join(labels))
 
@@ -111,7 +115,7 @@ def test_later_rows_take_the_place_of_earlier_ones_but_for_nulls_about_which_not
     warehouse: Warehouse, worked: set[str]
 ) -> None:
     made = started("a")
-    made.worked = worked
+    made.updated = worked
     save(made, {"a": 0.25, "null:x": 0.75})
     save(made, {"a": 0.5, "null:x": 1.0, "null:y": 0.0}, is_frozen=True)
     null = 1.0 if SHARED in worked else 0.75
@@ -123,7 +127,7 @@ def test_later_rows_take_the_place_of_earlier_ones_but_for_nulls_about_which_not
 def test_details_of_one_kind_are_distinguished_by_their_keys(warehouse: Warehouse) -> None:
     made = started("a")
     tables = Tables({"a": [row(1.0)]}, {"a": [detail(1.0, "one"), detail(2.0, "two")]})
-    made.save(tables, Selection(made.ids, made.ids, [], False))
-    made.save(tables, Selection(made.ids, made.ids, [], True))
+    records.save(made, tables, Selection(made.ids, made.ids, [], False))
+    records.save(made, tables, Selection(made.ids, made.ids, [], True))
     values = "SELECT value FROM headline_value WHERE metric = 'other' ORDER BY ALL"
     assert warehouse.query(values)["value"].to_list() == [1.0, 2.0]

@@ -65,9 +65,9 @@ def test_what_was_answered_and_is_not_there_is_an_error() -> None:
     run = run_of("a", asked=[prompts()])
     run.plan_round()
     (work,) = run.plan.work
-    run.note(work, set(), is_whole=False)  # its engine said that it failed
+    run.record_answers(work, set(), is_whole=False)  # its engine said that it failed
     with pytest.raises(EngineError, match="a: it left part of 'items' unanswered"):
-        run.note(work, set())
+        run.record_answers(work, set())
 
 
 def test_what_two_models_ask_alike_is_done_for_one_and_the_other_waits() -> None:
@@ -76,25 +76,25 @@ def test_what_two_models_ask_alike_is_done_for_one_and_the_other_waits() -> None
     run.plan_round()
     assert [(line.model, len(line.work)) for line in run.plan.lines] == [("a", 1), ("b", 0)]
     lines = run.plan.lines[:1]
-    run.take(lines)
+    run.claim(lines)
     run.plan_round(["b"])
     assert run.plan.left == 0
-    run.fail(lines[0].work[0].wanted, EngineError("full"))
-    assert run.give_back(lines) == {"a", "b"}
+    run.record_failure(lines[0].work[0].wanted, EngineError("full"))
+    assert run.release(lines) == {"a", "b"}
     run.plan_round(["a", "b"])
     ((work,),) = [line.work for line in run.plan.lines]
     assert work.wanted.model == "b"
-    run.note(work, set(work.answers))
+    run.record_answers(work, set(work.answers))
     run.plan_round()
     assert run.plan.left == 0
-    assert run.worked == {"b"}
+    assert run.updated == {"b"}
 
 
 def test_a_round_about_one_model_leaves_the_plan_of_the_others_alone() -> None:
     run = run_of("a", "b", asked=[prompts(), JUDGED])
     run.plan_round()
     before = [line for line in run.plan.lines if line.model == "b" and line.work]
-    run.take([line for line in run.plan.lines if line.model == "a"])
+    run.claim([line for line in run.plan.lines if line.model == "a"])
     run.plan_round(["a"])
     assert [line for line in run.plan.lines if line.work] == before
 
@@ -102,7 +102,7 @@ def test_a_round_about_one_model_leaves_the_plan_of_the_others_alone() -> None:
 def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
     run = run_of("rotten", "a", asked=[prompts()])
     run.plan_round()
-    assert [each.model for each in run.wanted] == run.alive() == ["a"]
+    assert [each.model for each in run.wanted] == run.remaining() == ["a"]
     assert run.failures == ["rotten: unreadable, set aside"]
     with pytest.raises(CorruptPart, match="rotten: unreadable, set aside"):
         run.raise_failures()
@@ -113,7 +113,7 @@ def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
     run = run_of("a", asked=[prompts()])  # null models are given up as a whole
     run.evaluation = replace(run.evaluation, shared=Shared(fail, fail))
     run.plan_round()
-    assert (run.failures, list(run.lost)) == (["unreadable, set aside"], [SHARED])
+    assert (run.failures, list(run.dropped)) == (["unreadable, set aside"], [SHARED])
     assert [each.model for each in run.wanted] == ["a"]
 
 
@@ -121,7 +121,7 @@ def test_requests_of_the_study_stand_under_no_model() -> None:
     run = run_of("a", asked=[prompts()], shared=[JUDGED])
     run.plan_round()
     assert [(each.model, each.engine.name) for each in run.wanted] == [(SHARED, "judge"), ("a", "a")]
-    run.lose(SHARED, EngineError("gone"))
+    run.drop(SHARED, EngineError("gone"))
     run.plan_round()
     assert [each.model for each in run.wanted] == ["a"]
 
@@ -130,11 +130,11 @@ def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
     run = run_of("a", "b", asked=[prompts(), JUDGED])
     run.plan_round()
     about_a = next(each for each in run.wanted if (each.model, each.engine.name) == ("a", "judge"))
-    run.fail(about_a, EngineError("full"))
-    run.fail(about_a, EngineError("full again"))
+    run.record_failure(about_a, EngineError("full"))
+    run.record_failure(about_a, EngineError("full again"))
     assert run.failures == ["a, judge judge: full"]
-    assert run.is_barred(about_a)
-    assert not run.lost
+    assert run.has_failed(about_a)
+    assert not run.dropped
     run.plan_round()
     own = [(each.model, each.engine.name) for each in run.wanted]
     assert own == [("a", "a"), ("b", "b"), ("b", "judge")]
@@ -145,12 +145,12 @@ def test_a_failed_model_is_left_out_and_reported_once() -> None:
     run.plan_round()
     about_a = run.wanted[0]
     for words in ("gone", "gone again"):
-        run.fail(about_a, EngineError(words))
-    assert (run.failures, run.alive()) == (["a: gone"], ["b"])
+        run.record_failure(about_a, EngineError(words))
+    assert (run.failures, run.remaining()) == (["a: gone"], ["b"])
     with pytest.raises(EngineError, match=r"^a: gone$"):
         run.raise_failures()
     about_nulls = Wanted(SHARED, JUDGED, run.engines["judge"])
-    run.fail(about_nulls, EngineError("full"))
+    run.record_failure(about_nulls, EngineError("full"))
     assert run.failures[-1] == "the null models, judge judge: full"
 
 
@@ -184,8 +184,8 @@ def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytes
     assert run.is_done() is True
     rows.pop()
     assert run.is_done() is False
-    run.lose("a", EngineError("gone"))
-    run.lose("b", EngineError("gone"))
+    run.drop("a", EngineError("gone"))
+    run.drop("b", EngineError("gone"))
     assert run.is_done() is False
 
 

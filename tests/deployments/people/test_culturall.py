@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flows.build import go_through
+from flows.build import run_stages
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import ReleaseParams
 from tasks.people.study import Entry, StudyFolder, read_folder
@@ -107,7 +107,7 @@ def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
 
     solved(warehouse, child, 1)
     params = ReleaseParams.model_validate({"embedder": ""})
-    go_through(params, steps.CHECK)
+    run_stages(params, steps.CHECK)
     assert status(warehouse)[child] == "review_waits"
     assert new("last", "culturall-review").exit_code == 0
     decide(warehouse, "last", "revise", explanation="On Guy Fawkes Night one lights bonfires.")
@@ -124,7 +124,7 @@ def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
 def test_the_author_alone_cannot_review(warehouse: Warehouse) -> None:
     """Codes stand for people, in every study."""
     written(warehouse)
-    go_through(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
+    run_stages(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     alone = new("alone", "culturall-review", "--codes", "p001", n_people=1)
     assert alone.exit_code == 1
     assert "needs 1 people and only 0 may see it" in " ".join(alone.output.split())
@@ -140,7 +140,7 @@ def test_the_author_alone_cannot_review(warehouse: Warehouse) -> None:
 
 def test_a_review_is_held_to_its_decision(warehouse: Warehouse) -> None:
     written(warehouse)
-    go_through(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
+    run_stages(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     assert new("reviews", "culturall-review").exit_code == 0
     for decision, texts, said in (
         ("accept", {"answer": "fire"}, "left out, accepted with changed texts: 1"),
