@@ -9,7 +9,7 @@
     cs.sql("SELECT * FROM model_scores")
 
 Its packages have plain names, such as tasks and flows. They are loaded from this package's folder even if
-others of these names are on the path. From then on, `import tasks` means Culturescope's in this process.
+others of these names are on the path. After that, `import tasks` imports Culturescope's in this process.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
 
-_OF_THE_SHELL = frozenset({"again", "probe", "no_server", "replicas", "ray", "verbose"})
+_SHELL_OPTIONS = frozenset({"again", "probe", "no_server", "replicas", "ray", "verbose"})
 """Options of ``culturescope run`` that are not options of an evaluation."""
 
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 def _load_ours() -> None:
-    """Make `import` find our packages first; raises ImportError if a package of such a name is loaded."""
+    """Load our packages before others of these names; raises ImportError if another is already loaded."""
     for name in ("warehouse", "scrapers", "tasks", "flows", "deployments"):
         file = _ROOT / name / "__init__.py"
         if name in sys.modules:
@@ -58,15 +58,15 @@ _load_ours()
 
 
 def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
-    """Open the warehouse of a home folder and return it; all functions here use it from then on.
+    """Open the warehouse of a home folder and return it; all functions here use it afterwards.
 
     Args:
         home: default $CULTURESCOPE_HOME, else ``.culturescope`` in the checkout or, for an installed package,
             in the working directory.
-        create: make the warehouse if there is none, as ``run`` does.
+        create: create a missing warehouse, as ``run`` does.
 
     Raises:
-        WarehouseError: there is none, and ``create`` is false.
+        WarehouseError: the warehouse is missing and ``create`` is false.
     """
     from warehouse import Warehouse
 
@@ -78,7 +78,7 @@ def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
 
 
 def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """Return the rows of a query, also while runs write. Raises WarehouseError if DuckDB refuses it."""
+    """Return the rows of a query, even while runs write. Raises WarehouseError if DuckDB refuses it."""
     return connect().query(query, parameters)
 
 
@@ -89,41 +89,42 @@ def run(
     dry_run: bool = False,
     **options: Any,
 ) -> pl.DataFrame:
-    """Run an evaluation in this process and return its leaderboard. Stored answers are used again.
+    """Run an evaluation in this process and return its leaderboard; stored answers are reused.
 
     Args:
         models: catalogue names, Hugging Face ids or folders; default: the evaluation's own.
-        dry_run: run nothing and return the plan, a row per model and engine with the work left, its time and
-            its cost.
-        options: as on the command line, with underscores: ``max_items=60``.
+        dry_run: run nothing and return the plan: a row per model and engine with remaining work, time and
+            cost.
+        options: those of the command line, with underscores: ``max_items=60``.
 
     Raises:
-        ValueError: there is no such evaluation, profile or option.
+        ValueError: the evaluation, profile or an option is unknown.
         EngineError: models or judges failed; the answers of the others are stored.
     """
     from deployments.cli.choices import labelled
     from deployments.cli.options import validated
-    from deployments.evaluations import doors, params, unknown
-    from deployments.evaluations import evaluation as of
-    from deployments.evaluations import profile as values
+    from deployments.evaluations import doors as registered
+    from deployments.evaluations import evaluation as evaluation_of
+    from deployments.evaluations import params, unknown
+    from deployments.evaluations import profile as profile_values
     from deployments.serve.server import configure
 
-    if evaluation not in doors():
+    if evaluation not in registered():
         raise ValueError(unknown(evaluation))
-    if shell := sorted(options.keys() & _OF_THE_SHELL):
+    if shell := sorted(options.keys() & _SHELL_OPTIONS):
         raise ValueError(f"{shell[0]} exists on the command line only: culturescope run {evaluation}")
     configure(connect(create=True).home)  # before Prefect is imported
     from flows.evaluation import evaluate
 
-    chosen = list(models or doors()[evaluation].models)
-    knobs = {"models": chosen} | labelled(values(evaluation, profile, chosen), options) | options
-    checked = validated(params(evaluation), knobs)
+    names = list(models or registered()[evaluation].models)
+    fields = {"models": names} | labelled(profile_values(evaluation, profile, names), options) | options
+    checked = validated(params(evaluation), fields)
     if dry_run:
         from deployments.show.plan import Estimate
         from flows.session import prepare
 
-        return Estimate.of_session(prepare(of(evaluation), checked)).frame()
-    return leaderboard(evaluation, evaluate(of(evaluation), checked))
+        return Estimate.of_session(prepare(evaluation_of(evaluation), checked)).frame()
+    return leaderboard(evaluation, evaluate(evaluation_of(evaluation), checked))
 
 
 def leaderboard(
@@ -132,21 +133,23 @@ def leaderboard(
     occasion: str | None = None,
     published: bool = False,
 ) -> pl.DataFrame:
-    """Return one configuration's leaderboard, by place; default: the newest run's, with each model's newest.
+    """Return one configuration's leaderboard, by place.
+
+    By default it is the configuration of the newest run, with each model's newest occasion.
 
     Args:
-        published: return measured and published numbers instead, in long form and not ranked.
+        published: return measured and published numbers instead, in long form and unranked.
 
     Raises:
-        WarehouseError: no finished run fits; lists those there are.
+        WarehouseError: no finished run fits; the message lists the finished runs.
     """
     from deployments.show import report
 
     warehouse = connect()
-    name, chosen, _ = report.configuration(warehouse, evaluation, config)
+    name, config_hash, _ = report.configuration(warehouse, evaluation, config)
     if published:
-        return report.beside_published(warehouse, name, chosen)
-    return report.leaderboard(warehouse, name, chosen, occasion)
+        return report.beside_published(warehouse, name, config_hash)
+    return report.leaderboard(warehouse, name, config_hash, occasion)
 
 
 def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame:
@@ -156,7 +159,7 @@ def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame
         which: evaluation, occasion, against, config, against_config, as for ``culturescope compare``.
 
     Raises:
-        WarehouseError: no two finished runs to compare; lists those there are.
+        WarehouseError: no two finished runs can be compared; the message lists the finished runs.
     """
     from deployments.serve.server import configure
 

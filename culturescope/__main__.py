@@ -1,4 +1,4 @@
-"""``python -m culturescope``: the command line, for when the command is not on the path."""
+"""The command line as ``python -m culturescope``, if the command is not on the path."""
 
 from deployments.cli.app import app
 

@@ -1,4 +1,4 @@
-"""Offer our engines as a model of lm-evaluation-harness, in its command ``culturescope-lm-eval``.
+"""Offers our engines as a model of lm-evaluation-harness, in the command ``culturescope-lm-eval``.
 
     culturescope-lm-eval --model culturescope --model_args pretrained=smollm2-135m --tasks ./mine.yaml
 
@@ -22,7 +22,7 @@ from tasks.engines.specs import load_spec
 from warehouse.storage import usual_home
 
 PAIRS = 4096
-"""Pairs scored at once; their common prefix is computed once."""
+"""Number of pairs scored at once; their common prefix is computed once."""
 TOKENS = 256
 """Most tokens generated if a task sets no limit."""
 
@@ -40,9 +40,7 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         """
         super().__init__()
         if unknown := arguments.keys() - {"batch_size", "max_batch_size", "device"}:
-            raise ValueError(
-                f"model_args: {', '.join(sorted(unknown))} is not known; set pretrained and dtype"
-            )
+            raise ValueError(f"model_args: unknown argument {sorted(unknown)[0]!r}; known: pretrained, dtype")
         home = usual_home()
         self.spec = load_spec(pretrained, home / "engines", dtype)
         self.engine = load.load(self.spec, home / "models")
@@ -54,10 +52,10 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         return str(getattr(self.tokenizer, "name_or_path", self.spec.name)).replace("/", "__")
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """Return the chat template for the harness's records; raises EngineError if there is none here."""
+        """Return the chat template for the harness's records; raises EngineError if the engine has none."""
         if self.tokenizer is None:
             raise EngineError(
-                f'model {self.spec.name!r} (kind "{self.spec.kind}"): it has no chat template here: leave '
+                f'model {self.spec.name!r} (kind "{self.spec.kind}"): it has no chat template: leave '
                 "--apply_chat_template out"
             )
         return str(self.tokenizer.chat_template) if chat_template else None
@@ -69,7 +67,7 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         return rendered_context(self.tokenizer, chat_history)
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """Score (context, continuation) pairs: (log-probability, is greedy) of each.
+        """Return (log-probability, whether it is greedy) of each (context, continuation) pair.
 
         Raises:
             EngineError: the engine gives no log-probabilities.
@@ -91,28 +89,32 @@ class CulturescopeModel(LM):  # type: ignore[misc]
         )
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
-        """Generate a text for each (context, settings).
+        """Return a text for each (context, settings).
 
         Raises:
-            EngineError: the engine only scores, or a setting is not known.
+            EngineError: the engine only scores, or a setting is unknown.
         """
         load.check_ability(self.spec, "generate")
-        talks = [[{"role": RAW, "content": request.args[0]}] for request in requests]
-        generations = self.engine.generate(talks, [_sampling(request.args[1]) for request in requests])
+        conversations = [[{"role": RAW, "content": request.args[0]}] for request in requests]
+        generations = self.engine.generate(
+            conversations, [_sampling(request.args[1]) for request in requests]
+        )
         return [generation.text for generation in generations]
 
 
 def _sampling(settings: dict[str, Any]) -> Sampling:
-    own = dict(settings)
-    until, n = own.pop("until", None) or [], own.pop("max_gen_toks", TOKENS)
-    drawn = own.pop("do_sample", None)
-    temperature, top_p = own.pop("temperature", None), own.pop("top_p", 1.0)
-    if own:
-        raise EngineError(f"generation_kwargs {', '.join(sorted(own))} cannot be set here")
-    is_drawn = bool(drawn) or (drawn is None and bool(temperature))
+    """Return the sampling of the harness's generation_kwargs; raises EngineError if one is unknown."""
+    rest = dict(settings)
+    until, n = rest.pop("until", None) or [], rest.pop("max_gen_toks", TOKENS)
+    do_sample = rest.pop("do_sample", None)
+    temperature, top_p = rest.pop("temperature", None), rest.pop("top_p", 1.0)
+    if rest:
+        known = "do_sample, max_gen_toks, temperature, top_p, until"
+        raise EngineError(f"unknown generation_kwargs {sorted(rest)[0]!r}; known: {known}")
+    is_sampled = bool(do_sample) or (do_sample is None and bool(temperature))
     return Sampling(
-        temperature=float(temperature or 1.0) if is_drawn else 0.0,
-        top_p=float(top_p) if is_drawn else 1.0,
+        temperature=float(temperature or 1.0) if is_sampled else 0.0,
+        top_p=float(top_p) if is_sampled else 1.0,
         max_tokens=int(n),
         stop=tuple([until] if isinstance(until, str) else until),
     )

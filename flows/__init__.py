@@ -1,1 +1,1 @@
-"""The one loop and what is made of its runs: flows, comparisons and rows read again. No arithmetic."""
+"""The one loop, its flows, comparisons of runs, and rows recomputed from stored answers. No arithmetic."""

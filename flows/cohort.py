@@ -1,12 +1,12 @@
-"""The rule by which cohorts freeze: whose rows are made, and against whose answers. Pure.
+"""The rule that freezes cohorts: which models get rows, and which they are compared with. Pure.
 
-Some numbers compare models: medians, ranks, votes. The models that they are taken over are a *cohort*. It is
-frozen by the first run that ends without a failure, and no row changes afterwards because somebody else ran:
+Some numbers compare models: medians, ranks, votes. The models that they are computed over are a *cohort*. The
+first run that ends without a failure freezes it, and afterwards no other run changes a model's rows:
 
-- No cohort is frozen yet: it is the models of this run and those that finished before. The rows of all of
-  them are made, since each of them changes what the others are compared with.
-- A cohort is frozen: it stays as it is. Rows are made of those models of this run about which something is
-  new; a model that is not of the cohort is compared with it, and never becomes part of it.
+- Before a cohort is frozen, it consists of this run's models and of those that finished before. All of them
+  get new rows, because each one changes the numbers of the others.
+- A frozen cohort stays the same. Models of this run get rows if their answers are new; a model outside the
+  cohort is compared with it, and never joins it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tasks.loop.requests import Engine
 
 @dataclass(frozen=True)
 class Selection:
-    """Whose rows are made, and against whom.
+    """The models that get rows, and the cohort that they are compared with.
 
     Attributes:
-        rows: model -> its run, whose rows are made.
-        against: models that the rows are made against.
-        earlier: runs whose stored answers are read for that, beside the answers of this run.
-        is_frozen: the cohort was frozen before; else the models of ``rows`` are what there is to freeze.
+        rows: model that gets rows -> its run.
+        against: models of the cohort.
+        earlier: earlier runs whose stored answers are needed beside those of this run.
+        is_frozen: whether the cohort was frozen before; if not, the models of ``rows`` become it.
     """
 
     rows: Mapping[str, str]
@@ -39,13 +39,14 @@ class Selection:
     def cohort(
         self, answers: Mapping[str, Any], earlier: Mapping[str, Any], engines: Mapping[str, Engine]
     ) -> Cohort[Any]:
-        """The cohort that ``Evaluation.rows`` takes, by name of model.
+        """Return the cohort for ``Evaluation.rows``.
 
-        A model that runs again on another occasion has rows of its new answers, made against its old ones.
+        A model that runs on another occasion gets rows from its new answers, compared with the cohort's, in
+        which its old answers stay.
 
         Args:
-            answers: model of this run -> what was read of it; earlier: model of ``self.earlier`` -> likewise.
-            engines: of the models of this run.
+            answers: model of this run -> its answers. earlier: model of ``self.earlier`` -> its answers.
+            engines: model of this run -> its engine.
         """
         models, against = {**earlier, **answers}, {**answers, **earlier}
         return Cohort(
@@ -62,14 +63,14 @@ def cohort_of(
     new: Collection[str],
     compares: bool = True,
 ) -> Selection:
-    """Select whose rows a run makes, and against whom.
+    """Select the models that get rows, and the cohort that they are compared with.
 
     Args:
-        own: model of this run that has answers -> its run.
-        frozen: the runs of the cohort; none: it is not frozen yet.
-        others: the newest finished run of every model that this run leaves out.
-        new: models of this run that have no rows yet, or about which something was answered since.
-        compares: whether a row depends on other models; else nobody's stored answers are read.
+        own: model of this run with answers -> its run.
+        frozen: the runs of the frozen cohort; empty if it is not frozen.
+        others: the newest finished run of every model that is not in this run.
+        new: models of this run that have no rows yet, or new answers since.
+        compares: whether rows depend on other models; if not, no answers of earlier runs are read.
     """
     if not frozen:
         earlier = [run for run in others if run.run_id not in own.values()]

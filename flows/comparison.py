@@ -1,7 +1,7 @@
-"""Headlines of two runs compared in pairs: which runs, their common points, differences. Nothing is asked.
+"""Paired comparisons of headlines of two runs: which runs, their common points, differences. No model runs.
 
-A run is compared with another of the same configuration: of another model or engine, or of another occasion;
-or with one of a configuration that differs in wording only, which has units of the same names.
+The two runs have the same configuration and differ in model, engine or occasion; or they have configurations
+that differ only in wording, whose units have the same names.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _ALONE = """
 SELECT c.config_hash, any_value(r.engine_hash) FROM cohort AS c JOIN run AS r USING (run_id)
 GROUP BY c.config_hash HAVING count(DISTINCT r.engine_hash) = 1
 """
-"""Configurations whose cohort is one model alone, and its engine."""
+"""Configurations whose cohort is a single model, with its engine."""
 _COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
-UNSCORED = "a run has no value of it"
-NO_POINTS = "a run stored nothing to compare it by: it has too few units, or is of older code (run it again)"
+UNSCORED = "a run has no value for it"
+NO_POINTS = "a run stored no points to compare: it has too few units, or older code made it (run it again)"
 NOTHING_COMMON = "the runs have no item in common"
 ONE_COHORT = (
-    "its classes are by medians of one of the two alone, which suit the two differently: run both with "
-    "--cohort NAME, which asks nothing anew"
+    "its classes come from the medians of one of the two models alone, which favours one: run both with "
+    "--cohort NAME, which sends no new requests"
 )
-OTHER_RESAMPLES = "the runs have other units, so that their resamples are not the same"
+OTHER_RESAMPLES = "the runs have different units, so their resamples differ"
 
 SCHEMA = pl.Schema(
     {
@@ -62,10 +62,10 @@ class ComparedRuns:
     """Runs to compare, and how.
 
     Attributes:
-        first, second: models; without a second the first is compared with itself on another occasion, the one
-            before if ``against`` names none.
-        occasion: of both models, or of the first if ``against`` names that of the second.
-        config, against_config: of the two; by default they have the same, the newest that both have.
+        first, second: models; without a second the first is compared with itself on the occasion ``against``,
+            by default the one before.
+        occasion: of both models, or only of the first if ``against`` is that of the second.
+        config, against_config: configurations of the two; default: the newest that both have.
     """
 
     first: str
@@ -77,7 +77,7 @@ class ComparedRuns:
     against_config: str | None = None
 
     def is_pair(self, one: FinishedRun, two: FinishedRun) -> bool:
-        """Whether the two can be compared as is wanted."""
+        """Whether two runs fit this comparison."""
         if one.run_id == two.run_id or one.evaluation != two.evaluation:
             return False
         if self.against_config:
@@ -94,7 +94,7 @@ def chosen_pairs(runs: Sequence[FinishedRun], wanted: ComparedRuns) -> list[Pair
     """Return, for each evaluation, the newest two runs that can be compared. runs: newest first.
 
     Raises:
-        WarehouseError: no run is of such a model, occasion or configuration, or no two fit.
+        WarehouseError: no run has that model, occasion or configuration, or no two runs fit.
     """
     runs = [run for run in runs if wanted.evaluation in (None, run.evaluation)]
     second = wanted.second or wanted.first
@@ -118,19 +118,19 @@ def chosen_pairs(runs: Sequence[FinishedRun], wanted: ComparedRuns) -> list[Pair
 
 
 def last_two_occasions(runs: Sequence[FinishedRun]) -> list[Pair]:
-    """Return, for every engine and configuration, the newest run and the newest of another occasion."""
+    """Return the newest run of each engine and configuration, with its newest run on another occasion."""
     pairs: dict[tuple[str, str, str], list[FinishedRun]] = {}
     for run in runs:
-        of_engine = pairs.setdefault((run.evaluation, run.config_hash, run.engine_hash), [])
-        if run.occasion not in {other.occasion for other in of_engine} and len(of_engine) < 2:
-            of_engine.append(run)
-    return [(both[0], both[1]) for both in pairs.values() if len(both) == 2]
+        pair = pairs.setdefault((run.evaluation, run.config_hash, run.engine_hash), [])
+        if run.occasion not in {other.occasion for other in pair} and len(pair) < 2:
+            pair.append(run)
+    return [(pair[0], pair[1]) for pair in pairs.values() if len(pair) == 2]
 
 
 def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
-    """One row per pair and headline: first less second, adjusted for how many rows there are (Holm).
+    """Return a row per pair and headline: first minus second, with Holm-adjusted p-values over all rows.
 
-    Columns: SCHEMA. A row without a difference, interval or p-value says why, or why it needs none.
+    Columns: SCHEMA. ``unscored_reason`` says why a difference, interval or p-value is missing.
     """
     names = {run.run_id: run for pair in pairs for run in pair}
     frame = warehouse.query(_HEADLINES, {"runs": list(names)})
@@ -138,7 +138,9 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
     for run, metric, *of_metric in frame.rows():
         values.setdefault(run, {})[metric] = tuple(of_metric)
     answers = read_requests(warehouse, KIND, {name: list(values.get(name, ())) for name in names}, _COLUMNS)
-    points = {run: {str(m): of for (m,), of in rows.group_by("metric")} for run, rows in answers.items()}
+    points = {
+        run: {str(metric): own for (metric,), own in rows.group_by("metric")} for run, rows in answers.items()
+    }
     alone = dict(warehouse.query(_ALONE).rows())
     rows = [row for pair in pairs for row in _rows(pair, values, points, alone)]
     tested = [row for row in rows if row["p_value"] is not None]
@@ -151,28 +153,28 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
 def _on(
     runs: Sequence[FinishedRun], name: str, occasion: str | None, config: str | None
 ) -> list[FinishedRun]:
-    """The runs of a model on an occasion under a configuration, default: any."""
-    sides: list[tuple[str, str | None, Callable[[FinishedRun], bool], Callable[[FinishedRun], str]]] = [
+    """Return the runs of a model, on an occasion and under a configuration if given."""
+    filters: list[tuple[str, str | None, Callable[[FinishedRun], bool], Callable[[FinishedRun], str]]] = [
         ("model", name, lambda run: run.is_named(name), lambda run: run.model),
         ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
         ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),
     ]
     fitting = list(runs)
-    for what, wanted, fits, named in sides:
-        if wanted is None:
+    for what, value, fits, label in filters:
+        if value is None:
             continue
         before, fitting = fitting, [run for run in fitting if fits(run)]
         if not fitting:
-            there = ", ".join(dict.fromkeys(map(named, before))) or "none: start with culturescope run"
-            of = "" if what == "model" else f" of {name}"
-            raise WarehouseError(f"no finished run{of} has the {what} {wanted!r}; there are: {there}")
+            known = ", ".join(dict.fromkeys(map(label, before))) or "none: start with culturescope run"
+            model = "" if what == "model" else f" of {name}"
+            raise WarehouseError(f"no finished run{model} has the {what} {value!r}; known: {known}")
     return fitting
 
 
 def _rows(
     pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any], alone: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """alone: configuration -> the engine that its cohort is."""
+    """Yield the rows of a pair. alone: configuration -> the single engine of its cohort."""
     first, second = (values.get(run.run_id, {}) for run in pair)
     engines, configs = ({getattr(run, name) for run in pair} for name in ("engine_hash", "config_hash"))
     is_alone = len(engines) == 2 and len(configs) == 1 and alone.get(pair[0].config_hash) in engines
@@ -187,8 +189,8 @@ def _rows(
         yield {
             "evaluation": pair[0].evaluation, "metric": metric, "label": label,
             **{
-                f"{which}_{name}": cell
-                for which, run in zip(("first", "second"), pair, strict=True)
+                f"{side}_{name}": cell
+                for side, run in zip(("first", "second"), pair, strict=True)
                 for name, cell in (
                     ("model", run.model), ("occasion", run.occasion), ("config", run.config_hash),
                     ("run", run.run_id),
@@ -208,10 +210,10 @@ def _difference(
     is_correlation: bool,
     is_alone: bool,
 ) -> tuple[int, Difference | None, str | None]:
-    """Common items or clusters, the difference, and why there is none or it has no interval.
+    """Return the number of common items or clusters, the difference, and the reason if something is missing.
 
-    values: the two headlines. is_alone: the cohort is one of the two models alone. Classes by its medians
-    suit it in another way than the other, so that equally good models differ (docs/intervals.md).
+    values: the two headlines. is_alone: whether the cohort is a single one of the two models. Classes from
+    its medians fit the two models differently, so equally good models would differ (docs/intervals.md).
     """
     value = values[0] - values[1]
     if first is None or second is None:

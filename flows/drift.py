@@ -1,7 +1,7 @@
-"""Has a model moved since the last occasion? Headlines in pairs, and whether local engines answer alike.
+"""Has a model moved since the last occasion? Paired headlines, and bit-equality of local engines' answers.
 
-What raises is corrected for all headlines of all models that are looked at (Holm), so that models that have
-not changed raise in less than 5 of 100 looks.
+p-values are Holm-adjusted over all headlines of all models compared, so unchanged models cause an event in
+fewer than 5 of 100 comparisons.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from warehouse import KINDS, Warehouse, now, read_answers
 EVENT = "culturescope.drift"
 LEVEL = 0.05
 REMOTE = tuple(SERVERS)
-"""Kinds of engines whose answers may change though nothing here did."""
+"""Kinds of engines whose answers may change although nothing here changed."""
 
 VLLM = "vLLM batches prompts as they come, and another order of sums rounds otherwise, in bfloat16 by tenths"
-"""Seen: SmolLM2 in bfloat16 on a processor, 2 of 24 lists from one start to the next, by at most 0.32."""
-OTHERWISE = "another processor, number of threads or version of a library rounds otherwise"
+"""Measured: SmolLM2 in bfloat16 on a CPU: 2 of 24 lists differed between two starts, by at most 0.32."""
+OTHER_MACHINE = "another processor, number of threads or library version rounds differently"
 _REQUESTS = """
 SELECT u.kind, q.topic, q.label, u.request_hash, list(u.unit) AS units
 FROM run_request AS q JOIN part_unit AS u USING (request_hash)
@@ -41,15 +41,15 @@ _ANSWERS = {
     "option_score": "logprob",
     "response": "text",
 }
-"""Kind of part -> the column that holds what was answered."""
+"""Kind of part -> the column with the answer."""
 
 
 class DriftParams(BaseModel):
-    """Models, evaluations and limits to look at."""
+    """Runs to compare."""
 
     model_config = ConfigDict(extra="forbid")
 
-    evaluations: list[str] | None = Field(None, description="those looked at; empty: all")
+    evaluations: list[str] | None = Field(None, description="compare only these; empty: all")
     days: int | None = Field(
         None, ge=1, description="only models whose last occasion ended within this many days; empty: all"
     )
@@ -59,9 +59,9 @@ class DriftParams(BaseModel):
 
 @flow(name="drift", flow_run_name="drift", validate_parameters=True)
 def drift(params: DriftParams) -> int:
-    """Look which headlines moved between the last two occasions: a table, and an event if any did.
+    """Compare all headlines of the last two occasions: a table, and an event if any moved.
 
-    Returns how many moved. Needs no model: it reads what is stored.
+    Returns the number of headlines that moved. It reads stored answers and needs no model.
     """
     record_process()
     table, notes = look(Warehouse.open(), params)
@@ -70,8 +70,7 @@ def drift(params: DriftParams) -> int:
 
 
 def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[str]]:
-    """The differences of all models' last two occasions, newest less the one before, and what there is to say
-    of engines that run here.
+    """Return all models' differences (newest occasion minus the one before) and notes on local engines.
 
     Columns: those of ``comparison.differences``, and moved: whether the adjusted p-value is below ``LEVEL``.
     """
@@ -94,7 +93,7 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
 
 
 def report(table: pl.DataFrame, notes: list[str]) -> None:
-    """Attach the table to the flow run, and emit ``EVENT`` if a headline moved; nothing outside of a run."""
+    """Attach the table to the flow run and emit ``EVENT`` if a headline moved; without one, do nothing."""
     if FlowRunContext.get() is None:
         return
     moved = table.filter("moved")
@@ -118,7 +117,7 @@ def report(table: pl.DataFrame, notes: list[str]) -> None:
 
 
 def sentence(row: dict[str, Any]) -> str:
-    """A headline that moved, in words."""
+    """Return a sentence on a headline that moved."""
     return (
         f"{row['first_model']}: {row['label']} ({row['evaluation']}) {row['second_value']:.3f} -> "
         f"{row['first_value']:.3f} from {row['second_occasion'] or 'the first'} to "
@@ -127,46 +126,50 @@ def sentence(row: dict[str, Any]) -> str:
 
 
 def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float | None]:
-    """Units that a model answered on both occasions, those not bit-equal, and by how much numbers changed."""
+    """Return the number of units answered on both occasions, of those not bit-equal, and the largest change.
+
+    The largest change is that of log-probabilities; None if none changed.
+    """
     common, changed, largest = 0, 0, None
-    first, second = ({(k, t, lab): (h, u) for k, t, lab, h, u in _asked(warehouse, run)} for run in pair)
+    first, second = ({(k, t, lab): (h, u) for k, t, lab, h, u in _requests(warehouse, run)} for run in pair)
     for key in sorted(first.keys() & second.keys()):
         kind, column = key[0], _ANSWERS[key[0]]
-        by, unit = list(KINDS[kind].key), KINDS[kind].unit
-        columns = ["model", *dict.fromkeys([unit, *by]), column]
+        key_columns, unit = list(KINDS[kind].key), KINDS[kind].unit
+        columns = ["model", *dict.fromkeys([unit, *key_columns]), column]
         one, two = (
-            read_answers(warehouse, kind, *label[key], columns).filter(pl.col("model") == run.model)
-            for label, run in zip((first, second), pair, strict=True)
+            read_answers(warehouse, kind, *requests[key], columns).filter(pl.col("model") == run.model)
+            for requests, run in zip((first, second), pair, strict=True)
         )
-        both = one.join(two, on=by, suffix="_second")
-        other = both.filter(pl.col(column).ne_missing(pl.col(f"{column}_second")))
+        both = one.join(two, on=key_columns, suffix="_second")
+        differing = both.filter(pl.col(column).ne_missing(pl.col(f"{column}_second")))
         common += both[unit].n_unique()
-        changed += other[unit].n_unique()
-        if column == "logprob" and other.height:
-            most: Any = (other[column] - other[f"{column}_second"]).abs().max()
+        changed += differing[unit].n_unique()
+        if column == "logprob" and differing.height:
+            most: Any = (differing[column] - differing[f"{column}_second"]).abs().max()
             largest = max(largest or 0.0, float(most))
     return common, changed, largest
 
 
-def _asked(warehouse: Warehouse, run: FinishedRun) -> list[Any]:
+def _requests(warehouse: Warehouse, run: FinishedRun) -> list[Any]:
+    """Return kind, topic, label, hash and units of each request of a run."""
     return warehouse.query(_REQUESTS, {"run": run.run_id, "kinds": list(_ANSWERS)}).rows()
 
 
 def _note(warehouse: Warehouse, pair: Pair, table: pl.DataFrame) -> str:
-    """Whether the answers of an engine that runs here are the same to the bit, and what follows."""
+    """Return a sentence on whether a local engine's answers are bit-equal, and which headlines that moves."""
     run, before = pair
     common, changed, largest = changed_answers(warehouse, pair)
     head = f"{run.model}, {run.evaluation}, {before.occasion or 'first'} and {run.occasion or 'first'}: "
     if not common:
-        return f"{head}no answer of its own is stored of both."
+        return f"{head}it has no stored answer in common."
     if not changed:
         return f"{head}all {common:,} answers are bit-equal."
-    by = pl.col("first_value") - pl.col("second_value")
-    own = table.filter(pl.col("first_run") == run.run_id, by != 0).select("label", by=by)
+    change = pl.col("first_value") - pl.col("second_value")
+    own = table.filter(pl.col("first_run") == run.run_id, change != 0).select("label", change=change)
     moves = [f"{label} by {moved:+.2g}" for label, moved in own.rows()]
     size = "" if largest is None else f", log-probabilities by at most {largest:.2g}"
-    why = VLLM if run.kind == "vllm" else OTHERWISE
+    why = VLLM if run.kind == "vllm" else OTHER_MACHINE
     return (
         f"{head}{changed:,} of {common:,} answers are not bit-equal{size}: {why}. "
-        f"Alone this moves {'; '.join(moves) or 'no headline'}."
+        f"This alone moves {'; '.join(moves) or 'no headline'}."
     )

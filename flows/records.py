@@ -1,4 +1,4 @@
-"""What a run writes into the warehouse: runs and requests before the first answer, rows at the end."""
+"""Records a run in the warehouse: runs and requests before the first answer, rows at the end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Finished runs, read again: their samples, and their rows made anew to be held against the stored ones.
+"""Finished runs read again: their samples, and their rows recomputed to compare them with the stored ones.
 
-A run stores its parameters, not its prompts in their order: its study is built anew, and has to be the same
-as then, which its ``config_hash`` tells. Whoever can write the warehouse's file can change a row, so rows are
-made again from stored answers, which are held to the hashes in the names of their parts. No model is loaded.
+A run stores its parameters, not its prompts. So its study is rebuilt, and its ``config_hash`` shows whether
+it is unchanged. Anyone who can write the warehouse's file can change a row, so rows are recomputed from
+stored answers, whose parts are checked against the hashes in their names. No model is loaded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WHERE r.config_hash = $config AND coalesce(r.occasion, '') = $occasion AND r.sta
 """
 _NUMBERS = ("value", "unscored_reason", "n_scored", "n_unscored", "ci_low", "ci_high", "null_value")
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
-"""Other processors and versions of numpy round sums otherwise, by far less."""
+"""Tolerances; other processors and versions of numpy round sums differently by far less."""
 
 Key = tuple[str, str, str, str]
 """model, metric, slice_kind, slice"""
@@ -57,42 +57,42 @@ def finished_runs(
     model: str | None = None,
     occasion: str | None = None,
 ) -> list[FinishedRun]:
-    """Runs of each evaluation under its newest configuration, on the newest occasion of each model; by name.
+    """Return each evaluation's runs under its newest configuration, on each model's newest occasion.
 
     Args:
-        evaluation, model: all if None. config, occasion: in place of the newest.
+        evaluation, model: None for all. config, occasion: these in place of the newest.
 
     Raises:
-        WarehouseError: there is none.
+        WarehouseError: no run fits.
     """
-    wanted = {"evaluation": evaluation, "config": config, "model": model, "occasion": occasion}
-    chosen = runs.selected(_RUNS, wanted)
-    if not chosen:
-        filters = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
+    filters = {"evaluation": evaluation, "config": config, "model": model, "occasion": occasion}
+    selected = runs.selected(_RUNS, filters)
+    if not selected:
+        words = ", ".join(f"{name} {value!r}" for name, value in filters.items() if value is not None)
         raise WarehouseError(
-            f'no finished run{f" of {filters}" if filters else ""}: culturescope sql "SELECT DISTINCT '
-            'evaluation, config_hash, model, occasion FROM run" shows what there is'
+            f'no finished run{f" of {words}" if words else ""}: culturescope sql "SELECT DISTINCT '
+            'evaluation, config_hash, model, occasion FROM run" lists all'
         )
-    return chosen
+    return selected
 
 
 def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[Study, Completions]:
-    """The study of a run, and what is stored of it.
+    """Return the study of a run and its stored completions.
 
     Raises:
-        WarehouseError: it would ask something else today: items, files, rubrics or judges have changed.
-        EngineError: a judge of it is not known any more.
+        WarehouseError: its requests have changed, with items, files, rubrics or judges.
+        EngineError: one of its judges is unknown now.
     """
-    about = f"{run.evaluation}, {run.model}, configuration {run.config_hash}"
-    again = f"run it again, or export it with version {run.code_version} and the files of then"
+    head = f"{run.evaluation}, {run.model}, configuration {run.config_hash}"
+    advice = f"run it again, or export it with version {run.code_version} and the files of that time"
     try:
         params = evaluation.params.stored({**run.params, "models": [run.model], "occasion": run.occasion})
         study, engines, _ = build(evaluation, params)
     except ValueError as error:
-        raise WarehouseError(f"{about}: its requests cannot be made any more ({error}): {again}") from error
+        raise WarehouseError(f"{head}: its requests cannot be rebuilt ({error}): {advice}") from error
     if (now := comparable(study)) != run.config_hash:
         raise WarehouseError(
-            f"{about}: its requests have changed since; they now belong to configuration {now}: {again}"
+            f"{head}: its requests have changed since; they now belong to configuration {now}: {advice}"
         )
     return study, Completions(run.candidate, engines, steps.stored)
 
@@ -100,10 +100,7 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: FinishedRun) -> tuple[St
 def samples(
     evaluation: Evaluation[Any, Any, Any], study: Study, completions: Completions
 ) -> Iterator[Sample]:
-    """Yield a run's prompts and answers, one by one.
-
-    Of an evaluation that makes no samples of its own, every prompt with its completion.
-    """
+    """Yield a run's samples; for an evaluation that defines none, each prompt with its completion."""
     if evaluation.samples is not None:
         yield from evaluation.samples(study, completions)
         return
@@ -116,11 +113,11 @@ def samples(
 
 @dataclass(frozen=True)
 class StoredDifference:
-    """A stored number that its answers do not come to.
+    """A stored number that differs from the one recomputed from its answers.
 
     Attributes:
-        column: of ``metric_value``; "row" where one of the two sides has no such row.
-        stored, again: the number in the warehouse, and the one that was made again.
+        column: of ``metric_value``; "row" if only one side has the row.
+        stored, again: the number in the warehouse and the recomputed one.
     """
 
     evaluation: str
@@ -139,8 +136,8 @@ class RecomputedRows:
     """The comparison of one configuration's rows on one occasion.
 
     Attributes:
-        n_rows: rows that were compared.
-        reason: why they could not be made again; "" if they were.
+        n_rows: number of rows compared.
+        reason: why they could not be recomputed; "" if they were.
     """
 
     evaluation: str
@@ -152,20 +149,19 @@ class RecomputedRows:
 
 
 def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Iterator[RecomputedRows]:
-    """Make the rows of every finished run again, configuration by configuration and occasion by occasion.
+    """Recompute the rows of every finished run, by configuration, occasion and code version.
 
     Args:
-        evaluation_of: an evaluation by its name.
+        evaluation_of: returns the evaluation of a name.
     """
 
-    def by(run: FinishedRun) -> tuple[str, str, str, str]:
+    def group_key(run: FinishedRun) -> tuple[str, str, str, str]:
         return run.evaluation, run.config_hash, run.occasion, run.code_version
 
-    every = sorted(runs.every_finished(), key=lambda run: (*by(run), run.model))
-    for (name, config, occasion, version), group in groupby(every, by):
+    every = sorted(runs.every_finished(), key=lambda run: (*group_key(run), run.model))
+    for (name, config, occasion, version), group in groupby(every, group_key):
         try:
-            evaluation, of_group = evaluation_of(name), list(group)
-            again = _rows(evaluation, of_group)
+            again = _rows(evaluation_of(name), list(group))
         except (WarehouseError, EngineError, KeyError, ValueError) as error:
             yield RecomputedRows(name, config, occasion, 0, (), str(error))
             continue
@@ -179,7 +175,7 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
 
 
 def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[FinishedRun]) -> dict[Key, Metric]:
-    """The rows of the models of one occasion, and of their null models, against the frozen cohort."""
+    """Return the rows of one occasion's models and null models, compared with the frozen cohort."""
     study, completions = rebuilt(evaluation, group[0])
     engines, shared = completions.engines, None
     if evaluation.shared:
@@ -191,20 +187,21 @@ def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[FinishedRun]) -
     own = {run.model: run.run_id for run in group}
     frozen = runs.frozen(group[0].config_hash, study.params.cohort)
     selection = cohort_of(own, frozen, others=(), new=own, compares=evaluation.compares)
-    answers, earlier = ({run.model: read(run) for run in of} for of in (group, selection.earlier))
+    answers, earlier = ({run.model: read(run) for run in each} for each in (group, selection.earlier))
     cohort = selection.cohort(answers, earlier, {run.model: run.candidate for run in group})
     tables = evaluation.rows(study, cohort, shared).metrics
     return {(m, row.metric, row.slice_kind, row.slice): row for m, rows in tables.items() for row in rows}
 
 
 def _stored(config: str, occasion: str, version: str) -> dict[Key, dict[str, Any]]:
-    wanted = {"config": config, "occasion": occasion, "version": version}
-    rows = Warehouse.open().query(_STORED, wanted).to_dicts()
+    """Return the stored rows of a configuration's finished runs on an occasion, by key."""
+    values = {"config": config, "occasion": occasion, "version": version}
+    rows = Warehouse.open().query(_STORED, values).to_dicts()
     return {(r["model"], r["metric"], r["slice_kind"], r["slice"]): r for r in rows}
 
 
 def _differences(stored: dict[str, Any] | None, again: Metric | None) -> Iterator[tuple[str, object, object]]:
-    """(column, stored, made again) of each number that differs; "row" where there is only one of them."""
+    """Yield (column, stored, recomputed) of each number that differs; column "row" if one side has no row."""
     if stored is None or again is None:
         yield "row", stored and stored["value"], again and again.value
         return

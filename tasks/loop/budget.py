@@ -1,11 +1,10 @@
-"""The limit on generation, in tokens and US dollars, and a meter that stops before it is used up.
+"""The limit on generation, in tokens and US dollars, and a meter that stops before it is exceeded.
 
-Only what is newly asked counts: stored answers are free. Before each batch the meter adds to what was used
-the most that the batch can use: ``max_tokens`` for every answer, and an estimate of every prompt. If that is
-over the limit, the batch is not begun. Batches that are under way at once count at their most until they are
-answered. So a limit is kept, except for prompts that have more tokens than
-estimated: then the run stops after the batch that crosses it. A server that does not say how many tokens an
-answer took is counted at the most.
+Only new completions count: stored ones are free. Before each batch the meter adds the most that the batch can
+use to the use so far: ``max_tokens`` for every completion, and an estimate of every prompt. If the sum
+exceeds the limit, the batch is not sent. Concurrent batches count at their most until they are answered. So
+the limit is kept, unless prompts have more tokens than estimated: then the run stops after the batch that
+exceeds it. A completion whose server reports no token count counts at its most.
 """
 
 from __future__ import annotations
@@ -22,48 +21,48 @@ from tasks.engines.protocols import EngineError, Generation, Message, Sampling
 from tasks.engines.specs import EngineSpec, cost
 
 BYTES_PER_TOKEN = 3
-"""English has 4 or more, and other scripts seldom less with the vocabularies of current models."""
+"""English has 4 or more; other scripts seldom have fewer than this with current models' vocabularies."""
 TEMPLATE_TOKENS = 16
 """Tokens that a chat template adds to a message."""
 
 Count = Callable[[Sequence[Generation], Sequence[Generation]], None]
-"""Called with the most that some answers might have used, and with the answers."""
+"""Called with the most that completions might have used, and with the completions."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that a run may use of tokens (sent and written) and of US dollars; None: no limit."""
+    """The most tokens (prompts and completions) and US dollars that a run may use; None: no limit."""
 
     max_tokens: int | None = None
     max_usd: float | None = None
 
 
 class BudgetReached(EngineError):  # noqa: N818 - "raise BudgetReached" says it all
-    """The next batch may use more than is left; the message says what was used and what to do."""
+    """The next batch may use more than is left; the message says how much was used and what to do."""
 
 
 class Meter:
-    """Tokens and cost of the calls that share it, from one thread or several. Make one a run."""
+    """Tokens and cost of one run's calls, from one thread or several."""
 
     def __init__(self, budget: Budget) -> None:
-        """Nothing is used yet."""
+        """Begin at zero."""
         self.budget = budget
         self.tokens = 0
         self.usd = 0.0
-        self._under_way: list[tuple[int, float]] = []
+        self._pending: list[tuple[int, float]] = []
         self._lock = Lock()
 
     @contextmanager
     def batch(self, spec: EngineSpec | None, most: Sequence[Generation]) -> Iterator[Count]:
-        """Let a batch begin that uses at most this (``at_most``, one a conversation; none: it costs nothing).
+        """Admit a batch that uses at most ``most`` (``at_most`` of each conversation; empty: it is free).
 
         Yields:
-            What to call with the answers, and with the most that they might have used: what a server does not
-            count is counted at that.
+            a function to call with the most that the completions might have used, and with the completions.
+            A completion without a server's token count counts at its most.
 
         Raises:
-            BudgetReached: it does not fit.
-            EngineError: dollars are limited, and a server's spec names no price.
+            BudgetReached: the batch does not fit.
+            EngineError: dollars are limited, and a server's spec has no price.
         """
         if spec is None or not most:
             yield lambda most, answered: None
@@ -71,22 +70,22 @@ class Meter:
         answers: list[Generation] = []
         with self._lock:
             self._check(spec, most)
-            self._under_way.append(at_most := (_tokens(most), self._usd(spec, most)))
+            self._pending.append(at_most := (_tokens(most), self._usd(spec, most)))
         try:
             yield lambda most, answered: answers.extend(
                 m if g.prompt_tokens == 0 else g for m, g in zip(most, answered, strict=True)
             )
         finally:
             with self._lock:
-                self._under_way.remove(at_most)
+                self._pending.remove(at_most)
                 self.tokens += _tokens(answers)
                 self.usd += self._usd(spec, answers)
 
     def _check(self, spec: EngineSpec, most: Sequence[Generation]) -> None:
-        """See ``batch``."""
+        """Raise as ``batch`` does."""
         tokens, usd = _tokens(most), self._usd(spec, most)
-        used = self.tokens + sum(tokens for tokens, _ in self._under_way)
-        spent = self.usd + sum(usd for _, usd in self._under_way)
+        used = self.tokens + sum(tokens for tokens, _ in self._pending)
+        spent = self.usd + sum(usd for _, usd in self._pending)
         limits = []
         if self.budget.max_tokens is not None and used + tokens > self.budget.max_tokens:
             limits.append(
@@ -101,11 +100,11 @@ class Meter:
         if limits:
             raise BudgetReached(
                 f"model {spec.name!r}: the budget is reached: {'; '.join(limits)}. All answers so far are "
-                "stored: raise the limit (or lower the batch) and run again, and only the rest is asked"
+                "stored: raise the limit (or lower the batch) and run again, which sends only the rest"
             )
 
     def _usd(self, spec: EngineSpec, answers: Sequence[Generation]) -> float:
-        """Return their cost; models that run here are free unless their spec says otherwise."""
+        """Return the cost of answers; models on this machine are free unless their spec has a price."""
         dollars = cost(spec, answers)
         if dollars is None and spec.is_served and self.budget.max_usd is not None:
             raise EngineError(
@@ -119,7 +118,7 @@ class Meter:
 def at_most(
     conversation: Sequence[Message], schema: Mapping[str, Any] | None, sampling: Sampling
 ) -> Generation:
-    """An answer without text that takes the most tokens: the prompt as estimated, the answer as limited."""
+    """Return the most that a conversation can use: estimated prompt tokens and the completion limit."""
     texts = [m["content"] for m in conversation] + ([json.dumps(schema)] if schema is not None else [])
     estimate = math.ceil(sum(len(t.encode()) for t in texts) / BYTES_PER_TOKEN)
     prompt = estimate + TEMPLATE_TOKENS * len(texts)

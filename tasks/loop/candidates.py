@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from tasks.engines.prompting import candidate_rule
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
-from tasks.loop.items import GivenTexts
+from tasks.loop.items import ScoringRequest
 from tasks.loop.requests import Ability, Engine
 
 
 @dataclass(frozen=True)
 class StoredScores:
-    """Stored answers in the order of the request; NaN for a candidate that the model cannot spell.
+    """Stored scores in the order of the request; NaN for a candidate that the vocabulary cannot spell.
 
     Attributes:
         logprob: float64 [sentences, candidates] sum over the scored tokens of log p.
         probability: float64 [sentences, candidates] mean over the scored tokens of p.
-        n_tokens: float64 [sentences, candidates] how many tokens are scored.
+        n_tokens: float64 [sentences, candidates] number of scored tokens.
     """
 
     logprob: NDArray[np.float64]
@@ -32,15 +32,15 @@ class StoredScores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CandidateRanking(GivenTexts[StoredScores | str]):
-    """One template over several sentences, with all candidates.
+class CandidateRanking(ScoringRequest[StoredScores | str]):
+    """Sentences of one template with a blank, and all candidates for it.
 
-    Read as scores, or as the reason why they are incomplete.
+    Decoded to scores, or to the reason why they are incomplete.
 
     Attributes:
-        cloze: makes the engine's input of some sentences up to the blank.
+        cloze: makes the engine's input from sentences up to the blank.
         prompts: the sentences up to the blank, which are the units; may repeat.
-        candidates: what is scored in the blank.
+        candidates: the texts that are scored in the blank.
     """
 
     kind: ClassVar[str] = "candidate_score"
@@ -60,16 +60,16 @@ class CandidateRanking(GivenTexts[StoredScores | str]):
         return candidate_rule(engine.kind)
 
     def size(self, units: Sequence[str]) -> int:
-        """Pairs of sentence and candidate."""
+        """Return the number of pairs of sentence and candidate."""
         return len(units) * len(self.candidates)
 
     def compute(
         self, engine: CandidateScorer, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
-        """See ``Request.compute``; one row per sentence and candidate that the model can spell.
+        """See ``Request.compute``; a row per sentence and candidate that the vocabulary can spell.
 
         Raises:
-            EngineError: the model can spell none of them.
+            EngineError: the vocabulary can spell none of the candidates.
         """
         scores = engine.score_candidates(self.cloze(units), self.candidates, progress)
         frame = pl.DataFrame(
@@ -87,9 +87,9 @@ class CandidateRanking(GivenTexts[StoredScores | str]):
         return frame
 
     def decode(self, frame: pl.DataFrame) -> StoredScores | str:
-        lacking = set(self.prompts) - set(frame["prompt"].unique())
-        if lacking:
-            return f"{len(lacking)} of {len(set(self.prompts))} sentences have no answer"
+        missing = set(self.prompts) - set(frame["prompt"].unique())
+        if missing:
+            return f"{len(missing)} of {len(set(self.prompts))} sentences have no answer"
         sentences = sorted(set(self.prompts))
         n = len(self.candidates)
         row = frame["prompt"].replace_strict(sentences, range(len(sentences)), return_dtype=pl.Int64)

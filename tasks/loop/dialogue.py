@@ -1,15 +1,14 @@
-"""Conversations of two or more voices, turn by turn: who is sent what next, and what ended them. Pure.
+"""Conversations of two or more speakers, turn by turn: the next prompts, and why a conversation ended. Pure.
 
-Each turn is the completion of the whole history so far, so it is stored and found again like any other
-prompt: a killed run goes on inside a conversation. Greedy turns after equal histories, as all are before
-anybody has answered, are sent once; sampled ones once per ``Dialogue.sample``, so that conversations are
-independent. ``Dialogues`` has many conversations under way: ``hear`` takes the
-turns that are stored, ``requests`` gives all prompts up to now, one request per voice and sampling, whose new
-ones are the turns of a round.
+Each turn is the completion of the whole history so far, stored like any other prompt, so a killed run
+continues inside a conversation. Greedy turns after equal histories, such as all first turns, are sent once;
+sampled turns are sent once per ``Dialogue.sample``, so that conversations are independent. ``Dialogues``
+holds many conversations: ``read`` adds the stored turns, and ``requests`` returns all prompts so far, one
+request per speaker and sampling. The new ones among them are the turns of a round.
 
-What a voice writes is not believed. Text from where it goes on as somebody else (``User: …``, or a chat
-template's own marks) is cut off and counted: nobody hears it, and it ends no conversation. Turn limit and
-token budget hold for every conversation; what else ends one is its ``Rule``'s, which sees who said what.
+A speaker's text is untrusted. From the point where it continues as another speaker (``User: …``, or marks of
+a chat template) it is cut off and counted: the others do not see it, and it ends no conversation. Turn limit
+and token budget hold for every conversation; its ``Rule`` decides all other endings from the turns.
 """
 
 from __future__ import annotations
@@ -26,29 +25,29 @@ from tasks.loop.replies import no_text
 from tasks.loop.requests import CANDIDATE, Role
 
 TURN_LIMIT, TOKEN_BUDGET = "turn limit", "token budget"
-"""Reasons that end a conversation beside its rule; else the reason why a voice wrote nothing."""
+"""Reasons that end a conversation beside those of its rule and a missing text."""
 
 _OTHER_NAMES = ("user", "human", "customer", "assistant", "ai", "bot", "system", "chatbot")
-"""Names by which models call a speaker, beside the voices' own names."""
+"""Names that models give to speakers, beside the voices' own names."""
 _OWN_NAMES = {"candidate": ("assistant", "ai", "bot", "chatbot"), "simulator": ("user", "human", "customer")}
 _MARKS = r"<\|[^|>\n]{1,40}\|>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>"
-"""Signs that chat templates put between turns."""
+"""Marks between turns in chat templates."""
 
 Quote = Callable[[str], str]
-"""Makes others' words data: the text that stands in their place."""
+"""Function that quotes another speaker's text as data."""
 
 
 @dataclass(frozen=True)
 class Voice:
-    """Who speaks.
+    """A speaker in a conversation.
 
     Attributes:
         name: in transcripts; unique within a conversation.
-        system: its instructions.
-        begin: what it is sent in place of others' words where nobody has spoken yet.
-        role, engine: who writes its turns, as in ``Request``.
-        lines: it is no model and says these, one per turn, the last again and again.
-        quote: how others' words reach it; None: as they are.
+        system: its system prompt.
+        begin: the user message before its first turn if no other speaker has spoken.
+        role, engine: the engine that writes its turns, as in ``Request``.
+        lines: texts of a speaker without an engine, one per turn; the last one repeats.
+        quote: quotes the other speakers' texts for it; None: unchanged.
     """
 
     name: str
@@ -63,14 +62,14 @@ class Voice:
 
 @dataclass(frozen=True)
 class Turn:
-    """One voice's turn.
+    """One speaker's turn.
 
     Attributes:
-        text: as others hear it.
-        written: as it came back.
+        text: the text that the others see.
+        written: the whole completion.
         tokens: of prompt and completion; 0 for lines.
-        is_confused: it went on as somebody else, and that was cut off.
-        is_repeated: the voice has said the same before, or somebody else has just now.
+        is_confused: whether the completion continued as another speaker, which was cut off.
+        is_repeated: whether its words equal an earlier turn of this speaker, or the turn before.
     """
 
     speaker: str
@@ -82,26 +81,26 @@ class Turn:
 
     @cached_property
     def plain(self) -> str:
-        """The words of the text alone, by which repetitions are found."""
+        """The text's words, which are compared to find repetitions."""
         return _plain(self.text)
 
 
 Rule = Callable[[Sequence[Turn]], str | None]
-"""The turns so far -> what ends the conversation; None: nothing yet."""
+"""Function of the turns so far that returns why the conversation ends; None if it goes on."""
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """A conversation to be held.
+    """The definition of a conversation.
 
     Attributes:
         key: identifies it.
-        voices: in the order in which they speak, again and again.
-        rule: of its end.
-        max_turns: of all voices together.
-        max_tokens: prompts and completions of all turns; None: no budget.
-        sample: which sampled turns are its own (``Prompt.sample``): conversations of different samples share
-            none, not even an opening. Greedy turns are shared by all with equal histories.
+        voices: the speakers, who take turns in this order.
+        rule: decides its end.
+        max_turns: limit for all speakers together.
+        max_tokens: limit for prompts and completions of all turns; None: no limit.
+        sample: ``Prompt.sample`` of its sampled turns: conversations with different samples share no turn,
+            not even the first. Greedy turns are shared by all conversations with equal histories.
     """
 
     key: Hashable
@@ -114,7 +113,7 @@ class Dialogue:
 
 @dataclass
 class Talk:
-    """A conversation under way. ``ended_by`` is None while it is, or where a voice has not answered."""
+    """A conversation with its turns so far. ``ended_by`` is None as long as a turn is missing."""
 
     dialogue: Dialogue
     turns: list[Turn] = field(default_factory=list)
@@ -122,7 +121,7 @@ class Talk:
 
     @property
     def next_voice(self) -> Voice:
-        """Whose turn it is."""
+        """The next speaker."""
         voices = self.dialogue.voices
         return voices[len(self.turns) % len(voices)]
 
@@ -131,8 +130,8 @@ class Talk:
         """Return the tokens of all turns."""
         return sum(turn.tokens for turn in self.turns)
 
-    def take(self, written: str, tokens: int, failure: str | None = None) -> None:
-        """Add what the next voice wrote, and see whether that ends the conversation.
+    def add_turn(self, written: str, tokens: int, failure: str | None = None) -> None:
+        """Add the next speaker's text and set ``ended_by`` if it ends the conversation.
 
         failure: why there is no text, which ends it.
         """
@@ -152,17 +151,17 @@ class Talk:
 
 
 Group = tuple[Role, str, Sampling]
-"""Whose prompts make one request."""
+"""Role, engine and sampling, which all prompts of a request share."""
 
 
 class Dialogues:
-    """Many conversations under way, each as far as stored turns take it."""
+    """Many conversations, each with its stored turns."""
 
     def __init__(self, dialogues: Iterable[Dialogue]) -> None:
-        """Nobody has spoken but voices with lines.
+        """Begin all conversations; only speakers with lines have spoken.
 
         Raises:
-            ValueError: a voice's name comes twice in a conversation, or a key twice.
+            ValueError: a key occurs twice, or a speaker's name twice in a conversation.
         """
         self.talks: dict[Hashable, Talk] = {}
         self._sent: dict[Group, dict[str, Prompt]] = {}
@@ -172,34 +171,34 @@ class Dialogues:
             if len(set(names)) < len(names) or dialogue.key in self.talks:
                 raise ValueError(f"conversation {dialogue.key!r}: voices {names}: each key and name once")
             self.talks[dialogue.key] = Talk(dialogue)
-            self._proceed(self.talks[dialogue.key])
+            self._advance(self.talks[dialogue.key])
 
-    def hear(self, stored: Callable[[Prompts], Mapping[str, Completion]]) -> None:
-        """Take every turn that is stored, until none is that is waited for.
+    def read(self, stored: Callable[[Prompts], Mapping[str, Completion]]) -> None:
+        """Add all stored turns, until the next turn of every conversation is missing.
 
-        stored: a request to what is stored of it; each completion is asked for once.
+        stored: returns a request's stored completions; each completion is read once.
         """
-        while heard := [
+        while turns := [
             (self._waiting[group].pop(unit), completion)
             for group in list(self._waiting)
             for unit, completion in stored(self._request(group, list(self._waiting[group]))).items()
         ]:
             self._waiting = {group: waiting for group, waiting in self._waiting.items() if waiting}
-            for talks, completion in heard:
+            for talks, completion in turns:
                 for talk in talks:
                     tokens = completion.prompt_tokens + completion.completion_tokens
-                    talk.take(completion.text, tokens, no_text(completion))
-                    self._proceed(talk)
+                    talk.add_turn(completion.text, tokens, no_text(completion))
+                    self._advance(talk)
 
     def requests(self, batch: int = 32, topic: str = "") -> list[Prompts]:
-        """Every prompt up to now, sent before or not: one request per voice and sampling."""
+        """Return all prompts so far, answered or not: one request per speaker and sampling."""
         return [self._request(group, list(self._sent[group]), batch, topic) for group in self._sent]
 
-    def _proceed(self, talk: Talk) -> None:
-        """Say all lines that come next; then wait for a completion, if the conversation goes on."""
+    def _advance(self, talk: Talk) -> None:
+        """Add the lines that come next, then the next prompt unless the conversation has ended."""
         while talk.ended_by is None and (lines := talk.next_voice.lines):
             spoken = sum(turn.speaker == talk.next_voice.name for turn in talk.turns)
-            talk.take(lines[min(spoken, len(lines) - 1)], 0)
+            talk.add_turn(lines[min(spoken, len(lines) - 1)], 0)
         if talk.ended_by is None:
             voice, dialogue = talk.next_voice, talk.dialogue
             sample = dialogue.sample if voice.sampling.temperature > 0 else ""
@@ -222,27 +221,27 @@ class Dialogues:
 
 
 def history(voice: Voice, turns: Sequence[Turn], voices: Sequence[Voice]) -> list[Message]:
-    """Return a voice's messages: its own turns as the assistant's, all that others said in between as a
+    """Return the history as messages for one speaker: its turns as the assistant's, the others' as the
     user's.
 
-    With more than two voices others' turns begin with their names.
+    With more than two speakers, the others' turns begin with their names.
     """
     messages: list[Message] = [{"role": "system", "content": voice.system}] if voice.system else []
     begun = False
-    for is_own, turns_of in groupby(turns, lambda turn: turn.speaker == voice.name):
+    for is_own, group in groupby(turns, lambda turn: turn.speaker == voice.name):
         if is_own and not begun:
             messages.append({"role": "user", "content": voice.begin})
         begun = True
-        texts = [_as_heard(turn, voice, len(voices) > 2 and not is_own) for turn in turns_of]
+        texts = [_text_for(voice, turn, len(voices) > 2 and not is_own) for turn in group]
         messages.append({"role": "assistant" if is_own else "user", "content": "\n\n".join(texts)})
     return messages if begun else [*messages, {"role": "user", "content": voice.begin}]
 
 
 def own_words(written: str, voice: Voice, voices: Sequence[Voice]) -> tuple[str, bool]:
-    """Return a voice's own words, and whether it went on as somebody else.
+    """Return a speaker's own words, and whether the text continues as another speaker.
 
-    Its own name before its words is taken off. The text ends where a line begins with another's name and a
-    colon, or with a mark of a chat template.
+    The speaker's own name before the words is removed. The text is cut where a line begins with another name
+    and a colon, or with a mark of a chat template.
     """
     own, forged = _patterns(voice.name, voice.role, tuple(v.name for v in voices if v.name != voice.name))
     text = own.sub("", written).strip()
@@ -252,7 +251,7 @@ def own_words(written: str, voice: Voice, voices: Sequence[Voice]) -> tuple[str,
 
 @lru_cache(maxsize=1 << 8)
 def _patterns(name: str, role: Role, others: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns of a voice's own name before its words, and of where it goes on as somebody else."""
+    """Return the patterns of a speaker's own name before its words, and of another speaker's turn."""
     own = (name, *_OWN_NAMES.get(role, ()))
     names = [*others, *(other for other in _OTHER_NAMES if other not in own)]
     return (
@@ -262,16 +261,17 @@ def _patterns(name: str, role: Role, others: tuple[str, ...]) -> tuple[re.Patter
 
 
 def transcript(turns: Iterable[Turn]) -> list[str]:
-    """One text per turn, "Name: words"."""
+    """Return a text per turn: "Name: words"."""
     return [f"{turn.speaker.capitalize()}: {turn.text}" for turn in turns]
 
 
 def _label(names: Iterable[str]) -> str:
-    """A name before somebody's words, in any of the ways in which chats are written down."""
+    """Return a pattern of a name before a turn, in any notation of chats."""
     return rf"[*_#>\[( \t]*(?:the )?(?:{'|'.join(map(re.escape, names))})(?:'s turn)?[*_\])]*\s*:[*_]*[ \t]*"
 
 
-def _as_heard(turn: Turn, voice: Voice, is_named: bool) -> str:
+def _text_for(voice: Voice, turn: Turn, is_named: bool) -> str:
+    """Return the text of a turn as a speaker sees it."""
     if turn.speaker == voice.name:
         return turn.text
     text = voice.quote(turn.text) if voice.quote else turn.text

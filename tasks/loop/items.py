@@ -1,4 +1,4 @@
-"""Log-probabilities of given texts: items after several questions, or each question's own options. Pure."""
+"""Requests for log-probabilities of items after several questions, or of questions' own options. Pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from tasks.engines import prompting
 from tasks.engines.protocols import Scorer
 from tasks.identity import digest
-from tasks.loop.requests import Ability, Engine, Request, apart
+from tasks.loop.requests import Ability, Engine, Request, split_rows
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ItemLogprobs:
-    """Stored answers in the order of the request.
+    """Stored log-probabilities in the order of the request.
 
     Attributes:
         logprobs: float64 [units, items] natural-log probabilities.
-        n_tokens: [items] tokens of each item.
+        n_tokens: [items] number of tokens of each item.
     """
 
     logprobs: NDArray[np.float64]
@@ -33,12 +33,12 @@ class ItemLogprobs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenTexts(Request[T]):
-    """Texts that are scored, not written.
+class ScoringRequest(Request[T]):
+    """A request that scores texts and generates none.
 
     Attributes:
-        about: what is asked, as JSON: with engine and boundary rule it determines every answer. Begins with
-            the evaluation's name.
+        about: the evaluation's name, then the rest of the question, as JSON. With engine and boundary rule it
+            determines every answer.
     """
 
     about: Sequence[Any]
@@ -48,14 +48,14 @@ class GivenTexts(Request[T]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemScores(GivenTexts[ItemLogprobs | str]):
-    """One question about several countries, over one list of items.
+class ItemScores(ScoringRequest[ItemLogprobs | str]):
+    """One question about several countries, with one list of items.
 
-    Read as log-probabilities, or as the reason why they are incomplete.
+    Decoded to log-probabilities, or to the reason why they are incomplete.
 
     Attributes:
         questions: country -> the question about it; countries are the units.
-        items: what is scored, each as the whole answer.
+        items: texts that are scored, each as the whole answer.
     """
 
     kind: ClassVar[str] = "item_logprob"
@@ -67,14 +67,14 @@ class ItemScores(GivenTexts[ItemLogprobs | str]):
 
     @property
     def units(self) -> Sequence[str]:
-        """Countries."""
+        """The countries."""
         return list(self.questions)
 
     def rule(self, engine: Engine) -> str:
         return prompting.BOUNDARY_RULE
 
     def size(self, units: Sequence[str]) -> int:
-        """Log-probabilities."""
+        """Return the number of log-probabilities."""
         return len(units) * len(self.items)
 
     def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
@@ -106,31 +106,31 @@ class ItemScores(GivenTexts[ItemLogprobs | str]):
 
 
 def _places(names: Sequence[str]) -> list[int]:
-    """Return the place of each name when all are sorted."""
+    """Return the position of each name in the sorted list."""
     place = {name: i for i, name in enumerate(sorted(names))}
     return [place[name] for name in names]
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the options that a model may continue it with."""
+    """A question and the options for its continuation."""
 
     text: str
     options: tuple[str, ...]
 
     @cached_property
     def id(self) -> str:
-        """Identifies what is scored."""
+        """A hash of the question and its options."""
         return digest([self.text, self.options], 32)
 
 
 @dataclass(frozen=True)
 class OptionLogprobs:
-    """Stored answers to one question.
+    """Stored log-probabilities of one question's options.
 
     Attributes:
         logprobs: float64 [options] natural-log probability of each, summed over its tokens.
-        n_tokens: [options] tokens of each.
+        n_tokens: [options] number of tokens of each.
     """
 
     logprobs: NDArray[np.float64]
@@ -138,12 +138,12 @@ class OptionLogprobs:
 
 
 Scored = Mapping[str, OptionLogprobs]
-"""Question id -> its answers; questions without any are left out."""
+"""Question id -> its options' log-probabilities; questions without answers are missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionScores(GivenTexts[Scored]):
-    """Questions with options of their own. What questions of a part share is run once."""
+class OptionScores(ScoringRequest[Scored]):
+    """Questions with their own options; tokens that questions of a part share run once."""
 
     kind: ClassVar[str] = "option_score"
     ability: ClassVar[Ability] = "score"
@@ -154,7 +154,7 @@ class OptionScores(GivenTexts[Scored]):
 
     @cached_property
     def by_id(self) -> Mapping[str, Question]:
-        """Each question once."""
+        """Id -> question."""
         return {question.id: question for question in self.questions}
 
     @property
@@ -166,7 +166,7 @@ class OptionScores(GivenTexts[Scored]):
         return prompting.BOUNDARY_RULE
 
     def size(self, units: Sequence[str]) -> int:
-        """Log-probabilities."""
+        """Return the number of log-probabilities."""
         return sum(len(self.by_id[unit].options) for unit in units)
 
     def compute(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
@@ -177,9 +177,9 @@ class OptionScores(GivenTexts[Scored]):
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """See ``Request.compute_together``: one call of the engine, which runs once what questions share."""
+        """See ``Request.compute_together``; one call of the engine, which runs shared tokens once."""
         questions = [request.by_id[unit] for request, units in pieces for unit in units]
-        return apart(pieces, _options_scored(questions, engine, progress))
+        return split_rows(pieces, _options_scored(questions, engine, progress))
 
     def near(self, unit: str) -> str:
         return self.by_id[unit].text
@@ -196,7 +196,7 @@ class OptionScores(GivenTexts[Scored]):
 def _options_scored(
     questions: Sequence[Question], engine: Scorer, progress: Callable[[int], None]
 ) -> pl.DataFrame:
-    """Rows of a part, one per question and option, in their order."""
+    """Return rows of a part, one per question and option, in order."""
     framed = engine.frame([question.text for question in questions])
     options = [[framed.lead + option for option in question.options] for question in questions]
     scores = engine.score_each(framed.prefixes, options, progress)

@@ -1,4 +1,4 @@
-"""Log-probabilities of continuations after contexts as they are, as values, document by document. Pure."""
+"""Requests for log-probabilities of continuations after unchanged contexts, by document, as values. Pure."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import polars as pl
 from tasks.engines.pairs import PAIR_RULE
 from tasks.engines.protocols import Context, PairScorer, PairScores, TextPair
 from tasks.identity import digest
-from tasks.loop.requests import Ability, Engine, Request, apart
+from tasks.loop.requests import Ability, Engine, Request, split_rows
 
 
 @dataclass(frozen=True)
 class Document:
-    """The pairs of one document, such as its options after its text: scored and stored together."""
+    """The pairs of one document, such as its text with each option; they are scored and stored together."""
 
     pairs: tuple[TextPair, ...]
 
     @cached_property
     def id(self) -> str:
-        """Identifies what is scored."""
+        """A hash of the pairs."""
         return digest([[_plain(pair.context), pair.continuation] for pair in self.pairs], 32)
 
 
 ScoredPairs = Mapping[str, PairScores]
-"""Document id -> the scores of its pairs, in their order; documents without any are left out."""
+"""Document id -> scores of its pairs, in order; documents without scores are missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Request[ScoredPairs]):
-    """Documents whose continuations are scored. What documents of a part share is run once."""
+    """Documents whose continuations are scored; tokens that documents of a part share run once."""
 
     kind: ClassVar[str] = "pair_score"
     ability: ClassVar[Ability] = "score"
@@ -46,7 +46,7 @@ class Pairs(Request[ScoredPairs]):
 
     @cached_property
     def by_id(self) -> Mapping[str, Document]:
-        """Each document once."""
+        """Id -> document."""
         return {document.id: document for document in self.documents}
 
     @property
@@ -61,7 +61,7 @@ class Pairs(Request[ScoredPairs]):
         return PAIR_RULE
 
     def size(self, units: Sequence[str]) -> int:
-        """Log-probabilities."""
+        """Return the number of log-probabilities."""
         return sum(len(self.by_id[unit].pairs) for unit in units)
 
     def compute(
@@ -74,9 +74,9 @@ class Pairs(Request[ScoredPairs]):
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """See ``Request.compute_together``: one call of the engine, which runs once what documents share."""
+        """See ``Request.compute_together``; one call of the engine, which runs shared tokens once."""
         documents = [request.by_id[unit] for request, units in pieces for unit in units]
-        return apart(pieces, _scored(documents, engine, progress))
+        return split_rows(pieces, _scored(documents, engine, progress))
 
     def near(self, unit: str) -> str:
         return _shown(self.by_id[unit].pairs[0].context)
@@ -96,7 +96,7 @@ class Pairs(Request[ScoredPairs]):
 def _scored(
     documents: Sequence[Document], engine: PairScorer, progress: Callable[[int], None]
 ) -> pl.DataFrame:
-    """Rows of a part, one per pair, in their order."""
+    """Return rows of a part, one per pair, in order."""
     pairs = [pair for document in documents for pair in document.pairs]
     scores = engine.score_pairs(pairs, progress)
     return pl.DataFrame(
@@ -119,5 +119,5 @@ def _plain(context: Context) -> Any:
 
 
 def _shown(context: Context) -> str:
-    """A context as SQL shows it: raw text, or the JSON of a conversation."""
+    """Return a context as text: raw text, or a conversation as JSON."""
     return context if isinstance(context, str) else json.dumps(_plain(context), ensure_ascii=False)

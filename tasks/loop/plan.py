@@ -1,8 +1,8 @@
-"""The work that is left, as a value: a dry run prints it, and the loop works it off. Pure.
+"""The remaining work as a value: a dry run prints it, and the loop works it off. Pure.
 
-A *line* is all that one engine does for one model. It is cut into *works*: what the engine is sent at once,
-and the part that is stored of it. Prompts of several requests, with their own seeds and schemas, share a
-work; what is stored of each stays under its own request.
+A *line* is all work of one engine for one model. It is cut into *works*: the units that the engine gets in
+one call, stored as one part. Prompts of several requests, with their own seeds and schemas, may share a work;
+each answer is stored under its own request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Answer = tuple[str, str]
 """(request hash, unit): names one stored answer."""
 
 TALK = ("candidate", "simulator")
-"""Roles whose answers lead to further requests to these roles, turn by turn."""
+"""Roles in a dialogue: their answers lead to further requests to these roles, turn by turn."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Wanted:
     """A request with its engine, for one model.
 
     Attributes:
-        model: whose evaluation it belongs to; "" for the study's own requests.
+        model: the model that is evaluated; "" for the study's own requests.
     """
 
     model: str
@@ -42,13 +42,13 @@ class Wanted:
 
     @cached_property
     def request_hash(self) -> str:
-        """Names the request to this engine."""
+        """The request's hash for this engine."""
         return self.request.hash(self.engine)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Units of one request that have no answer yet."""
+    """Units of one request that have no answer."""
 
     wanted: Wanted
     units: tuple[str, ...]
@@ -61,18 +61,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class Work:
-    """A call of an engine for one model, and the part that is stored of it."""
+    """One call of an engine for one model; its answers are stored as one part."""
 
     pieces: tuple[Piece, ...]
 
     @classmethod
     def of(cls, wanted: Wanted, units: Iterable[str]) -> Work:
-        """Units of one request."""
+        """Return the work of some units of one request."""
         return cls((Piece(wanted, tuple(units)),))
 
     @property
     def wanted(self) -> Wanted:
-        """The first request; model, engine, role and kind are the same in all."""
+        """The first request; all have its model, engine, role and kind."""
         return self.pieces[0].wanted
 
     @property
@@ -86,7 +86,7 @@ class Work:
         return [answer for piece in self.pieces for answer in piece.answers]
 
     def of_answers(self, answers: Set[Answer]) -> Work:
-        """Return the work that only these answers are of."""
+        """Return the work restricted to these answers."""
         pieces = [
             Piece(
                 piece.wanted,
@@ -98,17 +98,17 @@ class Work:
 
     @property
     def at_most(self) -> list[Generation]:
-        """The most that it can use of a budget (``Request.at_most``)."""
+        """The most that each unit can use of a budget (``Request.at_most``)."""
         return [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]
 
     @property
     def part(self) -> str:
-        """The part's name: the hash of what it answers."""
+        """The part's name: a hash of its answers' keys."""
         return name_of(self.answers)
 
     @property
     def label(self) -> str:
-        """The requests in it, for people."""
+        """The requests' labels, for people."""
         requests = (piece.wanted.request for piece in self.pieces)
         return ", ".join(dict.fromkeys(r.label or r.topic or r.kind for r in requests))
 
@@ -118,8 +118,8 @@ class PlanLine:
     """One engine's work for one model: a line of the plan.
 
     Attributes:
-        n_units, left: log-probabilities, completions or vectors; all, and those without an answer.
-        work: what is left, in parts.
+        n_units, left: number of log-probabilities, completions or vectors in all, and without an answer.
+        work: the remaining work, one for each part.
     """
 
     model: str
@@ -138,10 +138,10 @@ class PlanLine:
 
 @dataclass(frozen=True)
 class Plan:
-    """All lines, in the order in which they are worked off: an engine's lines stand together.
+    """All lines, in the order of work; the lines of an engine are together.
 
     Attributes:
-        loads: how often each engine of this machine is loaded, at most, in the whole run.
+        loads: engine of this machine -> the most times that the whole run loads it.
     """
 
     lines: tuple[PlanLine, ...]
@@ -150,17 +150,17 @@ class Plan:
 
     @property
     def work(self) -> Iterator[Work]:
-        """Every part to be made, in order."""
+        """All remaining work, in order."""
         return (work for line in self.lines for work in line.work)
 
     @property
     def left(self) -> int:
-        """Parts to be made."""
+        """Number of remaining parts."""
         return sum(len(line.work) for line in self.lines)
 
 
 def name_of(answers: Iterable[Answer]) -> str:
-    """The part that holds these answers: the hash of what it answers."""
+    """Return the name of the part with these answers: a hash of their keys."""
     units: dict[str, list[str]] = {}
     for request, unit in answers:
         units.setdefault(request, []).append(unit)
@@ -169,7 +169,7 @@ def name_of(answers: Iterable[Answer]) -> str:
 
 
 def units_wanted(wanted: Iterable[Wanted]) -> dict[str, pl.DataFrame]:
-    """Part kind -> request_hash and unit of everything that is wanted, each once."""
+    """Return request_hash and unit of all units of the requests, each once, by part kind."""
     columns: dict[str, tuple[list[str], list[str]]] = {}
     for each in wanted:
         hashes, units = columns.setdefault(each.request.kind, ([], []))
@@ -181,55 +181,55 @@ def units_wanted(wanted: Iterable[Wanted]) -> dict[str, pl.DataFrame]:
 def lay_out(
     wanted: Sequence[Wanted], missing: Mapping[str, pl.DataFrame] | Set[Answer], later: Iterable[Later] = ()
 ) -> Plan:
-    """Cut what is missing into parts, engine by engine.
+    """Return the plan of the missing answers, cut into parts, engine by engine.
 
-    A unit that several requests want is done for the first of them. Units are taken in the order of their
-    names, near ones together, so that parts do not depend on the order in which a study lists them.
+    A unit of several requests belongs to the first of them. Units are sorted by name, and similar ones are
+    put together, so that parts do not depend on the order of a study's units.
 
     Args:
-        missing: what has no answer: by part kind, with request_hash and unit, or as answers.
+        missing: answers that are not stored: frames of request_hash and unit by part kind, or a set of keys.
     """
     left = set(missing) if isinstance(missing, Set) else {a for f in missing.values() for a in f.rows()}
     pieces: dict[tuple[str, str, str], list[Piece]] = {}
     for each in wanted:
         name = each.request_hash
-        todo = tuple(sorted({unit for unit in each.request.units if (name, unit) in left}))
-        left.difference_update((name, unit) for unit in todo)
-        pieces.setdefault((each.engine.name, each.model, each.request.kind), []).append(Piece(each, todo))
+        units = tuple(sorted({unit for unit in each.request.units if (name, unit) in left}))
+        left.difference_update((name, unit) for unit in units)
+        pieces.setdefault((each.engine.name, each.model, each.request.kind), []).append(Piece(each, units))
     return ordered([_line(own) for own in pieces.values()], later)
 
 
 def ordered(lines: Sequence[PlanLine], later: Iterable[Later] = ()) -> Plan:
-    """The plan of these lines, those of an engine together, engines in the order of their first lines."""
+    """Return the plan of these lines: each engine's together, engines in the order of their first lines."""
     engines = {name: place for place, name in enumerate(dict.fromkeys(line.engine.name for line in lines))}
     return Plan(tuple(sorted(lines, key=lambda line: engines[line.engine.name])), tuple(later))
 
 
 def _line(pieces: Sequence[Piece]) -> PlanLine:
-    """The line of all that one engine is asked for a model."""
+    """Return the line of one engine's pieces for a model."""
     requests, first = [piece.wanted.request for piece in pieces], pieces[0].wanted
     n_units = sum(request.size(request.units) for request in requests)
     left = sum(request.size(piece.units) for request, piece in zip(requests, pieces, strict=True))
-    together: dict[Any, list[Piece]] = {}
+    groups: dict[Any, list[Piece]] = {}
     for place, piece in enumerate(pieces):
         if piece.units:
-            together.setdefault(_mates(piece, place), []).append(piece)
-    work = tuple(work for own in together.values() for work in _cut(own))
+            groups.setdefault(_group_key(piece, place), []).append(piece)
+    work = tuple(work for group in groups.values() for work in _cut(group))
     return PlanLine(first.model, first.engine, first.request.role, first.request.kind, n_units, left, work)
 
 
-def _mates(piece: Piece, place: int) -> Any:
-    """Return a key that pieces share which may be sent at once."""
+def _group_key(piece: Piece, place: int) -> Any:
+    """Return a key that is equal for pieces that may be sent in one call."""
     request, spec = piece.wanted.request, piece.wanted.engine.spec
     if not request.joins:
         return place
-    # What a server has of a job for days is written down by request (``Jobs``).
+    # Notes on a server's batch jobs, which may take a day, are kept by request (``Jobs``).
     by_job = piece.wanted.request_hash if spec and spec.is_served and spec.options.get("batch") else ""
     return type(request), request.batch, by_job
 
 
 def _cut(pieces: Sequence[Piece]) -> Iterator[Work]:
-    """The pieces in works of the size of a batch, near units together; what is over is the last one's."""
+    """Yield works of one batch each, similar units together; the last work may be smaller."""
     request, engine = pieces[0].wanted.request, pieces[0].wanted.engine
     size = max(request.batch, in_flight(engine.spec))
     units = [(piece.wanted, unit) for piece in pieces for unit in piece.units]
@@ -238,4 +238,4 @@ def _cut(pieces: Sequence[Piece]) -> Iterator[Work]:
         own: dict[int, tuple[Wanted, list[str]]] = {}
         for wanted, unit in units[start : start + size]:
             own.setdefault(id(wanted), (wanted, []))[1].append(unit)
-        yield Work(tuple(Piece(wanted, tuple(its)) for wanted, its in own.values()))
+        yield Work(tuple(Piece(wanted, tuple(some)) for wanted, some in own.values()))

@@ -1,4 +1,4 @@
-"""Measures an engine's speed here, on the first units of its work."""
+"""Measures an engine's speed on the first units of its work."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tasks.loop.plan import PlanLine
 from tasks.loop.requests import Request
 
 SECONDS = 5.0
-"""The most that a probe may take, beside loading the engine."""
+"""Most seconds of a probe, without loading the engine."""
 
 
-class _TimeIsUp(Exception):  # noqa: N818 - it is no error
-    """Ends a call of an engine in its midst."""
+class _TimeIsUp(Exception):  # noqa: N818 - not an error
+    """Interrupts a call of an engine."""
 
 
 def speed(line: PlanLine, seconds: float = SECONDS) -> float | None:
-    """Return the ``size`` that an engine answers per second: the fastest of several calls.
+    """Return the ``size`` that an engine answers per second, in the fastest of several calls.
 
-    It is asked about one unit, two, four … of its first part, about none twice, and interrupted when the time
-    is up; a first call also sets things up, and larger ones come closer to those of the run. The engine stays
-    loaded, its answers are thrown away. None: it failed, which the run will report, or nothing is left; or it
-    has replicas, whose calls cannot be interrupted.
+    The calls have 1, 2, 4 … units of the first part, each unit once, and stop when the time is up. The first
+    call includes one-time set-up, and larger calls resemble those of the run. The engine stays loaded; its
+    answers are dropped. None if the engine fails (the run will report it), if no work is left, or if the
+    engine has replicas, whose calls cannot be interrupted.
     """
     if not line.work or width(line.engine.spec) > 1:
         return None
@@ -46,7 +46,7 @@ def speed(line: PlanLine, seconds: float = SECONDS) -> float | None:
 
 
 def _rate(request: Request[Any], engine: Any, units: Sequence[str], end: float) -> float:
-    """Done per second, of one call that lasts until ``end`` at most."""
+    """Return the ``size`` per second of one call, which is interrupted at ``end``."""
     done, start = 0, time.perf_counter()
 
     def count(n: int) -> None:

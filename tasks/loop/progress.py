@@ -1,7 +1,7 @@
-"""Progress of the work, reported to whoever started it.
+"""Progress of the work, reported by steps and drawn by the command line.
 
-Steps report; the CLI listens and draws bars. Without a listener (a Prefect worker) reports go nowhere. It is
-a file of its own because the ingest of sources reports too, and imports nothing else of the loop.
+Without a listener (a Prefect worker) reports are dropped. This is a file of its own because the ingest of
+sources reports too, and imports nothing else from the loop.
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ def listen(listener: Listener) -> Iterator[None]:
 
 
 def report(label: str, advance: int, total: int) -> None:
-    """Tell the listeners that ``advance`` more of ``total`` are done."""
+    """Report to the listeners that ``advance`` more of ``total`` are done."""
     for listener in _listeners:
         listener(label, advance, total)

@@ -1,10 +1,10 @@
-"""Prompts in, completions out, as values: what is sent, under which hash, and how stored ones are read. Pure.
+"""Requests for completions of prompts, as values: their hashes, and how stored completions are decoded. Pure.
 
-A prompt is a conversation with a schema; its id is the unit, engine and sampling are the request. So a
-completion is found again by whoever sends the same.
+A prompt is a conversation with a schema. Its id is the unit; engine and sampling belong to the request. So
+every later run that sends the same prompt finds its completion.
 
-Sampled prompts are independent: an engine draws two prompts with equal seeds from the same random numbers,
-which correlates their completions, so each is sent with a seed of its own. Greedy prompts need none.
+Sampled prompts are independent: with equal seeds an engine would use the same random numbers for two prompts
+and correlate their completions, so each prompt has its own seed. Greedy prompts need none.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from tasks.loop.written import option_logprobs, without_reasoning
 
 @dataclass(frozen=True)
 class Prompt:
-    """One conversation, and the JSON schema that its completion has to keep to (None: free text).
+    """One conversation, and the JSON schema of its completion (None: free text).
 
     Attributes:
-        options: what the completion may choose from, in the JSON field ``field``, or, if that is "", with
-            its first word (``written.option_logprobs``). They are not sent; the completion then also says
-            how probable each of them was.
-        sample: what a completion is drawn for, such as a conversation or a repetition: equal prompts of
-            different samples are drawn apart. "" for all that may share one completion, as greedy ones do.
+        options: the options of the completion's JSON field ``field`` or, if that is "", of its first word
+            (``written.option_logprobs``). They are not sent; the completion gets their probabilities.
+        sample: names an independent draw, such as a conversation or a repetition: equal prompts with
+            different samples get different seeds. "" if equal prompts may share a completion, as greedy ones
+            do.
     """
 
     conversation: Sequence[Message]
@@ -52,7 +52,7 @@ class Prompt:
 
     @cached_property
     def id(self) -> str:
-        """Identifies what is sent, for which sample, and what is stored of the completion."""
+        """A hash of conversation, schema, options and sample."""
         parts: list[Any] = [[dict(m) for m in self.conversation], self.schema]
         parts += [sorted(self.options), self.field] if self.options else []
         parts += [{"sample": self.sample}] if self.sample else []
@@ -61,11 +61,13 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Completion:
-    """A stored completion. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
+    """A stored completion.
 
-    ``text`` is the answer: reasoning before it is stored, and left out here (``written``).
-    ``option_logprobs``: option to natural-log probability; None if the prompt names no options, the
-    completion has no such field, or the engine gives no probabilities.
+    Attributes:
+        text: the answer; the stored text may have reasoning before it (``written``).
+        finish_reason: "stop", "length" or an engine's word for a refusal.
+        option_logprobs: option -> natural-log probability; None if the prompt has no options, the completion
+            has no such field, or the engine gives no probabilities.
     """
 
     text: str
@@ -81,20 +83,20 @@ ROW: dict[str, pl.DataType] = {
     **dict.fromkeys(("prompt_tokens", "completion_tokens", "seed"), pl.Int64()),
     "option_logprobs": pl.String(),
 }
-"""The columns of rows of ``Prompts``."""
+"""Columns of a part of ``Prompts``."""
 
 T = TypeVar("T")
 
 Completions = Mapping[str, Completion]
-"""Prompt id -> its completion; prompts without one are left out."""
+"""Prompt id -> completion; prompts without a completion are missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompts(Request[Completions]):
-    """Prompts that one engine completes under one sampling.
+    """Prompts for one engine under one sampling.
 
     Attributes:
-        sampling: of all prompts. Above temperature 0 its seed is the one that theirs are derived from.
+        sampling: of all prompts; above temperature 0 each prompt's seed is derived from its seed.
     """
 
     kind: ClassVar[str] = "response"
@@ -110,7 +112,7 @@ class Prompts(Request[Completions]):
 
     @cached_property
     def by_id(self) -> Mapping[str, Prompt]:
-        """Each prompt once."""
+        """Id -> prompt."""
         return {prompt.id: prompt for prompt in self.prompts}
 
     @property
@@ -123,7 +125,7 @@ class Prompts(Request[Completions]):
         return ["generate", engine.hash, asdict(self.sampling) | per_prompt]
 
     def sampling_of(self, unit: str) -> Sampling:
-        """Return the sampling of one prompt: with a seed of its own, unless it is greedy."""
+        """Return the sampling of one prompt, with its own seed unless it is greedy."""
         if self.sampling.temperature > 0:
             return replace(self.sampling, seed=prompt_seed(self.sampling.seed, unit))
         return self.sampling
@@ -150,7 +152,7 @@ class Prompts(Request[Completions]):
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """See ``Request.answer_together``: one call of the engine."""
+        """See ``Request.compute_together``; one call of the engine."""
         alone = super().compute_together
         return alone(pieces, engine, progress) if len(pieces) == 1 else _completed(pieces, engine, progress)
 
@@ -159,19 +161,19 @@ class Prompts(Request[Completions]):
 
 
 def completions(frame: pl.DataFrame) -> dict[str, Completion]:
-    """Rows of kind ``response`` by prompt id, without what models reasoned before they answered."""
-    completed: dict[str, Completion] = {}
+    """Return the completions in rows of kind ``response``, without reasoning, by prompt id."""
+    by_id: dict[str, Completion] = {}
     for row in frame.select(Prompts.columns).to_dicts():
         prompt, logprobs = row.pop("item"), row.pop("option_logprobs")
         row["text"] = without_reasoning(row["text"])
-        completed[prompt] = Completion(**row, option_logprobs=json.loads(logprobs) if logprobs else None)
-    return completed
+        by_id[prompt] = Completion(**row, option_logprobs=json.loads(logprobs) if logprobs else None)
+    return by_id
 
 
 def prompt_seed(seed: int, prompt: str) -> int:
-    """The seed of one sampled prompt, in [0, 2**31), which every API takes; uniform over prompts and seeds.
+    """Return the seed of one sampled prompt in [0, 2**31), which every API accepts; uniformly distributed.
 
-    seed: of the request. prompt: its id.
+    seed: of the request. prompt: id of the prompt.
     """
     return int(digest([seed, prompt], 8), 16) >> 1
 
@@ -179,7 +181,7 @@ def prompt_seed(seed: int, prompt: str) -> int:
 def _completed(
     pieces: Sequence[tuple[Prompts, Sequence[str]]], engine: Generator, progress: Callable[[int], None]
 ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-    """The completions of all prompts in one call, whatever their samplings and schemas; see ``Prompts``."""
+    """Return the ids and rows of each piece, whose prompts are all sent in one call of the engine."""
     sent = [(request, unit, request.by_id[unit]) for request, units in pieces for unit in units]
     reported, failure = 0, None
 
@@ -200,24 +202,24 @@ def _completed(
         written = dict(zip(range(len(sent)), answers, strict=True))
     except Unfinished as error:
         written = error.done or {}
-        if not written:  # without what an engine says it has done: that is for rows
+        if not written:  # ``Unfinished`` would need rows
             raise EngineError(str(error)) from None
         failure = error
     progress(max(0, len(written) - reported))
-    done: list[tuple[Sequence[str], pl.DataFrame]] = []
-    place = 0
+    answered: list[tuple[Sequence[str], pl.DataFrame]] = []
+    start = 0
     for _, units in pieces:
-        own = [at for at in range(place, place + len(units)) if at in written]
-        place += len(units)
-        frame = _rows([sent[at][2] for at in own], [written[at] for at in own])
-        done.append(([sent[at][1] for at in own], frame))
+        places = [place for place in range(start, start + len(units)) if place in written]
+        start += len(units)
+        frame = _rows([sent[place][2] for place in places], [written[place] for place in places])
+        answered.append(([sent[place][1] for place in places], frame))
     if failure:
-        raise Unfinished(str(failure), done)
-    return done
+        raise Unfinished(str(failure), answered)
+    return answered
 
 
 def _rows(prompts: Sequence[Prompt], generations: Sequence[Generation]) -> pl.DataFrame:
-    """Rows of a part, one per prompt."""
+    """Return rows of a part, one per prompt."""
     conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
     return pl.DataFrame(
         {
@@ -235,12 +237,12 @@ def _rows(prompts: Sequence[Prompt], generations: Sequence[Generation]) -> pl.Da
 
 
 def _one_if_same(values: list[T]) -> T | list[T]:
-    """The value that all are, or all of them."""
+    """Return the common value if all are equal, else the list."""
     return values[0] if all(value is values[0] or value == values[0] for value in values) else values
 
 
 def _options(prompt: Prompt, generation: Generation) -> str | None:
-    """Return the options' probabilities as they are stored."""
+    """Return the options' log-probabilities as JSON, or None."""
     if not prompt.options:
         return None
     logprobs = option_logprobs(generation.tokens, generation.text, prompt.options, prompt.field)

@@ -1,4 +1,4 @@
-"""Reads a completion before its content: whether there is a text, and the object in it. Pure."""
+"""Checks whether a completion has a text, and parses the JSON object in it. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ UNPARSABLE = "unparsable answer"
 
 
 def is_lost(reason: str | None) -> bool:
-    """Whether an answer is missing although the model was asked: refused, empty, cut off or unreadable.
+    """Whether an answer is lost: the model had the prompt but refused, or its text is empty, cut off or
+    unreadable.
 
-    reason: why it is missing; "" or None: it is not.
+    reason: why it is missing; "" or None if it is not.
     """
     return bool(reason) and reason != NO_ANSWER
 
 
 def no_text(completion: Completion | None) -> str | None:
-    """Why there is nothing to read; None where there is a text, or probabilities of the options."""
+    """Return why a completion has no text; None if it has one, or probabilities of the options."""
     if completion is None:
         return NO_ANSWER
     if completion.finish_reason in ("refusal", "content_filter"):
@@ -30,7 +31,7 @@ def no_text(completion: Completion | None) -> str | None:
 
 
 def whole_text(completion: Completion | None) -> tuple[str | None, str]:
-    """(the text on one line, ""), or (None, why there is nothing to read); what was cut off is no text."""
+    """Return (the text on one line, ""), or (None, why there is none); a text that was cut off is none."""
     reason = no_text(completion)
     if completion is None or reason:
         return None, reason or ""
@@ -40,14 +41,14 @@ def whole_text(completion: Completion | None) -> tuple[str | None, str]:
 
 
 def unreadable(completion: Completion) -> str:
-    """Why a text has nothing in it that could be read."""
+    """Return the reason why a text could not be parsed."""
     return CUT_OFF if completion.finish_reason == "length" else UNPARSABLE
 
 
 def json_fields(text: str) -> dict[str, object] | None:
-    """The object in the text, None without one; servers without structured outputs put it between fences.
+    """Return the JSON object in a text, also between code fences; None without one.
 
-    Texts in it can be stored: escapes may spell half a surrogate pair, which neither files nor engines take.
+    Halves of surrogate pairs, which escapes may spell and neither files nor engines accept, are replaced.
     """
     try:
         answer = parse_json(text[text.find("{") : text.rfind("}") + 1])
@@ -59,5 +60,5 @@ def json_fields(text: str) -> dict[str, object] | None:
 
 
 def _whole(value: str) -> str:
-    """The text with every half of a surrogate pair replaced."""
+    """Return a text with "?" for each half of a surrogate pair."""
     return value.encode(errors="replace").decode()

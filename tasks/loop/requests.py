@@ -1,9 +1,9 @@
-"""Requests to an engine, as values: who answers, which units, under which hash. Pure.
+"""Requests to an engine, as values: the engine, the units, the hash. Pure.
 
-A request is named by the hash of all that determines its answers; its units (countries, sentences, prompts,
-texts) are answered and stored one by one, in parts of ``batch`` units. What is stored is found again by any
-later run that sends the same, whatever evaluation it belongs to. The kinds of requests:
-``scoring.items``, ``scoring.candidates``, ``generation.prompts`` and ``embedding.texts``.
+A request's hash covers everything that determines its answers. Its units (countries, sentences, prompts,
+texts) are stored one by one, in parts of ``batch`` units. Any later run that sends the same request, in any
+evaluation, finds the stored answers. The kinds of requests are in ``items``, ``candidates``, ``pairs``,
+``prompts`` and ``texts``.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from tasks.engines.specs import EngineSpec
 from tasks.identity import digest
 
 Role = Literal["candidate", "judge", "simulator", "embedder"]
-"""Role of an engine. A candidate is the model that is evaluated."""
+"""Role of an engine. The candidate is the model that is evaluated."""
 
 Ability = Literal["score", "candidates", "generate", "embed"]
 """Ability that an engine must have."""
 
 CANDIDATE = ""
-"""The ``engine`` of a request that goes to the model which is evaluated."""
+"""The ``engine`` of a request to the model that is evaluated."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Who answers, as far as studies and requests need to know.
+    """An engine, with what studies and requests need to know of it.
 
     Attributes:
-        name: what leaderboards call it; of an embedder, its source.
+        name: its name on leaderboards; for an embedder, its source.
         kind: as in ``EngineSpec``, or "embedder".
-        model: what runs in it, which tells its family.
-        hash: identifies all that determines its answers.
-        spec: how to load it; None for an embedder, and for an engine that is only read from.
-        occasion: of its answers; those of another stand beside them. "": whenever it was first asked.
+        model: name of its model, from which its family is read.
+        hash: covers everything that determines its answers.
+        spec: how to load it; None for an embedder, and for an engine whose stored answers are only read.
+        occasion: of its answers, which are stored beside those of other occasions; "": the first time.
     """
 
     name: str
@@ -54,31 +54,31 @@ class Engine:
 
     @classmethod
     def of(cls, spec: EngineSpec, name: str | None = None) -> Engine:
-        """The engine of a spec, under its own name or another."""
+        """Return the engine of a spec, under its own name or another."""
         return cls(name or spec.name, spec.kind, spec.model, spec.hash(), spec)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(ABC, Generic[T]):
-    """Units that one engine answers in the same way; ``T`` is what their answers are read as.
+    """Units that one engine answers under the same settings; ``T`` is the type of the decoded answers.
 
     Attributes:
-        role: what the engine is there for; a failing judge or simulator leaves its own numbers unscored, a
-            failing candidate or embedder the model.
-        engine: name of the engine among the study's, or CANDIDATE.
-        topic, label: what SQL and the progress show of it (table run_request).
-        batch: units that are answered and stored together, so lost at most by a kill.
+        role: of the engine. If a judge or simulator fails, only its own numbers are unscored; if a candidate
+            or embedder fails, the model is.
+        engine: name of one of the study's engines, or CANDIDATE.
+        topic, label: its names in SQL (table run_request) and progress.
+        batch: units that are sent and stored together; a kill loses no more.
     """
 
     kind: ClassVar[str]
     """Kind of the parts that hold the answers."""
     ability: ClassVar[Ability]
     columns: ClassVar[tuple[str, ...]]
-    """Columns of a part that ``decode`` reads."""
+    """Columns of a part for ``decode``."""
     joins: ClassVar[bool] = False
-    """Whether units of several requests may be sent at once, each under its own."""
+    """Whether units of several requests may be sent in one call."""
     by_unit: ClassVar[bool] = False
-    """Whether ``decode`` gives a mapping of units, which can be made bit by bit."""
+    """Whether ``decode`` returns a mapping by unit, which can be built step by step."""
 
     role: Role = "candidate"
     engine: str = CANDIDATE
@@ -93,32 +93,32 @@ class Request(ABC, Generic[T]):
 
     @abstractmethod
     def identity(self, engine: Engine) -> list[Any]:
-        """All that determines the answers beside the units, as JSON."""
+        """Return everything but the units that determines the answers, as JSON."""
 
     @abstractmethod
     def compute(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
-        """Have a loaded engine answer some units: rows of a part, without provenance.
+        """Return a loaded engine's answers to some units, as rows of a part without provenance.
 
         Args:
-            engine: has the ability.
-            progress: told how much of ``size`` was done, while it is.
+            engine: an engine with the ability.
+            progress: called during the work with the amount of ``size`` just done.
 
         Raises:
-            EngineError: it failed; ``Unfinished`` with the units that were answered before, and their rows.
+            EngineError: it failed; ``Unfinished`` has the units answered before and their rows.
         """
 
     @classmethod
     def compute_together(
         cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
     ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-        """Have units of several requests answered at once: the units and rows of each; see ``compute``.
+        """Return the answers to units of several requests, in one call: units and rows of each request.
 
         Args:
-            pieces: one, where requests of the kind do not join.
+            pieces: requests with their units; only one if this kind does not join.
 
         Raises:
-            EngineError: it failed; ``Unfinished`` with the units and rows of each that were answered before,
-                which may be none of some.
+            EngineError: it failed; ``Unfinished`` has the units and rows of each that were answered before,
+                possibly none for some. See ``compute``.
         """
         ((request, units),) = pieces
         try:
@@ -128,42 +128,42 @@ class Request(ABC, Generic[T]):
 
     @abstractmethod
     def decode(self, frame: pl.DataFrame) -> T:
-        """The stored answers of the units; ``frame`` has ``columns``, and lacks what is not answered."""
+        """Return the decoded answers. frame: rows with ``columns``; unanswered units are missing."""
 
     def hash(self, engine: Engine) -> str:
-        """Names the request: what one engine is asked on its occasion."""
+        """Return the hash that names this request to an engine on its occasion."""
         return digest([*self.identity(engine), *([engine.occasion] if engine.occasion else [])])
 
     def rule(self, engine: Engine) -> str:
-        """Return the rule by which prompt and answer meet (boundary rule)."""
+        """Return the boundary rule: how tokens are split between prompt and answer."""
         return "none"
 
     def near(self, unit: str) -> str:
-        """Return a text whose order brings together units that have much in common; "" where none have."""
+        """Return a sort key that puts similar units together; "" if they have nothing in common."""
         return ""
 
     def size(self, units: Sequence[str]) -> int:
-        """Return the size of these units' work: log-probabilities, completions or vectors."""
+        """Return the number of log-probabilities, completions or vectors of these units."""
         return len(units)
 
     def at_most(self, units: Sequence[str]) -> list[Generation]:
-        """The most that these units can use of a budget, one per unit; none: nothing that costs."""
+        """Return the most that each unit can use of a budget; empty if the kind costs nothing."""
         return []
 
     def used(self, frame: pl.DataFrame) -> list[Generation]:
-        """Return the use of a budget by rows of ``compute``, in their order."""
+        """Return the budget use of each row of ``compute``, in order."""
         return []
 
 
 @dataclass(frozen=True)
 class Later:
-    """The most that later rounds can send about each model: known before any answer is.
+    """The most that later rounds can send for each model, known before any answer.
 
     Attributes:
-        engine: name among the study's engines; of a candidate "".
-        n: prompts.
-        tokens: of one prompt and its completion, at most, estimated; on average over the prompts.
-        is_shared: once, however many models are evaluated.
+        engine: name of one of the study's engines; "" for the candidate.
+        n: number of prompts.
+        tokens: estimated maximum for one prompt and its completion, on average over the prompts.
+        is_shared: whether it is sent only once, for all models together.
     """
 
     role: Role
@@ -173,10 +173,10 @@ class Later:
     is_shared: bool = False
 
 
-def apart(
+def split_rows(
     pieces: Sequence[tuple[Request[Any], Sequence[str]]], rows: pl.DataFrame
 ) -> list[tuple[Sequence[str], pl.DataFrame]]:
-    """The rows of each piece out of those of all, of which a unit has as many as its ``size``."""
+    """Return the rows of each piece from the rows of all, in order; a unit has ``size`` rows."""
     sizes = [request.size(units) for request, units in pieces]
     ends = list(accumulate(sizes))
     return [
@@ -185,5 +185,5 @@ def apart(
 
 
 def part_name(request_hash: str, units: Sequence[str]) -> str:
-    """The part that holds these units: the hash of what it answers."""
+    """Return the name of the part with these units: a hash of their keys."""
     return digest([request_hash, sorted(units)], 32)

@@ -1,8 +1,8 @@
-"""Which engines of this machine are in memory together, and how often a run loads each of them.
+"""Which engines fit into this machine's memory together, and how often a run loads each of them.
 
-A candidate and its simulator take turns, so they are best loaded at once. A vLLM engine takes its whole GPU
-unless it is bounded. So those that talk get a share each, by the size of their weights and a floor for the KV
-cache, where that fits. A share changes how fast answers come, never an answer, and is in no hash.
+A candidate and its simulator take turns, so both should be loaded at once. A vLLM engine takes its whole GPU
+unless it is bounded. So candidates and simulators get shares of the GPU if they fit, by the size of their
+weights and a minimum for the KV cache. A share changes the speed, never an answer, and is in no hash.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from tasks.loop.plan import TALK
 from tasks.loop.requests import Engine, Later, Role
 
 VARIABLE = "CULTURESCOPE_GPU_SHARE"
-"""Variable with the share of a GPU that each vLLM engine takes, in (0, 1]; else those that talk divide it."""
+"""Environment variable: the share of its GPU for each vLLM engine, in (0, 1]; unset: ``divided`` decides."""
 KV_CACHE_FLOOR = 4 * memory.GIB
-"""The least that an engine gets for its KV cache where a GPU is divided."""
+"""Least bytes for an engine's KV cache if a GPU is divided."""
 
 
 def use(share: float | None) -> None:
-    """Have each vLLM engine take this share of its GPU, in this process and those that it starts."""
+    """Set the share of its GPU for each vLLM engine, in this process and its children."""
     if share is not None:
         os.environ[VARIABLE] = str(share)
 
 
-def stated() -> float | None:
-    """The share that the variable states.
+def configured_share() -> float | None:
+    """Return the share in the environment variable; None if it is unset.
 
     Raises:
-        EngineError: it is no number in (0, 1].
+        EngineError: it is not a number in (0, 1].
     """
     text = os.environ.get(VARIABLE)
     if not text:
@@ -52,18 +52,18 @@ def stated() -> float | None:
 def divided(
     candidates: Mapping[str, Engine], engines: Mapping[str, Engine], roles: Mapping[str, Role], models: Path
 ) -> tuple[dict[str, Engine], dict[str, Engine]]:
-    """The candidates and the study's other engines, with shares of the GPU where they need some.
+    """Return the candidates and the study's other engines, with shares of the GPU if they must share it.
 
     Args:
-        roles: of the other engines, by name. models: folder of the embedded models.
+        roles: role of each other engine. models: folder of the embedded models.
     """
-    share, simulators = stated(), _simulators(engines, roles)
+    share, simulators = configured_share(), _simulators(engines, roles)
     shares: dict[str, float] = {}
     if share is not None:
         shares = {e.hash: share for e in [*candidates.values(), *engines.values()] if _takes_all(e)}
     elif simulators and all(map(_takes_all, simulators)):
-        writers = [engine for engine in candidates.values() if _takes_all(engine)]
-        shares = _shares(writers, simulators, models)
+        bounded = [engine for engine in candidates.values() if _takes_all(engine)]
+        shares = _shares(bounded, simulators, models)
     return (
         {name: _with_share(engine, shares) for name, engine in candidates.items()},
         {name: _with_share(engine, shares) for name, engine in engines.items()},
@@ -78,32 +78,32 @@ def loads(
     n_units: int,
     models: Path,
 ) -> dict[str, int]:
-    """Return how often a run loads each engine of this machine at most, by name.
+    """Return the most times that a run loads each engine of this machine, by name.
 
-    Once each where they fit together. A simulator that fits beside one candidate at a time is loaded once for
-    each of them. One that fits beside none is loaded at every turn, and so are they.
+    Engines that all fit together are loaded once. A simulator that fits beside one candidate at a time is
+    loaded once per candidate. If it fits beside none, both are loaded at every turn.
 
     Args:
-        later: what further rounds ask. n_units: that a candidate is sent at once.
+        later: requests of later rounds. n_units: number of units that a candidate gets at once.
     """
-    here = {name: engine for name, engine in engines.items() if not (engine.spec and engine.spec.is_served)}
+    local = {name: engine for name, engine in engines.items() if not (engine.spec and engine.spec.is_served)}
     writers = [engine for engine in candidates.values() if not (engine.spec and engine.spec.is_served)]
-    simulators = _simulators(here, roles)
-    names = dict.fromkeys(engine.name for engine in [*writers, *here.values()])
+    simulators = _simulators(local, roles)
+    names = dict.fromkeys(engine.name for engine in [*writers, *local.values()])
     once = dict.fromkeys(names, 1)
     if not (simulators and writers) or fit([*writers, *simulators], models):
         return once
-    apart = [writer for writer in writers if not fit([writer, *simulators], models)]
+    alternating = [writer for writer in writers if not fit([writer, *simulators], models)]
     prompts = sum(each.n for each in later if each.role in TALK)
     turns = max(1, math.ceil(prompts / max(1, n_units) / 2)) if prompts else 1
-    alone = {writer.name: 1 + turns for writer in apart}
+    repeated = {writer.name: 1 + turns for writer in alternating}
     for simulator in simulators:
-        alone[simulator.name] = len(writers) + len(apart) * turns
-    return once | alone
+        repeated[simulator.name] = len(writers) + len(alternating) * turns
+    return once | repeated
 
 
 def fit(engines: Sequence[Engine], models: Path) -> bool:
-    """Whether engines are in memory together; True where that cannot be known before they are loaded."""
+    """Whether engines fit into memory together; True if that is unknown before they are loaded."""
     claims: dict[str, memory.Claim] = {}
     try:
         for engine in engines:
@@ -126,25 +126,27 @@ def _simulators(engines: Mapping[str, Engine], roles: Mapping[str, Role]) -> lis
 
 
 def _source(spec: EngineSpec, models: Path) -> str:
-    """Return the place of the weights, if they are here; a plan downloads nothing."""
+    """Return the folder or id of the weights; a plan downloads nothing."""
     name = spec.model.removeprefix(embedded.PREFIX)
     return spec.model if name == spec.model else str(models / name)
 
 
 def _takes_all(engine: Engine) -> bool:
-    """Whether it is a vLLM engine that would take its whole GPU."""
+    """Whether an engine is a vLLM engine that would take its whole GPU."""
     spec = engine.spec
     if spec is None or spec.kind != "vllm" or memory.BOUNDS & spec.options.keys():
         return False
     try:
         return memory.on_gpu(spec)
-    except (EngineError, ImportError):  # whoever loads it says what is wrong
+    except (EngineError, ImportError):  # loading it raises the error
         return False
 
 
 def _shares(writers: Sequence[Engine], simulators: Sequence[Engine], models: Path) -> dict[str, float]:
-    """Engine hash -> share of the GPU, of candidates one at a time beside all simulators; none if they do not
-    fit, or if nothing is known of their size."""
+    """Return shares of the GPU by engine hash: one candidate at a time beside all simulators.
+
+    Empty if they do not fit, or if their sizes are unknown.
+    """
     needs = {}
     for engine in [*writers, *simulators]:
         assert engine.spec is not None
@@ -152,18 +154,18 @@ def _shares(writers: Sequence[Engine], simulators: Sequence[Engine], models: Pat
         if need is None:
             return {}
         needs[engine.hash] = need + KV_CACHE_FLOOR
-    talk = {engine.hash for engine in simulators}
-    own = needs.keys() - talk
-    if not own:  # one model in both roles is loaded once
+    simulator_hashes = {engine.hash for engine in simulators}
+    candidate_hashes = needs.keys() - simulator_hashes
+    if not candidate_hashes:  # one model in both roles is loaded once
         return {}
     total = memory.gpu_bytes()
-    largest = max(needs[name] for name in own)
-    room = memory.GPU_SHARE * total - largest - sum(needs[name] for name in talk)
-    if room < 0:
+    largest = max(needs[name] for name in candidate_hashes)
+    rest = memory.GPU_SHARE * total - largest - sum(needs[name] for name in simulator_hashes)
+    if rest < 0:
         return {}
-    extra = room / (1 + len(talk))
-    shares = {name: (needs[name] + extra) / total for name in talk}
-    return shares | dict.fromkeys(own, (largest + extra) / total)
+    extra = rest / (1 + len(simulator_hashes))
+    shares = {name: (needs[name] + extra) / total for name in simulator_hashes}
+    return shares | dict.fromkeys(candidate_hashes, (largest + extra) / total)
 
 
 def _with_share(engine: Engine, shares: Mapping[str, float]) -> Engine:

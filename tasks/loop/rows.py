@@ -1,4 +1,4 @@
-"""One row of ``metric_value``, as every evaluation makes it, and the points that it is taken over. Pure."""
+"""Rows of ``metric_value`` and the points that headlines are computed from. Pure."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Slice = tuple[str, str]
 OVERALL: Slice = ("overall", "all")
 
 Reasons = NDArray[np.object_]
-"""Why points are unscored, "" where they are not."""
+"""Why each point is unscored; "" for scored ones."""
 
 NOTHING = "nothing was scored"
 
 
 class Points(NamedTuple):
-    """Values that a headline is taken over: stored, so that two runs can be compared point by point.
+    """The values behind a headline, stored so that two runs can be compared point by point.
 
     Attributes:
-        design: item: the headline is the mean of ``values``; left_out, half: its values on resamples
-            (``intervals.jackknife_groups``, ``half_samples``), so that it need not be a mean.
-        units: names of the items, or of the resamples: the same for all models, occasions and wordings.
-        clusters: of each unit. n: clusters that resamples are made of.
+        design: item: the headline is the mean of ``values``; left_out, half: ``values`` are the headline on
+            resamples (``intervals.jackknife_groups``, ``half_samples``), for headlines that are not means.
+        units: names of the items or resamples, the same for all models, occasions and wordings.
+        clusters: of each unit. n: number of clusters that were resampled.
     """
 
     design: Literal["item", "left_out", "half"]
@@ -43,7 +43,7 @@ class Points(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One row of ``metric_value``, without the run; ``points``: of a headline, stored apart."""
+    """A row of ``metric_value``, without its run; ``points``: of a headline, stored as a part."""
 
     metric: str
     slice_kind: str
@@ -59,18 +59,19 @@ class Metric(NamedTuple):
 
 
 def item_points(names: ArrayLike, values: FloatArray, clusters: ArrayLike | None = None) -> Points | None:
-    """The items of a headline that is their mean; None if none has a value.
+    """Return the points of a headline that is the mean of items; None if none is scored.
 
     Args:
-        names: of the shape of ``values``, each once; clusters: of that shape, default: each item is one.
+        names: unique names, in the shape of ``values``. clusters: in that shape; default: each item is one.
         values: NaN is unscored.
     """
     known = ~np.isnan(values)
     units = np.asarray(names)[known].astype(str).tolist()
-    of_unit = units if clusters is None else np.asarray(clusters)[known].astype(str).tolist()
+    cluster_names = units if clusters is None else np.asarray(clusters)[known].astype(str).tolist()
     if not units:
         return None
-    return Points("item", tuple(units), tuple(values[known].tolist()), tuple(of_unit), len(set(of_unit)))
+    n_clusters = len(set(cluster_names))
+    return Points("item", tuple(units), tuple(values[known].tolist()), tuple(cluster_names), n_clusters)
 
 
 def resampled_points(
@@ -79,13 +80,13 @@ def resampled_points(
     subsets: Sequence[IntArray] | IntArray,
     values: Iterable[float | None],
 ) -> Points | None:
-    """A headline's values on resamples; None if there are no resamples.
+    """Return a headline's values on resamples; None if there are no resamples.
 
     Args:
-        names: of all units that are resampled, with answers or without.
-        kept: of each resample the positions in ``names`` that it has. It is named by what it keeps, and by
-            how often that came before.
-        values: of each resample; None or NaN where it has none.
+        names: of all resampled units, answered or not.
+        subsets: for each resample the positions of its units in ``names``. A hash of these units names it,
+            with a number if the same subset was drawn before.
+        values: of each resample; None or NaN is unscored.
     """
     if not len(subsets):
         return None
@@ -93,7 +94,7 @@ def resampled_points(
     units = []
     for positions in subsets:
         unit = digest(sorted(names[i] for i in positions), 12)
-        drawn[unit] += 1  # of few units the same half comes again
+        drawn[unit] += 1  # with few units, halves repeat
         units.append(unit if drawn[unit] == 1 else f"{unit}-{drawn[unit]}")
     numbers = tuple(np.nan if value is None else float(value) for value in values)
     return Points(design, tuple(units), numbers, tuple(units), len(names))
@@ -108,14 +109,14 @@ def scored(
     null: float | None = None,
     points: Points | None = None,
 ) -> Metric:
-    """A row with a value; counts: (n_scored, n_unscored); points: of a headline, where it is overall."""
+    """Return a row with a value; counts: (n_scored, n_unscored); points: of an overall headline."""
     low, high = (float(interval[0]), float(interval[1])) if interval else (None, None)
-    beside = None if null is None else float(null)
-    return Metric(metric, *where, float(value), None, *counts, low, high, beside, points)
+    null_value = None if null is None else float(null)
+    return Metric(metric, *where, float(value), None, *counts, low, high, null_value, points)
 
 
 def unscored(metric: str, where: Slice, reason: str, n: int, null: float | None = None) -> Metric:
-    """A row without a value, with the reason; n: points that should have been in it."""
+    """Return a row without a value, with the reason; n: number of unscored points."""
     return Metric(metric, *where, None, reason, 0, n, None, None, null)
 
 
@@ -129,11 +130,11 @@ def mean_row(
     null: float | None = None,
     items: ArrayLike | None = None,
 ) -> Metric:
-    """The mean of the known values with its interval (``intervals.mean_interval``); NaN is unscored.
+    """Return the row of the mean of the values with its interval (``intervals.mean_interval``).
 
     Args:
-        values: of any shape; clusters: labels of that shape. reasons: why points are unscored, or all are.
-        items: of a headline, the names of the points, of that shape (``item_points``).
+        values: of any shape; NaN is unscored. clusters: labels in that shape. reasons: for each unscored
+            point, or one for all. items: for a headline, names of the points in that shape (``item_points``).
     """
     known = ~np.isnan(values)
     n, n_known = values.size, int(known.sum())
@@ -154,20 +155,20 @@ def difference_row(
     bounds: tuple[float, float] = UNBOUNDED,
     items: ArrayLike | None = None,
 ) -> Metric:
-    """The mean of first less second, point by point, beside 0; see ``mean_row``.
+    """Return the row of the mean of first minus second, point by point, with null 0; see ``mean_row``.
 
     Args:
-        first, second: values and why they are unscored. A point that lacks one is unscored, for the first's
-            reason if it lacks that.
+        first, second: values and reasons. A point without one of the values is unscored, for the first's
+            reason if both are missing.
     """
     reasons = np.where(first[1] == "", second[1], first[1])
     return mean_row(metric, where, first[0] - second[0], reasons, clusters, bounds, 0.0, items)
 
 
 def count_rows(lost: Reasons) -> Iterator[Metric]:
-    """``coverage``, the share of points that have an answer, and ``unanswered``, why the rest have none.
+    """Yield ``coverage``, the share of answered points, and ``unanswered``, the share lost for each reason.
 
-    lost: why there is no answer, "" where there is one.
+    lost: for each point why it has no answer; "" if it has one.
     """
     counts = Counter(reason for reason in lost.tolist() if reason)
     n = lost.size
@@ -177,35 +178,37 @@ def count_rows(lost: Reasons) -> Iterator[Metric]:
 
 
 def slices(columns: Mapping[str, ArrayLike], n: int) -> Iterator[tuple[Slice, BoolArray]]:
-    """Every slice with the points that are in it, the overall one first; a point without a value is in none
-    of that column's.
+    """Yield every slice with a mask of its points, the overall slice first.
+
+    A point with an empty text in a column is in none of that column's slices.
 
     Args:
         columns: name -> [n] texts.
     """
     yield OVERALL, np.full(n, True)
-    for kind, values in columns.items():
-        of_points = np.asarray(values)
-        yield from (((kind, value), of_points == value) for value in sorted(set(of_points.tolist())) if value)
+    for kind, texts in columns.items():
+        column = np.asarray(texts)
+        yield from (((kind, value), column == value) for value in sorted(set(column.tolist())) if value)
 
 
 def unless_lost_alone(values: FloatArray, reasons: Reasons, lost: Reasons) -> tuple[FloatArray, Reasons]:
-    """Values and reasons, all unscored where nothing but lost answers is scored, as when every judge failed:
-    lost answers, which count as wrong, are no number by themselves.
+    """Return values and reasons; all are unscored if the only scored points are lost answers.
+
+    That happens if every judge failed. Lost answers count as wrong, but alone they measure nothing.
 
     Args:
-        lost: why there is no answer, "" where there is one.
+        lost: for each point why it has no answer; "" if it has one.
     """
-    is_there = lost == ""
-    if not is_there.any() or not np.isnan(values[is_there]).all():
+    answered = lost == ""
+    if not answered.any() or not np.isnan(values[answered]).all():
         return values, reasons
-    return np.full(values.shape, np.nan), np.where(reasons == "", main_reason(reasons[is_there]), reasons)
+    return np.full(values.shape, np.nan), np.where(reasons == "", main_reason(reasons[answered]), reasons)
 
 
 def known_interval(
     values: FloatArray, clusters: ArrayLike | None = None, bounds: tuple[float, float] = UNBOUNDED
 ) -> Interval:
-    """``mean_interval`` of the values that are not NaN; None where all are."""
+    """Return ``mean_interval`` of the values that are not NaN; None if all are."""
     known = ~np.isnan(values)
     if not known.any():
         return None
@@ -213,28 +216,28 @@ def known_interval(
 
 
 def mean_of(values: FloatArray) -> float | None:
-    """The mean of what is known; None where nothing is."""
+    """Return the mean of the values that are not NaN; None if all are."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None
 
 
 def main_reason(reasons: Reasons) -> str:
-    """The most frequent reason, of equally frequent ones the first in code-point order."""
+    """Return the most frequent reason; of equally frequent ones, the first in code-point order."""
     counts = Counter(reason for reason in reasons.ravel().tolist() if reason)
     return min(counts, key=lambda reason: (-counts[reason], reason)) if counts else NOTHING
 
 
 def metric_frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Metric rows of a model as rows of the table ``metric_value``."""
+    """Return a model's metric rows as rows of the table ``metric_value``."""
     frame = pl.DataFrame(metrics, schema=Metric._fields, orient="row", infer_schema_length=None)
     return frame.drop("points").with_columns(model=pl.lit(model))
 
 
 def points_frame(metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Return the headlines' values, as rows of the kind ``headline_value``.
+    """Return the headlines' points as rows of the kind ``headline_value``.
 
     Raises:
-        ValueError: a row that is not overall has points: metric and unit alone name a value.
+        ValueError: a row that is not overall has points; values are named by metric and unit alone.
     """
     if slices := [row[:3] for row in metrics if row.points and row[1:3] != OVERALL]:
         raise ValueError(f"{slices[0]}: only an overall row may have points")

@@ -1,7 +1,7 @@
-"""Samples that people read: prompts, completions and what was judged of them. Values; pure.
+"""Samples for people to read: prompts, completions and scores. Values; pure.
 
-An evaluation makes samples of its study and of what is stored (``Evaluation.samples``), and ``deployments``
-writes them for a viewer. What models wrote stands in them as it came.
+An evaluation makes samples from its study and the stored answers (``Evaluation.samples``); ``deployments``
+writes them for a viewer. Models' texts are unchanged in them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Score:
     """A sample's score by arithmetic or a judge.
 
     Attributes:
-        value: a number, or a word of a menu; None: unscored, and ``explanation`` says why.
-        answer: what was read out of the output.
-        explanation: in words: a judge's reason, or why the sample is unscored.
-        by: name of the judge's engine; "": arithmetic.
-        grading: what the judge was sent, and what it wrote.
-        metadata: what else is known, as JSON.
+        value: a number, or a verdict's name; None if unscored, with the reason in ``explanation``.
+        answer: the answer that was parsed from the output.
+        explanation: a judge's reason, or the reason why the sample is unscored.
+        by: name of the judge's engine; "" for arithmetic.
+        grading: the judge's prompt and completion.
+        metadata: further fields, as JSON.
     """
 
     value: float | str | None
@@ -36,7 +36,7 @@ class Score:
 
     @classmethod
     def of(cls, value: float | bool | None, reason: str | None = None, **more: Any) -> Score:
-        """Return a score of a number that is None or NaN where it is unscored, with the reason."""
+        """Return the score of a number; None or NaN is unscored, with the reason."""
         if value is None or value != value:
             return cls(None, explanation=reason or "unscored", **more)
         return cls(float(value), **more)
@@ -44,20 +44,20 @@ class Score:
 
 @dataclass(frozen=True)
 class Sample:
-    """One thing that one model was asked.
+    """One prompt of a study, or one conversation, with a model's output and scores.
 
     Attributes:
         id: unique within a run.
-        input: the messages that were sent, the first ones where there are several turns.
-        output: what the model wrote last, or what its probabilities come to, in words; "": nothing is stored.
-        target: what would be right; several, if any of them is.
-        choices: what it was to choose from.
-        transcript: of a conversation all messages; empty: ``input`` and then ``output``.
-        finish_reason: as of a ``Generation``; "": it wrote nothing.
-        tokens: of prompts and completions, as far as they are known.
-        scores: name -> what is said of it.
-        metadata: what it is about and is grouped by, as JSON.
-        roles: who took part beside the model: role -> names of engines.
+        input: the messages sent; of several turns, the first ones.
+        output: the model's last text, or its probabilities in words; "" if nothing is stored.
+        target: the right output, or several right ones.
+        choices: the options to choose from.
+        transcript: all messages of a conversation; empty if these are ``input`` and ``output``.
+        finish_reason: as in ``Generation``; "" without a completion.
+        tokens: of prompts and of completions, as far as they are known.
+        scores: name -> score.
+        metadata: subject and groups of the sample, as JSON.
+        roles: role -> names of the other engines that took part.
     """
 
     id: str
@@ -74,21 +74,21 @@ class Sample:
 
 
 def question(text: str) -> list[Message]:
-    """A text that a model continues, as the one message that is sent."""
+    """Return a text that a model continues, as a single message."""
     return [{"role": "user", "content": text}]
 
 
 def listed(items: Sequence[tuple[str, float]], unit: str) -> str:
-    """Items with a number each, one a line, as an output in words."""
+    """Return items with their numbers as a text, one per line."""
     return "\n".join(f"{place:>2}. {item}  {value:.4g}" for place, (item, value) in enumerate(items, 1)) + (
         f"\n({unit})" if items else ""
     )
 
 
 def sample(name: str, prompt: Prompt, completion: Completion | None, **more: Any) -> Sample:
-    """One prompt and what came back, if anything did; more: further fields of the sample.
+    """Return the sample of a prompt and its completion, if there is one; more: further fields of the sample.
 
-    What the model thought of each option goes into the metadata.
+    The options' log-probabilities are in its metadata.
     """
     if completion is None:
         return Sample(name, prompt.conversation, "", **more)
@@ -106,19 +106,19 @@ def sample(name: str, prompt: Prompt, completion: Completion | None, **more: Any
 
 
 def graded(prompt: Prompt, completion: Completion | None) -> list[Message]:
-    """Return a judge's prompt, and its text."""
+    """Return a judge's prompt and completion as messages."""
     reply: list[Message] = [] if completion is None else [{"role": "assistant", "content": completion.text}]
     return [*prompt.conversation, *reply]
 
 
 def plain(request: Prompts, stored: Completions, name: str, engines: Sequence[str]) -> Iterator[Sample]:
-    """Every prompt of a request that is answered, without scores.
+    """Yield every prompt of a request with a completion, without scores.
 
     Args:
-        name: goes before each prompt's id. engines: who answered, unless it is the model that is evaluated.
+        name: prefix of the samples' ids. engines: names of the engines, unless the role is candidate.
     """
-    about = {"topic": request.topic, "label": request.label, "role": request.role}
+    metadata = {"topic": request.topic, "label": request.label, "role": request.role}
     for unit, prompt in request.by_id.items():
         if completion := stored.get(unit):
             roles = {} if request.role == "candidate" else {request.role: engines}
-            yield sample(f"{name}:{unit}", prompt, completion, metadata=about, roles=roles)
+            yield sample(f"{name}:{unit}", prompt, completion, metadata=metadata, roles=roles)

@@ -1,4 +1,4 @@
-"""Fewer items than there are, spread over what they are clustered by. Pure."""
+"""Selects a subset of items, spread evenly over their clusters. Pure."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ T = TypeVar("T")
 def spread(
     items: Sequence[T], n: int | None, name: Callable[[T], str], cluster: Callable[[T], object]
 ) -> list[T]:
-    """Return n items at most, in the order given: of each cluster one, then a second, by a hash.
+    """Return at most n items in their order: one of each cluster, then a second of each, and so on, by a
+    hash.
 
-    Which ones does not depend on the items' order; a larger n gives the same items and more. n None: all.
+    The choice does not depend on the items' order; a larger n adds items to it. n None: all.
     """
     if n is None or n >= len(items):
         return list(items)
-    taken: dict[object, int] = {}
+    counts: dict[object, int] = {}
     ranked: list[tuple[int, str, int]] = []
     by_hash = sorted((digest([name(item)]), place) for place, item in enumerate(items))
     for hashed, place in by_hash:
         own = cluster(items[place])
-        taken[own] = taken.get(own, 0) + 1
-        ranked.append((taken[own], hashed, place))
+        counts[own] = counts.get(own, 0) + 1
+        ranked.append((counts[own], hashed, place))
     return [items[place] for place in sorted(place for *_, place in sorted(ranked)[:n])]
 
 
 def share(n: int | None, groups: int, own: int | None = None, least: int = 1) -> int | None:
-    """Return how many items each of some groups has of n in all, rounded up, no more than its own limit.
+    """Return the number of items per group if n in all are spread over the groups, rounded up.
 
-    None: all. least: fewer than this are of no use in a group.
+    None: all. own: most items per group. least: fewest items per group that are of use.
     """
     return fewest(own, None if n is None else max(least, -(-n // max(groups, 1))))
 
 
 def fewest(*limits: int | None) -> int | None:
-    """Return the smallest of the limits that are set; None: none is."""
+    """Return the smallest limit that is set; None if none is."""
     return min((limit for limit in limits if limit is not None), default=None)

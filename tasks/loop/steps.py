@@ -1,8 +1,7 @@
-"""Steps at the warehouse's border: build, register, answer one part, save. Prefect tasks.
+"""Steps between the loop and the warehouse: build, register, generate one part, save. Prefect tasks.
 
-What crosses the border: rows of tables and of parts in, Parquet parts and metric rows out. No connection is
-held while a model works. Outside of a flow run every step is a plain call, so that the same loop runs without
-a Prefect server.
+Steps read rows of tables and parts, and write Parquet parts and metric rows. No connection is open while a
+model works. Outside of a flow run every step is a plain call, so the loop also runs without a Prefect server.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Run = tuple[str, str]
 """(run_id, model)"""
 
 RETRIES = 3
-"""Most repetitions of a part whose replica has died: the part may cause the death."""
+"""Most retries of a part whose replica died, because the part itself may cause that."""
 
 AT_WORK = TaskRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING"]}, "name": None}})
 
@@ -71,35 +70,35 @@ FROM (
 )
 WHERE is_newest AND before_occasion IS NOT NULL ORDER BY ALL
 """
-"""Each model's headlines on its newest occasion of a configuration, beside those of the occasion before."""
+"""Each model's headlines on its newest occasion and on the one before, under one configuration."""
 
 
 class _Call:
-    """A call that Prefect does not look into: it would walk through every argument of a task."""
+    """A call that hides its arguments, because Prefect would walk through every argument of a task."""
 
     def __init__(self, title: str, function: Callable[[], Any]) -> None:
         self.title, self.function = title, function
 
 
 def step(name: str, function: Callable[[], T], title: str | None = None) -> T:
-    """Call a function as a task of the flow run under way, or plainly where there is none.
+    """Call a function as a task of the current flow run, or plainly outside of one.
 
     Args:
-        name: of the task. title: of this run of it.
+        name: name of the task. title: name of this task run.
     """
     if FlowRunContext.get() is None:
-        return again_if_lost(function)
+        return retried_if_lost(function)
     result: T = _task(name)(_Call(title or name, function))
     return result
 
 
-def again_if_lost(function: Callable[[], T]) -> T:
-    """Call a function, and again where a replica that worked for it has died."""
+def retried_if_lost(function: Callable[[], T]) -> T:
+    """Call a function, and retry it if a replica that it used has died."""
     for left in range(RETRIES, 0, -1):
         try:
             return function()
         except ReplicaLost as error:
-            logger().warning("%s; what it worked on is asked again, up to %d times", error, left)
+            logger().warning("%s; its part is retried, up to %d times", error, left)
     return function()
 
 
@@ -120,24 +119,24 @@ def _task(name: str) -> Any:
 
 
 def with_each(function: Callable[[T], None], work: Sequence[T], engine: Engine) -> None:
-    """Call a function with each piece of work for an engine: as many at once as that has replicas."""
+    """Call a function with each piece of an engine's work, one call at a time per replica."""
     if (width := replicas.width(engine.spec)) == 1:
-        for one in work:
-            function(one)
+        for piece in work:
+            function(piece)
         return
     pool = ThreadPoolExecutor(width)
     try:
-        for call in [pool.submit(copy_context().run, function, one) for one in work]:
+        for call in [pool.submit(copy_context().run, function, piece) for piece in work]:
             call.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def record_process() -> None:
-    """Record which process works on the flow run under way: once that is gone, the run has crashed.
+    """Record this process in the current flow run, so that the run counts as crashed once it is gone.
 
-    In a run that goes on, what an earlier process left at work has crashed with it: a flow that runs again
-    makes only that anew which has ended.
+    In a retried flow run, task runs of the earlier process are set to crashed: Prefect repeats only task runs
+    that have ended.
     """
     context = FlowRunContext.get()
     if not context or not context.flow_run:
@@ -146,66 +145,66 @@ def record_process() -> None:
     with get_client(sync_client=True) as client:
         client.update_flow_run(run.id, infrastructure_pid=f"{gethostname()}:{os.getpid()}")
         if run.run_count > 1:
-            of_run = FlowRunFilter.model_validate({"id": {"any_": [run.id]}})
-            for task_run in client.read_task_runs(flow_run_filter=of_run, task_run_filter=AT_WORK):
-                gone: Any = Crashed(message="its flow run's process is gone")
-                client.set_task_run_state(task_run.id, gone, force=True)
+            this_run = FlowRunFilter.model_validate({"id": {"any_": [run.id]}})
+            for task_run in client.read_task_runs(flow_run_filter=this_run, task_run_filter=AT_WORK):
+                crashed: Any = Crashed(message="its flow run's process is gone")
+                client.set_task_run_state(task_run.id, crashed, force=True)
 
 
 def logger() -> Any:
-    """Return the logger of the flow run under way, or Python's own."""
+    """Return the logger of the current flow run, or Python's own outside of one."""
     return logging.getLogger("culturescope") if FlowRunContext.get() is None else get_run_logger()
 
 
 def spec_of(name: str, dtype: Dtype | None = None) -> EngineSpec:
-    """The engine spec of a model by name, the user's own specs first; dtype: in place of the spec's."""
+    """Return a model's engine spec; the user's specs come first. dtype: in place of the spec's own."""
     return load_spec(name, Warehouse.open().home / "engines", dtype)
 
 
 def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
-    """The engine of that name in a role; raises EngineError if there is none, before anything is paid for."""
+    """Return the engine of a name in a role. Raises EngineError, before anything is paid for, if unknown."""
     if role == "embedder":
         return Engine(name, "embedder", name, embedder_name(name))
     return Engine.of(spec_of(name, dtype))
 
 
 def has_room(engine: Engine) -> bool:
-    """Whether an engine is loaded, or can be without another's leaving."""
+    """Whether an engine is loaded, or can be loaded without unloading another."""
     models = Warehouse.current().store.home / "models"
     try:
         if engine.spec is None:
             return load.has_room_for_embedder(engine.name, models)
         return replicas.has_room(engine.spec, models)
     except EngineError:
-        return True  # whoever loads it says what is wrong
+        return True  # loading it raises the error
 
 
 def take_over_orphans() -> None:
-    """Register what a killed run stored but did not come to register; make many small parts few."""
+    """Register parts that a killed run stored but did not register, and merge small parts."""
     warehouse, corrupt = Warehouse.open(), list[str]()
     for kind in KINDS:
         orphans = register_orphans(warehouse, kind)
         if orphans.registered:
-            logger().info("took over %d parts of an interrupted run", len(orphans.registered))
+            logger().info("registered %d parts of an interrupted run", len(orphans.registered))
         corrupt += orphans.quarantined
     for part in [*corrupt, *compact_parts(warehouse)]:
-        logger().warning("part %s cannot be read: moved to quarantine/, and answered again", part)
+        logger().warning("part %s cannot be read: moved to quarantine/; its requests are sent again", part)
 
 
 def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
-    """Part kind -> request_hash and unit of what has no stored answer."""
+    """Return request_hash and unit of all requests without a stored answer, by part kind."""
     with Warehouse.open().read() as connection:
         frames = units_wanted(wanted)
         return {kind: missing_units(connection, kind, frame) for kind, frame in frames.items()}
 
 
 def stored(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    """The stored rows of some units; raises CorruptPart if they cannot be read."""
+    """Return the stored rows of some units; raises CorruptPart if they cannot be read."""
     return read_answers(Warehouse.current(), kind, request_hash, units, columns)
 
 
 def unstored(answers: Mapping[str, Collection[Answer]]) -> set[Answer]:
-    """Those of some answers, by part kind, that are not stored."""
+    """Return the answers that are not stored. answers: by part kind."""
     frames = {kind: pl.DataFrame(list(own), UNITS, orient="row") for kind, own in answers.items() if own}
     if not frames:
         return set()
@@ -216,11 +215,11 @@ def unstored(answers: Mapping[str, Collection[Answer]]) -> set[Answer]:
 
 @dataclass(frozen=True)
 class Answered:
-    """A part that an engine made of a piece of work, to be stored.
+    """An engine's answers to a piece of work, as a part to be stored.
 
     Attributes:
         name, kind, frame: of the part.
-        failure: why it is not all of the work; None: it is.
+        failure: why answers are missing; None if the work is whole.
     """
 
     name: str
@@ -230,7 +229,7 @@ class Answered:
 
 
 def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
-    """Have a piece of work answered and stored, without what another machine has answered (``complete``)."""
+    """Generate and store the answers of a piece of work (``complete``), except those of other machines."""
     for share in shares(work):
         answered = complete(share, run, meter, label, total)
         store(answered)
@@ -239,30 +238,30 @@ def compute_answers(work: Work, run: Run, meter: Meter, label: str, total: int) 
 
 
 def shares(work: Work) -> Iterator[Work]:
-    """Yield what of a piece of work no other machine has, until somebody has answered all of it.
+    """Yield shares of a piece of work that no other machine has claimed, until all of it is answered.
 
-    A share is stored before the next one is asked for, where machines share the store.
+    If machines share the store, a share must be stored before the next one is taken.
     """
     for share in claimed(Warehouse.current(), work.wanted.request.kind, work.answers):
         yield work.of_answers(set(share))
 
 
 def is_shared() -> bool:
-    """Whether other machines may have part of some work (``shares``)."""
+    """Whether other machines may work on shares of the same work (``shares``)."""
     return Warehouse.current().store.leases is not None
 
 
 def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answered:
-    """Have a piece of work answered; what is answered before an engine fails is there, beside the failure.
+    """Return an engine's answers to a piece of work; if it fails, the answers before the failure.
 
     Args:
-        run: who asks; a stored answer names whose it was.
-        meter: stops before a budget is used up.
-        label, total: of the progress.
+        run: stored with the answers, as their origin.
+        meter: stops before a budget is exceeded.
+        label, total: of the progress bar.
 
     Raises:
         BudgetReached: the units may use more than is left.
-        EngineError: the engine cannot be loaded, or failed and answered nothing.
+        EngineError: the engine cannot be loaded, or failed without any answer.
     """
     wanted, request = work.wanted, work.wanted.request
     spec, failure = wanted.engine.spec, None
@@ -271,36 +270,37 @@ def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answ
     with meter.batch(spec, at_most) as count:
         engine = load_engine(wanted.engine, request.ability, wanted.request_hash)
         try:
-            done = request.compute_together(pieces, engine, lambda n: progress.report(label, n, total))
+            answers = request.compute_together(pieces, engine, lambda n: progress.report(label, n, total))
         except Unfinished as error:
-            done, failure = error.done, EngineError(str(error))
-        most_of = dict(zip(work.answers, at_most, strict=False))  # none of scores and vectors
+            answers, failure = error.done, EngineError(str(error))
+        most_of = dict(zip(work.answers, at_most, strict=False))  # empty for scores and vectors
         most, used = list[Generation](), list[Generation]()
-        for piece, (units, frame) in zip(work.pieces, done, strict=True):
+        for piece, (units, frame) in zip(work.pieces, answers, strict=True):
             own = piece.wanted
             most += [most_of[own.request_hash, unit] for unit in units if most_of]
             used += own.request.used(frame)
         count(most, used)
-    name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is where it lies
+    name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is its path
     hashes = [piece.wanted.request_hash for piece in work.pieces]
     frames = [
-        frame.with_columns(request_hash=pl.lit(one), run_id=pl.lit(run[0]), model=pl.lit(name))
-        for one, (_, frame) in zip(hashes, done, strict=True)
+        frame.with_columns(request_hash=pl.lit(request_hash), run_id=pl.lit(run[0]), model=pl.lit(name))
+        for request_hash, (_, frame) in zip(hashes, answers, strict=True)
     ]
-    part = name_of((one, unit) for one, (units, _) in zip(hashes, done, strict=True) for unit in units)
+    keys = zip(hashes, answers, strict=True)
+    part = name_of((request_hash, unit) for request_hash, (units, _) in keys for unit in units)
     return Answered(part, request.kind, pl.concat(frames), failure)
 
 
 def store(answered: Answered) -> set[Answer]:
-    """Store what an engine gave: write the part, then register it; returns what it answers.
+    """Write a part of answers, register it, and return the keys of its answers.
 
-    Killed in between, the next run takes it over.
+    If the run is killed in between, the next run registers the part.
     """
     return store_part(answered.kind, answered.name, answered.frame)
 
 
 def store_part(kind: str, part: str, frame: pl.DataFrame) -> set[Answer]:
-    """Write a part, then register it; returns what it answers."""
+    """Write a part, register it, and return the keys of its answers."""
     warehouse = Warehouse.current()
     units = write_part(warehouse.store, kind, part, frame)
     warehouse.register(units)
@@ -308,10 +308,11 @@ def store_part(kind: str, part: str, frame: pl.DataFrame) -> set[Answer]:
 
 
 def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any:
-    """The loaded engine, or a proxy of its replicas; the last ones used are kept (``engines.load``).
+    """Return the loaded engine, or a proxy of its replicas; recently used ones stay loaded
+    (``engines.load``).
 
     Args:
-        request_hash: what it is going to be asked, for engines that write down what they have sent.
+        request_hash: of the first request, for engines that keep notes on sent jobs.
     """
     store = Warehouse.current().store
     models = store.home / "models"
@@ -322,31 +323,35 @@ def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any
 
 
 def set_corrupt_aside(error: CorruptPart) -> CorruptPart:
-    """Unregister every unreadable part, so that the next run has it answered again; says what to do."""
-    lost = verify_parts(Warehouse.open())
-    parts = ", ".join(f"{kind}/{part}" for kind, part, *_ in lost.rows())
+    """Unregister every unreadable part and return an error with advice; the next run replaces the parts."""
+    corrupt = verify_parts(Warehouse.open())
+    parts = ", ".join(f"{kind}/{part}" for kind, part, *_ in corrupt.rows())
     return CorruptPart(
-        f"{error}\nSet aside: {parts or 'nothing more'}. Run the same command again: only these are answered "
-        "anew."
+        f"{error}\nSet aside: {parts or 'nothing more'}. Run the same command again: only their requests are "
+        "sent again."
     )
 
 
 @contextmanager
 def locked_cohort(config_hash: str) -> Iterator[None]:
-    """Hold a lock, because numbers that compare models must not be made by two flows that leave each other
-    out, and keep numpy to one thread."""
+    """Hold the cohort's lock and limit numpy to one thread.
+
+    Without the lock, two flows could each compute comparisons that leave out the other's models.
+    """
     with Warehouse.open().locked(f"metrics-{config_hash}"), threadpool_limits(1):
         yield
 
 
 def working(runs: Collection[str]) -> AbstractContextManager[None]:
-    """Have nobody delete what these runs have, within the block."""
+    """Protect the answers of these runs from deletion within the block."""
     return at_work.working(Warehouse.open().store, runs)
 
 
 def show_leaderboard(evaluation: str, config_hash: str) -> None:
-    """Attach the leaderboard to the flow run, and what has changed since the occasion before, for the Prefect
-    UI; nothing outside of a flow run."""
+    """Attach the leaderboard, and its changes since the occasion before, to the flow run for the Prefect UI.
+
+    Outside of a flow run it does nothing.
+    """
     if FlowRunContext.get() is None:
         return
     warehouse, board = Warehouse.open(), f"leaderboard_{evaluation}"
@@ -358,17 +363,18 @@ def show_leaderboard(evaluation: str, config_hash: str) -> None:
         since = f"{ui}/artifacts/key/difference-{evaluation}"
         links = f"[Leaderboard]({page}#leaderboard) · "
         links += f"[Difference to the occasion before]({since}) · " if changes.height else ""
-        links += f"[Report]({page}) (the login is that of this page) · "
-    of = f"{evaluation} --config {config_hash}"
-    text = f"configuration {config_hash}. {links}`culturescope report {of}`, `culturescope browse {of}`"
+        links += f"[Report]({page}) (log in as on this page) · "
+    options = f"{evaluation} --config {config_hash}"
+    commands = f"`culturescope report {options}`, `culturescope browse {options}`"
+    text = f"configuration {config_hash}. {links}{commands}"
     _show_table(f"leaderboard-{evaluation}", table, f"{board}, {text}")
     if changes.height:
-        how = "Each number has its interval on the leaderboard, the difference has none here"
-        _show_table(f"difference-{evaluation}", changes, f"This occasion and the one before. {how}; {text}")
+        note = "The leaderboard has an interval for each number; this table has none for the differences"
+        _show_table(f"difference-{evaluation}", changes, f"This occasion and the one before. {note}; {text}")
 
 
 def _show_table(key: str, table: pl.DataFrame, description: str) -> None:
-    """Attach rows to the flow run, without what is the same in all."""
+    """Attach rows to the flow run, rounded and without the columns that describe the run."""
     rows = table.drop("config_hash", "run_id", "profile", "finished_at", strict=False).to_dicts()
-    short = [{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
-    create_table_artifact(key=key, table=short, description=description)
+    rounded = [{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    create_table_artifact(key=key, table=rounded, description=description)

@@ -1,4 +1,4 @@
-"""Texts in, vectors out, as values: a text has one vector of an embedder, found again by its hash. Pure."""
+"""Requests for the vectors of texts, as values. A vector is stored under the hash of its text. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tasks.loop.requests import Ability, Engine, Request
 
 
 def text_hash(text: str) -> str:
-    """Identifies a text: the first 32 hex digits of its SHA-256, in SQL ``left(sha256(text), 32)``."""
+    """Return the first 32 hex digits of a text's SHA-256, in SQL ``left(sha256(text), 32)``."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Texts(Request[Embedded]):
-    """Texts that one embedder turns into vectors; read as those of ``texts`` in order.
+    """Texts for one embedder; decoded to the vectors of ``texts`` in order.
 
-    A text's vector is no answer of a model: it is the same on every occasion.
+    A vector is the same on every occasion.
     """
 
     kind: ClassVar[str] = "embedding"
@@ -36,7 +36,7 @@ class Texts(Request[Embedded]):
 
     @cached_property
     def by_hash(self) -> dict[str, str]:
-        """Each text once."""
+        """Hash -> text."""
         return {text_hash(text): text for text in self.texts}
 
     @property
@@ -48,7 +48,7 @@ class Texts(Request[Embedded]):
         return ["embed", engine.hash]
 
     def hash(self, engine: Engine) -> str:
-        """See ``Request.hash``; whatever the occasion."""
+        """See ``Request.hash``; it does not depend on the occasion."""
         return super().hash(replace(engine, occasion=""))
 
     def compute(

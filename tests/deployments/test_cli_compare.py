@@ -70,8 +70,8 @@ def test_compare_for_programs() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (["compare", "nobody"], f"the model 'nobody'; there are: b, {LONG}"),
-        (["compare", LONG, "b", "--occasion", "w9"], "the occasion 'w9'; there are: 2026-w48, 2026-w47"),
+        (["compare", "nobody"], f"the model 'nobody'; known: b, {LONG}"),
+        (["compare", LONG, "b", "--occasion", "w9"], "the occasion 'w9'; known: 2026-w48, 2026-w47"),
         (["compare", LONG, "-e", "none"], "there is no evaluation 'none'; known: culturall, cure"),
         (["compare", "b"], "of b on another occasion: run both"),
         (["drift", "-e", "none"], "there is no evaluation 'none'"),

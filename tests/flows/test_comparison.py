@@ -162,10 +162,10 @@ def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (ComparedRuns("nobody", "a"), "the model 'nobody'; there are: b, a"),
+        (ComparedRuns("nobody", "a"), "the model 'nobody'; known: b, a"),
         (ComparedRuns("a", "nobody"), "the model 'nobody'"),
-        (ComparedRuns("a", "b", occasion="w9"), "of a has the occasion 'w9'; there are: w1, \"\""),
-        (ComparedRuns("a", config="other"), "configuration 'other'; there are: config"),
+        (ComparedRuns("a", "b", occasion="w9"), "of a has the occasion 'w9'; known: w1, \"\""),
+        (ComparedRuns("a", config="other"), "configuration 'other'; known: config"),
         (ComparedRuns("b"), "b on another occasion"),
         (ComparedRuns("a", evaluation="fmlama"), "none: start with"),
     ],

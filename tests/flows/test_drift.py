@@ -77,7 +77,7 @@ def test_local_answers_that_differ_say_why_and_what_it_comes_to(warehouse: Wareh
         "m, spectral, w1 and w2: 1 of 2 answers are not bit-equal, log-probabilities by at "
     )
     assert f"at most 0.25: {VLLM}. " in note
-    assert note.endswith("Alone this moves Category macro-F1 by -0.01.")
+    assert note.endswith("This alone moves Category macro-F1 by -0.01.")
 
 
 @pytest.mark.heavy

@@ -32,7 +32,7 @@ def complete(
     todo, meter = plan(prompts, engine, sampling, batch), meter or Meter(Budget())
     total = sum(line.left for line in todo.lines)
     for work in todo.work:
-        steps.again_if_lost(partial(steps.compute_answers, work, run, meter, label, total))
+        steps.retried_if_lost(partial(steps.compute_answers, work, run, meter, label, total))
     request = Prompts(prompts=prompts, sampling=sampling)
     rows = steps.stored(request.kind, request.hash(engine), request.units, request.columns)
     completions = request.decode(rows)

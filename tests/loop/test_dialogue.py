@@ -47,7 +47,7 @@ class Engines:
 
     def round(self, stage: Dialogues) -> int:
         """Answer all that is not answered; how much that was."""
-        stage.hear(self.stored)
+        stage.read(self.stored)
         before = len(self.sent)
         for request in stage.requests():
             for unit in request.units:
@@ -61,7 +61,7 @@ class Engines:
     def play(self, stage: Dialogues) -> Dialogues:
         while self.round(stage):
             pass
-        stage.hear(self.stored)
+        stage.read(self.stored)
         return stage
 
 
@@ -138,13 +138,13 @@ def test_who_says_nothing_ends_it(text: str, reason: str) -> None:
 
 def test_a_refusal_ends_it_with_that_reason() -> None:
     stage = Dialogues([talk()])
-    stage.hear(lambda r: {unit: Completion("No.", "refusal", 1, 1) for unit in r.units})
+    stage.read(lambda r: {unit: Completion("No.", "refusal", 1, 1) for unit in r.units})
     assert stage.talks["a"].ended_by == "refused"
 
 
 def test_a_voice_that_fails_leaves_it_open() -> None:
     stage = Dialogues([talk()])
-    stage.hear(lambda request: {})
+    stage.read(lambda request: {})
     assert stage.talks["a"].ended_by is None
     assert stage.talks["a"].turns == []
 

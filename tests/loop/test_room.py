@@ -82,7 +82,7 @@ def test_a_stated_share_is_that_of_every_engine_without_one(monkeypatch: pytest.
     for text in ("0", "1.5", "half", "nan"):
         monkeypatch.setenv(room.VARIABLE, text)
         with pytest.raises(EngineError, match="give the share of a GPU's memory"):
-            room.stated()
+            room.configured_share()
 
 
 @pytest.mark.parametrize(

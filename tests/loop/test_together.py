@@ -168,7 +168,9 @@ def test_a_call_that_a_replica_died_of_can_be_made_again(
 
     monkeypatch.setattr(FakeEngine, "generate", dies_once)
     (line,) = planned(spec).lines
-    steps.again_if_lost(lambda: steps.compute_answers(line.work[0], RUN, Meter(Budget()), "label", line.left))
+    steps.retried_if_lost(
+        lambda: steps.compute_answers(line.work[0], RUN, Meter(Budget()), "label", line.left)
+    )
     assert calls == [4, 4]
 
 

@@ -151,7 +151,7 @@ def heard(study: ExplicationStudy, completions: Completions) -> tuple[Dialogues,
     Both are kept between rounds, and calls keep their prompts.
     """
     own = study.progress_of(completions.candidate)
-    own.stage.hear(completions)
+    own.stage.read(completions)
     if not study.judges:
         return own.stage, []
     texts = (_real_texts if completions.candidate else _null_texts)(study, own.stage)

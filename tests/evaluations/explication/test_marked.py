@@ -33,7 +33,7 @@ def held(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
     voices = (Voice(RECOMMENDER), Voice(USER, role="simulator"))
     talk = Talk(Dialogue("marked", voices, lambda turns: end_of(task, turns), len(marked["turns"])))
     for turn in marked["turns"]:
-        talk.take(turn[3:], 1)
+        talk.add_turn(turn[3:], 1)
     return talk, measure(PERSONAS[marked["persona"]], task, talk.turns, Dishes.of(DISHES))
 
 

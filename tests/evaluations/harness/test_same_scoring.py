@@ -101,7 +101,7 @@ def test_the_harnesss_own_run_takes_our_engines(tmp_path: Path, monkeypatch: pyt
         for model in ("culturescope", peer())
     )  # fmt: skip
     assert own == other
-    with pytest.raises(ValueError, match="model_args: revision is not known; set pretrained and dtype"):
+    with pytest.raises(ValueError, match="model_args: unknown argument 'revision'; known: pretrained, dtype"):
         CulturescopeModel("tiny", revision="main")
     model = CulturescopeModel("tiny")
     with pytest.raises(EngineError, match="loglikelihood_rolling is not available here"):
