@@ -54,11 +54,11 @@ class JudgedAnswer:
 
     @property
     def code(self) -> str:
-        """Return a code for the annotators' column "item" that hides the model: "a" and 12 hex digits.
+        """The code in the annotators' column "item", which hides the model: "a" and 12 hex digits.
 
-        Depends on model, dimension, item and the answer's words alone, so a rating belongs to the words that
-        people saw. Several audits can be joined without a key file, because the codes can be computed again
-        from the answers.
+        It depends only on model, dimension, item and the answer's words, so a rating belongs to the words
+        that people saw. Audits can be joined without a key file, because the codes can be recomputed from the
+        answers.
         """
         return "a" + _digest(self.model, self.dimension, self.item, self.answer)[:12]
 
@@ -66,13 +66,13 @@ class JudgedAnswer:
 def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> list[JudgedAnswer]:
     """Return n answers, spread over models, dimensions and groups.
 
-    In proportion over the pairs of model and dimension, at least one of each; within a pair, over its groups.
-    Depends on the answers and the seed, not on the answers' order. A larger n gives the same answers and
-    more, so that an audit can be continued. If there are at most n answers, all are returned. Their order is
+    The sample is proportional over the pairs of model and dimension, with at least one answer each, and
+    within a pair over its groups. It depends on the answers and the seed, not on the answers' order. A larger
+    n adds answers to it, so an audit can be continued. With at most n answers, all are returned. The order is
     shuffled, so that no annotator reads one model's answers in a row.
 
-    Seats are dealt to the pairs one by one, each to the pair with the highest share per seat, size / (2 *
-    seats + 1) (Sainte-Lague's method).
+    Seats go to the pairs one by one, each to the pair with the highest share per seat, size / (2 * seats + 1)
+    (Sainte-Lague's method).
 
     Raises:
         ValueError: n is below 1 or below the number of pairs.
@@ -91,7 +91,7 @@ def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> lis
 
 
 def criteria(rubric: Rubric) -> str:
-    """Return the rules and a cell's possible values: a verdict, or a number if verdicts are words."""
+    """Return the rules and the permitted ratings: verdicts and, unless these are numbers, 0 to 1."""
     is_scale = has_numbers(rubric.verdicts)
     menu = f"Rating: {', '.join(rubric.verdicts)}{'' if is_scale else ', or a number from 0 to 1'}."
     return f"{rubric.rules}\n\n{menu}"
@@ -113,10 +113,9 @@ def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str])
 
 
 def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, str]]:
-    """Return the number of answers per pair: one each, then by highest average; the first name wins ties.
+    """Return the number of seats per pair: one each, then by highest average; the first name wins ties.
 
-    No pair gets more answers than it has: its average falls below 1/2 when it is used up, and all others are
-    above.
+    No pair gets more seats than answers: at that point its average falls below 1/2, and all others are above.
     """
     seats, pairs = Counter(dict.fromkeys(sizes, 1)), sorted(sizes)
     for _ in range(min(n, sum(sizes.values())) - len(sizes)):
@@ -157,7 +156,7 @@ class RatingsError(ValueError):
 
 
 def has_numbers(menu: Iterable[str]) -> bool:
-    """Whether the verdicts are numbers, such as 1 to 10; then a rating from 0 to 1 would be ambiguous."""
+    """Whether the verdicts are numbers, such as 1 to 10, so that a rating from 0 to 1 would be ambiguous."""
     return all(re.fullmatch(r"\d+", word.strip()) for word in menu)
 
 
@@ -200,19 +199,18 @@ class Rating(BaseModel):
 
 
 def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[list[Rating], int]:
-    """Read ratings from CSV files in UTF-8 with a header; returns them and the number of lines without one.
+    """Return the ratings in CSV files, and the number of lines without a rating.
 
-    Each line has one rating. Other columns are ignored.
+    The files are UTF-8 with a header and have one rating per line. Other columns are ignored. A line without
+    a rating was left out by its annotator.
 
     Args:
         paths: files in the form of ``annotation_rows``, one for all annotators or one each.
-        menus: what a rating may be besides yes, no and a number from 0 to 1; compared under ``normal``.
-
-    A line without a rating was left out by its annotator; it is only counted.
+        menus: permitted ratings besides yes, no and a number from 0 to 1; compared under ``normal``.
 
     Raises:
-        RatingsError: a file is not readable, lacks a column, has a cell that is empty or out of range, an
-            annotator rated one dimension of an item twice, or there is no rating at all.
+        RatingsError: a file is not readable or lacks a column, a cell is empty or out of range, an annotator
+            rated one dimension of an item twice, or there is no rating.
     """
     rows: list[Rating] = []
     seen: dict[tuple[str, str, str], str] = {}
@@ -242,7 +240,7 @@ def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[lis
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each line's number and its cells of ``RATING_COLUMNS`` as written.
+    """Yield each line's number and its unchanged cells of ``RATING_COLUMNS``.
 
     Raises:
         RatingsError: not readable, not UTF-8, not CSV, or a column is missing; names the line.
@@ -267,12 +265,12 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     except UnicodeDecodeError as error:
         raise RatingsError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
     except csv.Error as error:
-        # The outer reader counts only the lines that it could read.
+        # The DictReader counts only the lines that it could read.
         raise RatingsError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
 
 
 def _fault(error: Any) -> str:
-    """Return pydantic's error for one cell, in our words."""
+    """Return a message for pydantic's error on one cell."""
     column, kind = error["loc"][0], error["type"]
     if kind == "string_too_short":
         return f"column {column}: the cell is empty"

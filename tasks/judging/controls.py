@@ -1,8 +1,8 @@
 """Controls of a judge: null texts to refuse, gold texts to accept, and a warning of self-preference. Pure.
 
 A judge that scores null texts as high as real ones measures nothing. A text is accepted if its score, or the
-mean of several votes, is 0.5 or more. A judge that refuses everything also refuses all null texts, so read
-these shares beside the scores of real ones.
+mean of several votes, is 0.5 or more. A judge that refuses everything also refuses all null texts, so these
+shares mean something only together with the scores of real texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasks.metrics.types import FloatArray
 REAL, SHUFFLED, GENERIC, EMPTY = "real", "shuffled", "generic", "empty"
 NULLS = (SHUFFLED, GENERIC, EMPTY)
 SOURCES = (REAL, *NULLS)
-"""Source of a judged text."""
+"""Sources of judged texts."""
 
 GOLD = "gold"
 """Source of right texts, which a judge should accept."""
@@ -34,12 +34,12 @@ ACCEPTED_FROM = 0.5
 """Lowest score at which a text is accepted."""
 
 Families = Mapping[str, frozenset[Hashable]]
-"""Maps an item to all that could make another item's text right for it too: country, group, rule …"""
+"""Item -> properties by which another item's text could be right for it too: country, group, rule …"""
 
 
 # Models of one family share weights, training data or a maker's recipe. Names match as whole words, with or
-# without digits after them. Gemma is based on Gemini's research, says its maker; Vicuna is a Llama.
-# Fine-tuned models mostly keep the name of their base (Llama-3.1-Nemotron, Hermes-3-Llama), which is found.
+# without digits after them. Gemma is based on Gemini's research, by its maker's account; Vicuna is a Llama.
+# Most fine-tuned models keep the name of their base, so it is found (Llama-3.1-Nemotron, Hermes-3-Llama).
 _SINGLE = (
     "claude", "deepseek", "phi", "grok", "yi", "falcon", "granite", "nova", "minimax", "ernie", "hunyuan",
     "internlm", "nemotron", "pythia",
@@ -69,10 +69,11 @@ def texts_by_source(
     """Return the texts to be judged: source -> item -> text.
 
     Args:
-        real: item -> its text; items that have none are left out, and get no shuffled one either, since real
-            and shuffled are compared item by item.
-        families: of all items, also of those without a text. generic: a text that fits no item in particular.
-            scope: see ``shuffled``.
+        real: item -> its text. Items without a text get no shuffled one either, because real and shuffled
+            texts are compared item by item.
+        families: of all items, with a text or without.
+        generic: a text that fits no item in particular.
+        scope: see ``shuffled``.
     """
     return {
         REAL: dict(real),
@@ -83,12 +84,12 @@ def texts_by_source(
 
 
 def shuffled(texts: Mapping[str, str], families: Families, scope: str) -> dict[str, str]:
-    """Return another item's text for each item: the next of another family in a fixed random ring.
+    """Return another item's text for each item: the next item of another family in a fixed random ring.
 
-    So each text is used about once. An item is left out if all others are of its family.
+    Each text is used about once. An item is left out if all others are of its family.
 
-    Args: scope: name of the set of items, such as a benchmark; it fixes the ring together with the items'
-    names.
+    Args:
+        scope: name of the set of items, such as a benchmark; with the items' names it fixes the ring.
     """
     ring = sorted(texts, key=lambda item: digest([scope, item]))
     swapped: dict[str, str] = {}
@@ -117,8 +118,8 @@ def refusals(
     Args:
         source: of the texts, one of ``NULLS``.
         scores: one for each text, in [0, 1]; None or NaN where unscored.
-        reason: given if no text is scored. clusters: one label for each text if several are about one thing;
-            by default texts are independent.
+        reason: used if no text is scored.
+        clusters: a label for each text if several are about one thing; default: texts are independent.
     """
     hits = 1 - _accepted(scores)
     return mean_row(f"judge_{source}_refused", where, hits, reason, clusters, SHARE)
@@ -134,7 +135,7 @@ def acceptances(
 def check_row(
     source: str, where: Slice, opinions: Sequence[Opinion], clusters: ArrayLike | None = None
 ) -> Metric:
-    """Return the share of a source's texts that a judge treats correctly.
+    """Return the share of a source's texts that a judge accepts or refuses correctly.
 
     Args:
         source: ``GOLD``, or one of ``NULLS``.
@@ -163,7 +164,7 @@ def best_null(nulls: Iterable[FloatArray]) -> float | None:
     return max((mean for scores in nulls if (mean := mean_of(scores)) is not None), default=None)
 
 
-def told_apart_row(
+def separation_row(
     where: Slice,
     real: tuple[FloatArray, Reasons],
     null: tuple[FloatArray, Reasons],
@@ -177,22 +178,23 @@ def told_apart_row(
     ``MIN_FLIPPED`` clusters.
 
     Args:
-        real, null: [n] scores and why they are missing. clusters: [n] labels; units: their name, a plural.
+        real, null: [n] scores and the reasons for missing ones.
+        clusters: [n] labels. units: name of the clusters, a plural.
     """
-    flag, gains = "tells_real_from_shuffled", real[0] - null[0]
+    metric, gains = "tells_real_from_shuffled", real[0] - null[0]
     known = ~np.isnan(gains)
     n, of_known = int(known.sum()), np.asarray(clusters)[known]
     if np.unique(of_known).size < MIN_FLIPPED:
         reason = too_few(units) if n else main_reason(np.where(real[1] == "", null[1], real[1]))
-        return unscored(flag, where, reason, gains.size)
+        return unscored(metric, where, reason, gains.size)
     is_above = sign_flip_p(gains[known], of_known, seed) < 0.025
-    return scored(flag, where, float(is_above), (n, gains.size - n))
+    return scored(metric, where, float(is_above), (n, gains.size - n))
 
 
 def families(model: str) -> frozenset[str]:
     """Return the known families in an engine's model name.
 
-    A model with two parents has two: ``DeepSeek-R1-Distill-Qwen-7B``. Part of a word does not match
+    A model with two parents has two: ``DeepSeek-R1-Distill-Qwen-7B``. Parts of words do not match
     (``ollama/…``, or ``TinyLlama``, which has other weights). Local paths are searched like names.
     """
     return frozenset(name for name, pattern in _PATTERNS.items() if pattern.search(model))
@@ -202,16 +204,16 @@ def preference_row(judges: Iterable[Engine], candidate: str) -> Metric:
     """Return ``self_preference_warning``: 1 if a judge is the candidate or of its family, else 0.
 
     Models prefer text that they wrote themselves (Panickssery et al. 2024, "LLM Evaluators Recognize and
-    Favor Their Own Generations"). How much a judge favours its siblings is unknown, so this only warns,
-    rather too often than too seldom.
+    Favor Their Own Generations"). How much a judge favours its siblings is unknown, so this only warns, and
+    rather too often than too rarely.
 
     Args:
         candidate: the model's name in its engine's spec, such as ``Qwen/Qwen3-8B``.
     """
-    warned = [
+    is_related = [
         judge.model.casefold() == candidate.casefold() or bool(families(judge.model) & families(candidate))
         for judge in judges
     ]
-    if not warned:
+    if not is_related:
         return unscored("self_preference_warning", OVERALL, NO_JUDGE, 1)
-    return scored("self_preference_warning", OVERALL, float(any(warned)), (len(warned), 0))
+    return scored("self_preference_warning", OVERALL, float(any(is_related)), (len(is_related), 0))

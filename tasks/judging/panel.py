@@ -1,4 +1,4 @@
-"""Judges who read the same texts: their prompts and opinions. Pure."""
+"""A study's judges: their prompts, completions and opinions. Pure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from tasks.loop.samples import Score
 from tasks.loop.samples import graded as grading
 
 Replies = Callable[[Prompts], Mapping[str, Completion]]
-"""Function that returns stored completions: prompt -> completion"""
+"""Function that returns a request's stored completions: prompt id -> completion"""
 
 
 class Judgeable(Protocol):
     """One text to be judged.
 
     Attributes:
-        key: identifies it among the calls about one model. keys: names of the things that get a verdict.
-            label: shown beside the topic in SQL and progress; one request has one label and one sampling.
+        key: identifies it among the calls about one model.
+        keys: names of the things that get a verdict.
+        label: shown after the topic in SQL and progress; one request has one label and one sampling.
     """
 
     @property
@@ -56,14 +57,14 @@ class Judgeable(Protocol):
 C = TypeVar("C", bound=Judgeable)
 
 Opinions = Mapping[str, Mapping[Any, Opinion]]
-"""Maps a judge's name in the params -> call's key -> opinion"""
+"""Judge's name in the params -> call's key -> opinion"""
 
 AllOpinions = Mapping[str, Mapping[Any, tuple[Opinion, ...]]]
-"""For calls with several keys: one opinion for each key, in order."""
+"""Judge -> call's key -> one opinion for each of the call's keys, in order"""
 
 
 class VerdictSubject(NamedTuple):
-    """The subject of a verdict, as people see it; see ``VerdictRow``."""
+    """The subject of a verdict, for people to read; see ``VerdictRow``."""
 
     rubric: str
     item: str
@@ -75,18 +76,18 @@ class VerdictSubject(NamedTuple):
 def judges_by_name(judges: Sequence[str], engines: Mapping[str, Engine]) -> dict[str, Engine]:
     """Return a study's judges by their names in its params. Raises ValueError if a judge is named twice."""
     names = [engines[name].name for name in judges]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"judges: {', '.join(repeated)} is named twice: name each judge once")
     return {name: engines[name] for name in judges}
 
 
 @dataclass(frozen=True)
 class Judges(Generic[C]):
-    """A study's judges, who may read texts by several rubrics and several times.
+    """A study's judges, who may judge texts by several rubrics and several times.
 
     Attributes:
-        judges: a judge's name in the params -> its engine; may be empty. topic: shown with the requests in
-            SQL and progress.
+        judges: a judge's name in the params -> its engine; may be empty.
+        topic: shown with the requests in SQL and progress.
     """
 
     judges: Mapping[str, Engine]
@@ -120,7 +121,7 @@ class Judges(Generic[C]):
         }
 
     def read_all(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, tuple[Opinion, ...]]]:
-        """Return every judge's opinions of each call; a call without completion is unscored."""
+        """Return every judge's opinions of each call; a call without a completion is unscored."""
         stored = self.stored(calls, replies)
         return {
             judge: {
@@ -132,15 +133,18 @@ class Judges(Generic[C]):
 
     def read(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, Opinion]]:
         """Return ``read_all`` for calls that have one key each."""
-        every = self.read_all(calls, replies)
-        return {judge: {key: first for key, (first, *_) in by_key.items()} for judge, by_key in every.items()}
+        opinions = self.read_all(calls, replies)
+        return {
+            judge: {key: opinion for key, (opinion, *_) in by_key.items()}
+            for judge, by_key in opinions.items()
+        }
 
     def verdicts(
         self, calls: Sequence[C], opinions: Opinions | AllOpinions, about: Callable[[C, str], VerdictSubject]
     ) -> dict[str, pl.DataFrame]:
         """Return rows by the judge's engine name: one for each key of each call, answered or not.
 
-        about: describes a call and one of its keys.
+        about: returns the subject of a call and one of its keys.
         """
         texts = [(call, shorten(call.text, call.rubric.max_chars)) for call in calls]
         frames = {}
@@ -156,7 +160,7 @@ class Judges(Generic[C]):
     def scores(
         self, calls: Sequence[C], opinions: Opinions, replies: Replies
     ) -> Iterator[tuple[Engine, C, Score]]:
-        """Return every judge's verdict on each call, as a score of the samples that people read."""
+        """Yield every judge's verdict on each call, as a score for samples."""
         stored = self.stored(calls, replies)
         for judge, engine in self.judges.items():
             for call in calls:
@@ -167,7 +171,9 @@ class Judges(Generic[C]):
         """Return the most that each judge may be sent, for the plan.
 
         Args:
-            n: number of texts. longest: a call with the longest inputs. tokens: most tokens of a judged text.
+            n: number of texts.
+            longest: a call with the longest inputs.
+            tokens: most tokens of a judged text.
         """
         if longest is None or not n:
             return []
@@ -184,12 +190,12 @@ def score_name(rubric: str, judge: Engine, *detail: str) -> str:
 def verdict_score(judge: Engine, opinion: Opinion, prompt: Prompt, completion: Completion | None) -> Score:
     """Return a judge's opinion with its prompt and completion."""
     verdict = opinion.verdict
-    about = {"verdict": verdict.verdict, "reason": verdict.reason, "value": verdict.value}
-    about |= {"graded": opinion.graded}
+    metadata = {"verdict": verdict.verdict, "reason": verdict.reason, "value": verdict.value}
+    metadata |= {"graded": opinion.graded}
     return Score.of(
         opinion.score, verdict.unscored_reason, answer=verdict.verdict, by=judge.name,
         grading=grading(prompt, completion),
-        metadata={name: value for name, value in about.items() if value is not None},
+        metadata={name: value for name, value in metadata.items() if value is not None},
     )  # fmt: skip
 
 
@@ -200,7 +206,7 @@ def verdict_scores(
     completion: Completion | None,
     scale: Callable[[float], float] = float,
 ) -> Score:
-    """Return a judge's opinions of several things in one answer: their mean score, and a line for each.
+    """Return a judge's opinions of several things in one completion: their mean score, and a line for each.
 
     Args:
         scale: converts a verdict's value in [0, 1] to the evaluation's number.
@@ -230,7 +236,8 @@ Key = tuple[str, str]
 class Call:
     """One text to be judged once by its panel's rubric.
 
-    source: author or condition of the text; unique together with the item.
+    Attributes:
+        source: author or condition of the text; unique together with the item.
     """
 
     source: str
@@ -244,17 +251,17 @@ class Call:
 
     @property
     def key(self) -> Key:
-        """Return the call's key among the calls about one model."""
+        """The call's key among the calls about one model."""
         return self.source, self.item
 
 
 @dataclass(frozen=True)
 class Panel(Judges[Call]):
-    """Judges who read each text once, by one rubric.
+    """Judges who judge each text once, by one rubric.
 
     Attributes:
-        judged: the rubric's input with the judged text, also the key of its verdict. max_tokens: most tokens
-            of a judge's answer.
+        judged: the rubric's input with the judged text, also the key of its verdict.
+        max_tokens: most tokens of a judge's completion.
     """
 
     judged: str
@@ -268,7 +275,7 @@ class Panel(Judges[Call]):
         return f"{self.rubric.name} {self.rubric.hash()}"
 
     def call(self, source: str, item: str, text: str, inputs: Callable[[], Mapping[str, object]]) -> Call:
-        """Return one text to be judged. It is cached with its prompt, because every round reads it.
+        """Return one text to be judged, cached with its prompt because every round needs it again.
 
         Args:
             inputs: the rubric's other inputs.
@@ -276,8 +283,8 @@ class Panel(Judges[Call]):
         key = (source, item, text)
         if key not in self._calls:
             fields = {**inputs(), self.judged: text}
-            chosen = {name: fields[name] for name in self.rubric.inputs}
-            prompt = judge_prompt(self.rubric, chosen, [self.judged])
+            used = {name: fields[name] for name in self.rubric.inputs}
+            prompt = judge_prompt(self.rubric, used, [self.judged])
             sampling = Sampling(max_tokens=self.max_tokens)
             self._calls[key] = Call(source, item, text, self.rubric, (self.judged,), sampling, prompt)
         return self._calls[key]
@@ -285,7 +292,7 @@ class Panel(Judges[Call]):
     def verdict_scores(
         self, calls: Sequence[Call], opinions: Opinions, replies: Replies
     ) -> dict[Key, dict[str, Score]]:
-        """Return each call's verdicts by the judge's name, as scores of the samples that people read."""
+        """Return each call's verdicts by the judge's name, as scores for samples."""
         scores: dict[Key, dict[str, Score]] = {call.key: {} for call in calls}
         for engine, call, score in self.scores(calls, opinions, replies):
             scores[call.key][score_name(self.rubric.name, engine)] = score

@@ -19,7 +19,7 @@ UNREAD = "no score could be read in the judge's text"
 
 _SCORE = "score|rating|grade"
 _MARKS = r"[\s\"'`*_~#>()\[\]{}|$\\]{0,8}"
-"""Signs of Markdown, JSON and LaTeX around a word or number; their number is bounded."""
+"""Marks of Markdown, JSON and LaTeX around a word or number, eight at most."""
 _START = r"^\W{0,12}"
 _NUMBER = (
     r"(?:boxed)?" + _MARKS + r"(?P<number>[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))(?![\w]|[.,:]\d)"
@@ -41,8 +41,8 @@ def reasoned_scores(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[flo
     """
     plain = normal(unicodedata.normalize("NFKC", text))
     if len(keys) == 1:
-        return (_on_scale(_last_of_one(plain), rubric),)
-    return tuple(_on_scale(_last(_of_key(plain, key)), rubric) for key in keys)
+        return (_on_scale(_last_single(plain), rubric),)
+    return tuple(_on_scale(_last(_key_scores(plain, key)), rubric) for key in keys)
 
 
 def nearest_verdict(score: float, rubric: Rubric) -> str:
@@ -51,14 +51,15 @@ def nearest_verdict(score: float, rubric: Rubric) -> str:
     return min(reversed(ordered), key=lambda each: round(abs(each[1].value - score), 9))[0]
 
 
-def _last_of_one(text: str) -> re.Match[str] | None:
+def _last_single(text: str) -> re.Match[str] | None:
+    """Return the last statement of a score in a text about a single key."""
     lines = [line for line in text.splitlines() if line.strip()]
     bare = _BARE.match(lines[-1]) if lines else None
     return _last(_ON_A_LINE.finditer(text)) or _last(_ANYWHERE.finditer(text)) or bare
 
 
-def _of_key(text: str, key: str) -> Iterator[re.Match[str]]:
-    """Match lines with a key's score: "Score of salt: 0.7", "- **salt** = 0.7", '"salt": 0.7'."""
+def _key_scores(text: str, key: str) -> Iterator[re.Match[str]]:
+    """Yield matches of lines with a key's score: "Score of salt: 0.7", "- **salt** = 0.7", '"salt": 0.7'."""
     name = re.escape(normal(unicodedata.normalize("NFKC", key)))
     pattern = (
         rf"{_START}(?:(?:{_SCORE})\b{_MARKS}(?:of|for)?{_MARKS})?(?<!\w){name}(?!\w){_MARKS}[:=]{_MARKS}"

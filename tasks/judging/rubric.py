@@ -1,4 +1,4 @@
-"""Makes a judge's prompt: rubric files, judged text as quoted data, and the form of the answer. Pure.
+"""Builds a judge's prompt: rubric files, judged text as quoted data, and the form of the answer. Pure.
 
 A rubric is a TOML file: ``name``, ``version``, ``system`` (the rules), ``user`` (a Jinja template over
 ``inputs``), ``[verdicts.<name>]`` with its value and permitted reasons, and ``[[examples]]`` with inputs and
@@ -60,14 +60,13 @@ Answer in plain text. First weigh in a few sentences what speaks for and against
 
 _BRACKETS = frozenset("<>[]")
 
-# Characters that look like angle brackets but are not their compatibility forms (those are found by NFKC).
+# Characters that look like angle brackets; compatibility forms of brackets are found by NFKC instead.
 _ANGLE_LOOK_ALIKES = frozenset("‹›˂˃ᐸᐳ〈〉⟨⟩〈〉❬❭❮❯❰❱")
 
-# Letters, digits and other printable ASCII outside these sets stay as they are; ``_escaped`` decides about
-# the rest.
+# ``_escaped`` decides about these characters; letters, digits and other printable ASCII stay unchanged.
 _MARK = re.compile(rf"[^\w -~]|[<>\[\]{''.join(_ANGLE_LOOK_ALIKES)}]")
 
-# The "&" of "&lt;", which a reader of HTML takes for "<".
+# The "&" of "&lt;", which an HTML parser reads as "<".
 _ENTITY = re.compile(r"&(?=#|\w+;)")
 
 # Control, format (invisible), surrogate and private characters, line and paragraph separators.
@@ -97,8 +96,8 @@ class _Part(BaseModel):
 class VerdictChoice(_Part):
     """A verdict that the judge may give."""
 
-    value: float = Field(ge=0, le=1, description="amount that it adds to a score")
-    reasons: tuple[Text, ...] = Field(min_length=1, description="the reasons that may go with it")
+    value: float = Field(ge=0, le=1, description="the verdict's share of a full score")
+    reasons: tuple[Text, ...] = Field(min_length=1, description="the permitted reasons")
 
 
 class Marked(_Part):
@@ -119,9 +118,9 @@ class Rubric(_Part):
     """One rubric file."""
 
     name: Text
-    version: int = Field(ge=1, description="number that goes up whenever the meaning of a verdict changes")
+    version: int = Field(ge=1, description="raised whenever the meaning of a verdict changes")
     system: Text = Field(description="the rules, the menu of verdicts and the form of an answer")
-    inputs: tuple[Text, ...] = Field(min_length=1, description="names of what the template is filled with")
+    inputs: tuple[Text, ...] = Field(min_length=1, description="names of the template's inputs")
     user: Text = Field(description="Jinja template; every input appears as delimited data")
     max_chars: int = Field(default=2000, ge=2, description="longer texts are cut to this, with an ellipsis")
     verdicts: dict[Text, VerdictChoice] = Field(min_length=2)
@@ -129,19 +128,18 @@ class Rubric(_Part):
     style: JudgeStyle = Field("direct", description="whether the judge reasons before it scores")
     ending: str | None = Field(
         None,
-        description="the form of a reasoned answer, in words; empty: the rules have it; left out: a line "
-        "with the score, as the project words it",
+        description="sentence on the form of a reasoned answer; empty: the rules have it; left out: the "
+        "project's own, which asks for a line with the score",
     )
 
     def in_style(self, style: JudgeStyle) -> Rubric:
-        """Return the rubric for judges who answer in that style; itself if it has that style already."""
+        """Return the rubric in this answer style; itself if it has that style already."""
         return self if style == self.style else Rubric(**{**self.model_dump(), "style": style})
 
     def reworded(self, rules: str | None, question: str | None, ending: str | None = None) -> Rubric:
-        """Return the rubric with other wording for each of rules, question template and reasoned form that is
-        given.
+        """Return the rubric with other rules, question template or reasoned form, where one is set.
 
-        The examples, written for our wording, are left out.
+        The examples fit only our wording and are left out.
 
         Raises:
             TemplateError: the question is not a template. ValueError: it uses an unknown input.
@@ -168,8 +166,8 @@ class Rubric(_Part):
         """Return the rules, each example as a question with its answer, and the question.
 
         Args:
-            inputs: a text or a sequence of texts for each of ``self.inputs``. keys: names of the judged
-                things.
+            inputs: a text or a sequence of texts for each of ``self.inputs``.
+            keys: names of the judged things.
 
         Raises:
             ValueError: an input is missing or unknown.
@@ -206,12 +204,12 @@ class Rubric(_Part):
 
     @cached_property
     def rules(self) -> str:
-        """Return the rules without the sentences on JSON, which is the form of a direct answer."""
+        """The rules without the paragraphs on JSON, the form of a direct answer."""
         return "\n\n".join(text for text in self.system.strip().split("\n\n") if "JSON" not in text)
 
     @cached_property
     def scale(self) -> tuple[tuple[float, float], ...]:
-        """Return the verdicts' reasoned scores, ascending, each with its value in [0, 1].
+        """Ascending scores that a reasoning judge may give, each with its value in [0, 1].
 
         If the verdicts are numbers, the scores are these numbers.
         """
@@ -227,7 +225,7 @@ class Rubric(_Part):
         """Return the form of an answer in words, as the judge reads it; "" if the rules contain it."""
         if self.ending is not None or self.style == "direct":
             return (self.ending or "").strip().replace(_KEYS, ", ".join(map(_to_json, keys)))
-        lowest, highest = (pick(c.value for c in self.verdicts.values()) for pick in (min, max))
+        lowest, highest = (limit(c.value for c in self.verdicts.values()) for limit in (min, max))
         worst = [name for name, choice in self.verdicts.items() if choice.value == lowest][-1]
         best = next(name for name, choice in self.verdicts.items() if choice.value == highest)
         low, high = (f"{self.scale[place][0]:g}" for place in (0, -1))
@@ -253,11 +251,11 @@ class Rubric(_Part):
     def _number(self, marked: Marked) -> str:
         """Return the number on the scale for a verdict."""
         value = self.verdicts[marked.verdict].value
-        own = _as_number(marked.verdict)
-        return f"{own if (own, value) in self.scale else value:g}"
+        name = _as_number(marked.verdict)
+        return f"{name if (name, value) in self.scale else value:g}"
 
     def hash(self) -> str:
-        """Return 16 hex digits over all that shapes a prompt or the reading of its answer."""
+        """Return 16 hex digits over everything that affects a prompt or how its answer is parsed."""
         later = {"style"} if self.style == "direct" else set()
         later |= {"ending"} if later and self.ending is None else set()
         content: list[Any] = [self.model_dump(mode="json", exclude=later), DATA_NOTE]
@@ -290,7 +288,7 @@ class Rubric(_Part):
         cls, examples: tuple[Example, ...], info: ValidationInfo
     ) -> tuple[Example, ...]:
         inputs, verdicts = info.data.get("inputs"), info.data.get("verdicts")
-        if inputs is None or verdicts is None:  # reported under their own names
+        if inputs is None or verdicts is None:  # their own validators report the error
             return examples
         for number, example in enumerate(examples):
             if set(example.inputs) != set(inputs):
@@ -337,8 +335,8 @@ def judge_prompt(
     Args:
         inputs: name -> text or texts; see ``Rubric.conversation``.
         keys: names of the judged things; each gets a verdict.
-        with_probabilities: request the verdict's probabilities if the engine gives them, for a single key. A
-            reasoned answer has none; its number is used instead.
+        with_probabilities: request the verdict's probabilities, if the engine has them, for a single key. A
+            reasoned answer needs none, because it contains a number.
 
     Raises:
         ValueError: inputs or keys do not fit. TypeError: an input is not a text.
@@ -351,7 +349,7 @@ def judge_prompt(
 def _judge_prompt(
     rubric: Rubric, inputs: tuple[tuple[str, object], ...], keys: tuple[str, ...], with_probabilities: bool
 ) -> Prompt:
-    """Return the prompt, kept for further rounds, which request everything again."""
+    """Return the prompt, cached because later rounds request it again."""
     if not keys:
         raise ValueError(NO_KEYS)
     if rubric.style == "reasoned":
@@ -375,10 +373,10 @@ def has_room_to_reason(params: T, style: JudgeStyle, max_tokens: int) -> T:
 
 @lru_cache(maxsize=1 << 8)
 def answer_schema(rubric: Rubric, keys: tuple[str, ...]) -> dict[str, Any]:
-    """JSON schema of an answer: exactly these keys, each with a verdict and a reason that goes with it.
+    """Return the JSON schema of an answer: exactly these keys, each with a verdict and one of its reasons.
 
-    Keys that are equal under ``normal`` occur once. The schema uses only what OpenAI's strict mode and
-    xgrammar support, so any engine can enforce it.
+    Keys that are equal under ``normal`` occur once. The schema uses only features of OpenAI's strict mode and
+    xgrammar, so any engine can enforce it.
 
     Raises:
         ValueError: no keys.
@@ -402,10 +400,10 @@ def answer_schema(rubric: Rubric, keys: tuple[str, ...]) -> dict[str, Any]:
 
 
 def as_data(value: object, max_chars: int) -> str:
-    """Return one input of a prompt, delimited: ``<data>"poutine"</data>``, ``<data>["salt",
-    "water"]</data>``.
+    """Return one input of a prompt as delimited data: ``<data>"poutine"</data>``.
 
-    Each text is cut to ``max_chars`` first (``shorten``).
+    Several texts are an array: ``<data>["salt", "water"]</data>``. Each is first cut to ``max_chars``
+    (``shorten``).
 
     Raises:
         TypeError: neither a text nor a sequence of texts.
@@ -448,7 +446,7 @@ def _as_number(name: str) -> float | None:
 
 @lru_cache(maxsize=64)
 def _template(source: str) -> Template:
-    """A compiled ``Rubric.user``, in a sandbox: rubric files may come from elsewhere."""
+    """Return a compiled ``Rubric.user``, sandboxed because rubric files may come from others."""
     return _JINJA.from_string(source)
 
 

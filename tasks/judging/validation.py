@@ -32,13 +32,13 @@ Points: TypeAlias = list[tuple[float, float]]
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], float | None]
 """A metric of people's and judge's numbers."""
 
-# Two points always correlate perfectly, and two items or answers say nothing about raters.
+# Two points always correlate perfectly, and two items or answers give no information on raters.
 _MIN_POINTS = 3
 
-# From this gap on, the two are on different sides, or one is at the middle and the other at an end.
+# At this gap or more, people and judge are on different sides, or one is in the middle and one at an end.
 _HIGH = 0.5
 
-# A judge this far from unanimous people is sure of the opposite.
+# A judge this far from unanimous people is certain of the opposite.
 _REVERSED = 0.9
 
 
@@ -120,19 +120,20 @@ def scores_by_judge(
 
     If a judge gives only verdicts, their values replace the graded scores in the adjustment for length.
 
-    Args: lengths: code -> (number of words, model), for the dimensions whose scores are adjusted for length.
-            verdicts: rows of judge, dimension, code, verdict, value and graded. Several rows of one judge on
-                one answer are samples: the commonest verdict counts (none if tied), and the mean of the
-                graded scores.
+    Args:
+        verdicts: rows of judge, dimension, code, verdict, value and graded. Several rows of one judge on one
+            answer are samples: the commonest verdict counts (none if tied), and the mean of the graded
+            scores.
+        lengths: code -> (number of words, model), for the dimensions whose scores are adjusted for length.
     """
     samples: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in verdicts:
         samples[row["judge"], row["dimension"], row["code"]].append(row)
     scores: dict[str, list[JudgeScore]] = defaultdict(list)
-    for (judge, dimension, code), of_answer in samples.items():
-        verdict = combine([Vote(judge, "", row["verdict"], row["value"]) for row in of_answer]).verdict
-        values = {row["verdict"]: row["value"] for row in of_answer}
-        grades = [row["graded"] for row in of_answer if row["graded"] is not None]
+    for (judge, dimension, code), rows in samples.items():
+        verdict = combine([Vote(judge, "", row["verdict"], row["value"]) for row in rows]).verdict
+        values = {row["verdict"]: row["value"] for row in rows}
+        grades = [row["graded"] for row in rows if row["graded"] is not None]
         value = None if verdict is None else values[verdict]
         scores[judge].append(JudgeScore(code, dimension, value, fmean(grades) if grades else None))
     return {judge: _at_equal_length(own, lengths or {}) for judge, own in scores.items()}
@@ -140,23 +141,22 @@ def scores_by_judge(
 
 def _at_equal_length(scores: list[JudgeScore], lengths: Mapping[str, tuple[int, str]]) -> list[JudgeScore]:
     """Return the scores adjusted for the texts' length, by its slope within each model."""
-    moved: dict[tuple[str, str], float] = {}
-    for dimension in sorted({one.dimension for one in scores}):
-        own = [
-            (one.item, one.best, *lengths[one.item])
-            for one in scores
-            if one.dimension == dimension and one.item in lengths and one.best is not None
+    by_item: dict[tuple[str, str], float] = {}
+    for dimension in sorted({score.dimension for score in scores}):
+        rows = [
+            (score.item, score.best, *lengths[score.item])
+            for score in scores
+            if score.dimension == dimension and score.item in lengths and score.best is not None
         ]
-        if own:
-            items, values, words, models = zip(*own, strict=True)
+        if rows:
+            items, values, words, models = zip(*rows, strict=True)
             adjusted = adjust_for_length(values, words, groups=models).adjusted.tolist()
-            moved |= {(dimension, item): score for item, score in zip(items, adjusted, strict=True)}
-    return [replace(one, equal_length=moved.get((one.dimension, one.item))) for one in scores]
+            by_item |= {(dimension, item): value for item, value in zip(items, adjusted, strict=True)}
+    return [replace(score, equal_length=by_item.get((score.dimension, score.item))) for score in scores]
 
 
 def by_dimension(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dict[str, list[RatedItem]]:
-    """Return the rated items of every dimension, both sorted by name; items that people did not rate are left
-    out.
+    """Return the items that people rated, by dimension; dimensions and items are sorted by name.
 
     Raises:
         ValueError: the judge scored a dimension of an item twice.
@@ -182,8 +182,9 @@ class JudgeAgreementRow:
     """One number on one dimension, or the reason why there is none.
 
     Attributes:
-        n: items used. n_dropped: items that people rated but that could not be used. ci_low, ci_high: 95 %
-            interval, by leaving out one item at a time; None if there is none.
+        n: number of items used.
+        n_dropped: number of items that people rated but that could not be used.
+        ci_low, ci_high: 95 % interval, by leaving out one item at a time; None if there is none.
     """
 
     dimension: str
@@ -197,10 +198,9 @@ class JudgeAgreementRow:
 
 
 def people_agreement(ratings: Iterable[Rating]) -> list[JudgeAgreementRow]:
-    """Return Krippendorff's alpha of every dimension: ``alpha_nominal``, ``alpha_ordinal``,
-    ``alpha_interval``.
+    """Return ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` (Krippendorff) of every dimension.
 
-    n: items with two ratings or more. Does not depend on the order of the ratings.
+    n: number of items with two ratings or more. The order of the ratings has no effect.
     """
     rows = []
     for dimension, items in by_dimension(ratings, ()).items():
@@ -221,19 +221,18 @@ def people_agreement(ratings: Iterable[Rating]) -> list[JudgeAgreementRow]:
 def judge_agreement(
     ratings: Iterable[Rating], scores: Iterable[JudgeScore], menus: Menus | None = None
 ) -> list[JudgeAgreementRow]:
-    """Compare the judge with people, on every dimension that they rated.
+    """Return the judge's agreement with people on every dimension that they rated.
+
+    The order of either argument has no effect.
 
     Returns:
-        ``kappa``, ``kappa_quadratic``: the verdict's value and people's commonest one, as classes of the
-        menu.
-        ``pearson``, ``spearman``: the verdict's value and the mean of people's ratings;
+        ``kappa``, ``kappa_quadratic``: the verdict's value and people's commonest rating, as classes of the
+        menu; ``pearson``, ``spearman``: the verdict's value and the mean of people's ratings;
         ``pearson_graded``, ``spearman_graded``: the graded score and that mean; ``pearson_equal_length``,
-        ``spearman_equal_length``: that score at equal length, where scores are compared so. ``brier``,
-        ``calibration_error``: the graded score and what most people say, 1 or 0 for a mean above or below
-        0.5. Items on which people are tied are dropped where a commonest rating or a majority is needed. The
-        calibration error has no interval: with fewer items it is larger.
-
-    Does not depend on the order of either argument.
+        ``spearman_equal_length``: the graded score at equal length and that mean, if scores are adjusted for
+        length; ``brier``, ``calibration_error``: the graded score and people's majority, 1 or 0 for a mean
+        above or below 0.5. Items with a tie are dropped if a commonest rating or a majority is needed. The
+        calibration error has no interval, because it is larger with fewer items.
 
     Args:
         menus: dimension -> verdict -> value. A rating off the menu, such as 0.75 for yes or no, counts as the
@@ -252,7 +251,7 @@ def judge_agreement(
                 value = statistic(people, judge)
             if value is not None and metric != "calibration_error":
                 bounds = SHARE if metric == "brier" else CORRELATION
-                interval = jackknife(partial(_of_some, statistic, people, judge), np.arange(n), bounds)
+                interval = jackknife(partial(_on_subset, statistic, people, judge), np.arange(n), bounds)
             counts = (n, len(items) - n)
             rows.append(_row(dimension, metric, value, counts, interval, "people's or the judge's scores"))
     return rows
@@ -302,8 +301,8 @@ def _majorities(items: Sequence[RatedItem]) -> Points:
     return [(float(mean > 0.5), score) for mean, score in graded if score is not None and mean != 0.5]
 
 
-def _of_some(statistic: Statistic, people: FloatArray, judge: FloatArray, drawn: IntArray) -> float | None:
-    return statistic(people[drawn], judge[drawn])
+def _on_subset(statistic: Statistic, people: FloatArray, judge: FloatArray, items: IntArray) -> float | None:
+    return statistic(people[items], judge[items])
 
 
 def spearman(people: FloatArray, judge: FloatArray) -> float | None:
@@ -317,14 +316,14 @@ def _calibration_error(people: FloatArray, judge: FloatArray) -> float:
 
 def _row(
     dimension: str, metric: str, value: float | None, counts: tuple[int, int],
-    interval: tuple[float, float] | None, what: str,
+    interval: tuple[float, float] | None, subject: str,
 ) -> JudgeAgreementRow:  # fmt: skip
-    """Return a row. counts: (n, n_dropped); what: plural for the reason, if these values do not vary."""
+    """Return a row. counts: (n, n_dropped); subject: names the values in the reason "… do not vary"."""
     reason = None
     if counts[0] < _MIN_POINTS:
         reason = f"{counts[0]} items, {_MIN_POINTS} are needed"
     elif value is None:
-        reason = f"{what} do not vary"
+        reason = f"{subject} do not vary"
     return JudgeAgreementRow(dimension, metric, value, reason, *counts, *(interval or (None, None)))
 
 
@@ -344,26 +343,26 @@ class Disagreement:
 
 
 def disagreements(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> list[Disagreement]:
-    """Return items where the judge is at least 0.5 away from people's mean rating, widest gap first.
+    """Return items on which the judge is at least 0.5 from people's mean rating, widest gap first.
 
-    The judge's score is the graded one, or the verdict's value if there is none. Patterns, the first that
-    holds:
+    The judge's score is the graded score, or the verdict's value if there is none. An item has the first
+    pattern that holds:
 
-    - "annotators split": some rate below 0.5 and some above, so that no judge could agree with all.
-    - "polarity reversed": people all give the same rating and the graded score is 0.9 away. The judge is sure
-      of the opposite; a verdict alone does not say how sure it is.
+    - "annotators split": some rate below 0.5 and some above, so no judge could agree with all.
+    - "polarity reversed": all people give the same rating, and the graded score is at least 0.9 away: the
+      judge is certain of the opposite. A verdict alone does not show how certain it is.
     - "judge stricter", "judge more lenient": by the sign of the gap.
 
     Raises:
         ValueError: the judge scored a dimension of an item twice.
     """
-    far = [
+    rows = [
         Disagreement(dimension, item.judge.item, item.mean, score, len(item.ratings), _pattern(item, score))
         for dimension, items in by_dimension(ratings, scores).items()
         for item in items
         if (score := item.judge.best) is not None and abs(score - item.mean) >= _HIGH
     ]
-    return sorted(far, key=lambda d: (-abs(d.judge - d.people), d.dimension, d.item))
+    return sorted(rows, key=lambda d: (-abs(d.judge - d.people), d.dimension, d.item))
 
 
 def _pattern(item: RatedItem, score: float) -> Pattern:
@@ -386,8 +385,9 @@ class GroupAgreementRow(NamedTuple):
     """One number on people and judge, or the reason why there is none.
 
     Attributes:
-        group: its name; "all" for numbers over groups or items. n: number of answers, items or groups used,
-            by metric. n_dropped: number that people rated but that could not be used.
+        group: its name; "all" for numbers over groups or items.
+        n: number of answers, items or groups used, by metric.
+        n_dropped: number that people rated but that could not be used.
     """
 
     dimension: str
@@ -402,7 +402,7 @@ class GroupAgreementRow(NamedTuple):
 def group_agreement(
     ratings: Sequence[Rating], scores: Iterable[JudgeScore], subjects: Mapping[str, Subject], menus: Menus
 ) -> list[GroupAgreementRow]:
-    """Return the numbers of every dimension; ratings of answers missing in ``subjects`` are left out.
+    """Return people's and the judge's agreement by group; ratings of answers without a subject are left out.
 
     Returns:
         For each group: ``fleiss_kappa`` of people over the verdicts of the menu (n: answers), ``people_mean``
@@ -423,12 +423,14 @@ def group_agreement(
         for group, own in sorted(groups.items()):
             rows.append(_fleiss(dimension, group, own, menu))
             n_rated = len({subjects[answer.judge.item].item for answer in own})
-            of_items = _item_means(own, subjects)
-            rows += _means(dimension, group, of_items, n_rated)
+            item_means = _item_means(own, subjects)
+            rows += _means(dimension, group, item_means, n_rated)
             n_items += n_rated
-            points += of_items
-            if of_items:
-                means.append((fmean(people for people, _ in of_items), fmean(judge for _, judge in of_items)))
+            points += item_means
+            if item_means:
+                means.append(
+                    (fmean(people for people, _ in item_means), fmean(judge for _, judge in item_means))
+                )
         rows += _correlations(dimension, "groups", means, len(groups))
         rows += _correlations(dimension, "items", points, n_items)
     return rows
@@ -467,21 +469,23 @@ def _verdict(rating: Rating, menu: Mapping[str, float]) -> str:
 
 def _item_means(answers: Iterable[RatedItem], subjects: Mapping[str, Subject]) -> Points:
     """Return people's and the judge's means for each item that has an answer with both."""
-    both: dict[tuple[str, str], Points] = defaultdict(list)
+    by_item: dict[tuple[str, str], Points] = defaultdict(list)
     for answer in answers:
         if answer.judge.value is not None:
-            both[subjects[answer.judge.item].item].append((fmean(answer.numbers), answer.judge.value))
-    return [(fmean(p for p, _ in of_item), fmean(j for _, j in of_item)) for of_item in both.values()]
+            by_item[subjects[answer.judge.item].item].append((fmean(answer.numbers), answer.judge.value))
+    return [(fmean(p for p, _ in points), fmean(j for _, j in points)) for points in by_item.values()]
 
 
 def _means(dimension: str, group: str, items: Points, n_rated: int) -> Iterator[GroupAgreementRow]:
+    """Yield people's and the judge's mean over a group's items."""
     n, reason = len(items), None if items else "the judge gave no verdict on what people rated"
     for metric, side in (("people_mean", 0), ("judge_mean", 1)):
         value = fmean(item[side] for item in items) if n else None
         yield GroupAgreementRow(dimension, metric, group, value, reason, n, n_rated - n)
 
 
-def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Iterator[GroupAgreementRow]:
+def _correlations(dimension: str, unit: str, means: Points, n_rated: int) -> Iterator[GroupAgreementRow]:
+    """Yield the correlations of people's and the judge's means. unit: "groups" or "items"."""
     n = len(means)
     # Means of the same ratings must not depend on the order of summation.
     people, judge = np.array(means, dtype=np.float64).reshape(-1, 2).T.round(12)
@@ -489,7 +493,7 @@ def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Itera
         value = correlation(people, judge) if n >= _MIN_POINTS else None
         reason = None
         if n < _MIN_POINTS:
-            reason = f"{n} {of}, {_MIN_POINTS} are needed"
+            reason = f"{n} {unit}, {_MIN_POINTS} are needed"
         elif value is None:
             reason = "people's or the judge's scores do not vary"
-        yield GroupAgreementRow(dimension, f"{name}_{of}", "all", value, reason, n, n_rated - n)
+        yield GroupAgreementRow(dimension, f"{name}_{unit}", "all", value, reason, n, n_rated - n)

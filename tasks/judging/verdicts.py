@@ -1,4 +1,4 @@
-"""Reads a judge's text and probabilities, joins several votes, and makes rows. Pure.
+"""Parses a judge's completion and probabilities, combines votes, and makes rows. Pure.
 
 An answer is one JSON object with a key for each judged thing: ``{"salt": {"verdict": …, "reason": …}}``.
 """
@@ -43,9 +43,10 @@ class Verdict:
     """The judge's verdict on one key. An unscored verdict has a reason and is not a verdict of value 0.
 
     Attributes:
-        verdict: a name on the rubric's menu, None if unscored. reason: one of the menu's reasons for this
-            verdict; None if the judge gave no such reason, though the verdict counts. value: the verdict's
-            value in [0, 1], None if unscored.
+        verdict: a name on the rubric's menu; None if unscored.
+        reason: one of the menu's reasons for this verdict; None if the judge gave another, which does not
+            affect the verdict.
+        value: the verdict's value in [0, 1]; None if unscored.
     """
 
     key: str
@@ -60,8 +61,9 @@ class Opinion:
     """A verdict and the judge's confidence in it.
 
     Attributes:
-        graded: in [0, 1]: the verdicts' values weighted by their probabilities. None if the engine gives
-            none, the verdict is unscored or the text holds other verdicts. A reasoning judge's own number.
+        graded: in [0, 1]: the verdicts' values weighted by their probabilities, or a reasoning judge's
+            number. None if the engine gives no probabilities, the verdict is unscored, or the text holds
+            other verdicts.
     """
 
     verdict: Verdict
@@ -69,7 +71,7 @@ class Opinion:
 
     @property
     def score(self) -> float | None:
-        """Return the graded score, or the verdict's value if there is none; None if unscored."""
+        """The graded score, or the verdict's value if there is none; None if unscored."""
         return self.verdict.value if self.graded is None else self.graded
 
     @property
@@ -79,10 +81,10 @@ class Opinion:
 
 
 def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
-    """Return a completion's opinions, key by key in order; a missing one is unscored with a reason.
+    """Return a completion's opinion for each key, in order; a missing one is unscored with a reason.
 
-    A completion that was cut off gives no verdict, because it may have only quoted one. The probabilities
-    count only where every verdict in the text is the one that was read.
+    A completion that was cut off gives no verdict, because it may only have quoted one. The probabilities
+    count only if all verdicts in the text equal the parsed one.
     """
     if completion is None or completion.finish_reason == "length":
         fault = UNANSWERED if completion is None else CUT_OFF
@@ -90,8 +92,8 @@ def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Ru
     if rubric.style == "reasoned":
         return _reasoned(completion.text, tuple(keys), rubric)
     score = graded(completion.option_logprobs, {name: c.value for name, c in rubric.verdicts.items()})
-    read = _read_with_others(completion.text, tuple(keys), rubric)
-    return tuple(Opinion(verdict, score if is_alone else None) for verdict, is_alone in read)
+    verdicts = _parse_with_uniqueness(completion.text, tuple(keys), rubric)
+    return tuple(Opinion(verdict, score if is_unique else None) for verdict, is_unique in verdicts)
 
 
 def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion, ...]:
@@ -107,10 +109,12 @@ def _reasoned(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[Opinion
 
 
 @lru_cache(maxsize=1 << 12)
-def _read_with_others(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[tuple[Verdict, bool], ...]:
-    """Return each key's verdict and whether the text holds no other.
+def _parse_with_uniqueness(
+    text: str, keys: tuple[str, ...], rubric: Rubric
+) -> tuple[tuple[Verdict, bool], ...]:
+    """Return each key's verdict and whether the text holds no other verdict.
 
-    Cached: judges write few different texts.
+    Cached, because judges write few different texts.
     """
     written = {normal(value) for value in field_values(text, FIELD)}
     return tuple(
@@ -122,13 +126,13 @@ def _read_with_others(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple
 def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verdict, ...]:
     """Return a verdict for every key, in order, from any text of a judge; never raises.
 
-    An answer is a complete JSON object that names one of the keys; reasoning before it and code fences do no
-    harm. Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu
-    counts. A key that is missing or whose verdict is not on the menu is unscored.
+    An answer is a complete JSON object with one of the keys; reasoning before it and code fences are ignored.
+    Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu counts.
+    A key that is missing or whose verdict is not on the menu is unscored.
 
-    A judge may quote judged text that holds verdicts, and nothing distinguishes these from its own. So a key
-    is also unscored if the text gives it two different verdicts: in several answers, twice in one, or inside
-    and outside of an answer, as in an object broken by quotation marks.
+    A judge may quote judged text with verdicts, which cannot be told from its own. So a key is also unscored
+    if the text gives it two different verdicts: in several answers, twice in one, or inside and outside of an
+    answer, as in an object broken by quotation marks.
     """
     answers, rest = _answers(text, {normal(key) for key in keys})
     if not answers:
@@ -141,7 +145,7 @@ def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verd
 
 
 def _answers(text: str, wanted: set[str]) -> tuple[list[tuple[str, object]], str]:
-    """Return the pairs of all top-level JSON objects with a wanted key, and the text without them."""
+    """Return (key, value) pairs of all top-level JSON objects with a wanted key, and the rest of the text."""
     # Objects become tuples of pairs, which keep duplicates in order and differ from arrays (lists).
     decoder = json.JSONDecoder(object_pairs_hook=tuple)
     answers: list[tuple[str, object]] = []
@@ -150,7 +154,7 @@ def _answers(text: str, wanted: set[str]) -> tuple[list[tuple[str, object]], str
     while at >= 0:
         try:
             pairs, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):  # prose, cut off, or nested without end
+        except (ValueError, RecursionError):  # prose, cut off, or nested too deeply
             end = at + 1
         else:
             answer = [(normal(key), value) for key, value in pairs]
@@ -173,19 +177,20 @@ def _stated(text: str, rubric: Rubric) -> set[str]:
 
 
 def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric) -> Verdict:
+    """Return the verdict in a key's entries; outside: verdicts stated outside of answers."""
     if not entries:
         return _unscored(key, "the judge left this key out")
     fields = [(normal(k), v) for entry in entries if isinstance(entry, tuple) for k, v in entry]
-    every = [value for name, value in fields if name == FIELD]
-    if not every:
+    values = [value for name, value in fields if name == FIELD]
+    if not values:
         return _unscored(key, "the judge gave no verdict under this key")
-    last = every[-1]
+    last = values[-1]
     menu = {normal(name): name for name in rubric.verdicts}
     name = menu.get(normal(last)) if isinstance(last, str) else None
     if name is None:
         written = repr(last[:40]) if isinstance(last, str) else f"of JSON type {type(last).__name__}"
         return _unscored(key, f"the verdict {written} is not on the menu")
-    if any(not isinstance(v, str) or normal(v) != normal(name) for v in every) or outside - {normal(name)}:
+    if any(not isinstance(v, str) or normal(v) != normal(name) for v in values) or outside - {normal(name)}:
         return _unscored(key, "the judge gave verdicts that differ")
     choice = rubric.verdicts[name]
     reasons = [value for field, value in fields if field == "reason"]
@@ -193,7 +198,7 @@ def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric
 
 
 def _reason(written: object, allowed: Sequence[str]) -> str | None:
-    """Return the judge's first reason on the menu, whether it wrote one, a list, or "a and b"."""
+    """Return the judge's first reason on the menu; it may have written one, a list, or "a and b"."""
     menu = {normal(reason): reason for reason in allowed}
     for text in written if isinstance(written, list) else [written]:
         if isinstance(text, str):
@@ -210,16 +215,15 @@ def _unscored(key: str, fault: str) -> Verdict:
 def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) -> float | None:
     """Return the verdicts' expected value in [0, 1]; for yes and no, P(yes) / (P(yes) + P(no)).
 
-    None if the engine gives no probabilities, or no verdict is among the texts that have one.
+    None if the engine gives no probabilities, or none of a verdict.
 
     Args:
         logprobs: text -> natural-log probability, for alternative texts at the verdict's place, none a prefix
-            of another: top tokens, or whole continuations. None if the engine gives none. values: verdict ->
-            value in [0, 1].
+            of another: top tokens, or whole continuations. None if the engine gives none.
+        values: verdict -> value in [0, 1].
 
-    Texts that equal a verdict but for case and outer space ("Yes", " YES") are pooled. Other texts do not
-    count, and a verdict that is not among the texts has probability 0, because it is below the engine's top
-    tokens.
+    Texts that differ from a verdict only in case and outer space ("Yes", " YES") are pooled. Other texts do
+    not count. A verdict without a text has probability 0, because it is below the engine's top tokens.
 
     Raises:
         ValueError: a log-probability is NaN or above 0.
@@ -230,11 +234,11 @@ def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) ->
             raise ValueError(f"{text!r} has the log-probability {logprob}, which must be at most 0")
         if normal(text) in pooled:
             pooled[normal(text)].append(logprob)
-    highest = max((lp for ways in pooled.values() for lp in ways), default=-math.inf)
+    highest = max((lp for logprobs in pooled.values() for lp in logprobs), default=-math.inf)
     if highest == -math.inf:
         return None
     # Relative to the highest, so that improbable verdicts do not become 0 / 0.
-    weights = [math.fsum(math.exp(lp - highest) for lp in ways) for ways in pooled.values()]
+    weights = [math.fsum(math.exp(lp - highest) for lp in spellings) for spellings in pooled.values()]
     total = math.fsum(weights)
     return min(math.fsum(w / total * value for w, value in zip(weights, values.values(), strict=True)), 1.0)
 
@@ -244,8 +248,8 @@ class Vote:
     """One answer of one judge. ``verdict`` and ``score`` are None if it is unscored.
 
     Attributes:
-        judge, phrasing: the judge and the wording; several votes of one pair are samples. score: in [0, 1],
-        the verdict's value or the graded score.
+        judge, phrasing: the judge and the wording; several votes of one pair are samples.
+        score: in [0, 1], the verdict's value or the graded score.
     """
 
     judge: str
@@ -259,9 +263,9 @@ class Ensemble:
     """The joint verdict of several votes.
 
     Attributes:
-        mean: in [0, 1]; None where no vote is scored.
+        mean: in [0, 1]; None if no vote is scored.
         sd: standard deviation over votes (ddof 1), the disagreement of scores; None for fewer than two.
-        verdict: the commonest one; None where unscored or where two are equally common.
+        verdict: the commonest verdict; None if no vote is scored or two are equally common.
     """
 
     mean: float | None = None
@@ -270,7 +274,7 @@ class Ensemble:
 
 
 def combine(votes: Sequence[Vote]) -> Ensemble:
-    """Return mean and disagreement of votes on one thing, whatever their order.
+    """Return mean and disagreement of votes on one thing; their order has no effect.
 
     The mean is taken over samples, then phrasings, then judges, so that a judge with unreadable samples
     weighs as much as the others. Unscored votes are left out.
@@ -299,13 +303,16 @@ class VerdictRow(NamedTuple):
         judge, judge_hash: name of the judge and hash of its engine.
         rubric: name and hash: "coverage 0123456789abcdef".
         item, item_text: the item and its text as the judge saw it, for people to read: line by line, with the
-            right answer. group_name: grouping of results, such as country or origin. judged: the answer about
-            the item, or a part of it; unique within a part together with item. verdict, reason: of the
-            rubric's menu; None: none was read. value: of the verdict, in [0, 1]; None where unscored. graded:
-            in [0, 1]; None where the engine gives no probabilities. disagreement: standard deviation over
-            several votes on the same answer; None for fewer than two. unscored_reason: None if there is a
-            verdict. judged_text: the judged text as the judge saw it; None if there was none. People rate
-            rows that have one (``audit``).
+            right answer.
+        group_name: grouping of results, such as country or origin.
+        judged: the answer about the item, or a part of it; unique within a part together with item.
+        verdict, reason: of the rubric's menu; None if the judge gave none.
+        value: of the verdict, in [0, 1]; None if unscored.
+        graded: in [0, 1]; None if the engine gives no probabilities.
+        disagreement: standard deviation over several votes on the same answer; None for fewer than two.
+        unscored_reason: None if there is a verdict.
+        judged_text: the judged text as the judge saw it; None without one. People rate rows that have one
+            (``audit``).
     """
 
     judge: str
@@ -332,13 +339,11 @@ def verdict_row(
     judge: Engine, rubric: str, opinion: Opinion, *, item: str, item_text: str, group_name: str, judged: str,
     text: str,
 ) -> VerdictRow:  # fmt: skip
-    """Return a judge's verdict as a row; `rubric` and `text` (the text that was judged) as the judge had
-    them.
-    """
-    own = opinion.verdict
+    """Return a judge's verdict as a row. rubric: its name and hash; text: the judged text."""
+    verdict = opinion.verdict
     return VerdictRow(
-        judge.name, judge.hash, rubric, item, item_text, group_name, judged, own.verdict, own.reason,
-        own.value, opinion.graded, unscored_reason=own.unscored_reason, judged_text=text,
+        judge.name, judge.hash, rubric, item, item_text, group_name, judged, verdict.verdict, verdict.reason,
+        verdict.value, opinion.graded, unscored_reason=verdict.unscored_reason, judged_text=text,
     )  # fmt: skip
 
 

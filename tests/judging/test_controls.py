@@ -21,9 +21,9 @@ from tasks.judging.controls import (
     preference_row,
     refusals,
     same_family,
+    separation_row,
     shuffled,
     texts_by_source,
-    told_apart_row,
 )
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.requests import Engine
@@ -116,7 +116,7 @@ EIGHT = list("abcdefgh")
 
 def flag(real: np.ndarray, null: np.ndarray, clusters: list[str], why: str = "") -> tuple[object, ...]:
     reasons = np.where(np.isnan(real), why, "").astype(object)
-    row = told_apart_row(WHERE, (real, reasons), (null, NONE), clusters, "personas", 0)
+    row = separation_row(WHERE, (real, reasons), (null, NONE), clusters, "personas", 0)
     assert (row.metric, row.slice_kind, row.slice) == ("tells_real_from_shuffled", *WHERE)
     return row[3:7]
 

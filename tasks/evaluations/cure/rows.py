@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from tasks.evaluations.cure.params import BENCHMARKS, is_at_equal_length, metric_of
 from tasks.evaluations.cure.scores import CureScores, Explained, Labelled, equal_lengths
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.controls import NULLS, REAL, SHUFFLED, best_null, preference_row, refusals, told_apart_row
+from tasks.judging.controls import NULLS, REAL, SHUFFLED, best_null, preference_row, refusals, separation_row
 from tasks.loop.rows import (
     OVERALL,
     Metric,
@@ -255,7 +255,7 @@ def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterato
         # Real less shuffled, item by item; the p-value flips the signs of clusters.
         pair = [(judged.scores, judged.reasons) for judged in (real, of_source[SHUFFLED])]
         yield difference_row("explanation_gain", where, pair[0], pair[1], of_items)
-        yield told_apart_row(where, pair[0], pair[1], of_items, "independent explanations", study.params.seed)
+        yield separation_row(where, pair[0], pair[1], of_items, "independent explanations", study.params.seed)
         reasons = np.where(real.missing == "", LONE_VOTE, real.missing)
         yield mean_row("judge_disagreement", where, real.disagreement, reasons, of_items, SHARE)
         yield from _check_rows(study, benchmark, of_source)

@@ -39,7 +39,7 @@ from tasks.evaluations.explication.study import (
     ConversationKey,
     ExplicationStudy,
 )  # fmt: skip
-from tasks.judging.controls import EMPTY, best_null, preference_row, told_apart_row, too_few
+from tasks.judging.controls import EMPTY, best_null, preference_row, separation_row, too_few
 from tasks.judging.panel import AllOpinions, VerdictSubject
 from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.dialogue import transcript
@@ -171,7 +171,7 @@ def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[
     for where, places in _slices(of, by_persona=False):
         own, other = ((values[places], reasons[places]) for values, reasons in (real, null))
         yield difference_row("apr_gain", where, own, other, of.personas[places])
-    yield told_apart_row(OVERALL, real, null, of.personas, "personas", seed)
+    yield separation_row(OVERALL, real, null, of.personas, "personas", seed)
 
 
 def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
