@@ -1,9 +1,8 @@
 """Sentences with a blank and the candidates for it, as token ids.
 
-The blank is cut out between tokens, as in the pretraining of masked and span-corruption models, not
-spliced into the text: around a mask in the text tokenizers put or drop the mark of a word's start, each
-family in its own way. What stands in the blank, and what follows it, gets the tokens that it has in
-running text:
+The blank is cut out between tokens, as in the pretraining of masked and span-corruption models, and not
+spliced into the text: around a mask in the text, each family of tokenizers adds or drops the mark of a word's
+start in its own way. A candidate, and the text after the blank, gets the tokens that it has in running text:
 
 - before the blank: the tokens of ``before``;
 - a candidate: the tokens of ``tail + lead + candidate`` that follow those of ``tail``. Where the tokenizer
@@ -26,17 +25,17 @@ from numpy.typing import NDArray
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError
 
 ANCHOR = "x"
-"""A word in front of the blank's border that tokenizers do not merge with other scripts or punctuation."""
+"""A word before the blank's border that tokenizers do not merge with other scripts or punctuation."""
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of a cloze, cut at the blank; special tokens of the model's kind at both ends.
+    """The sentences of a cloze, cut at the blank, with the model's special tokens at both ends.
 
     Attributes:
-        left: token ids before the blank, one list a subject.
+        left: token ids before the blank, one list per subject.
         right: token ids after it, the same for all.
     """
 
@@ -44,12 +43,12 @@ class Sentences:
     right: list[int]
 
     def filled(self, subject: int, blank: Sequence[int]) -> list[int]:
-        """One sentence with these tokens in its blank."""
+        """Return one sentence with these tokens in its blank."""
         return [*self.left[subject], *blank, *self.right]
 
 
 def sentences(tokenizer: Any, cloze: Cloze) -> Sentences:
-    """Cut the sentences of a cloze into tokens."""
+    """Return the sentences of a cloze as tokens."""
     opening, closing = _special_tokens(tokenizer)
     left = [opening + _ids(tokenizer, text) for text in cloze.before]
     (after,) = _in_place(tokenizer, [cloze.after], [ANCHOR])
@@ -60,11 +59,11 @@ def check_length(cloze: Cloze, cut: Sentences, blank: int, limit: float) -> None
     """Refuse sentences that are longer than the model can read.
 
     Args:
-        blank: tokens that the blank takes at most.
-        limit: tokens that the model reads at most.
+        blank: most tokens in the blank.
+        limit: most tokens that the model reads.
 
     Raises:
-        EngineError: names the first such sentence, so its subject.
+        EngineError: a sentence is too long; names the first one, and so its subject.
     """
     too_long = [i for i, left in enumerate(cut.left) if len(left) + blank + len(cut.right) > limit]
     if too_long:
@@ -79,12 +78,12 @@ def check_length(cloze: Cloze, cut: Sentences, blank: int, limit: float) -> None
 def candidate_tokens(
     tokenizer: Any, cloze: Cloze, candidates: Sequence[str]
 ) -> tuple[list[list[int]], NDArray[np.bool_], CandidateScores]:
-    """Tokens of each candidate in the blank.
+    """Return the tokens of each candidate in the blank.
 
     Returns:
         tokens: of each candidate.
         spelled: [n] whether the vocabulary can spell it: none of its tokens is the unknown token.
-        scores: to be filled in, NaN everywhere.
+        scores: NaN everywhere, to be filled in.
 
     Raises:
         EngineError: a candidate has no token; names it.
@@ -97,13 +96,13 @@ def candidate_tokens(
                 f"the candidate {candidate!r} has no token in this model's vocabulary; remove it"
             )
     spelled = np.array([tokenizer.unk_token_id not in ids for ids in tokens], dtype=bool)
-    nothing = np.full((len(cloze.before), len(tokens)), np.nan, dtype=np.float32)
+    empty = np.full((len(cloze.before), len(tokens)), np.nan, dtype=np.float32)
     lengths = np.array([len(ids) for ids in tokens], dtype=np.int64)
-    return tokens, spelled, CandidateScores(nothing, nothing.copy(), lengths)
+    return tokens, spelled, CandidateScores(empty, empty.copy(), lengths)
 
 
 def padded(sequences: Sequence[Sequence[int]], pad: int) -> tuple[IntArray, IntArray]:
-    """[n, longest] token ids padded on the right, and 1 where a token stands."""
+    """Return [n, longest] token ids padded on the right, and a mask that is 1 for tokens."""
     lengths = np.array([len(s) for s in sequences])
     mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
     ids = np.full(mask.shape, pad, dtype=np.int64)
@@ -112,15 +111,15 @@ def padded(sequences: Sequence[Sequence[int]], pad: int) -> tuple[IntArray, IntA
 
 
 def _in_place(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> list[list[int]]:
-    """Tokens of each text after the first context with which it does not merge, else on its own."""
-    own: list[list[int]] = [[] for _ in texts]
+    """Return the tokens of each text after the first context with which it does not merge, else alone."""
+    tokens: list[list[int]] = [[] for _ in texts]
     for context in contexts:
         head = _ids(tokenizer, context)
         for i, text in enumerate(texts):
-            if not own[i]:
+            if not tokens[i]:
                 joint = _ids(tokenizer, context + text)
-                own[i] = joint[len(head) :] if joint[: len(head)] == head else []
-    return [ids or _ids(tokenizer, text) for ids, text in zip(own, texts, strict=True)]
+                tokens[i] = joint[len(head) :] if joint[: len(head)] == head else []
+    return [ids or _ids(tokenizer, text) for ids, text in zip(tokens, texts, strict=True)]
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:
@@ -129,7 +128,7 @@ def _ids(tokenizer: Any, text: str) -> list[int]:
 
 
 def _special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The tokens that the tokenizer puts before and after a sentence."""
+    """Return the tokens that the tokenizer adds before and after a sentence."""
     bare, whole = _ids(tokenizer, ANCHOR), list(tokenizer(ANCHOR).input_ids)
     start = next(i for i in range(len(whole)) if whole[i : i + len(bare)] == bare)
     return whole[:start], whole[start + len(bare) :]

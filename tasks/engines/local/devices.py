@@ -1,6 +1,6 @@
 """Chooses the device of a model, its fastest precision there, and the size of one pass.
 
-torch is imported only when asked.
+torch is imported only inside functions that need it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 FastDtype = Literal["float32", "bfloat16"]
 
 FORMER_RECORD = "engines"
-"""Folder beside the record where it was kept before: a dtype that was timed there names engines."""
+"""Earlier folder of the record. Its dtype is still used, because stored engine hashes contain it."""
 SHAPE = (128, 576, 1536)
-"""Rows, inputs and outputs of the product that is timed: a batch through a wide layer of a small model."""
+"""Rows, inputs and outputs of the timed product: a batch through a wide layer of a small model."""
 SECONDS = 0.1
 CLEARLY_FASTER = 1.2
-"""Least speed of bfloat16 as a multiple of float32's: below it float32, so that noise does not decide."""
+"""Least speed of bfloat16 over float32 at which it is chosen, so that noise does not decide."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
@@ -42,10 +42,10 @@ _timing = Lock()
 
 
 def device(name: str) -> torch.device:
-    """The device of a spec: "auto" is the GPU where there is one, else the CPU.
+    """Return the device of a spec; "auto" is the GPU if there is one, else the CPU.
 
     Raises:
-        EngineError: torch knows no such device, or this machine has none.
+        EngineError: the device is unknown to torch, or this machine has none.
     """
     import torch
 
@@ -54,7 +54,7 @@ def device(name: str) -> torch.device:
     try:
         chosen = torch.device(name)
     except RuntimeError as error:
-        raise EngineError(f"there is no device {name!r}: {str(error).splitlines()[0]}") from error
+        raise EngineError(f"unknown device {name!r}: {str(error).splitlines()[0]}") from error
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
         raise EngineError(
             f"this machine has no device {name!r} that torch can use ({torch.cuda.device_count()} GPUs): set "
@@ -64,7 +64,7 @@ def device(name: str) -> torch.device:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; torch may see none of them."""
+    """Return the GPUs of this process by their names in CUDA_VISIBLE_DEVICES; none if torch finds none."""
     import torch
 
     n = torch.cuda.device_count()
@@ -72,34 +72,34 @@ def visible_gpus() -> list[str]:
 
 
 def gpus() -> list[str]:
-    """Name, memory and compute capability of every GPU that torch can use."""
+    """Return name, memory and compute capability of every GPU that torch can use."""
     import torch
 
-    known = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-    return [f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {gpu.major}.{gpu.minor}" for gpu in known]
+    found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    return [f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {gpu.major}.{gpu.minor}" for gpu in found]
 
 
 def processor() -> str:
-    """The line of the kernel's that names the processor."""
+    """Return the kernel's line with the processor's name."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     return next((line for line in lines if line.startswith("model name")), platform.processor())
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
-    """float32 or bfloat16, whichever the device multiplies faster; timed once per process and device.
+    """Return float32 or bfloat16, whichever the device multiplies faster; timed once per process and device.
 
-    Most CPUs have no bfloat16 of their own and emulate it at a twentieth of float32's speed; with AMX it is
-    several times as fast. Flags do not say what the libraries make of them, a product does.
+    Most CPUs emulate bfloat16 at a twentieth of float32's speed; with AMX it is several times as fast. CPU
+    flags do not show what the libraries achieve with them, so a product is timed.
 
     Args:
-        record: folder that remembers what was timed on this CPU. Precision is part of an engine's identity,
-            and a busy moment must not make another engine of a model.
+        record: folder with the timed result for this CPU. Precision is part of an engine's identity, so a
+            busy moment must not change it.
 
     Raises:
         EngineError: see ``device``.
@@ -123,20 +123,20 @@ def _fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
     record.mkdir(parents=True, exist_ok=True)
     file = record / f"faster-dtype-{sha256(_cpu().encode()).hexdigest()[:16]}"
     with FileLock(f"{file}.lock"):
-        for place in (file, record.parent / FORMER_RECORD / file.name):
-            for known in ("float32", "bfloat16"):
-                if place.exists() and place.read_text() == known:
-                    return known
+        for path in (file, record.parent / FORMER_RECORD / file.name):
+            for dtype in ("float32", "bfloat16"):
+                if path.exists() and path.read_text() == dtype:
+                    return dtype
         file.write_text(timed := _timed())
     return timed
 
 
 def _cpu() -> str:
-    """All that a product's speed depends on: processor, libraries, and what these are held to."""
+    """Return everything that a product's speed depends on: processor, libraries, and their limits."""
     import torch
 
-    held = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
-    return "\n".join([processor(), torch.__version__, torch.backends.cpu.get_cpu_capability(), held])
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
+    return "\n".join([processor(), torch.__version__, torch.backends.cpu.get_cpu_capability(), limit])
 
 
 def _timed() -> FastDtype:
@@ -145,7 +145,7 @@ def _timed() -> FastDtype:
 
 
 def _seconds_of_products() -> dict[str, float]:
-    """dtype -> seconds of its fastest product; by turns, so that a busy moment meets both."""
+    """Return the seconds of each dtype's fastest product; they take turns, so a busy moment affects both."""
     import torch
 
     keep_freed_memory()
@@ -170,13 +170,13 @@ def _seconds_of_products() -> dict[str, float]:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc reuse freed memory instead of returning it to the kernel after every operation.
+    """Make glibc reuse freed memory instead of returning it to the kernel after every operation.
 
-    A pass makes the same large temporaries in every layer; mapping and clearing their pages anew each time
-    took about a third of the time on two cores. Elsewhere than on glibc this does nothing.
+    A pass allocates the same large temporaries in every layer; mapping and clearing their pages each time
+    took about a third of the time on two cores. Without glibc this does nothing.
 
-    Large pages, where the kernel gives them to who asks, save another tenth on a CPU with AMX. torch reads
-    this variable at the first large allocation of a process.
+    Large pages, if the kernel grants them on request, save another tenth on a CPU with AMX. torch reads the
+    variable at the first large allocation of a process.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
@@ -186,7 +186,7 @@ def keep_freed_memory() -> None:
 
 
 def batches(lengths: Sequence[int] | NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Indices of sequences, similar lengths together, so that a padded batch has at most ``budget`` tokens.
+    """Yield indices of sequences in batches of similar lengths, at most ``budget`` tokens each with padding.
 
     The shortest come first. A sequence that is longer than the budget is a batch of its own.
     """

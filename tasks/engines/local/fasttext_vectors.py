@@ -1,10 +1,10 @@
 """Word vectors from fastText files: ``.vec`` (text) and ``.bin`` (Facebook's format, with subwords).
 
-A text's vector is the mean of its words' vectors. Words are what white space separates; hyphens and marks
-stay part of them. A word's vector is that of the exact form if the file has it, else of the lower-case form;
-a ``.bin`` file makes up vectors for words that it has in neither form, from the subwords of the exact form.
-Words without a vector are left out of the mean; a text without any has no vector. Text written without spaces
-(Chinese, Japanese, Thai) is one word, looked up as a whole. Nothing is truncated.
+A text's vector is the mean of its words' vectors. Words are separated by white space and keep hyphens and
+punctuation. A word's vector is that of its exact form if the file has it, else of its lower-case form; for
+words in neither form, a ``.bin`` file computes a vector from the subwords of the exact form. Words without a
+vector are left out of the mean; a text with no such word has no vector. Text without spaces (Chinese,
+Japanese, Thai) is one word. Nothing is truncated.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAGIC = (793712314).to_bytes(4, "little")
 
 
 class VecVectors:
-    """Implements ``Embedder`` on a ``.vec`` file; every call reads the file once, so embed all texts in one.
+    """Implements ``Embedder`` on a ``.vec`` file; every call reads the whole file, so embed all texts in one.
 
-    Holds the vectors of the words asked for, never the file's.
+    Only the vectors of the texts' words are in memory.
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises ``EngineError`` if there is no such file."""
+        """Read the file's hash; raises ``EngineError`` if the file is missing."""
         self.name, self._path = file_name(path), path
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
@@ -42,7 +42,7 @@ class VecVectors:
         """
         words = {word for text in texts for word in text.split()}
         table, dimension = read_vec(self._path, words | {word.lower() for word in words})
-        # The exact form comes last and so wins.
+        # The exact form comes last, so it replaces the lower-case form.
         vectors = {w: table[form] for w in words for form in (w.lower(), w) if form in table}
         return _mean_of_words(texts, vectors, dimension, progress)
 
@@ -51,7 +51,7 @@ class BinVectors:
     """Implements ``Embedder`` on a ``.bin`` file, through gensim.
 
     The whole model is in memory, about twice the file's size: the published 300-dimensional models of 2
-    million words need some 15 GB and minutes to load.
+    million words need about 15 GB and minutes to load.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,10 +70,10 @@ class BinVectors:
         self.name = file_name(path)
         with path.open("rb") as file:
             if file.read(4) != MAGIC:
-                raise EngineError(f"{path} is not a fastText .bin file: it does not begin with its mark")
+                raise EngineError(f"{path} is not a fastText .bin file: its first bytes are others")
         try:
             self._words = load_facebook_vectors(str(path))
-        except Exception as error:  # gensim raises what its parser happens to meet in a damaged file
+        except Exception as error:  # gensim's parser may raise anything on a damaged file
             raise EngineError(
                 f"gensim cannot read {path} ({type(error).__name__}: {error}). Is it complete, and neither "
                 "quantised nor a classifier? Otherwise use the .vec file of the same vectors"
@@ -85,7 +85,7 @@ class BinVectors:
         return _mean_of_words(texts, {w: self._vector(w) for w in words}, self._words.vector_size, progress)
 
     def _vector(self, word: str) -> Vector:
-        """[d] of a word; zeros where it is too short to have subwords."""
+        """Return [d] vector of a word; zeros if it is too short for subwords."""
         known = self._words.key_to_index
         form = word.lower() if word not in known and word.lower() in known else word
         if form not in known and self._words.bucket == 0:
@@ -94,18 +94,18 @@ class BinVectors:
 
 
 def read_vec(path: Path, wanted: Collection[str]) -> tuple[dict[str, Vector], int]:
-    """The vectors of some words, from a file of lines ``word number ... number``.
+    """Return the vectors of some words, from a file of lines ``word number ... number``.
 
-    The first line may be a header ``n d``. Where a word stands twice, its first line counts. The number of
-    fields is checked on every line, the numbers on those that are wanted.
+    The first line may be a header ``n d``. If a word occurs twice, its first line counts. The number of
+    fields is checked on every line, the numbers on lines of wanted words.
 
     Returns:
-        vectors: float32 [d] of each wanted word that the file has.
+        vectors: float32 [d] of each wanted word in the file.
         d: their dimension.
 
     Raises:
-        EngineError: a line has another number of fields than the first or a number that is none, or the file
-            has not the n words of its header. Names file and line.
+        EngineError: a line has the wrong number of fields or an invalid number, or the file does not have the
+            n words of its header. Names file and line.
     """
     keys = {word.encode(): word for word in wanted}
     vectors: dict[str, Vector] = {}
@@ -136,7 +136,7 @@ def read_vec(path: Path, wanted: Collection[str]) -> tuple[dict[str, Vector], in
 
 
 def _numbers(fields: bytes, where: str) -> Vector:
-    """[d] finite float32 from a line."""
+    """Return [d] finite float32 from a line."""
     try:
         vector = np.array([float(field) for field in fields.split(b" ")], dtype=np.float32)
     except ValueError as error:
@@ -149,12 +149,12 @@ def _numbers(fields: bytes, where: str) -> Vector:
 def _mean_of_words(
     texts: Sequence[str], vectors: Mapping[str, Vector], dimension: int, progress: Progress | None
 ) -> Embedded:
-    """Average over the words that have a vector; a vector of zeros counts as none."""
+    """Return each text's mean over the words with a vector; a vector of zeros counts as none."""
     means = np.zeros((len(texts), dimension), dtype=np.float32)
     for row, text in enumerate(texts):
-        own = [vectors[word] for word in text.split() if word in vectors and vectors[word].any()]
-        if own:
-            means[row] = np.mean(own, axis=0, dtype=np.float64)
+        rows = [vectors[word] for word in text.split() if word in vectors and vectors[word].any()]
+        if rows:
+            means[row] = np.mean(rows, axis=0, dtype=np.float64)
     if progress:
         progress(len(texts))
     n_words = np.array([len(text.split()) for text in texts], dtype=np.int64)
@@ -162,7 +162,7 @@ def _mean_of_words(
 
 
 def file_name(path: Path) -> str:
-    """The file's name and the SHA-256 of its content; ``EngineError`` if there is none."""
+    """Return the file's name and the SHA-256 of its content; raises ``EngineError`` if it is missing."""
     if not path.is_file():
         raise EngineError(f"there is no word-vector file {path}; unpack it if it ends in .gz")
     with path.open("rb") as file:

@@ -1,9 +1,9 @@
-"""Passes over a trie of whole texts: what is shared runs once, documents run side by side.
+"""Passes over a trie of whole texts: shared tokens run once, and several documents run in one pass.
 
 Pairs of a call share prefixes: few-shot examples and instructions first, then a document, then its options.
-All tokens of all pairs make one trie. What many of them begin with is a *trunk*: it is run by itself, and its
-keys and values are kept for all that follows it. The rest are *rows*: passes over several subtrees, each with
-the few ancestors that it needs.
+The tokens of all pairs make one trie. A beginning that many pairs share is a *trunk*: it is run by itself,
+and its keys and values are stored for the tokens after it. The other nodes are in *rows*: passes over several
+subtrees, each with the few ancestors that it needs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from tasks.engines.local.trie import IntArray, TokenTrie
 
 TRUNK = 64
-"""Positions that a trunk has to save: about what a pass of its own costs."""
+"""Fewest positions that a trunk must save, about the cost of its own pass."""
 
 
 @dataclass(frozen=True)
 class Trunk:
-    """Nodes that all rows and trunks below share.
+    """A path of nodes that all rows and trunks below it share.
 
     Attributes:
-        nodes: a path, from the top down; empty for the root.
-        rows: sorted nodes, each row closed under ancestors but for those in trunks above.
-        below: trunks that go on from this one.
+        nodes: the path, from the top down; empty for the root.
+        rows: sorted nodes; each row is closed under ancestors except for those in trunks above.
+        below: trunks that continue this one.
     """
 
     nodes: IntArray
@@ -35,15 +35,15 @@ class Trunk:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes that are run in it and below, however often."""
-        own = len(self.nodes) + sum(map(len, self.rows))
-        return own + sum(trunk.n_nodes for trunk in self.below)
+        """Number of nodes run in this trunk and below, repetitions included."""
+        n = len(self.nodes) + sum(map(len, self.rows))
+        return n + sum(trunk.n_nodes for trunk in self.below)
 
 
 def grown(trie: TokenTrie, size: int) -> Trunk:
-    """The whole trie as trunks and rows; every internal node is in at least one of them.
+    """Return the trie as trunks and rows; every internal node is in at least one of them.
 
-    size: nodes of a row; a subtree of no more is never cut.
+    size: most nodes of a row; smaller subtrees are never cut.
     """
     root = Trunk(np.empty(0, dtype=np.int64))
     _grow(trie, size, root, 0, trie.n_internal, 0)
@@ -51,29 +51,28 @@ def grown(trie: TokenTrie, size: int) -> Trunk:
 
 
 def _grow(trie: TokenTrie, size: int, trunk: Trunk, first: int, stop: int, n_shared: int) -> None:
-    """Lay out the nodes ``first`` to ``stop``, a run of whole subtrees below a trunk of n_shared tokens."""
+    """Add the nodes ``first`` to ``stop``, which are whole subtrees, to a trunk of n_shared tokens."""
     packed: list[tuple[int, int]] = []
     for begin, end in _units(trie, size, first, stop):
         chain = _chain(trie, begin, end)
         if not _is_trunk(begin, chain, end, size):
             packed.append((begin, end))
             continue
-        own = Trunk(np.arange(begin, chain))
+        path = np.arange(begin, chain)
         if above := _above(trie, begin, n_shared):
-            own = Trunk(np.concatenate([above, own.nodes]))
-        trunk.below.append(own)
-        _grow(trie, size, own, chain, end, int(trie.depth[chain - 1]) + 1)
+            path = np.concatenate([above, path])
+        trunk.below.append(Trunk(path))
+        _grow(trie, size, trunk.below[-1], chain, end, int(trie.depth[chain - 1]) + 1)
     trunk.rows.extend(_rows(trie, size, packed, n_shared))
 
 
 def _is_trunk(begin: int, chain: int, end: int, size: int) -> bool:
-    """Whether the path from ``begin`` to ``chain`` would be run again by too many rows below it."""
+    """Whether too many rows below the path from ``begin`` to ``chain`` would run it again."""
     return (chain - begin) * ((end - begin - 1) // size) >= TRUNK
 
 
 def _units(trie: TokenTrie, size: int, first: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Runs of nodes: subtrees of at most a row, trunks with all below them, and single nodes of larger
-    subtrees above these."""
+    """Yield runs of nodes: subtrees that fit into a row, subtrees of trunks, and single nodes above these."""
     node = first
     while node < stop:
         end = int(trie.subtree_end[node])
@@ -83,19 +82,19 @@ def _units(trie: TokenTrie, size: int, first: int, stop: int) -> Iterator[tuple[
 
 
 def _chain(trie: TokenTrie, begin: int, end: int) -> int:
-    """One past the last node of the unbranched path that a subtree begins with."""
+    """Return the end (exclusive) of the unbranched path at the top of a subtree."""
     ends = trie.subtree_end[begin:end]
     branched = np.flatnonzero(ends != end)
     return begin + (int(branched[0]) if len(branched) else end - begin)
 
 
 def _above(trie: TokenTrie, node: int, n_shared: int) -> list[int]:
-    """The ancestors of a node that no trunk holds."""
+    """Return the ancestors of a node that are in no trunk."""
     return [int(a) for a in trie.ancestors(node) if trie.depth[a] >= n_shared]
 
 
 def _rows(trie: TokenTrie, size: int, units: list[tuple[int, int]], n_shared: int) -> Iterator[IntArray]:
-    """Units in rows of at most so many nodes, each with the ancestors that its nodes need."""
+    """Yield rows of units with the ancestors that they need, at most ``size`` nodes each."""
     nodes: set[int] = set()
     for begin, end in units:
         needed = {*_above(trie, begin, n_shared), *range(begin, end)}

@@ -1,9 +1,9 @@
-"""Score candidates with encoder-only models (BERT, XLM-R): as many masks as the candidate has tokens.
+"""Scores candidates with encoder-only models (BERT, XLM-R), with one mask per token of the candidate.
 
 As in FmLAMA (Zhou et al. 2025, section 4.1), a candidate of d tokens c_1 … c_d is read from the query Q_d,
-the sentence with d masks in its blank (equation 1): its probability is the mean of p(mask_i = c_i | Q_d)
-over i (equation 2), its log-probability the sum of their logs. All masks are read from one pass; candidates
-of equal length share it. Tokens are those of ``blanks``; what follows the blank is seen by the model, not
+the sentence with d masks in its blank (equation 1). Its probability is the mean of p(mask_i = c_i | Q_d) over
+i (equation 2), its log-probability the sum of their logs. All masks are read from one pass; candidates of
+equal length share it. Tokens are those of ``blanks``; the model reads the text after the blank, which is not
 scored.
 """
 
@@ -29,7 +29,8 @@ class MaskedScorer(Pretrained):
     def __init__(self, spec: EngineSpec, folder: str) -> None:
         """Load the model and compare its sliced output head with its own logits.
 
-        Raises ``EngineError``: not loadable, not encoder-only, or without a mask token or pretrained head.
+        Raises:
+            EngineError: not loadable, not encoder-only, or without a mask token or pretrained head.
         """
         super().__init__(AutoModelForMaskedLM, spec, folder)
         if self.model.config.is_encoder_decoder:
@@ -38,7 +39,9 @@ class MaskedScorer(Pretrained):
                 'kind "seq2seq" if it has sentinel tokens (T5, mT5); BART and its like are not supported'
             )
         if self.tokenizer.mask_token_id is None:
-            raise EngineError(f"the tokenizer of {spec.name!r} has no mask token; this is no masked model")
+            raise EngineError(
+                f"the tokenizer of {spec.name!r} has no mask token, so it is not a masked model"
+            )
         self._limit = _longest_sentence(self.model, self.tokenizer)
         self._head.check(input_ids=torch.tensor([[self.tokenizer.mask_token_id]], device=self.device))
 
@@ -47,7 +50,8 @@ class MaskedScorer(Pretrained):
     ) -> CandidateScores:
         """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
 
-        Raises ``EngineError``: a candidate has no token; a sentence is too long or contains the mask itself.
+        Raises:
+            EngineError: a candidate has no token, or a sentence is too long or contains the mask token.
         """
         tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
         sentences = blanks.sentences(self.tokenizer, cloze)
@@ -57,36 +61,36 @@ class MaskedScorer(Pretrained):
         if progress and not spelled.all():
             progress(len(cloze.before) * int((~spelled).sum()))
         for d in np.unique(scores.n_tokens[spelled]):
-            same = np.flatnonzero(spelled & (scores.n_tokens == d))
-            table = np.array([tokens[i] for i in same], dtype=np.int64)
+            columns = np.flatnonzero(spelled & (scores.n_tokens == d))
+            table = np.array([tokens[i] for i in columns], dtype=np.int64)
             lengths = [len(left) + int(d) + len(sentences.right) for left in sentences.left]
             for subjects in devices.batches(lengths, self.spec.batch_tokens):
                 steps = self._score(sentences, subjects, table)
-                scores.logprob[np.ix_(subjects, same)] = steps.sum(axis=1)
-                scores.probability[np.ix_(subjects, same)] = np.exp(steps).mean(axis=1)
+                scores.logprob[np.ix_(subjects, columns)] = steps.sum(axis=1)
+                scores.probability[np.ix_(subjects, columns)] = np.exp(steps).mean(axis=1)
                 if progress:
-                    progress(len(subjects) * len(same))
+                    progress(len(subjects) * len(columns))
         return scores
 
     @torch.inference_mode()
     def _score(
         self, sentences: blanks.Sentences, subjects: NDArray[np.int64], table: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """[b, d, k] log p(mask_i = c_i) for b subjects and the k candidates of ``table`` [k, d]."""
+        """Return [b, d, k] log p(mask_i = c_i) for b subjects and the k candidates of ``table`` [k, d]."""
         b, (k, d) = len(subjects), table.shape
         mask = self.tokenizer.mask_token_id
-        ids, attended = blanks.padded(
+        ids, attention_mask = blanks.padded(
             [sentences.filled(s, [mask] * d) for s in subjects], self.tokenizer.pad_token_id
         )
         assert ((ids == mask).sum(axis=1) == d).all()
-        inputs = {"input_ids": ids, "attention_mask": attended}
+        inputs = {"input_ids": ids, "attention_mask": attention_mask}
         states, _ = self._head.run(**{k: torch.from_numpy(v).to(self.device) for k, v in inputs.items()})
         masks = states[torch.from_numpy(ids == mask).to(self.device)]  # [b * d, hidden], subject by subject
         steps = self._head.logprobs(masks, np.repeat(np.arange(b * d), k), np.tile(table.T.ravel(), b))
         return steps.reshape(b, d, k)
 
     def _check_masks(self, cloze: Cloze, sentences: blanks.Sentences) -> None:
-        """A mask outside the blank would be taken for one inside it."""
+        """Raise if a mask token is outside the blank, because it would be read as one inside."""
         for text, left in zip(cloze.before, sentences.left, strict=True):
             if self.tokenizer.mask_token_id in left + sentences.right:
                 raise EngineError(
@@ -96,9 +100,9 @@ class MaskedScorer(Pretrained):
 
 
 def _longest_sentence(model: Any, tokenizer: Any) -> int:
-    """Tokens that the model reads at most, special tokens included.
+    """Return the most tokens that the model reads, special tokens included.
 
-    Models of RoBERTa's kind count positions from the padding index + 1, so their table has spare rows.
+    Models of RoBERTa's kind count positions from the padding index + 1, so their table has unused rows.
     """
     limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None)]
     for name, module in model.named_modules():

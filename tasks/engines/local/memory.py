@@ -1,9 +1,9 @@
 """Estimates an engine's memory before it is loaded, and the memory that all engines may take together.
 
-``CULTURESCOPE_ENGINE_MEMORY`` states the sum per device in GiB. Without it, engines on the CPU may take half
-of the memory that is available when the first is loaded, and those on a GPU what vLLM takes by itself. So a
-vLLM engine has its GPU to itself, unless its options bound it: ``gpu_memory_utilization``, or
-``kv_cache_memory_bytes``, which does so on a CPU too.
+``CULTURESCOPE_ENGINE_MEMORY`` is the limit per device in GiB. Without it, engines on the CPU may take half of
+the memory that is available when the first is loaded, and engines on a GPU the share that vLLM takes by
+default. So a vLLM engine has its GPU to itself, unless its options bound it: ``gpu_memory_utilization`` or,
+on a CPU too, ``kv_cache_memory_bytes``.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ VARIABLE = "CULTURESCOPE_ENGINE_MEMORY"
 GIB = 2**30
 CPU_SHARE = 0.5
 GPU_SHARE = 0.92
-"""vLLM's own default of ``gpu_memory_utilization``; stated to it, so that it stays what is counted here."""
+"""vLLM's default of ``gpu_memory_utilization``; passed to it, so that both count with the same value."""
 BOUNDS = frozenset({"gpu_memory_utilization", "kv_cache_memory_bytes"})
-"""Options of a vLLM engine by which it takes less than its GPU."""
+"""Options with which a vLLM engine takes less than its whole GPU."""
 CPU_KV_CACHE_BYTES = 2 * GIB
 VLLM_PROCESSES = 3 * GIB // 2
-"""Code and buffers of vLLM's core and worker process, without weights and cache; measured on a CPU."""
+"""Bytes of vLLM's core and worker processes without weights and cache; measured on a CPU."""
 SLACK = 1.25
-"""On top of the weights: activations, and what the allocator keeps."""
+"""Factor on the weights for activations and memory that the allocator holds."""
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-_MOST_HEADER = 100_000_000
-"""Bytes that the header of a safetensors file may have, as its library has it."""
+_MAX_HEADER = 100_000_000
+"""Most bytes of a safetensors file's header, by the limit of its library."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The memory that an engine takes, in bytes, and of which device: "cpu", "cuda:0" …
+    """The memory that an engine takes, in bytes, and its device: "cpu", "cuda:0" …
 
-    A Ray cluster is one device, of which a GPU counts as a GiB: whether a model fits is its nodes' affair.
-    limit: what all engines on the device may take together, where it is no ``budget``.
+    A Ray cluster is one device whose unit is the GPU, counted as a GiB; it does not check a model's memory.
+    limit: bytes that all engines on the device may take together, in place of ``budget``.
     """
 
     device: str
@@ -53,25 +53,25 @@ class Claim:
 
 
 def budget(device: str) -> int:
-    """Bytes that all engines on a device may take together.
+    """Return the bytes that all engines on a device may take together.
 
     Raises:
-        EngineError: the variable holds no positive number.
+        EngineError: the variable is not a positive number.
     """
-    stated = os.environ.get(VARIABLE)
-    if not stated:
+    text = os.environ.get(VARIABLE)
+    if not text:
         return _default_budget(device)
     try:
-        gib = float(stated)
+        gib = float(text)
     except ValueError:
         gib = math.nan
     if not 0 < gib < math.inf:
-        raise EngineError(f"{VARIABLE} is {stated!r}: give the GiB that engines may take, such as 8")
+        raise EngineError(f"{VARIABLE} is {text!r}: give the GiB that engines may take, such as 8")
     return int(gib * GIB)
 
 
 def of_engine(spec: EngineSpec, source: str) -> Claim:
-    """The claim of an engine; the whole budget if nothing is known, so that it has the device to itself.
+    """Return the claim of an engine; the whole budget if its size is unknown, so it gets the device alone.
 
     Args:
         source: folder or Hugging Face id (``embedded.resolve``). An id's size is known once it is downloaded.
@@ -99,7 +99,7 @@ def on_gpu(spec: EngineSpec) -> bool:
 
 
 def gpu_bytes() -> int:
-    """Bytes of the first GPU, in use or not."""
+    """Return all bytes of the first GPU, used or free."""
     return _total("cuda:0")
 
 
@@ -109,7 +109,7 @@ def is_known(spec: EngineSpec, source: str) -> bool:
 
 
 def without_kv_cache(spec: EngineSpec, source: str) -> int | None:
-    """Bytes that a vLLM engine takes beside its KV cache, estimated; None: nothing is known.
+    """Return the estimated bytes of a vLLM engine without its KV cache; None if its size is unknown.
 
     Args:
         source: folder or Hugging Face id (``embedded.resolve``).
@@ -123,9 +123,9 @@ def without_kv_cache(spec: EngineSpec, source: str) -> int | None:
 
 
 def of_embedder(source: str) -> Claim:
-    """The claim of an embedder, see ``of_engine``; source is a file, a folder or a Hugging Face id."""
+    """Return the claim of an embedder, see ``of_engine``. source: a file, a folder or a Hugging Face id."""
     path = Path(source).expanduser()
-    if path.is_file():  # word vectors: text is read through, a .bin is unpacked into memory
+    if path.is_file():  # word vectors: a .vec is read line by line, a .bin is unpacked into memory
         return Claim("cpu", 0 if path.suffix == ".vec" else 2 * path.stat().st_size)
     device = _name("auto")
     tensors = _tensor_sizes(source, None)
@@ -134,7 +134,7 @@ def of_embedder(source: str) -> Claim:
 
 @cache
 def _default_budget(device: str) -> int:
-    """Without the variable; the memory is looked at once, before engines take theirs."""
+    """Return the budget without the variable; memory is measured once, before engines take theirs."""
     if device.startswith("cuda"):
         return int(GPU_SHARE * _total(device))
     available = psutil.virtual_memory().available
@@ -143,27 +143,27 @@ def _default_budget(device: str) -> int:
 
 
 def _total(device: str) -> int:
-    """Bytes of a GPU, in use or not."""
+    """Return all bytes of a GPU, used or free."""
     import torch
 
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 
 def _name(device: str) -> str:
-    """One name per device: "cuda" is "cuda:0"."""
+    """Return one name per device: "cuda" is "cuda:0"."""
     chosen = devices.device(device)
     return f"cuda:{chosen.index or 0}" if chosen.type == "cuda" else chosen.type
 
 
 def _cpu_kv_cache() -> int:
-    """Bytes that vLLM's CPU build takes for its cache where a spec does not say."""
+    """Return the bytes that vLLM's CPU build takes for its cache if the spec sets none."""
     return int(float(os.environ.get("VLLM_CPU_KVCACHE_SPACE") or 0) * GIB) or CPU_KV_CACHE_BYTES
 
 
 def _tensor_sizes(source: str, revision: str | None) -> list[int]:
-    """Elements of every weight in the safetensors of a folder or downloaded model; [] if not known.
+    """Return the number of elements of each weight in a folder or downloaded model; [] if unknown.
 
-    What is wrong with its files the library says that loads them.
+    Damaged files count as unknown here; the library that loads them raises the error.
     """
     try:
         return _sizes_of_tensors(source, revision)
@@ -191,11 +191,11 @@ def _sizes_of_tensors(source: str, revision: str | None) -> list[int]:
 
 
 def _header(file: Path) -> dict[str, Any]:
-    """Name -> dtype and shape of a safetensors file's tensors: 8 bytes of length, then JSON."""
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        if length > _MOST_HEADER:
+    """Return dtype and shape of a safetensors file's tensors by name: 8 bytes of length, then JSON."""
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > _MAX_HEADER:
             raise ValueError(f"{file}: a header of {length} bytes")
-        header: dict[str, Any] = parse_json(opened.read(length))
+        header: dict[str, Any] = parse_json(stream.read(length))
     header.pop("__metadata__", None)
     return header

@@ -1,13 +1,13 @@
-"""Score a whole item list after one prompt in one packed forward pass.
+"""Scores a whole item list after one prompt in one packed forward pass.
 
 For every prefix the model runs ``[prefix | internal trie nodes]`` once (see ``trie`` and
-``tree_attention``); each child's log-probability is read from its parent's logits, and leaves are never
-run. What all prefixes of a call begin with (chat header, instruction) is run once for all of them.
+``tree_attention``). Each child's log-probability is read from its parent's logits, so leaves are never run.
+The shared beginning of all prefixes of a call (chat header, instruction) is run once for all of them.
 Log-softmax is always in float32 on float32 logits: bfloat16 logits are quantised at about 0.1 nat.
 
-Memory is bounded by ``spec.batch_tokens`` token positions a pass: large tries are cut into chunks of
-subtrees, small ones share a pass among many prefixes. Of the logits only a slice of the vocabulary exists
-at a time.
+Memory is bounded by ``spec.batch_tokens`` token positions per pass: large tries are cut into chunks of
+subtrees, and many prefixes share a pass over a small trie. Logits exist for one slice of the vocabulary at a
+time.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tasks.engines.protocols import CandidateScores, Cloze, EngineError, PairSco
 from tasks.engines.specs import EngineSpec
 
 PASS = {"cpu": 1024, "cuda": 2**30}
-"""Nodes of a pass over a forest, at most: on a CPU so few that what lies between products stays in cache."""
+"""Most nodes of a pass over a forest: on a CPU so few that the states between products stay in cache."""
 STATES = 4096
-"""Hidden states that the output head reads at once."""
+"""Number of hidden states that the output head reads at once."""
 
-# Its gathers are faster as they are than compiled.
+# Compiled, its gathers would be slower.
 AttentionInterface.register(
     tree_attention.NAME,
     torch.compiler.disable(tree_attention.tree_attention),  # type: ignore[no-untyped-call]
@@ -47,9 +47,10 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     """A decoder-only transformers model behind the ``Scorer`` protocol."""
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
-        """Load the model and prove on a small list that it gives what a plain forward pass gives.
+        """Load the model and check on a small list that its scores equal those of a plain forward pass.
 
-        Raises ``EngineError``: not loadable, or its architecture cannot take a tree mask (use kind "vllm").
+        Raises:
+            EngineError: not loadable, or its architecture cannot take a tree mask (use kind "vllm").
         """
         super().__init__(AutoModelForCausalLM, spec, folder, attn_implementation=tree_attention.NAME)
         self._windows = tree_attention.sliding_windows(self.model)
@@ -59,7 +60,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``ContinuationScorer``; NaN where the unknown token stands for what the model cannot spell."""
+        """See ``ContinuationScorer``; NaN for candidates with the unknown token, which it cannot spell."""
         scores = super().score_candidates(cloze, candidates, progress)
         unspelled = self._trie(cloze.tail, prompting.fill(cloze, candidates)).items_with(
             self.tokenizer.unk_token_id
@@ -75,7 +76,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         beginning = self._run_beginning(encoded)
         logprob = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
         probability = np.empty_like(logprob)
-        # As many prefixes share a pass as fit with the whole trie.
+        # A pass holds as many prefixes as fit, each with the whole trie.
         width = min(trie.n_internal + tree_attention.BLOCK, self.spec.batch_tokens)
         for rows in devices.batches([len(prefix) + width for prefix in encoded], self.spec.batch_tokens):
             edges = self._score_edges([encoded[i] for i in rows], trie, beginning)
@@ -91,18 +92,18 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """See ``Scorer.score_each``; whatever the prefixes share is run once (``forest``)."""
+        """See ``Scorer.score_each``; shared tokens of the prefixes run once (``forest``)."""
         sequences, n_scored = list[list[int]](), list[int]()
-        for prefix, own in zip(prefixes, continuations, strict=True):
+        for prefix, texts in zip(prefixes, continuations, strict=True):
             start = prompting.prefix_tokens(self.tokenizer, prefix)
-            rests = prompting.continuation_tokens(self.tokenizer, prefix, own)
+            rests = prompting.continuation_tokens(self.tokenizer, prefix, texts)
             sequences += [start + rest for rest in rests]
             n_scored += map(len, rests)
         logprob, _ = self._score_sequences(sequences, np.array(n_scored), progress)
-        return np.split(logprob, np.cumsum([len(own) for own in continuations])[:-1])
+        return np.split(logprob, np.cumsum([len(texts) for texts in continuations])[:-1])
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``; whatever the pairs share is run once (``forest``)."""
+        """See ``PairScorer.score_pairs``; shared tokens of the pairs run once (``forest``)."""
         length = pairing.longest(self.model.config, self.tokenizer)
         token_pairs = pairing.pair_tokens(self.tokenizer, pairs, length)
         n_scored = np.array([pair.n_scored for pair in token_pairs], dtype=np.int64)
@@ -116,8 +117,10 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         self, sequences: Sequence[Sequence[int]], n_scored: IntArray, progress: Progress | None,
         finds_best: bool = False,
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:  # fmt: skip
-        """[n] log-probability of the last tokens of each sequence, n_scored[i] of them, after those before;
-        and, where ``finds_best``, whether each of them is the most probable one."""
+        """Return [n] log-probability of the last n_scored[i] tokens of each sequence after those before.
+
+        Also return, if ``finds_best``, whether each of these tokens is the most probable one.
+        """
         trie = build_trie(sequences)
         ends = trie.item_start + trie.item_lengths
         starts = np.concatenate([[0], np.cumsum(n_scored)[:-1]])
@@ -131,8 +134,10 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def _read_edges(
         self, hidden: torch.Tensor, row: IntArray, token: IntArray, finds_best: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """[n] log-probability of each token in its state, and whether it is the best there; equal ones are
-        read once."""
+        """Return [n] log-probability of each token in its state, and whether it is the most probable there.
+
+        Equal pairs of state and token are read once.
+        """
         key, back = np.unique(row * self._head.vocabulary + token, return_inverse=True)
         rows, tokens = np.divmod(key, self._head.vocabulary)
         logprob, is_best = np.empty(len(key), dtype=np.float32), np.empty(len(key), dtype=np.bool_)
@@ -146,54 +151,54 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def _grow(
         self, trie: TokenTrie, wanted: IntArray, n_texts: int, progress: Progress | None
     ) -> torch.Tensor:
-        """[n, d] final hidden states of the wanted nodes, which are sorted.
+        """Return [n, d] final hidden states of the wanted nodes, which are sorted.
 
-        progress: told so many of n_texts as the share of nodes that were run.
+        progress: called with the share of n_texts that equals the share of nodes just run.
         """
         states: list[torch.Tensor] = []
         nodes: list[IntArray] = []
-        tree, told, ran = grown(trie, min(PASS[self.device.type], self.spec.batch_tokens)), 0, 0
+        tree, n_reported, n_run = grown(trie, min(PASS[self.device.type], self.spec.batch_tokens)), 0, 0
         n_nodes = tree.n_nodes
 
-        def tell(n: int) -> None:
-            nonlocal told, ran
-            ran += n
-            done = n_texts * ran // n_nodes - told
-            told += done
-            if progress and done:
-                progress(done)
+        def report(n: int) -> None:
+            nonlocal n_reported, n_run
+            n_run += n
+            n_new = n_texts * n_run // n_nodes - n_reported
+            n_reported += n_new
+            if progress and n_new:
+                progress(n_new)
 
-        def run(own: IntArray, layout: tree_attention.ForestLayout) -> None:
-            hidden = self._hidden(trie.token[own][None], trie.depth[own][None], layout)[0]
-            is_wanted = np.isin(own, wanted)
-            nodes.append(own[is_wanted])
+        def run(row: IntArray, layout: tree_attention.ForestLayout) -> None:
+            hidden = self._hidden(trie.token[row][None], trie.depth[row][None], layout)[0]
+            is_wanted = np.isin(row, wanted)
+            nodes.append(row[is_wanted])
             states.append(hidden[torch.from_numpy(is_wanted).to(self.device)])
-            tell(len(own))
+            report(len(row))
 
-        def follow(trunk: Trunk, beginning: tree_attention.Beginning, n_shared: int) -> None:
+        def run_trunk(trunk: Trunk, beginning: tree_attention.Beginning, n_shared: int) -> None:
             if len(trunk.nodes):
-                kept: tree_attention.Beginning = {}
-                run(trunk.nodes, self._forest(trie, trunk.nodes, n_shared, beginning, kept))
-                beginning, n_shared = kept, int(trie.depth[trunk.nodes[-1]]) + 1
+                store: tree_attention.Beginning = {}
+                run(trunk.nodes, self._forest(trie, trunk.nodes, n_shared, beginning, store))
+                beginning, n_shared = store, int(trie.depth[trunk.nodes[-1]]) + 1
             for row in trunk.rows:
                 run(row, self._forest(trie, row, n_shared, beginning))
             for below in trunk.below:
-                follow(below, beginning, n_shared)
+                run_trunk(below, beginning, n_shared)
 
-        follow(tree, {}, 0)
+        run_trunk(tree, {}, 0)
         _, first = np.unique(np.concatenate(nodes), return_index=True)
         return torch.cat(states)[torch.from_numpy(first).to(self.device)]
 
     def _forest(
         self, trie: TokenTrie, nodes: IntArray, n_shared: int, beginning: tree_attention.Beginning,
-        kept: tree_attention.Beginning | None = None,
+        store: tree_attention.Beginning | None = None,
     ) -> tree_attention.ForestLayout:  # fmt: skip
         return tree_attention.forest_layout(
-            trie, nodes, n_shared, self._windows, self.model.dtype, self.device, beginning, kept
+            trie, nodes, n_shared, self._windows, self.model.dtype, self.device, beginning, store
         )
 
     def _trie(self, tail: str, continuations: Sequence[str]) -> TokenTrie:
-        """The list's trie; the last one is kept, because countries come in several calls."""
+        """Return the list's trie; the last one is cached, because countries come in several calls."""
         key = hash((tail[-32:], tuple(continuations)))
         if key not in self._tries:
             self._tries = {
@@ -203,13 +208,13 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
 
     @torch.inference_mode()
     def _run_beginning(self, prefixes: list[list[int]]) -> tree_attention.Beginning:
-        """Keys and values of what all prefixes begin with, but for the last token, whose logits are read."""
+        """Return keys and values of the shared beginning of all prefixes, without the last token of any."""
         columns = zip(*(prefix[:-1] for prefix in prefixes), strict=False)
         shared = [tokens[0] for tokens in takewhile(lambda tokens: len(set(tokens)) == 1, columns)]
         if len(prefixes) == 1 or not shared:
             return {}
         beginning: tree_attention.Beginning = {}
-        layout = tree_attention.TreeLayout(len(shared), kept=beginning)
+        layout = tree_attention.TreeLayout(len(shared), store=beginning)
         self._hidden(np.array([shared]), np.arange(len(shared))[None], layout)
         return beginning
 
@@ -217,45 +222,45 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def _score_edges(
         self, prefixes: list[list[int]], trie: TokenTrie, beginning: tree_attention.Beginning
     ) -> NDArray[np.float32]:
-        """[b, n_edges] log-probability of every single trie step after each prefix."""
+        """Return [b, n_edges] log-probability of each edge of the trie after each prefix."""
         edges = np.zeros((len(prefixes), len(trie.edge_token)), dtype=np.float32)
         by_parent = np.argsort(trie.edge_parent, kind="stable")
         first_edge = np.searchsorted(trie.edge_parent[by_parent], np.arange(-1, trie.n_internal + 1))
         chunks = list(trie.chunks(self.spec.batch_tokens)) or [(np.empty(0, dtype=np.int64), 0)]
         for number, (nodes, n_context) in enumerate(chunks):
             hidden = self._run(prefixes, trie, nodes, beginning)
-            skip = 0 if number == 0 else 1 + n_context  # the root and the context were read before
+            skip = 0 if number == 0 else 1 + n_context  # earlier chunks read the root and the context
             parents = np.concatenate([[-1], nodes])[skip:]
-            todo = by_parent[first_edge[parents[0] + 1] : first_edge[parents[-1] + 2]]
-            row = np.searchsorted(parents, trie.edge_parent[todo])
+            chunk_edges = by_parent[first_edge[parents[0] + 1] : first_edge[parents[-1] + 2]]
+            row = np.searchsorted(parents, trie.edge_parent[chunk_edges])
             width = len(parents)
             rows = (np.arange(len(prefixes))[:, None] * width + row).ravel()
-            tokens = np.tile(trie.edge_token[todo], len(prefixes))
+            tokens = np.tile(trie.edge_token[chunk_edges], len(prefixes))
             values = self._head.logprobs(hidden[:, skip:].reshape(-1, hidden.shape[-1]), rows, tokens)
-            edges[:, todo] = values.reshape(len(prefixes), -1)
+            edges[:, chunk_edges] = values.reshape(len(prefixes), -1)
         return edges
 
     def _run(
         self, prefixes: list[list[int]], trie: TokenTrie, nodes: IntArray, beginning: tree_attention.Beginning
     ) -> torch.Tensor:
-        """[b, 1 + n, d] final hidden states: each prefix's last token, then the nodes."""
+        """Return [b, 1 + n, d] final hidden states: each prefix's last token, then the nodes."""
         b, lengths = len(prefixes), torch.tensor([len(p) for p in prefixes], device=self.device)
         width = int(lengths.max())
         layout = tree_attention.tree_layout(
             trie, nodes, lengths, width, self._windows, self.model.dtype, beginning
         )
         c = layout.n_shared
-        own = width - c
-        ids = np.zeros((b, own + len(nodes)), dtype=np.int64)
+        rest = width - c
+        ids = np.zeros((b, rest + len(nodes)), dtype=np.int64)
         positions = np.zeros_like(ids)
-        positions[:, :own] = np.arange(c, width)
+        positions[:, :rest] = np.arange(c, width)
         for i, prefix in enumerate(prefixes):
             ids[i, : len(prefix) - c] = prefix[c:]
-            positions[i, own:] = trie.depth[nodes] + len(prefix)
-        ids[:, own:] = trie.token[nodes]
+            positions[i, rest:] = trie.depth[nodes] + len(prefix)
+        ids[:, rest:] = trie.token[nodes]
         hidden = self._hidden(ids, positions, layout)
         last = hidden[torch.arange(b, device=self.device), lengths - c - 1]
-        return torch.cat([last[:, None], hidden[:, own:]], dim=1)
+        return torch.cat([last[:, None], hidden[:, rest:]], dim=1)
 
     def _hidden(
         self,
@@ -263,7 +268,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         positions: IntArray,
         layout: tree_attention.TreeLayout | tree_attention.ForestLayout,
     ) -> torch.Tensor:
-        """[b, n, d] final hidden states of [b, n] tokens at [b, n] positions."""
+        """Return [b, n, d] final hidden states of [b, n] tokens at [b, n] positions."""
         states: torch.Tensor = self.model.base_model(
             input_ids=torch.from_numpy(ids).to(self.device),
             position_ids=torch.from_numpy(positions).to(self.device),
@@ -274,7 +279,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
 
     @torch.inference_mode()
     def _self_check(self) -> None:
-        """Compare with plain forward passes, so that an architecture that ignores the tree is refused."""
+        """Compare with plain forward passes and refuse an architecture that ignores the tree."""
         frame = self.frame(["What do people eat?", "What is a common food in Peru?"])
         items = [frame.lead + w for w in ("bread", "bread soup", "fried rice", "fried rice with eggs", "tea")]
         advice = f'choose kind = "vllm" for {self.spec.name!r}'
@@ -292,9 +297,9 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
             self._compile()
             packed.append(self.score(frame.prefixes, items))
         worst = max(
-            abs(float(scores[pair]) - own)
+            abs(float(scores[pair]) - expected)
             for scores in packed
-            for pair, own in zip(pairs, plain, strict=True)
+            for pair, expected in zip(pairs, plain, strict=True)
         )
         if not worst <= TOLERANCE[self.model.dtype]:
             raise EngineError(
@@ -303,7 +308,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
             )
 
     def _compile(self) -> None:
-        """Have torch compile every layer, whatever its lengths; ``EngineError`` where it cannot."""
+        """Compile every layer for any length with torch; raises ``EngineError`` if torch cannot."""
         layers = [layer for layer in self.model.modules() if isinstance(layer, GradientCheckpointingLayer)]
         if not layers:
             raise EngineError(
@@ -315,7 +320,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         try:
             for n in (1, 2):  # a single sequence is compiled by itself
                 self.score(["What do people eat?", "What do people drink?"][:n], [" bread", " bread soup"])
-        except Exception as error:  # the compiler's own, of many kinds
+        except Exception as error:  # the compiler raises many kinds
             reason = str(error).strip().splitlines()[0]
             raise EngineError(
                 f"model {self.spec.name!r}: torch cannot compile it here: {reason}; install a C++ "
@@ -323,7 +328,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
             ) from error
 
     def _plain_score(self, prefix: str, continuation: str) -> float:
-        """One sequence, no packing: the definition."""
+        """Return the score of one sequence by a plain pass, which defines it."""
         start = prompting.prefix_tokens(self.tokenizer, prefix)
         rest = prompting.continuation_tokens(self.tokenizer, prefix, [continuation])[0]
         ids = torch.tensor([start + rest], device=self.device)

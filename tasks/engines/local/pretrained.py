@@ -1,8 +1,8 @@
-"""A transformers model whose every weight comes from its checkpoint, and what its output head says of tokens.
+"""A transformers model with all weights from its checkpoint, and the log-probabilities from its output head.
 
-A model's logits over a vocabulary of 250,000 are far larger than all its hidden states. So they are made
-slice by slice of the vocabulary, for the wanted positions only, and in float32 whatever the model's dtype:
-bfloat16 logits are quantised at about 0.1 nat.
+Logits over a vocabulary of 250,000 are far larger than all hidden states. So they are computed by slices of
+the vocabulary, only for the wanted positions, and in float32 for every dtype: bfloat16 logits are quantised
+at about 0.1 nat.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, resolved
 
 VOCABULARY_SLICE = {"cpu": 1024, "cuda": 32768}
 CACHED_LOGITS = 2**18
-"""Logits whose log-sum-exp is taken at once on a CPU: they stay in the cache."""
+"""Number of logits per log-sum-exp on a CPU, so that they stay in the cache."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
-"""Nats by which a model's own numbers may differ from those read here. Half precisions reorder their
-rounding; a wrong mask, position or scale is off by several nats."""
+"""Most nats between a model's own log-probabilities and ours. In half precision another order of operations
+rounds differently; a wrong mask, position or scale is off by several nats."""
 
 IntArray = NDArray[np.int64]
 
 
 class Pretrained:
-    """A loaded model with its tokenizer and output head; engines that run in this process derive from it."""
+    """A loaded model with its tokenizer and output head; base class of engines in this process."""
 
     def __init__(self, auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> None:
-        """See ``load``; raises ``EngineError`` also for a model that names no output layer."""
+        """See ``load``; also raises ``EngineError`` for a model without a named output layer."""
         self.spec = spec = resolved(spec)
         if devices.device(spec.device).type == "cpu":
             devices.keep_freed_memory()
@@ -43,27 +43,27 @@ class Pretrained:
         self._head = OutputHead(self.model)
 
     def close(self) -> None:
-        """Give the model's memory back."""
+        """Free the model's memory."""
         del self.model, self._head
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
 
 def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tuple[Any, Any]:
-    """Tokenizer and model of a folder or Hugging Face id, on the spec's device, ready to score.
+    """Return tokenizer and model of a folder or Hugging Face id, on the spec's device, ready to score.
 
     Args:
         auto_class: the transformers class for the task, such as ``AutoModelForMaskedLM``.
         arguments: for its ``from_pretrained``, beside the spec's options.
 
     Raises:
-        EngineError: not loadable by this class, without an exchangeable attention where one is given, or the
-            checkpoint lacks weights that the class needs: transformers would fill them with random numbers.
+        EngineError: this class cannot load it, its attention cannot be replaced by the one in ``arguments``,
+            or the checkpoint lacks weights, which transformers would fill with random numbers.
     """
     own_code = {
         "trust_remote_code": False,
         "revision": spec.revision,
-    }  # unsaid, transformers asks on a terminal
+    }  # without a value, transformers prompts on a terminal
     own_code |= {k: v for k, v in spec.options.items() if k == "trust_remote_code"}
     arguments |= {"dtype": getattr(torch, resolved(spec).dtype)} | own_code | spec.options
     if not is_allowed("pickle"):
@@ -72,7 +72,7 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
         tokenizer = AutoTokenizer.from_pretrained(folder, **own_code)
         model, info = auto_class.from_pretrained(folder, output_loading_info=True, **arguments)
     except (OSError, ValueError, KeyError, AttributeError, ImportError) as error:
-        reason = str(error).splitlines()[0]  # the rest lists every architecture there is
+        reason = str(error).splitlines()[0]  # the rest lists all architectures
         if "attn_implementation" in arguments and ("attn_implementation" in reason or "attention" in reason):
             raise EngineError(
                 f"the architecture of {spec.name!r} has no exchangeable attention, so it cannot take a tree "
@@ -87,23 +87,23 @@ def load(auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> tu
         missing = ", ".join(sorted(info["missing_keys"])[:3])
         raise EngineError(
             f"the checkpoint of {spec.name!r} lacks {len(info['missing_keys'])} weights ({missing} …): its "
-            "probabilities would be random; take one that still has the head of its pretraining"
+            "probabilities would be random; take a checkpoint with the head of its pretraining"
         )
     return tokenizer, model.to(devices.device(spec.device)).eval().requires_grad_(False)
 
 
 class OutputHead:
-    """The last linear layer of a language model, with the scale and the soft cap that follow it."""
+    """The last linear layer of a language model, with the scale and soft cap after it."""
 
     def __init__(self, model: Any) -> None:
-        """Find the head; ``EngineError`` if the model names no output layer."""
+        """Find the head; raises ``EngineError`` if the model names no output layer."""
         self.model = model
         layer = model.get_output_embeddings()
         if layer is None:
             raise EngineError(f"the architecture {type(model).__name__} names no output layer to read from")
         self._layer = layer
         self._multiplies_into_float32 = layer.weight.is_cuda and layer.weight.dtype != torch.float32
-        # Elsewhere a float32 copy of the head, so that its logits are not rounded to half precision.
+        # Otherwise use a float32 copy of the head, so that logits are not rounded to half precision.
         self._weight: torch.Tensor = layer.weight if self._multiplies_into_float32 else layer.weight.float()
         self._bias: torch.Tensor | None = getattr(layer, "bias", None)
         config = model.config.get_text_config()
@@ -113,25 +113,25 @@ class OutputHead:
 
     @property
     def vocabulary(self) -> int:
-        """Rows of the head: one more than the largest token id that it can score."""
+        """Number of rows of the head: one more than the largest token id that it can score."""
         return len(self._weight)
 
     def run(self, **inputs: Any) -> tuple[torch.Tensor, Any]:
-        """Run the whole model up to its head, whatever it does before that (transforms, scales).
+        """Run the model up to its head, with all transforms and scales before it.
 
         Returns:
-            [b, n, d] hidden states as they enter the head, and the model's output (with empty logits).
+            [b, n, d] hidden states at the input of the head, and the model's output (with empty logits).
 
         Raises:
             EngineError: the architecture does not call its output layer.
         """
         states: list[torch.Tensor] = []
 
-        def take(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
+        def capture(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
             states.append(arguments[0])
             return (arguments[0][:, :0],)
 
-        hook = self._layer.register_forward_pre_hook(take)
+        hook = self._layer.register_forward_pre_hook(capture)
         try:
             output = self.model(**inputs)
         finally:
@@ -141,25 +141,25 @@ class OutputHead:
         return states[0], output
 
     def logprobs(self, hidden: torch.Tensor, rows: IntArray, tokens: IntArray) -> NDArray[np.float32]:
-        """float32 [n] natural log of the probability of tokens[i] in the state hidden[rows[i]].
+        """Return float32 [n]: natural-log probability of tokens[i] in the state hidden[rows[i]].
 
         Args:
-            hidden: [r, d] as they enter the head.
-            rows, tokens: [n] which state a token is read from, and the token; in any order.
+            hidden: [r, d] states at the input of the head.
+            rows, tokens: [n] row of the state, and token; in any order.
         """
         return self.read(hidden, rows, tokens)[0]
 
     def read(
         self, hidden: torch.Tensor, rows: IntArray, tokens: IntArray, finds_best: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """``logprobs``, and bool [n] whether no token is more probable; all False unless ``finds_best``."""
+        """Return ``logprobs``, and bool [n]: no token is more probable (all False unless ``finds_best``)."""
         device = hidden.device
         by_token = np.argsort(tokens, kind="stable")
         ordered = tokens[by_token]
         row = torch.from_numpy(rows[by_token]).to(device)
         token = torch.from_numpy(ordered).to(device)
         logit = torch.empty(len(rows), dtype=torch.float32, device=device)
-        # A sum over 256 slices of a vocabulary would lose 1e-5 nats a token to rounding in float32.
+        # In float32, a sum over 256 slices of a vocabulary would lose 1e-5 nats per token to rounding.
         log_sum = torch.full((len(hidden),), -torch.inf, dtype=torch.float64, device=device)
         best = torch.full((len(hidden),), torch.inf if not finds_best else -torch.inf, device=device)
         width = VOCABULARY_SLICE["cuda" if hidden.is_cuda else "cpu"]
@@ -177,7 +177,7 @@ class OutputHead:
         return out, is_best
 
     def _logits(self, states: torch.Tensor, start: int, stop: int) -> torch.Tensor:
-        """[r, stop - start] float32 logits of a vocabulary slice, with the model's scale and soft cap."""
+        """Return [r, stop - start] float32 logits of a vocabulary slice, after the model's scale and cap."""
         head = self._weight[start:stop]
         if self._multiplies_into_float32:
             logits = torch.mm(states, head.T, out_dtype=torch.float32)
@@ -192,10 +192,10 @@ class OutputHead:
 
     @torch.inference_mode()
     def check(self, **inputs: Any) -> None:
-        """Compare with the model's own logits, on the last position of the given inputs.
+        """Compare with the model's own logits at the last position of the inputs.
 
         Raises:
-            EngineError: they differ: the architecture does something to the logits after its head.
+            EngineError: they differ, because the architecture changes the logits after its head.
         """
         states, _ = self.run(**inputs)
         tokens = np.arange(self.vocabulary)
@@ -211,9 +211,9 @@ class OutputHead:
 
 @contextmanager
 def _half_precision_products(enabled: bool) -> Iterator[None]:
-    """Let oneDNN multiply float32 tensors that hold bfloat16 values at bfloat16 speed, summing in float32.
+    """Let oneDNN multiply float32 tensors with bfloat16 values at bfloat16 speed, with float32 sums.
 
-    Exact for such tensors; without it the head of a bfloat16 model takes twice as long on a CPU.
+    It is exact for such tensors; without it the head of a bfloat16 model takes twice as long on a CPU.
     """
     matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = matmul.fp32_precision
@@ -225,14 +225,14 @@ def _half_precision_products(enabled: bool) -> Iterator[None]:
 
 
 def _log_sum_exp(logits: torch.Tensor) -> torch.Tensor:
-    """[r] log of the sum of exponentials of each row.
+    """Return [r] log of the sum of exponentials of each row.
 
-    Plain sums first: a CPU takes them at twice the speed of anything that looks for the largest logit.
+    Plain sums are tried first: on a CPU they are twice as fast as any method that finds the largest logit.
     """
     rows = max(1, CACHED_LOGITS // logits.shape[1])
     parts = torch.split(logits, rows)
     plain = torch.cat([part.exp().sum(-1) for part in parts]).log()
     if plain.isfinite().all():
         return plain
-    # From one column of log-softmax, whose kernel is faster on a CPU than torch.logsumexp.
+    # One column of log-softmax gives it, with a faster CPU kernel than torch.logsumexp.
     return torch.cat([part[:, 0] - torch.log_softmax(part, dim=-1)[:, 0] for part in parts])

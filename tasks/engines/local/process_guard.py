@@ -1,8 +1,8 @@
 """Ends vLLM's processes when the process that started them is killed.
 
-vLLM ends its engine core and workers on every orderly exit, but after kill -9 (or the kernel's, where
-memory is short) they live on and keep the model in memory. ``start`` runs this file as a small process
-beside ours; it looks once a second whether we still live, and ends what we left behind.
+vLLM ends its engine core and workers on every orderly exit. After kill -9, also by the kernel if memory is
+short, they keep running with the model in memory. ``start`` runs this file as a small separate process. It
+checks once a second whether its parent is alive, and afterwards ends the processes that are left.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import psutil
 INTERVAL_SECONDS = 1.0
 STARTING_SECONDS = 60.0
 TITLE = "VLLM::"
-"""Title of vLLM's processes, once they have started."""
+"""Beginning of the titles of vLLM's processes, once they have started."""
 
 
 def start() -> subprocess.Popen[bytes]:
-    """Guard this process; terminate the result when nothing of vLLM's is left."""
+    """Return a process that guards this one; terminate it when all processes of vLLM have ended."""
     return subprocess.Popen(
         [sys.executable, __file__, str(os.getpid())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # what kills our process group must not kill the guard
+        start_new_session=True,  # a kill of our process group must not end the guard
     )
 
 
 def watch(parent: int) -> None:
-    """Remember the parent's descendants while it lives; afterwards end those that are vLLM's.
+    """Watch the parent's descendants while it lives; afterwards end those of vLLM.
 
-    A process that was just starting gets its title later, so the search goes on for a while.
+    A process that was just starting gets its title later, so the search lasts ``STARTING_SECONDS``.
     """
     known: dict[int, psutil.Process] = {}
     while os.getppid() == parent:
@@ -52,7 +52,7 @@ def watch(parent: int) -> None:
 
 
 def _end(process: psutil.Process, known: dict[int, psutil.Process]) -> None:
-    """Kill a process of vLLM's with its children; forget it once it is gone. A reused id is not touched."""
+    """Kill a process of vLLM with its children, and drop it once it is gone; a reused id is left alone."""
     try:
         if not process.is_running():
             known.pop(process.pid, None)

@@ -1,9 +1,9 @@
 """Sentence vectors by sentence-transformers, which knows each model's pooling and sequence limit.
 
-all-MiniLM-L6-v2 takes the mean of the token vectors over the attention mask, scales it to length 1 and
-reads 256 tokens, [CLS] and [SEP] among them. It was trained on English: [UNK] stands for every token of 121
-of 198 Chinese and of 32 of 197 Korean ingredients of FmLAMA, and for most characters of the other Chinese
-ones. Use a multilingual model or fastText for these languages.
+all-MiniLM-L6-v2 averages the token vectors over the attention mask, scales the mean to length 1, and reads
+256 tokens, [CLS] and [SEP] included. It was trained on English: of FmLAMA's ingredients, 121 of 198 Chinese
+and 32 of 197 Korean ones consist only of [UNK], and in the other Chinese ones most characters are [UNK]. Use
+a multilingual model or fastText for these languages.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from tasks.engines.protocols import Embedded, EngineError, Progress
 from tasks.engines.specs import PICKLE_ADVICE, is_allowed
 
 BATCH_TOKENS = 8192
-"""Token positions per forward pass, which bounds the memory; padding counts."""
+"""Most token positions per forward pass, padding included; bounds the memory."""
 TEXTS_AT_ONCE = 4096
-"""Texts tokenised together to count their tokens."""
+"""Number of texts tokenised together to count their tokens."""
 
 
 class SentenceEmbedder:
     """Implements ``Embedder`` in float32, on the GPU if torch sees one.
 
-    A text without a token that the model knows (empty, blank, or nothing but [UNK]) has no vector: the
-    model would give all of them nearly the same one, and so a cosine of 1.
+    A text without a known token (empty, blank, or only [UNK]) has no vector: the model would give all such
+    texts nearly the same vector, with cosines of 1.
     """
 
     def __init__(self, name: str, model: str, revision: str | None = None) -> None:
@@ -46,7 +46,7 @@ class SentenceEmbedder:
             with redirect_stderr(io.StringIO()):  # progress bars
                 safe = None if is_allowed("pickle") else {"use_safetensors": True}
                 self._model = SentenceTransformer(model, revision=revision, model_kwargs=safe).float()
-        except Exception as error:  # whatever sentence-transformers and transformers raise on a broken folder
+        except Exception as error:  # the libraries may raise anything on a broken folder
             if "safetensors" in str(error) and not is_allowed("pickle"):
                 raise EngineError(f"embedder {model!r} lacks safetensors: {PICKLE_ADVICE}") from error
             raise EngineError(
@@ -64,7 +64,7 @@ class SentenceEmbedder:
         self._prompt = self._model.prompts.get(self._model.default_prompt_name or "", "")
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder``. Texts of similar length share a batch, so little is lost to padding.
+        """See ``Embedder``. Texts of similar length share a batch, so there is little padding.
 
         The longest come first, so that a batch that does not fit into memory fails at once.
         """
@@ -76,7 +76,7 @@ class SentenceEmbedder:
         if progress and len(rows) < len(texts):
             progress(len(texts) - len(rows))
         longest_last = list(devices.batches(np.minimum(lengths[rows], self.limit), BATCH_TOKENS))
-        for batch in (rows[some] for some in reversed(longest_last)):
+        for batch in (rows[places] for places in reversed(longest_last)):
             vectors[batch] = self._model.encode(
                 [texts[row] for row in batch], batch_size=len(batch), show_progress_bar=False
             )
@@ -85,18 +85,18 @@ class SentenceEmbedder:
         return Embedded(vectors, lengths, lengths > self.limit)
 
     def close(self) -> None:
-        """Give the model's memory back."""
+        """Free the model's memory."""
         del self._model
 
     def _count_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """[n] tokens that the model would read without a limit; [n] whether it knows any of the text's."""
+        """Return [n] numbers of tokens without a limit, and [n] bool: whether a text has a known token."""
         special = self._tokenizer.num_special_tokens_to_add()
         prompt = len(self._tokenizer(self._prompt, add_special_tokens=False)["input_ids"])
         unknown = self._tokenizer.unk_token_id
         lengths, known = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            some = list(texts[start : start + TEXTS_AT_ONCE])
-            tokens = self._tokenizer(some, add_special_tokens=False, truncation=False, verbose=False)
+            part = list(texts[start : start + TEXTS_AT_ONCE])
+            tokens = self._tokenizer(part, add_special_tokens=False, truncation=False, verbose=False)
             for row, ids in enumerate(tokens["input_ids"], start):
                 lengths[row] = len(ids) + special + prompt
                 known[row] = any(i != unknown for i in ids)

@@ -1,15 +1,15 @@
-"""Score candidates with encoder-decoder models of T5's kind: teacher forcing after a sentinel.
+"""Scores candidates with encoder-decoder models of T5's kind: teacher forcing after a sentinel.
 
 The encoder reads the sentence with the sentinel <extra_id_0> in its blank. The decoder reads its start token
 and the same sentinel, as in T5's pretraining, then a candidate's tokens c_1 … c_d. The probability is the
 mean of p(c_i | sentence, sentinel, c_1 … c_{i-1}) over i (equation 2 of Zhou et al. 2025, with the decoder's
-steps in place of masks), the log-probability the sum of their logs. No closing sentinel and no end token is
+steps in place of masks), and the log-probability is the sum of their logs. No closing sentinel and no end
+token is scored. Tokens are those of ``blanks``; the encoder reads the text after the blank, which is not
 scored.
-Tokens are those of ``blanks``; what follows the blank is seen by the encoder, not scored.
 
-The encoder and the decoder's first two positions run once a sentence. Candidates share prefixes, so only
-the inner nodes of their token trie are run, as paths from its root to the lowest inner nodes; a node that
-several paths share is read from the first.
+The encoder and the decoder's first two positions run once per sentence. Candidates share prefixes, so only
+the inner nodes of their token trie run, as paths from its root to the lowest inner nodes. A node that several
+paths share is read from the first one.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Paths:
 
     Attributes:
         tokens: [n, longest] token ids, padded on the right.
-        position: [m] where in the flattened ``tokens`` the nodes stand that are read here.
-        row: [e] index into ``position`` of the node that an edge leaves, ascending.
-        edge: [e] the trie's edges that leave these nodes.
+        position: [m] positions in the flattened ``tokens`` of the nodes that are read here.
+        row: [e] index into ``position`` of the node where an edge starts, ascending.
+        edge: [e] the trie's edges that start at these nodes.
     """
 
     tokens: IntArray
@@ -57,7 +57,8 @@ class Seq2SeqScorer(Pretrained):
     def __init__(self, spec: EngineSpec, folder: str) -> None:
         """Load the model and compare its sliced output head with its own logits.
 
-        Raises ``EngineError``: not loadable, not an encoder-decoder model, or without sentinels (BART).
+        Raises:
+            EngineError: not loadable, not an encoder-decoder model, or without sentinels (BART).
         """
         super().__init__(AutoModelForSeq2SeqLM, spec, folder)
         self._sentinel = _sentinel(self.tokenizer, self._head.vocabulary, spec.name)
@@ -72,7 +73,8 @@ class Seq2SeqScorer(Pretrained):
     ) -> CandidateScores:
         """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
 
-        Raises ``EngineError``: a candidate has no token; a sentence is longer than the tokenizer's limit.
+        Raises:
+            EngineError: a candidate has no token, or a sentence is longer than the tokenizer's limit.
         """
         tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
         sentences = blanks.sentences(self.tokenizer, cloze)
@@ -81,34 +83,34 @@ class Seq2SeqScorer(Pretrained):
             if progress:
                 progress(scores.logprob.size)
             return scores
-        which = np.flatnonzero(spelled)
-        trie = build_trie([tokens[i] for i in which])
+        columns = np.flatnonzero(spelled)
+        trie = build_trie([tokens[i] for i in columns])
         longest = max((len(left) for left in sentences.left), default=0) + 1 + len(sentences.right)
         paths = trie_paths(trie, self.spec.batch_tokens, longest + self._opening.shape[1])
         for subject in range(len(cloze.before)):
             edges = self._score(sentences.filled(subject, [self._sentinel]), trie, paths)
-            scores.logprob[subject, which] = trie.sum_over_items(edges)
-            scores.probability[subject, which] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
+            scores.logprob[subject, columns] = trie.sum_over_items(edges)
+            scores.probability[subject, columns] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
             if progress:
                 progress(len(candidates))
         return scores
 
     @torch.inference_mode()
     def _score(self, sentence: list[int], trie: TokenTrie, paths: Sequence[Paths]) -> NDArray[np.float32]:
-        """[n_edges] log-probability of every single trie step after one sentence."""
+        """Return [n_edges] log-probability of each edge of the trie after one sentence."""
         device = self.device
         edges = np.empty(len(trie.edge_token), dtype=np.float32)
-        states, opened = self._head.run(
+        states, output = self._head.run(
             input_ids=torch.tensor([sentence], device=device), decoder_input_ids=self._opening, use_cache=True
         )
         root = np.flatnonzero(trie.edge_parent < 0)
         edges[root] = self._head.logprobs(states[0, -1:], np.zeros_like(root), trie.edge_token[root])
         for group in paths:
             n = len(group.tokens)
-            cache = copy.deepcopy(opened.past_key_values)
+            cache = copy.deepcopy(output.past_key_values)
             cache.batch_repeat_interleave(n)
             states, _ = self._head.run(
-                encoder_outputs=(opened.encoder_last_hidden_state.expand(n, -1, -1),),
+                encoder_outputs=(output.encoder_last_hidden_state.expand(n, -1, -1),),
                 decoder_input_ids=torch.from_numpy(group.tokens).to(device),
                 past_key_values=cache,
                 use_cache=True,
@@ -119,25 +121,25 @@ class Seq2SeqScorer(Pretrained):
 
 
 def trie_paths(trie: TokenTrie, budget: int, context: int) -> list[Paths]:
-    """Cut a trie's inner nodes into paths from the root, and these into groups that fit one pass.
+    """Return paths from the root over all inner nodes of a trie, in groups that fit one pass.
 
     Args:
-        budget: token positions a pass.
+        budget: most token positions per pass.
         context: positions that every path attends to besides its own; their keys and values are held once
-            a path.
+            per path.
     """
     inner = np.arange(trie.n_internal)
     lowest = np.setdiff1d(inner, trie.parent)
-    whole = [np.append(trie.ancestors(int(node)), node) for node in lowest]
-    met = np.zeros(trie.n_internal, dtype=bool)
+    paths = [np.append(trie.ancestors(int(node)), node) for node in lowest]
+    is_read = np.zeros(trie.n_internal, dtype=bool)
     groups = []
-    for batch in devices.batches([context + len(path) for path in whole], budget):
-        tokens, _ = blanks.padded([trie.token[whole[i]] for i in batch], 0)
-        table, real = blanks.padded([whole[i] for i in batch], 0)
-        nodes, first = np.unique(np.where(real == 1, table, -1), return_index=True)
-        fresh = (nodes >= 0) & ~met[nodes]
-        nodes, position = nodes[fresh], first[fresh]
-        met[nodes] = True
+    for batch in devices.batches([context + len(path) for path in paths], budget):
+        tokens, _ = blanks.padded([trie.token[paths[i]] for i in batch], 0)
+        table, mask = blanks.padded([paths[i] for i in batch], 0)
+        nodes, first = np.unique(np.where(mask == 1, table, -1), return_index=True)
+        is_new = (nodes >= 0) & ~is_read[nodes]
+        nodes, position = nodes[is_new], first[is_new]
+        is_read[nodes] = True
         edge = np.flatnonzero(np.isin(trie.edge_parent, nodes))
         edge = edge[np.argsort(trie.edge_parent[edge], kind="stable")]
         groups.append(Paths(tokens, position, np.searchsorted(nodes, trie.edge_parent[edge]), edge))
@@ -145,12 +147,12 @@ def trie_paths(trie: TokenTrie, budget: int, context: int) -> list[Paths]:
 
 
 def _sentinel(tokenizer: Any, vocabulary: int, name: str) -> int:
-    """The id of the first sentinel, one that the model has an embedding for."""
+    """Return the id of the first sentinel, for which the model must have an embedding."""
     known = tokenizer.get_vocab()
     for sentinel in SENTINELS:
         if known.get(sentinel, vocabulary) < vocabulary:
             return int(known[sentinel])
     raise EngineError(
-        f"the tokenizer of {name!r} has no sentinel token {SENTINELS[0]} to ask for the text of a blank; "
+        f"the tokenizer of {name!r} has no sentinel token {SENTINELS[0]} for a blank; "
         "take a model of T5's kind (T5, mT5, flan-T5). BART and its like are not supported"
     )

@@ -1,8 +1,8 @@
-"""Compares the packed trie's operations with a device's plain products.
+"""Compares the packed trie's operations per second with a device's plain products.
 
-The yardstick is the device's own, measured: products of the model's weight matrices in its dtype, and
-nothing else. What a pass does beside them (attention, norms, log-softmax, tokenising, building the trie,
-context that is run again) counts as time, not as work.
+The reference is measured on the device: products of the model's weight matrices in its dtype, and nothing
+else. All other parts of a pass (attention, norms, log-softmax, tokenising, building the trie, repeated
+context) count as time, not as work.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tasks.engines.local.packed_trie import PackedTrieScorer
 Clock = Callable[[], float]
 
 ROWS = {"cpu": 1024, "cuda": 4096}
-"""Rows of the plain products: enough that fetching the weights costs little, and to fill a GPU."""
+"""Rows of the plain products: enough to make fetching the weights cheap, and to fill a GPU."""
 
 
 def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[str]) -> float:
-    """Floating-point operations that scoring a list after one prefix needs at least.
+    """Return the least floating-point operations for scoring a list after one prefix.
 
-    Every weight of the body once per token of the prefix and inner node of the list's trie, the head once per
-    state that is read.
+    They are every weight of the body once per token of the prefix and inner node of the list's trie, and the
+    head once per state that is read.
     """
     trie = scorer._trie(prefix, continuations)
     body, head = operations_of_positions(scorer)
@@ -35,7 +35,7 @@ def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[st
 
 
 def operations_of_positions(scorer: PackedTrieScorer) -> tuple[float, float]:
-    """Floating-point operations of one position in the model's body, and of one that its head reads."""
+    """Return the floating-point operations of one position in the model's body, and in its head."""
     head = int(scorer.model.get_output_embeddings().weight.numel())
     body = sum(weight.numel() for weight in _weights(scorer.model)) - head
     return 2.0 * body, 2.0 * head
@@ -43,12 +43,12 @@ def operations_of_positions(scorer: PackedTrieScorer) -> tuple[float, float]:
 
 @torch.inference_mode()
 def reachable(scorer: PackedTrieScorer, clock: Clock = time.perf_counter) -> float:
-    """FLOP/s of plain products of all weight matrices of the model; multiplications and additions count.
+    """Return the FLOP/s of plain products with all weight matrices; multiplications and additions count.
 
-    They are taken one after another, so that each matrix is fetched from memory as in a pass.
+    The products run one after another, so that each matrix is fetched from memory as in a pass.
 
     Args:
-        clock: seconds; ``time.process_time`` leaves out what other programs take of a busy processor.
+        clock: returns seconds; ``time.process_time`` leaves out other programs on a busy processor.
     """
     rows, dtype = ROWS[scorer.device.type], scorer.model.dtype
     weights = _weights(scorer.model)
@@ -58,14 +58,14 @@ def reachable(scorer: PackedTrieScorer, clock: Clock = time.perf_counter) -> flo
 
 
 def _weights(model: Any) -> list[torch.Tensor]:
-    """Every matrix that states are multiplied with, the head's too; not look-up tables."""
+    """Return every matrix that states are multiplied with, the head's too, but no look-up tables."""
     layers = (module for module in model.modules() if not isinstance(module, torch.nn.Embedding))
     weights = (getattr(layer, "weight", None) for layer in layers)
     return [weight for weight in weights if weight is not None and weight.dim() == 2]
 
 
 def _seconds(states: Mapping[int, torch.Tensor], weights: Sequence[torch.Tensor], clock: Clock) -> float:
-    """Seconds of one product with each weight."""
+    """Return the seconds of one product with each weight."""
     start = clock()
     for weight in weights:
         torch.nn.functional.linear(states[weight.shape[1]], weight)

@@ -1,16 +1,16 @@
 """Attention for a prefix followed by a packed trie, as a transformers attention function.
 
-The packed sequence is ``[prefix | node 0 | node 1 | ...]`` with the nodes in preorder. A node may see the
-prefix, its ancestors and itself. A dense mask over all nodes would cost n² scores for the handful that are
+The packed sequence is ``[prefix | node 0 | node 1 | ...]`` with the nodes in preorder. A node attends to the
+prefix, its ancestors and itself. A dense mask over all nodes would cost n² scores for the few that are
 needed, so nodes are cut into blocks of consecutive nodes: the keys of a block are the prefix, the block
-itself and the few ancestors of its first node (see ``trie``), gathered once a layer. One call then serves
+itself and the few ancestors of its first node (see ``trie``), gathered once per layer. One call then computes
 all blocks of all prefixes.
 
-What all prefixes begin with is not in the packed sequences: it is run once by itself, and its keys and
-values, kept of every layer, stand in front of those of every prefix.
+The shared beginning of all prefixes is not in the packed sequences. It is run once by itself, and the keys
+and values that every layer computed for it are put before those of every prefix.
 
 A forest has no prefixes: its nodes are those of one trie over whole texts (``forest``), cut into blocks in
-the same way. Blocks that see about as many keys are one product.
+the same way. Blocks with about as many keys are computed in one product.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from tasks.engines.local.trie import IntArray, TokenTrie
 NAME = "packed_trie"
 BLOCK = 32
 KEYS = 32
-"""Keys come in multiples of this: half a cache line of bfloat16 more halves the speed of their softmax."""
+"""Numbers of keys are multiples of this; half a cache line of bfloat16 more halves the softmax's speed."""
 ALIKE = 0.75
-"""Least keys of a block, as a share of those of the block with most in its group."""
+"""Fewest keys of a block in a group, as a share of the most."""
 
 Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
-"""Attention layer -> keys and values [1, kv_heads, C, d] of the tokens that all prefixes begin with."""
+"""Attention layer -> keys and values [1, kv_heads, C, d] of the shared beginning of all prefixes."""
 
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Places of the nodes of one chunk, and what each may attend to. Tensors live on the model's device.
+    """Positions of the nodes of one chunk, and the keys that each attends to; tensors on the model's device.
 
     Attributes:
         prefix_width: width P of the right-padded prefixes, their shared beginning included.
-        n_blocks: blocks of the nodes after the prefixes; the last may be filled in part.
-        query_index: [n_blocks, BLOCK] which node each row of a block is; any where the block ends sooner.
+        n_blocks: number of blocks of nodes after the prefixes; the last may be filled in part.
+        query_index: [n_blocks, BLOCK] node of each row of a block; arbitrary after the last node.
         key_index: [n_blocks, k] position of each block's keys, prefix first, in the sequence of P + n tokens.
         mask: {window: [b, n_blocks, BLOCK, k]} additive masks in the model's dtype; window 0 means
             no sliding window.
-        beginning: of all prefixes, run before; {} if they share none.
-        kept: where every layer puts the keys and values of this pass; None: nowhere.
+        beginning: shared beginning of all prefixes, run before; {} if there is none.
+        store: every layer puts its keys and values of this pass there; None: they are dropped.
     """
 
     prefix_width: int
@@ -58,20 +58,20 @@ class TreeLayout:
     key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
     mask: dict[int, torch.Tensor] = field(default_factory=dict)
     beginning: Beginning = field(default_factory=dict)
-    kept: Beginning | None = None
+    store: Beginning | None = None
 
     @property
     def n_shared(self) -> int:
-        """Tokens C of the shared beginning."""
+        """Number of tokens C of the shared beginning."""
         return next((key.shape[2] for key, _ in self.beginning.values()), 0)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of a pass that see about as many keys.
+    """Blocks of a pass with about as many keys.
 
     Attributes:
-        place: [m] which blocks of the pass they are.
+        place: [m] their positions among the blocks of the pass.
         key_index: [m, k] position of each block's keys in the pass, without those of the beginning.
         mask: {window: [m, 1, BLOCK, 1, C + k]} additive masks in the model's dtype; window 0: no sliding
             window.
@@ -84,16 +84,17 @@ class Blocks:
 
 @dataclass(frozen=True)
 class ForestLayout:
-    """Nodes of a trie in one sequence after a shared beginning: a node sees it, its ancestors and itself.
+    """Nodes of a trie in a sequence after a shared beginning, to which each attends, with ancestors and
+    itself.
 
     Attributes:
-        beginning, kept: see ``TreeLayout``; what is kept includes the beginning.
+        beginning, store: see ``TreeLayout``; the stored keys and values include the beginning.
     """
 
     n_blocks: int
     groups: list[Blocks]
     beginning: Beginning = field(default_factory=dict)
-    kept: Beginning | None = None
+    store: Beginning | None = None
 
 
 def forest_layout(
@@ -104,29 +105,30 @@ def forest_layout(
     dtype: torch.dtype,
     device: torch.device,
     beginning: Beginning,
-    kept: Beginning | None = None,
+    store: Beginning | None = None,
 ) -> ForestLayout:
-    """Lay the nodes of a pass out.
+    """Return the layout of a pass.
 
     Args:
-        nodes: sorted, closed under ancestors but for those in the beginning.
-        n_shared: tokens C of the beginning, which are the first C of every path.
+        nodes: sorted, closed under ancestors except for those in the beginning.
+        n_shared: number of tokens C of the beginning, which are the first C of every path.
     """
     first = np.arange(0, len(nodes), BLOCK)
     n_keys = trie.depth[nodes[first]] + BLOCK
-    left = np.argsort(-n_keys, kind="stable")
+    remaining = np.argsort(-n_keys, kind="stable")
     groups = []
-    while len(left):
-        n = np.count_nonzero(n_keys[left] >= ALIKE * n_keys[left[0]])
-        groups.append(_blocks(trie, nodes, left[:n], n_shared, windows, dtype, device))
-        left = left[n:]
-    return ForestLayout(len(first), groups, beginning, kept)
+    while len(remaining):
+        n = np.count_nonzero(n_keys[remaining] >= ALIKE * n_keys[remaining[0]])
+        groups.append(_blocks(trie, nodes, remaining[:n], n_shared, windows, dtype, device))
+        remaining = remaining[n:]
+    return ForestLayout(len(first), groups, beginning, store)
 
 
 def _blocks(
     trie: TokenTrie, nodes: IntArray, place: IntArray, n_shared: int, windows: set[int], dtype: torch.dtype,
     device: torch.device,
 ) -> Blocks:  # fmt: skip
+    """Return the blocks at these positions, with keys and masks."""
     query, key, visible = block_keys(trie, nodes, n_shared, place, n_shared)
     query_depth = np.where(query >= 0, trie.depth[nodes[query]], n_shared)[:, :, None]
     key_depth = np.where(key >= 0, trie.depth[nodes[key]], n_shared)[:, None, :]
@@ -139,8 +141,8 @@ def _blocks(
         allowed = torch.from_numpy(np.concatenate([shared, seen], axis=2)).to(device)
         mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
         masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None, :, None]
-    own, keys = (torch.from_numpy(index).to(device) for index in (place, np.maximum(key, 0)))
-    return Blocks(own, keys, masks)
+    places, keys = (torch.from_numpy(index).to(device) for index in (place, np.maximum(key, 0)))
+    return Blocks(places, keys, masks)
 
 
 def forest_attention(
@@ -152,12 +154,12 @@ def forest_attention(
     scaling: float | None,
     window: int,
 ) -> torch.Tensor:
-    """Attention of a pass: [1, heads, n, d] queries, [1, kv_heads, n, d] keys -> [1, n, heads, d]."""
+    """Return a pass's attention: [1, heads, n, d] queries, [1, kv_heads, n, d] keys -> [1, n, heads, d]."""
     shared = forest.beginning.get(module)
-    if forest.kept is not None:
+    if forest.store is not None:
         both = ((key, value),) if shared is None else (shared, (key, value))
         keys, values = (torch.cat(states, dim=2) for states in zip(*both, strict=True))
-        forest.kept[module] = keys, values
+        forest.store[module] = keys, values
     _, heads, n, d = query.shape
     kv_heads = key.shape[1]
     group = heads // kv_heads
@@ -165,24 +167,24 @@ def forest_attention(
     queries[:n] = query[0].transpose(0, 1)
     by_block = queries.view(forest.n_blocks, BLOCK, kv_heads, group, d)
     out = torch.empty_like(by_block)
-    for own in forest.groups:
-        rows = _rows(own.key_index, 1, n, kv_heads)
+    for blocks in forest.groups:
+        rows = _rows(blocks.key_index, 1, n, kv_heads)
         keys, values = (
             states[0]
             .transpose(0, 1)
             .reshape(-1, d)
             .index_select(0, rows)
-            .view(len(own.place), kv_heads, -1, d)
+            .view(len(blocks.place), kv_heads, -1, d)
             for states in (key, value)
         )
-        asked = by_block[own.place].transpose(1, 2)
-        found = block_attention(asked, keys, values, own.mask[window], scaling, shared)
-        out[own.place] = found.transpose(1, 2)
+        block_queries = by_block[blocks.place].transpose(1, 2)
+        attended = block_attention(block_queries, keys, values, blocks.mask[window], scaling, shared)
+        out[blocks.place] = attended.transpose(1, 2)
     return out.view(1, -1, heads, d)[:, :n]
 
 
 def sliding_windows(model: Any) -> set[int]:
-    """Window sizes of the model's layers, 0 for full attention."""
+    """Return the window sizes of the model's layers; 0 is full attention."""
     config = model.config.get_text_config()
     window = getattr(config, "sliding_window", None)
     return {0, int(window)} if window else {0}
@@ -191,12 +193,12 @@ def sliding_windows(model: Any) -> set[int]:
 def block_keys(
     trie: TokenTrie, nodes: IntArray, n_before: int = 0, place: IntArray | None = None, n_shared: int = 0
 ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-    """Cut sorted nodes into blocks and find the keys of each.
+    """Return the queries and keys of blocks of sorted nodes.
 
     Args:
-        n_before: keys that stand before those of every block; all together are a multiple of KEYS.
-        place: which blocks; None: all.
-        n_shared: the first so many of every path are not among the nodes.
+        n_before: number of keys before those of every block; the sum is a multiple of KEYS.
+        place: positions of the blocks; None: all.
+        n_shared: number of nodes at the beginning of every path that are not among ``nodes``.
 
     Returns:
         query: [n_blocks, BLOCK] position in ``nodes``, -1 where padded.
@@ -230,13 +232,13 @@ def tree_layout(
     dtype: torch.dtype,
     beginning: Beginning,
 ) -> TreeLayout:
-    """Lay one chunk out for a batch of prefixes.
+    """Return the layout of one chunk for a batch of prefixes.
 
     Args:
         nodes: sorted internal nodes, closed under ancestors (``TokenTrie.chunks``); may be empty.
-        prefix_lengths: [b] tokens of each prefix, shared beginning included and right padding not, on the
-            model's device.
-        windows: sliding windows that occur in the model's layers, 0 for full attention.
+        prefix_lengths: [b] tokens of each prefix on the model's device, with the shared beginning and without
+            right padding.
+        windows: sliding windows of the model's layers; 0 is full attention.
     """
     if not len(nodes):
         return TreeLayout(prefix_width, beginning=beginning)
@@ -271,15 +273,15 @@ def block_attention(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None,
     shared: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """Attention of many short blocks.
+    """Return the attention of many short blocks.
 
-    A CPU takes it as plain products, faster than PyTorch's fused kernel on blocks this short.
+    On a CPU it is computed with plain products, which are faster on short blocks than PyTorch's fused kernel.
 
     Args:
-        query: [n, kv_heads, q, g, d]: g heads share their keys.
+        query: [n, kv_heads, q, g, d]; g heads share their keys.
         key, value: [n, kv_heads, k, d].
         mask: [n, 1, q, 1, c + k] additive.
-        shared: keys and values [1, kv_heads, c, d] that stand before those of every block.
+        shared: keys and values [1, kv_heads, c, d] before those of every block.
 
     Returns:
         [n, kv_heads, q, g, d].
@@ -300,23 +302,22 @@ def block_attention(
     rows = query.reshape(n, kv_heads, q * g, d)
     scores = rows @ key.transpose(2, 3)
     if shared:
-        scores = torch.cat([_with_all(rows, shared[0].transpose(2, 3)), scores], dim=-1)
+        scores = torch.cat([_shared_product(rows, shared[0].transpose(2, 3)), scores], dim=-1)
     scores = scores.view(n, kv_heads, q, g, c + k)
     scale = scaling or d**-0.5
-    # By a power of two, as in most models, nothing is rounded in half precision either.
+    # A power of two, as in most models, causes no rounding in half precision.
     if math.frexp(scale)[0] != 0.5:
         scores = scores.float()
     weights = torch.softmax(torch.add(mask, scores, alpha=scale, out=scores), dim=-1)
     weights = weights.to(value.dtype).view(n, kv_heads, q * g, c + k)
     out = weights[..., c:] @ value
     if shared:
-        out += _with_all(weights[..., :c], shared[1])
+        out += _shared_product(weights[..., :c], shared[1])
     return out.view(n, kv_heads, q, g, d)
 
 
-def _with_all(rows: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:
-    """[n, heads, r, x] products of [n, heads, r, y] rows with the [1, heads, y, x] that all n share, by one
-    product a head."""
+def _shared_product(rows: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:
+    """Return [n, heads, r, x]: [n, heads, r, y] rows times a shared [1, heads, y, x], a product per head."""
     n, heads, r, _ = rows.shape
     together = rows.transpose(0, 1).reshape(heads, n * r, -1) @ shared[0]
     return together.view(heads, n, r, -1).transpose(0, 1)
@@ -334,7 +335,7 @@ def tree_attention(
     softcap: float | None = None,
     **extra: Any,
 ) -> tuple[torch.Tensor, None]:
-    """The attention function that transformers calls in every layer (AttentionInterface).
+    """Return the attention of a layer; transformers calls this function (AttentionInterface).
 
     Args:
         query: [b, heads, P - C + n, d]: prefixes without their shared beginning, then n nodes.
@@ -344,23 +345,22 @@ def tree_attention(
         [b, P - C + n, heads, d], and None for the attention weights.
 
     Raises:
-        NotImplementedError: the layer asks for something that this function does not compute.
+        NotImplementedError: the layer needs something that this function does not compute.
     """
     if tree is None or softcap is not None or extra.get("s_aux") is not None:
         raise NotImplementedError("this architecture does not pass a tree through to its attention layers")
     if isinstance(tree, ForestLayout):
-        own = forest_attention(module, query, key, value, tree, scaling, sliding_window or 0)
-        return own, None
+        return forest_attention(module, query, key, value, tree, scaling, sliding_window or 0), None
     p, c, n_blocks = tree.prefix_width, tree.n_shared, tree.n_blocks
     window = sliding_window or 0
     b, heads, _, d = query.shape
     kv_heads = key.shape[1]
-    if tree.kept is not None:
-        tree.kept[module] = (key, value)
+    if tree.store is not None:
+        tree.store[module] = (key, value)
     if c:
         key, value = (
-            torch.cat([shared.expand(b, -1, -1, -1), own], dim=2)
-            for shared, own in zip(tree.beginning[module], (key, value), strict=True)
+            torch.cat([shared.expand(b, -1, -1, -1), states], dim=2)
+            for shared, states in zip(tree.beginning[module], (key, value), strict=True)
         )
 
     prefix_mask = None
@@ -401,7 +401,7 @@ def tree_attention(
 
 
 def _rows(positions: torch.Tensor, b: int, length: int, kv_heads: int) -> torch.Tensor:
-    """[b * n_blocks * kv_heads * m] rows of [b * length * kv_heads, w] states, at [n_blocks, m] positions."""
+    """Return [b * n_blocks * kv_heads * m] rows of [b * length * kv_heads, w] states, at [n_blocks, m]."""
     sequence = torch.arange(b, device=positions.device).view(-1, 1, 1, 1) * length
     head = torch.arange(kv_heads, device=positions.device).view(-1, 1)
     return ((sequence + positions[:, None]) * kv_heads + head).flatten()

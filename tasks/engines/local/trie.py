@@ -1,11 +1,11 @@
 """The token trie of an item list, as flat arrays.
 
 A list of 3,700 dish names shares most of its first tokens, so its trie has far fewer nodes than the list
-has tokens, and only the nodes that have children must ever be run through a model: a child's
-log-probability is read from its parent's logits. Everything here is numpy, without a loop over nodes.
+has tokens. Only nodes with children must be run through a model, because a child's log-probability is read
+from its parent's logits. Everything here is numpy, without a loop over nodes.
 
-Nodes are numbered in preorder over the *distinct token sequences in lexicographic order*, which gives two
-properties that the scorer rests on:
+Nodes are numbered in preorder over the *distinct token sequences in lexicographic order*. The scorer relies
+on two properties that follow:
 
 - the descendants of node ``a`` are exactly the nodes ``a < x < subtree_end[a]``;
 - for any run of consecutive nodes, every ancestor that lies before the run is an ancestor of its first node.
@@ -28,18 +28,18 @@ IntArray = NDArray[np.int64]
 class TokenTrie:
     """A trie over ``t`` token sequences.
 
-    An *edge* is any trie node below the root (the step from its parent to it); an *internal* node is an
-    edge's end that has children of its own and so must be run. Internal nodes keep the preorder.
+    An *edge* is the step from a node to its child. An *internal* node is the end of an edge and has children,
+    so it must be run. Internal nodes are in preorder.
 
     Attributes:
-        edge_token: [n_edges] the token that an edge adds.
-        edge_parent: [n_edges] index of the internal node that the edge leaves, -1 for the root.
-        token: [n_internal] the token of an internal node.
-        depth: [n_internal] tokens before it, 0 for a child of the root.
-        parent: [n_internal] its parent among the internal nodes, -1 for the root.
+        edge_token: [n_edges] token that an edge adds.
+        edge_parent: [n_edges] index of the internal node where the edge starts, -1 for the root.
+        token: [n_internal] token of an internal node.
+        depth: [n_internal] number of tokens before it, 0 for a child of the root.
+        parent: [n_internal] index of its parent among the internal nodes, -1 for the root.
         subtree_end: [n_internal] one past its last internal descendant.
-        item_edges: [sum of lengths] the edges of every item, item after item.
-        item_start: [t] where in ``item_edges`` an item begins.
+        item_edges: [sum of lengths] edges of every item, item after item.
+        item_start: [t] position in ``item_edges`` where an item begins.
     """
 
     edge_token: IntArray
@@ -53,28 +53,28 @@ class TokenTrie:
 
     @property
     def n_internal(self) -> int:
-        """Nodes that a model has to run for one prefix, the root (the prefix itself) not counted."""
+        """Number of nodes that a model runs for one prefix, without the root (the prefix itself)."""
         return len(self.token)
 
     @property
     def item_lengths(self) -> IntArray:
-        """[t] tokens of every item."""
+        """[t] number of tokens of every item."""
         return np.diff(self.item_start, append=len(self.item_edges))
 
     def sum_over_items(self, edge_value: NDArray[np.float32]) -> NDArray[np.float32]:
-        """[..., n_edges] values of single tokens -> [..., t] sums over each item's tokens."""
+        """Return [..., t] sums over each item's tokens, from [..., n_edges] values of single tokens."""
         return np.add.reduceat(edge_value[..., self.item_edges], self.item_start, axis=-1)
 
     def items_with(self, token: int | None) -> NDArray[np.bool_]:
-        """[t] whether a token is among an item's."""
+        """Return [t] bool: whether an item has this token."""
         return np.logical_or.reduceat((self.edge_token == token)[self.item_edges], self.item_start)
 
     def chunks(self, budget: int) -> Iterator[tuple[IntArray, int]]:
-        """Cut the internal nodes into runs of at most ``budget`` nodes that can be scored one by one.
+        """Yield runs of at most ``budget`` internal nodes, which can be scored one by one.
 
         Yields:
             nodes: sorted internal nodes, closed under ancestors.
-            n_context: how many of them at the front are only context, scored in an earlier chunk.
+            n_context: number of nodes at the front that are only context, scored in an earlier chunk.
         """
         start = 0
         while start < self.n_internal:
@@ -84,7 +84,7 @@ class TokenTrie:
             start = stop
 
     def ancestors(self, node: int) -> IntArray:
-        """The strict ancestors of an internal node, from the top down."""
+        """Return the strict ancestors of an internal node, from the top down."""
         path: list[int] = []
         while (node := int(self.parent[node])) >= 0:
             path.append(node)
@@ -92,7 +92,7 @@ class TokenTrie:
 
 
 def build_trie(sequences: Sequence[Sequence[int]]) -> TokenTrie:
-    """Build the trie of token-id sequences. Duplicate sequences are allowed and share all their edges.
+    """Return the trie of token-id sequences. Duplicate sequences are allowed and share all edges.
 
     Raises:
         ValueError: a sequence is empty (an item without a token has no probability).
@@ -105,7 +105,7 @@ def build_trie(sequences: Sequence[Sequence[int]]) -> TokenTrie:
     order = np.lexsort(table.T[::-1])
     table = table[order]
 
-    # A cell opens a new edge where its row differs from the row above anywhere up to its column.
+    # A cell begins a new edge if its row differs from the row above in any column up to its own.
     differs = np.ones(table.shape, dtype=bool)
     differs[1:] = np.logical_or.accumulate(table[1:] != table[:-1], axis=1)
     opens = differs & (table >= 0)
@@ -119,9 +119,9 @@ def build_trie(sequences: Sequence[Sequence[int]]) -> TokenTrie:
     edge_parent = np.where(above >= 0, internal_of[np.maximum(above, 0)], -1)
     depth = column[has_child]
 
-    # Rows back in the caller's order; each row's valid cells are its edges.
-    own = np.empty_like(edge_of)
-    own[order] = edge_of
+    # Restore the caller's order; the valid cells of a row are its edges.
+    item_edge = np.empty_like(edge_of)
+    item_edge[order] = edge_of
     return TokenTrie(
         edge_token=table[row, column],
         edge_parent=edge_parent,
@@ -129,20 +129,18 @@ def build_trie(sequences: Sequence[Sequence[int]]) -> TokenTrie:
         depth=depth,
         parent=edge_parent[has_child],
         subtree_end=_subtree_end(depth),
-        item_edges=own[np.arange(own.shape[1]) < lengths[:, None]],
+        item_edges=item_edge[np.arange(item_edge.shape[1]) < lengths[:, None]],
         item_start=np.concatenate([[0], np.cumsum(lengths)[:-1]]),
     )
 
 
 def _subtree_end(depth: IntArray) -> IntArray:
-    """Return the end of each subtree in preorder: the next node that is not deeper. One pass over depth
-    levels.
-    """
+    """Return the end of each subtree in preorder, which is the next node that is not deeper."""
     n = len(depth)
     end = np.full(n, n, dtype=np.int64)
     for level in range(int(depth.max(initial=-1)) + 1):
-        here = np.flatnonzero(depth == level)
+        nodes = np.flatnonzero(depth == level)
         stops = np.flatnonzero(depth <= level)
-        following = np.searchsorted(stops, here, side="right")
-        end[here] = np.append(stops, n)[following]
+        following = np.searchsorted(stops, nodes, side="right")
+        end[nodes] = np.append(stops, n)[following]
     return end

