@@ -1,7 +1,7 @@
-"""One copy of an engine elsewhere: in a process of this machine, or as an actor of a Ray cluster.
+"""One copy of an engine, in a process of this machine or as an actor of a Ray cluster.
 
-A copy gets a spec and answers calls of the engine's methods. It knows no warehouse, Prefect or other copy,
-and needs none of their keys. If it dies, its pending call raises ``ReplicaLost``.
+A copy gets a spec and serves calls of the engine's methods. It does not use the warehouse, Prefect or other
+copies, and needs none of their keys. If it dies, its current call raises ``ReplicaLost``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PING_SECONDS = 0.5
 
 
 class ReplicaLost(EngineError):  # noqa: N818 - "raise ReplicaLost" says it all
-    """The copy died during a call; the call may be repeated."""
+    """A copy died during a call; the call may be retried."""
 
 
 class Copy(Protocol):
@@ -50,7 +50,7 @@ class Copy(Protocol):
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End the copy."""
         ...
 
 
@@ -58,7 +58,7 @@ class Replica:
     """The engine's side of a copy; loads the engine at its first call, so that copies load in parallel."""
 
     def __init__(self, spec: str, cache: str) -> None:
-        """spec: an EngineSpec as JSON. cache: see ``load.load``."""
+        """Take a spec without loading it. spec: an EngineSpec as JSON. cache: see ``load.load``."""
         self._spec, self._cache = EngineSpec.model_validate_json(spec), Path(cache)
         self._engine: Any = None
 
@@ -77,7 +77,7 @@ class Process:
     """A copy in a process of this machine. It ends when the caller's end of its pipe closes."""
 
     def __init__(self, spec: EngineSpec, cache: Path, environment: dict[str, str]) -> None:
-        """environment: overrides this process's variables."""
+        """Start the process. environment: overrides this process's variables."""
         self._spec, self._cache, self._environment = spec, cache, os.environ | environment
         self.revive()
 
@@ -92,7 +92,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # its output goes to stderr, because programs may read our stdout
             )
-        with suppress(OSError):  # it died at once: the next call says so
+        with suppress(OSError):  # if it died at once, the next call raises
             self._pipe.send((self._spec.model_dump_json(), str(self._cache)))
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
@@ -115,7 +115,7 @@ class Actor:
     """A copy on a Ray cluster. Ray restarts it, on another node if its own is gone."""
 
     def __init__(self, spec: EngineSpec, cache: Path, gpus: float) -> None:
-        """Schedule the copy for a node with the GPUs; ``connected`` comes first."""
+        """Schedule the copy on a node with the GPUs; call ``connected`` before."""
         import ray
 
         self._spec, self._ray, self._is_closed = spec, ray, False
@@ -159,7 +159,7 @@ class Actor:
 
 
 def connected(address: str) -> dict[str, float]:
-    """Return all resources of a Ray cluster, such as {"GPU": 4.0}; join it if needed.
+    """Join a Ray cluster, if this process has not, and return its resources, such as {"GPU": 4.0}.
 
     Raises:
         EngineError: Ray is not installed, does not answer at the address, or needs its token.
@@ -184,7 +184,7 @@ def wait_for_room(gpus: float) -> None:
     """Return once a node of the cluster is large enough for a copy, even if it is busy now.
 
     Raises:
-        EngineError: there is none after ``ROOM_SECONDS``. Ray itself would wait silently.
+        EngineError: no node has room after ``ROOM_SECONDS``. Ray itself would wait silently.
     """
     import ray
 
@@ -194,15 +194,15 @@ def wait_for_room(gpus: float) -> None:
             return
         if left:
             time.sleep(1)
-    there = ", ".join(f"{n.get('CPU', 0.0):g} CPUs and {n.get('GPU', 0.0):g} GPUs" for n in nodes) or "none"
+    sizes = ", ".join(f"{n.get('CPU', 0.0):g} CPUs and {n.get('GPU', 0.0):g} GPUs" for n in nodes) or "none"
     raise EngineError(
         f"no node of the Ray cluster has room for a copy, which takes 1 CPU and {gpus:g} GPUs (nodes: "
-        f"{there}): start one (`ray start --address …`), or lower gpus in the engine spec"
+        f"{sizes}): start one (`ray start --address …`), or lower gpus in the engine spec"
     )
 
 
 def _receive(pipe: Connection, calls: SimpleQueue[Any]) -> None:
-    """Receive calls; once the caller is gone, end this process, even during a call."""
+    """Receive calls; when the caller is gone, end this process, even during a call."""
     with suppress(EOFError, OSError):
         while True:
             calls.put(pipe.recv())

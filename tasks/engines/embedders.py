@@ -1,6 +1,6 @@
-"""Texts to vectors: from a source to the embedder's name, and to a loaded embedder.
+"""Finds the name of an embedder by its source, and loads it.
 
-``sentence_embedder`` runs sentence-transformers models, ``fasttext_vectors`` reads word-vector files.
+``sentence_embedder`` runs sentence-transformers models; ``fasttext_vectors`` reads word-vector files.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tasks.engines.protocols import Embedder, EngineError
 
 WORD_VECTORS = (".vec", ".bin")
 MARKER = "modules.json"
-"""The file that every sentence-transformers model has."""
+"""A file of every sentence-transformers model."""
 
 
 def embedder_name(source: str) -> str:
     """Return the ``name`` of a source's embedder without loading its weights.
 
-    Files and folders are read in full for their hash; a Hugging Face id costs a look at its commit.
+    Files and folders are read in full for their hash; for a Hugging Face id its commit is looked up.
 
     Raises:
-        EngineError: nothing to load there; the message says what to do.
+        EngineError: nothing can be loaded there; the message says what to do.
     """
     path = Path(source).expanduser()
     if path.suffix in WORD_VECTORS:
@@ -37,13 +37,13 @@ def embedder_name(source: str) -> str:
     if source.count("/") == 1:
         return f"{source}@{_commit(source)}"
     raise EngineError(
-        f"there is no embedder {source!r}: give {DEFAULT}, a .vec or .bin file (unpacked, not .gz), the "
+        f"unknown embedder {source!r}: give {DEFAULT}, a .vec or .bin file (unpacked, not .gz), the "
         "folder of a sentence-transformers model, or its Hugging Face id (owner/name)"
     )
 
 
 def load_embedder(source: str, cache: Path) -> Embedder:
-    """An embedder, ready to use.
+    """Return an embedder, ready to use.
 
     Args:
         source: ``embedded:all-minilm-l6-v2``, a fastText ``.vec`` or ``.bin`` file, the folder of a
@@ -51,10 +51,10 @@ def load_embedder(source: str, cache: Path) -> Embedder:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
 
     Raises:
-        EngineError: nothing to load there; the message says what to do.
+        EngineError: nothing can be loaded there; the message says what to do.
     """
-    where = resolve(source, cache)
-    path = Path(where)
+    location = resolve(source, cache)
+    path = Path(location)
     if path.suffix in WORD_VECTORS:
         return VecVectors(path) if path.suffix == ".vec" else BinVectors(path)
 
@@ -62,7 +62,7 @@ def load_embedder(source: str, cache: Path) -> Embedder:
 
     name = embedder_name(source)
     commit = None if path.is_dir() else name.rpartition("@")[2]
-    return SentenceEmbedder(name, where, commit)
+    return SentenceEmbedder(name, location, commit)
 
 
 def resolve(source: str, cache: Path) -> str:
@@ -79,7 +79,7 @@ def _is_folder(source: str) -> bool:
 
 
 def _folder_name(folder: Path) -> str:
-    """The folder's own name and a SHA-256 over the names and content of its files."""
+    """Return the folder's name and a SHA-256 over the names and contents of its files."""
     if not (folder / MARKER).is_file():
         raise EngineError(
             f"there is no {MARKER} in {folder}; give a folder that sentence-transformers saved, or {DEFAULT}"
@@ -93,7 +93,7 @@ def _folder_name(folder: Path) -> str:
 
 
 def _commit(model: str) -> str:
-    """The commit that a Hugging Face id means now."""
+    """Return the current commit of a Hugging Face id."""
     from huggingface_hub import errors, hf_hub_download
 
     try:
@@ -105,4 +105,4 @@ def _commit(model: str) -> str:
             f"Hugging Face gives no {model!r} ({type(error).__name__}): "
             f"check the spelling and the network, give a local folder, or use {DEFAULT}"
         ) from error
-    return Path(marker).parent.name  # the cache is laid out as snapshots/<commit>/<file>
+    return Path(marker).parent.name  # the path in the cache is snapshots/<commit>/<file>

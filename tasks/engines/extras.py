@@ -1,4 +1,4 @@
-"""The extras of pyproject.toml, and errors that name the extra with a missing module."""
+"""The extras of pyproject.toml, and errors on missing modules that name the extra to install."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ EXTRAS = {
     "obstore": "shared",
     "inspect_ai": "inspect",
 }  # fmt: skip
-"""Maps a module to the extra of pyproject.toml that installs it."""
+"""Module -> extra of pyproject.toml that installs it."""
 
 
 def advice(error: ImportError) -> str | None:
-    """Return a line on how to install a module of an extra; None if no extra has it."""
+    """Return a line on how to install a missing module; None if no extra has it."""
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         return None
-    other = " (for an NVIDIA GPU: culturescope[gpu])" if module == "vllm" else ""
-    return f"{module} is not installed: pip install 'culturescope[{EXTRAS[module]}]' brings it{other}"
+    gpu = " (for an NVIDIA GPU: culturescope[gpu])" if module == "vllm" else ""
+    return f"{module} is not installed: pip install 'culturescope[{EXTRAS[module]}]' brings it{gpu}"
 
 
-def check(module: str, what: str) -> None:
-    """Raise EngineError that names the user and the extra of a module, if it is not installed."""
-    with needed_by(what):
+def check(module: str, user: str) -> None:
+    """Raise EngineError with the module's user and extra, if the module is not installed."""
+    with needed_by(user):
         if find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
 @contextmanager
-def needed_by(what: str) -> Iterator[None]:
-    """Raise EngineError that names the user and the extra, if the block lacks a module of an extra."""
+def needed_by(user: str) -> Iterator[None]:
+    """Raise EngineError with the user and the extra, if a module of an extra is missing in the block."""
     try:
         yield
     except ImportError as error:
-        if (words := advice(error)) is None:
+        if (line := advice(error)) is None:
             raise
-        raise EngineError(f"{what}: {words}") from error
+        raise EngineError(f"{user}: {line}") from error

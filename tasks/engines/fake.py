@@ -1,7 +1,7 @@
-"""A model that needs no model: for tests alone.
+"""An engine without a model, for tests.
 
-Log-probabilities come from a stable hash, longer texts being less likely; generations are valid under their
-schema. The option ``delay`` (seconds a call) leaves time to kill a run.
+Log-probabilities come from a stable hash, and longer texts are less likely. Generations are valid under their
+schema. The option ``delay`` (seconds per call) leaves time to kill a run.
 """
 
 from __future__ import annotations
@@ -48,17 +48,15 @@ class FakeOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    delay: float = Field(default=0.0, ge=0, description="seconds that every call of score and generate takes")
-    memory_gib: float = Field(
-        default=0.0, ge=0, description="size that it counts for where engines share memory"
-    )
+    delay: float = Field(default=0.0, ge=0, description="seconds per call of score and generate")
+    memory_gib: float = Field(default=0.0, ge=0, description="its size in the memory that engines share")
 
 
 class FakeEngine:
     """Deterministic ``Scorer`` and ``Generator`` in the base style; tokens are words."""
 
     def __init__(self, spec: EngineSpec) -> None:
-        """Raises ``EngineError``: an option is unknown or of the wrong kind."""
+        """Read the options; raises ``EngineError`` if one is unknown or wrong."""
         self.spec = spec
         self.options = spec.read_options(FakeOptions)
 
@@ -67,20 +65,20 @@ class FakeEngine:
         return Framed([q + prompting.COMPLETION_CUE for q in questions], " ", "base")
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
-        """See ``Scorer.count_tokens``; words, at least one."""
+        """See ``Scorer.count_tokens``; the number of words, at least one."""
         return np.array([max(1, len(c.split())) for c in continuations], dtype=np.int64)
 
     def score(
         self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
     ) -> NDArray[np.float32]:
-        """See ``Scorer.score``: about -5 nats a word, ± 1 by the item and ± 2 by item and prefix."""
+        """See ``Scorer.score``: about -5 nats per word, ± 1 by the item and ± 2 by item and prefix."""
         time.sleep(self.options.delay)
         words = self.count_tokens("", continuations)
-        own = np.array([_unit(self.spec.model, c) for c in continuations])
+        by_item = np.array([_unit(self.spec.model, c) for c in continuations])
         scores = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
         for i, prefix in enumerate(prefixes):
-            both = np.array([_unit(self.spec.model, prefix, c) for c in continuations])
-            scores[i] = -5.0 * words + (2 * own - 1) + (4 * both - 2)
+            by_pair = np.array([_unit(self.spec.model, prefix, c) for c in continuations])
+            scores[i] = -5.0 * words + (2 * by_item - 1) + (4 * by_pair - 2)
             if progress:
                 progress(len(continuations))
         return scores
@@ -91,21 +89,21 @@ class FakeEngine:
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """See ``Scorer.score_each``: each by ``score``."""
-        both = zip(prefixes, continuations, strict=True)
-        return [self.score([prefix], own, progress)[0] for prefix, own in both]
+        """See ``Scorer.score_each``; each list by ``score``."""
+        pairs = zip(prefixes, continuations, strict=True)
+        return [self.score([prefix], texts, progress)[0] for prefix, texts in pairs]
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``: ``score`` of what follows the blank."""
+        """See ``CandidateScorer.score_candidates``: ``score`` of the text from the blank on."""
         rests = prompting.fill(cloze, candidates)
         logprob = self.score(cloze.before, rests, progress)
         n_tokens = self.count_tokens("", rests)
         return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``: each pair as ``score``; greedy above -5 nats a word."""
+        """See ``PairScorer.score_pairs``: each pair by ``score``; greedy above -5 nats per word."""
         contexts = [c if isinstance(c, str) else json.dumps([dict(m) for m in c]) for c, _ in pairs]
         logprob = np.array(
             [self.score([c], [pair.continuation])[0, 0] for c, pair in zip(contexts, pairs, strict=True)],
@@ -126,9 +124,8 @@ class FakeEngine:
     ) -> list[Generation]:
         """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
 
-        In its third turn it fills the form that its instructions ask for (lines ``#Label: …``).
-
-        Alternatives are the words of the schema's menus, the written one being the most probable.
+        In the third turn it fills in the form of the system prompt (lines ``#Label: …``). Alternatives are
+        the words of the schema's enums; the generated word is the most probable one.
         """
         time.sleep(self.options.delay)
         answers = []
@@ -154,37 +151,37 @@ class FakeEngine:
         return answers
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is no memory to free."""
 
 
 def _form(conversation: Sequence[Mapping[str, str]]) -> list[str]:
-    """The labels of the form that the first message asks for, once two turns were spoken; before, none."""
-    spoken = sum(message["role"] == "assistant" for message in conversation)
-    return _LABEL.findall(conversation[0]["content"]) if spoken >= 2 else []
+    """Return the labels of the form in the first message after two turns; before that, none."""
+    n_turns = sum(message["role"] == "assistant" for message in conversation)
+    return _LABEL.findall(conversation[0]["content"]) if n_turns >= 2 else []
 
 
 def _number(*parts: str) -> int:
-    """A 64-bit hash that is the same in every process."""
+    """Return a 64-bit hash that is the same in every process."""
     return int.from_bytes(hashlib.blake2b("\x1f".join(parts).encode(), digest_size=8).digest())
 
 
 def _unit(*parts: str) -> float:
-    """A hash in [0, 1)."""
+    """Return a hash in [0, 1)."""
     return _number(*parts) / 2**64
 
 
 def _menu(schema: Any) -> list[str]:
-    """The words of all texts that the enums of a schema hold, each once."""
+    """Return the words in all enums of a schema, each once."""
     parts: Sequence[Any] = schema if isinstance(schema, list) else ()
-    own: list[str] = []
+    words: list[str] = []
     if isinstance(schema, Mapping):
         parts = list(schema.values())
-        own = [word for text in schema.get("enum", ()) for word in re.findall(r"\w+", str(text))]
-    return list(dict.fromkeys(own + [word for part in parts for word in _menu(part)]))
+        words = [word for text in schema.get("enum", ()) for word in re.findall(r"\w+", str(text))]
+    return list(dict.fromkeys(words + [word for part in parts for word in _menu(part)]))
 
 
 def _tokens(text: str, menu: Sequence[str], n: int, key: str) -> tuple[TokenAlternatives, ...]:
-    """Words and single other characters as tokens. Beside a word of the menu, its other words."""
+    """Return words and single other characters as tokens; a menu's words are alternatives to each other."""
     tokens = []
     for place, written in enumerate(_TOKEN.findall(text)):
         others = [word for word in menu if word != written] if written in menu else []
@@ -195,10 +192,10 @@ def _tokens(text: str, menu: Sequence[str], n: int, key: str) -> tuple[TokenAlte
 
 
 def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], key: str) -> Any:
-    """A value valid under the parts of JSON Schema that our own schemas use.
+    """Return a value valid under the parts of JSON Schema that our own schemas use.
 
     Raises:
-        EngineError: the schema has no type that this knows.
+        EngineError: the schema's type is unknown here.
     """
     if "$ref" in schema:
         return _instance(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root, key)

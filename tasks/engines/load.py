@@ -1,4 +1,5 @@
-"""Loads engines from specs. Engines stay in memory while they fit (``memory``); the least recently used go.
+"""Loads engines from specs. Engines stay loaded while they fit (``memory``); the least recently used leave
+first.
 
 So a candidate, a simulator and a judge that take turns are each loaded once.
 """
@@ -23,7 +24,7 @@ from tasks.engines.served.providers import SERVERS, check_settings
 from tasks.engines.specs import EngineSpec, check_trust, resolved
 
 Ability = Literal["score", "candidates", "generate", "embed"]
-"""The last one is for embedders, which have no spec."""
+"""The ability "embed" is for embedders, which have no spec."""
 
 CLASSES = {
     "openai": "served.openai_http.OpenAIGenerator",
@@ -35,14 +36,14 @@ CLASSES = {
     "masked": "local.masked.MaskedScorer",
     "seq2seq": "local.seq2seq.Seq2SeqScorer",
 }
-"""Maps a kind to module and class; imported on use, because torch and vLLM take seconds."""
+"""Kind -> module and class; imported on use, because torch and vLLM take seconds."""
 NO_LOGPROBS = "a server gives no log-probabilities of given texts"
 WHOLE_TEXTS = {
     **dict.fromkeys(SERVERS, NO_LOGPROBS),
     "masked": "an encoder-only model gives no probability of a whole answer",
     "seq2seq": "an encoder-decoder model does not continue a prompt",
 }
-"""Kinds that cannot be a ``Scorer``, and why."""
+"""Kinds that are no ``Scorer`` -> why."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             (``CandidateScorer``), or "generate" (``Generator``).
 
     Raises:
-        EngineError: it does not, with the kinds that do. Or it needs a permission (``check_trust``), or sets
-            reasoning or web search that its model does not take (``providers``).
+        EngineError: it lacks the ability (the message names kinds that have it), it needs a permission
+            (``check_trust``), or its model does not accept its reasoning or web search (``providers``).
     """
     check_trust(spec)
     kind = spec.kind
@@ -90,7 +91,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
 
 
 def check_key(spec: EngineSpec) -> None:
-    """Send one small request to the server of a spec, which costs nothing; nothing for an engine here.
+    """Send one small, free request to the server of a spec; do nothing for an engine on this machine.
 
     Raises:
         EngineError: the key is not set, or the server refuses it.
@@ -102,14 +103,14 @@ def check_key(spec: EngineSpec) -> None:
 def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jobs | None = None) -> Any:
     """Return the engine of a spec, loaded now or earlier.
 
-    If memory is short, engines returned before are closed, the least recently used first. So let calls on
-    them end, and load an engine again at every turn instead of keeping it. A single engine is loaded however
-    large it is. Servers hold no memory here and are not kept.
+    If memory is short, engines loaded earlier are closed, the least recently used first. So finish calls on
+    an engine before loading another, and load it again for the next call instead of holding it. A single
+    engine is loaded whatever its size. Engines of servers take no memory here and are not cached.
 
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
-        ability: see ``check_ability``; decides the engine's protocol. jobs: notes in which a server's engine
-            records what it has sent of this request.
+        ability: see ``check_ability``; decides the engine's protocol.
+        jobs: notes in which a server's engine records the jobs of this request.
 
     Raises:
         EngineError: the model or a dependency is missing, or it lacks the ability; the message says what to
@@ -124,11 +125,11 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     with _lock, needed_by(f"model {spec.name!r}"):
         key = _key(spec, cache)
         source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
-        return kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
+        return cached(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
-    """Whether an engine is loaded, or can be without unloading another; always true for a server."""
+    """Whether an engine is loaded, or can be loaded without unloading another; always true for a server."""
     if spec.is_served:
         return True
     spec = resolved(spec)
@@ -144,39 +145,39 @@ def _claim(spec: EngineSpec, cache: Path) -> memory.Claim:
 
 
 def unload() -> None:
-    """Close all loaded engines and give their memory back."""
+    """Close all loaded engines and free their memory."""
     with _lock:
         _close(list(_loaded))
 
 
 def embedder(source: str, cache: Path) -> Embedder:
-    """An embedder, loaded now or kept from an earlier call; shares the memory with the engines.
+    """Return an embedder, loaded now or earlier; embedders and engines share the memory.
 
-    Files and folders are read for their hash on every call, so that changed ones are loaded anew. See
+    Files and folders are hashed on every call, so changed ones are loaded again. See
     ``embedders.load_embedder`` for source and errors.
     """
     with _lock, needed_by(f"embedder {source!r}"):
         key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
-        where = source if key in _loaded else embedders.resolve(source, cache)
+        path = source if key in _loaded else embedders.resolve(source, cache)
         build = partial(embedders.load_embedder, source, cache)
-        loaded: Embedder = kept(key, partial(memory.of_embedder, where), build)
+        loaded: Embedder = cached(key, partial(memory.of_embedder, path), build)
         return loaded
 
 
 def has_room_for_embedder(source: str, cache: Path) -> bool:
-    """``has_room`` of an embedder."""
+    """Whether an embedder is loaded, or can be loaded without unloading another engine."""
     key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
     return has_room_for(key, lambda: memory.of_embedder(embedders.resolve(source, cache)))
 
 
 def has_room_for(key: str, claim: Callable[[], memory.Claim]) -> bool:
-    """Whether the engine under a key is loaded, or its claim fits beside what is."""
+    """Whether the engine under a key is loaded, or its claim fits beside the loaded engines."""
     with _lock:
-        return key in _loaded or not _leaving(claim())
+        return key in _loaded or not _evicted(claim())
 
 
-def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
-    """The engine under a key, loaded or built now, as the most recently used; others leave to make room."""
+def cached(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
+    """Return the engine under a key, loaded earlier or built now; others are closed to make room."""
     with _lock:
         if key in _loaded:
             _loaded[key] = _loaded.pop(key)
@@ -189,18 +190,18 @@ def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) 
 
 def _make_room(claim: memory.Claim) -> None:
     """Close engines on the claim's device until it fits, or none is left."""
-    _close(_leaving(claim))
+    _close(_evicted(claim))
 
 
-def _leaving(claim: memory.Claim) -> list[str]:
-    """Return the engines to unload for a claim, the least recently used first."""
+def _evicted(claim: memory.Claim) -> list[str]:
+    """Return the engines to close for a claim, the least recently used first."""
     limit = claim.limit if claim.limit is not None else memory.budget(claim.device)
-    there = {key: one.claim.bytes for key, one in _loaded.items() if one.claim.device == claim.device}
-    leaving = []
-    while there and sum(there.values()) + claim.bytes > limit:
-        leaving.append(next(iter(there)))
-        del there[leaving[-1]]
-    return leaving
+    sizes = {key: each.claim.bytes for key, each in _loaded.items() if each.claim.device == claim.device}
+    evicted = []
+    while sizes and sum(sizes.values()) + claim.bytes > limit:
+        evicted.append(next(iter(sizes)))
+        del sizes[evicted[-1]]
+    return evicted
 
 
 def _close(keys: list[str]) -> None:
@@ -212,7 +213,7 @@ def _close(keys: list[str]) -> None:
             engine.close()
         del engine
     gc.collect()
-    torch = sys.modules.get("torch")  # only its users load it
+    torch = sys.modules.get("torch")  # imported only by engines that use it
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 

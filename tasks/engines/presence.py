@@ -1,4 +1,4 @@
-"""Doubts whether a model is available, found without loading it or sending a request."""
+"""Checks whether a model is available, without loading it or sending a request."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tasks.engines.protocols import EngineError
 from tasks.engines.specs import WEIGHTS, EngineSpec
 from tasks.parsing import parse_json
 
-LOOKED_AT = ("packed_trie", "masked", "seq2seq", "vllm")
+LOCAL_KINDS = ("packed_trie", "masked", "seq2seq", "vllm")
 
 
 def doubt(spec: EngineSpec) -> str | None:
-    """Return a line for a dry run on why a model may be unavailable; None without doubt.
+    """Return a line for a dry run on why a model may be unavailable; None if nothing speaks against it.
 
     Raises:
-        EngineError: it is a folder without a model.
+        EngineError: the spec names a folder without a model.
     """
     if spec.is_served and spec.base_url is None and not os.environ.get(spec.key_variable):
         return f"{spec.name}: {spec.key_variable} is not set; a dry run sends nothing to the server"
-    if spec.kind not in LOOKED_AT or spec.model.startswith(PREFIX):
+    if spec.kind not in LOCAL_KINDS or spec.model.startswith(PREFIX):
         return None
     folder = Path(spec.model).expanduser()
     if folder.is_dir():
@@ -34,7 +34,7 @@ def doubt(spec: EngineSpec) -> str | None:
 
 
 def embedder_doubt(source: str) -> str | None:
-    """Return a line for a plan if this install cannot load an embedder, else None."""
+    """Return a line for a plan if this installation cannot load an embedder, else None."""
     if Path(source).suffix in WORD_VECTORS or find_spec("sentence_transformers") is not None:
         return None
     return (
@@ -44,6 +44,7 @@ def embedder_doubt(source: str) -> str | None:
 
 
 def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
+    """Return a line if a model's folder has no weights, else None; raises EngineError if it has no model."""
     file = folder / "config.json"
     try:
         config = parse_json(file.read_text(encoding="utf-8"))
@@ -59,12 +60,12 @@ def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
 
 
 def _is_cached(spec: EngineSpec) -> bool:
-    """Whether a model of Hugging Face has been downloaded."""
+    """Whether a Hugging Face model has been downloaded."""
     if find_spec("huggingface_hub") is None:
         return False
     from huggingface_hub import try_to_load_from_cache
 
     try:
         return isinstance(try_to_load_from_cache(spec.model, "config.json", revision=spec.revision), str)
-    except ValueError:  # no name of a repository
+    except ValueError:  # not a valid name of a repository
         return False

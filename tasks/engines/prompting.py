@@ -1,4 +1,4 @@
-"""Makes the model's text from a question, and finds the beginning of an item's tokens.
+"""Turns questions into a model's prompts, and splits tokens between prompt and continuation.
 
 Only this module defines the boundary rule; ``BOUNDARY_RULE`` is stored with every run.
 """
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from tasks.engines.specs import EngineSpec
 
 BOUNDARY_RULE = "remainder-v1"
-"""A continuation's tokens are those of prefix + continuation that follow the tokens of the prefix; where
-the tokenizer would merge across the boundary, prefix and continuation are tokenised apart."""
+"""A continuation's tokens are those of prefix + continuation after the tokens of the prefix. If the tokenizer
+would merge across the boundary, prefix and continuation are tokenised separately."""
 
 BLANK_RULE = "blank-v1"
-"""Boundary rule of models that see both sides of a blank (kinds "masked" and "seq2seq"): see ``blanks``."""
+"""Boundary rule of models that read both sides of a blank (kinds "masked" and "seq2seq"): see ``blanks``."""
 
 COMPLETION_CUE = "\nAnswer:"
 CUE_ENDS = (":", "\uff1a")
-"""Ends of a prompt that has its own cue, in any language."""
+"""Last characters of prompts with their own cue, in any language."""
 
 
 class ContinuationScorer(ABC):
-    """``Scorer`` and ``CandidateScorer`` of decoder-only models: every text is scored as a continuation."""
+    """Base class of ``Scorer`` and ``CandidateScorer`` of decoder-only models, which score continuations."""
 
     spec: EngineSpec
     tokenizer: Any
@@ -50,7 +50,7 @@ class ContinuationScorer(ABC):
     def _score(
         self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
     ) -> CandidateScores:
-        """Score all pairs; the continuations' tokens are those that they have after ``tail``."""
+        """Return the scores of all pairs; continuations are tokenised after ``tail``."""
 
     def frame(self, questions: Sequence[str]) -> Framed:
         """See ``Scorer.frame``."""
@@ -74,18 +74,18 @@ class ContinuationScorer(ABC):
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
         """See ``Scorer.score_each``; one prefix after another."""
-        both = zip(prefixes, continuations, strict=True)
-        return [self.score([prefix], own, progress)[0] for prefix, own in both]
+        pairs = zip(prefixes, continuations, strict=True)
+        return [self.score([prefix], texts, progress)[0] for prefix, texts in pairs]
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``fill``."""
+        """See ``CandidateScorer.score_candidates``; the tokens of ``fill`` are scored."""
         return self._score(cloze.before, cloze.tail, fill(cloze, candidates), progress)
 
 
 def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: str = "auto") -> Framed:
-    """Turn questions into a model's prompts.
+    """Return questions as a model's prompts.
 
     Args:
         style: "chat" renders the chat template up to the assistant header; "base" appends the completion cue;
@@ -105,7 +105,7 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
 
 
 def is_plain(tokenizer: Any, style: str) -> bool:
-    """Whether prompts stand outside of any chat template: style "base", or "auto" without a template.
+    """Whether prompts have no chat template: style "base", or "auto" without a template.
 
     Raises:
         EngineError: style "chat" and the tokenizer has no chat template.
@@ -120,7 +120,7 @@ def is_plain(tokenizer: Any, style: str) -> bool:
 
 
 def plain_prompt(conversation: Sequence[Message]) -> str:
-    """Return the text that a base model completes: the question, then the cue, unless it ends with one.
+    """Return the text for a base model to complete: the question and the cue, unless it ends with one.
 
     Raises:
         EngineError: the conversation has several turns.
@@ -135,49 +135,50 @@ def plain_prompt(conversation: Sequence[Message]) -> str:
 
 
 def plain_sampling(sampling: Sampling) -> Sampling:
-    """Return the sampling of a base model's answer, which stops at the end of the line."""
+    """Return the sampling for a base model, whose answer stops at the end of the line."""
     return replace(sampling, stop=(*sampling.stop, "\n"))
 
 
 def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:
-    """The text after ``cloze.before`` for each candidate: the candidate and the rest of the sentence.
+    """Return the text after ``cloze.before`` for each candidate: the candidate and the rest of the sentence.
 
-    A decoder-only model cannot see what follows the blank, so it scores candidate and rest together; else the
-    rest would not affect the ranking. Where the blank ends the sentence, the candidate alone is scored.
+    A decoder-only model does not see the text after the blank, so candidate and rest are scored together;
+    otherwise the rest would not affect the ranking. If the blank ends the sentence, the candidate is scored
+    alone.
     """
     after = "" if cloze.is_cut else cloze.after
     return [cloze.lead + candidate + after for candidate in candidates]
 
 
 def candidate_rule(kind: str) -> str:
-    """The boundary rule by which an engine of this kind scores candidates in a blank."""
+    """Return the boundary rule of a kind of engine for candidates in a blank."""
     return BLANK_RULE if kind in ("masked", "seq2seq") else BOUNDARY_RULE
 
 
 def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:
-    """Tokens of a prefix, with the model's own start token unless the text already begins with it."""
+    """Return the tokens of a prefix, with the model's start token unless the text begins with it."""
     bos = tokenizer.bos_token
     ids: list[int] = tokenizer(prefix, add_special_tokens=not (bos and prefix.startswith(bos))).input_ids
-    # Some tokenizers close every text with an end token; a prefix must stay open.
+    # Some tokenizers add an end token to every text; a prefix must not have one.
     return ids[:-1] if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id else ids
 
 
 def continuation_tokens(
     tokenizer: PreTrainedTokenizerBase, prefix: str, continuations: Sequence[str]
 ) -> list[list[int]]:
-    """Tokens of each continuation after ``prefix``, by the boundary rule.
+    """Return the tokens of each continuation after ``prefix``, by the boundary rule.
 
-    All prefixes of one request end alike, so one of them stands for all and the result is shared by them.
+    All prefixes of a request have the same end, so the result for one holds for all.
 
     Raises:
-        EngineError: a continuation has no token, so no probability; names it.
+        EngineError: a continuation has no token, and so no probability; names it.
     """
     tail = prefix[-32:]
     head, *joint = _token_ids(tokenizer, [tail, *(tail + text for text in continuations)])
     tokens = [ids[len(head) :] for ids in joint]
     merged = [i for i, ids in enumerate(joint) if ids[: len(head)] != head]
-    for i, apart in zip(merged, _token_ids(tokenizer, [continuations[i] for i in merged]), strict=True):
-        tokens[i] = apart
+    for i, ids in zip(merged, _token_ids(tokenizer, [continuations[i] for i in merged]), strict=True):
+        tokens[i] = ids
     for text, ids in zip(continuations, tokens, strict=True):
         if not ids:
             raise EngineError(f"the item {text!r} has no token in this model's vocabulary; remove it")
@@ -185,7 +186,7 @@ def continuation_tokens(
 
 
 def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Return tokens of each text by itself, without masks, which take as long to make as the tokens."""
+    """Return the tokens of each text; masks are left out, because they would double the time."""
     if not texts:
         return []
     ids: list[list[int]] = tokenizer(

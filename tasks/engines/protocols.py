@@ -20,7 +20,7 @@ Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": "..."}``"""
 
 RAW = "text"
-"""The role of raw text that is continued without a template; it is the only message of its conversation.
+"""The role of raw text that is continued without a template; its conversation has no other message.
 
 Engines that serve only chats refuse it.
 """
@@ -29,7 +29,7 @@ Conversations = Sequence[Sequence[Message]]
 
 
 def is_continued(conversation: Sequence[Message]) -> bool:
-    """Whether a text is to be continued unchanged: raw text, or the assistant's unfinished message."""
+    """Whether the completion continues a text unchanged: raw text, or the assistant's last message."""
     return conversation[0]["role"] == RAW or conversation[-1]["role"] == "assistant"
 
 
@@ -37,29 +37,29 @@ Schema = Mapping[str, Any] | None
 """A JSON schema for an answer; None: free text."""
 
 Progress = Callable[[int], None]
-"""Called with the number of (prefix, continuation) pairs just scored, or of texts embedded or written."""
+"""Called with the number of (prefix, continuation) pairs just scored, or of texts embedded or generated."""
 
 
 class EngineError(RuntimeError):
-    """An error of a model or its engine that the user can mend; the message says how."""
+    """An error of a model or its engine that the user can fix; the message says how."""
 
 
 class Unfinished(EngineError):  # noqa: N818 - "raise Unfinished" says it all
-    """Part of a call failed. ``done`` holds the answers so far, which are paid for."""
+    """Part of a call failed. ``done`` holds the answers before the failure, which are paid for."""
 
     def __init__(self, message: str, done: Any = None) -> None:
-        """done: of ``Generator.generate`` place -> answer, of ``Request.answer`` the units and their rows."""
+        """Keep the answers. done: place -> generation, or for a ``Request`` the units and their rows."""
         super().__init__(message)
         self.done = done
 
 
 @dataclass(frozen=True)
 class Framed:
-    """Questions as the model sees them (see ``prompting``).
+    """Questions as prompts of a model (see ``prompting``).
 
     Attributes:
-        prefixes: text before the item, one per question. lead: text between prefix and item: "" after a chat
-            header, " " after "Answer:".
+        prefixes: text before the item, one per question.
+        lead: text between prefix and item: "" after a chat header, " " after "Answer:".
         style: "chat" or "base".
     """
 
@@ -70,21 +70,21 @@ class Framed:
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Gives log-probabilities of texts."""
+    """Scores texts by their log-probabilities."""
 
     def frame(self, questions: Sequence[str]) -> Framed:
-        """Turn questions into prompts: by the chat template, or the base model's completion cue."""
+        """Return questions as prompts, by the chat template or with the base model's completion cue."""
         ...
 
     def score(
         self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
     ) -> NDArray[np.float32]:
-        """Natural-log probability of each continuation after each prefix.
+        """Return the natural-log probability of each continuation after each prefix.
 
         Returns:
             float32 [n_prefixes, n_continuations], each the sum over the continuation's tokens of
-            log p(token | prefix, tokens before it); no end token. Range (-inf, 0]. Does not depend on the
-            order or batching of either argument beyond the rounding of the dtype.
+            log p(token | prefix, tokens before it), without an end token; range (-inf, 0]. Order and batching
+            of the arguments have no effect beyond the rounding of the dtype.
         """
         ...
 
@@ -94,17 +94,17 @@ class Scorer(Protocol):
         continuations: Sequence[Sequence[str]],
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """``score`` of each prefix's own continuations: float32 [n_continuations] of each, in their order."""
+        """Return ``score`` of each prefix's own continuations: float32 [n_continuations] each, in order."""
         ...
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
-        """[n_continuations] tokens that each continuation has after this prefix."""
+        """Return [n_continuations] numbers of tokens of the continuations after this prefix."""
         ...
 
 
 Context = str | Sequence[Message]
-"""Text that a continuation follows: raw text, or a conversation that the model's chat template renders.
-One whose last message is the assistant's is left open there."""
+"""Text before a continuation: raw text, or a conversation that the model's chat template renders. If its last
+message is the assistant's, that message is left open."""
 
 
 class TextPair(NamedTuple):
@@ -116,13 +116,13 @@ class TextPair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairScores:
-    """The scores of n pairs, in their order.
+    """The scores of n pairs, in order.
 
     Attributes:
         logprob: float32 [n] natural log of the continuation's probability, summed over its tokens.
         is_greedy: bool [n] whether each of its tokens is the most probable one.
-        n_tokens: int64 [n] tokens of the continuation.
-        n_cut: int64 [n] tokens at the beginning of the context that the model could not hold.
+        n_tokens: int64 [n] number of tokens of the continuation.
+        n_cut: int64 [n] number of tokens cut off at the beginning of the context, if it is too long.
     """
 
     logprob: NDArray[np.float32]
@@ -133,22 +133,22 @@ class PairScores:
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """Scores continuations of contexts as they are: no completion cue, no template unless asked for."""
+    """Scores continuations of unchanged contexts, without a cue; only conversations get a template."""
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """Score every pair, tokenised as ``pairs`` says; does not depend on their order or batching."""
+        """Return the score of every pair, tokenised by ``pairs``; order and batching have no effect."""
         ...
 
 
 @dataclass(frozen=True)
 class Cloze:
-    """One template over many subjects: sentences with a blank that candidates fill.
+    """One template over many subjects: sentences with a blank for candidates.
 
     Attributes:
-        before: text before the blank, one a subject, without the space that separates it from the blank.
-        lead: that space, or "" in languages that write none.
-        after: text after the blank, the same for all; "" where the blank ends the sentence.
-        tail: the template's text right before the blank, with which every ``before`` ends. Candidates
+        before: text before the blank, one per subject, without the space before the blank.
+        lead: that space, or "" in languages without spaces.
+        after: text after the blank, the same for all; "" if the blank ends the sentence.
+        tail: the template's text right before the blank, which is the end of every ``before``. Candidates
             are tokenised after it, so that their tokens do not depend on the subjects.
         is_cut: whether the sentence ends at the blank for models that read from left to right.
     """
@@ -162,13 +162,13 @@ class Cloze:
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """The scores of candidates in a blank. The engine's docstring says which tokens are scored.
+    """The scores of candidates in a blank. Each engine's docstring defines the scored tokens.
 
     Attributes:
         logprob: float32 [n_subjects, n_candidates] sum over the scored tokens of log p, natural log.
         probability: float32 [n_subjects, n_candidates] mean over the scored tokens of p, in [0, 1]
             (equation 2 of FmLAMA).
-        n_tokens: [n_candidates] how many tokens are scored.
+        n_tokens: [n_candidates] number of scored tokens.
     """
 
     logprob: NDArray[np.float32]
@@ -183,13 +183,13 @@ class CandidateScorer(Protocol):
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """Score every candidate in every sentence; does not depend on the order or batching of either."""
+        """Return the score of every candidate in every sentence; order and batching have no effect."""
         ...
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of text. Temperature 0 is greedy; the seed makes other temperatures repeatable."""
+    """Sampling of text. Temperature 0 is greedy; at others, the seed makes the text repeatable."""
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -229,10 +229,10 @@ def each_number(alternatives: Alternatives, n: int) -> list[int]:
 T = TypeVar("T")
 
 
-def _each(own: list[T], n: int, what: str) -> list[T]:
-    if len(own) != n:
-        raise ValueError(f"{len(own)} {what} for {n} conversations: give one, or one for each")
-    return own
+def _each(values: list[T], n: int, name: str) -> list[T]:
+    if len(values) != n:
+        raise ValueError(f"{len(values)} {name} for {n} conversations: give one, or one for each")
+    return values
 
 
 MAX_ALTERNATIVES = 20
@@ -244,33 +244,34 @@ class TokenAlternatives:
     """The token at one position of an answer, and its alternatives.
 
     Attributes:
-        text: of the token as written. Those of an answer make up its text, but for outer space; a
-            tokenizer that splits characters gives "" for all but the last of a character's tokens.
-        logprobs: text to natural-log probability, of the written token and the most probable ones; tokens of
-            the same text are pooled. They are the model's own, before temperature and top_p. Under a schema,
-            vLLM first removes forbidden tokens, so they are shares of the permitted ones.
+        text: of the generated token. The tokens' texts spell the answer except for outer space; if several
+            tokens make one character, only the last one has it and the others have "".
+        logprobs: text -> natural-log probability, of the generated token and the most probable ones; tokens
+            with the same text are pooled. They are the model's own, before temperature and top_p. Under a
+            schema, vLLM first removes forbidden tokens, so they are shares of the permitted ones.
     """
 
     text: str
     logprobs: Mapping[str, float]
 
     @classmethod
-    def of(cls, written: str, known: Iterable[tuple[str, float]]) -> TokenAlternatives:
-        """Pool (text, log-probability) of all tokens known at a position, the written one among them."""
+    def of(cls, text: str, pairs: Iterable[tuple[str, float]]) -> TokenAlternatives:
+        """Return a position's (text, log-probability) pairs pooled by text. text: of the generated token."""
         logprobs: dict[str, float] = {}
-        for text, logprob in known:
-            if logprob > -math.inf:  # else it was forbidden
-                logprobs[text] = float(np.logaddexp(logprobs.get(text, -math.inf), logprob))
-        return cls(written, logprobs)
+        for other, logprob in pairs:
+            if logprob > -math.inf:  # otherwise the token was forbidden
+                logprobs[other] = float(np.logaddexp(logprobs.get(other, -math.inf), logprob))
+        return cls(text, logprobs)
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One completion, as an engine wrote it.
+    """One completion of an engine.
 
     Attributes:
-        finish_reason: "stop", "length" or an engine's word for a refusal. seed: the seed that was sent.
-        tokens: given if alternatives were requested and the engine has them, else ().
+        finish_reason: "stop", "length" or an engine's word for a refusal.
+        seed: the seed that was sent.
+        tokens: alternatives, if they were requested and the engine has them, else ().
     """
 
     text: str
@@ -282,13 +283,13 @@ class Generation:
 
     @classmethod
     def cut_off(cls, prompt_tokens: int = 0, seed: int = 0) -> Generation:
-        """The outcome of a prompt longer than the model's context: nothing is written."""
+        """Return the outcome of a prompt longer than the model's context: an empty text."""
         return cls("", "length", prompt_tokens, 0, seed)
 
 
 @runtime_checkable
 class Generator(Protocol):
-    """Writes text."""
+    """Generates text."""
 
     def generate(
         self,
@@ -298,30 +299,30 @@ class Generator(Protocol):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """One answer a conversation, in order; with a schema the text is JSON valid under it.
+        """Return one completion per conversation, in order; with a schema the text is JSON valid under it.
 
-        Conversations that are drawn with equal seeds share the engine's random numbers, so their texts are
-        not independent; for independent texts, give each its own seed.
+        Conversations with equal seeds share the engine's random numbers, so their texts are not independent.
+        For independent texts, give each conversation its own seed.
 
         Args:
             samplings, schemas: one per conversation, or one for all.
-            alternatives: how many of the most probable tokens to give at each position, up to
-                MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it. One number per
-                conversation, or one for all.
-            progress: called by engines whose answers come one by one, while others are awaited; engines that
-                answer all at once leave it alone.
+            alternatives: number of most probable tokens to return at each position, up to MAX_ALTERNATIVES;
+                0: none. One number per conversation, or one for all. It does not change the texts.
+            progress: called by engines that return completions one by one; engines that return all at once do
+                not call it.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """The vectors of n texts, in their order.
+    """The vectors of n texts, in order.
 
     Attributes:
-        vectors: float32 [n, d]. A row of zeros means that the text has no vector; no value is NaN.
-        n_tokens: int64 [n] tokens of each whole text, special ones included; words for word vectors.
-        truncated: bool [n]. The text is longer than the model reads, so its end was left out.
+        vectors: float32 [n, d], without NaN. A row of zeros means that the text has no vector.
+        n_tokens: int64 [n] number of tokens of each whole text, special ones included; for word vectors,
+            words.
+        truncated: bool [n] whether the text is longer than the model reads, so that its end was left out.
     """
 
     vectors: NDArray[np.float32]
@@ -330,36 +331,36 @@ class Embedded:
 
 
 class Embedder(Protocol):
-    """Gives texts vectors whose cosines measure likeness. Lengths are the model's own, not always 1."""
+    """Computes vectors of texts whose cosines measure similarity. Vectors need not have length 1."""
 
     @property
     def name(self) -> str:
-        """Identifies the vectors in hashes: the model and its commit, or a name and a SHA-256 of content."""
+        """The vectors' name in hashes: the model and its commit, or a name and a SHA-256 of content."""
         ...
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """Embed all texts; a row depends on its own text only, within 1e-5."""
+        """Return the vectors of all texts; a row depends only on its own text, within 1e-5."""
         ...
 
 
 class Jobs(Protocol):
-    """An engine's notes on the jobs that it has sent for one request, for later runs."""
+    """An engine's notes, kept for later runs, on the jobs that it has sent for one request."""
 
     @property
     def folder(self) -> Path:
-        """Return a folder of this machine for files that last as long as a call."""
+        """A folder on this machine for the temporary files of a call."""
 
     def locked(self) -> AbstractContextManager[Jobs]:
-        """Make others that would send the same wait; yields a writer that fails if the lock is lost."""
+        """Hold a lock against runs with the same request; yields a writer that fails if the lock is lost."""
 
     def notes(self) -> Mapping[str, tuple[str, float]]:
-        """Return notes by name: content, and age in seconds if the writer may still run, else infinity."""
+        """Return (content, age) by name: seconds if the writer may still run, else infinity."""
 
     def write(self, name: str, text: str) -> None:
-        """Write a note durably, replacing the one of this name."""
+        """Write a note durably; it replaces a note of the same name."""
 
     def delete(self, name: str) -> None:
-        """Delete a note, if it is there."""
+        """Delete a note if it exists."""
 
     def place(self, name: str) -> str:
         """Return the place of a note, for people who want to delete it."""

@@ -1,8 +1,8 @@
 """Several copies of an engine behind its protocols, on this machine or on a Ray cluster (``copies``).
 
-Callers use a proxy. Each call goes to a free copy, so as many calls run at once as there are copies; the copy
-does not affect the result. A copy that dies is restarted; its call raises ``ReplicaLost``, and the caller
-repeats it.
+Callers use a proxy. Each call goes to a free copy, so there are as many calls at once as copies; the choice
+of the copy does not affect the result. A copy that dies is restarted; its call raises ``ReplicaLost``, and
+the caller retries it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tasks.engines.protocols import (
 from tasks.engines.specs import EngineSpec, resolved
 
 REPLICAS, RAY = "CULTURESCOPE_REPLICAS", "CULTURESCOPE_RAY"
-"""Variables with the number of copies, and the address of the Ray cluster that they run on."""
+"""Environment variables: the number of copies, and the address of their Ray cluster."""
 PATIENCE_SECONDS = 600.0
-"""Seconds to wait for a first copy to come back when all have died."""
+"""Seconds to wait for a copy to restart when all have died."""
 
 
 def use(replicas: int | None = None, ray: str | None = None) -> None:
@@ -50,7 +50,7 @@ def use(replicas: int | None = None, ray: str | None = None) -> None:
 
 
 def width(spec: EngineSpec | None) -> int:
-    """Return the number of calls of an engine at once: one per copy. A server, and an embedder, has one.
+    """Return the number of calls of an engine at once: one per copy. A server or embedder has one.
 
     Raises:
         EngineError: the variable is not a number of copies.
@@ -75,11 +75,13 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs
     if ":" in spec.device:
         raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for replicas set "cuda"')
     key = _key(spec, cache, n, address)
-    return load.kept(key, partial(_claim, spec, cache, n, address), partial(_build, spec, cache, n, address))
+    return load.cached(
+        key, partial(_claim, spec, cache, n, address), partial(_build, spec, cache, n, address)
+    )
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
-    """``load.has_room``, of all copies."""
+    """Whether all copies are loaded, or can be loaded without unloading another engine."""
     address, n = os.environ.get(RAY), width(spec)
     if spec.is_served or (n == 1 and not address):
         return load.has_room(spec, cache)
@@ -92,33 +94,33 @@ def _key(spec: EngineSpec, cache: Path, n: int, address: str | None) -> str:
 
 
 def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory.Claim:
-    """The claim of n copies on the device that they share: this machine's memory, or the cluster's GPUs."""
+    """Return the claim of n copies on their shared device: this machine's memory, or a cluster's GPUs."""
     each, gpus = _gpus_of_each(spec, n, address)
     if address:
         return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
-    own = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind != "fake" else "")
-    return memory.Claim(own.device, own.bytes * (max(1, int(1 / each)) if each else n))
+    claim = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind != "fake" else "")
+    return memory.Claim(claim.device, claim.bytes * (max(1, int(1 / each)) if each else n))
 
 
 def _build(spec: EngineSpec, cache: Path, n: int, address: str | None) -> Replicas:
-    """The proxy of n copies, to be loaded at their first calls."""
+    """Return the proxy of n copies, which load at their first calls."""
     each, _ = _gpus_of_each(spec, n, address)
     if address:
         wait_for_room(each)
         return Replicas(spec, [Actor(spec, cache, each) for _ in range(n)])
     gpus = _visible_gpus(spec)
-    return Replicas(spec, [Process(spec, cache, surroundings(gpus, each, n, i)) for i in range(n)])
+    return Replicas(spec, [Process(spec, cache, environment_of(gpus, each, n, i)) for i in range(n)])
 
 
 def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float, float]:
-    """Return the GPUs of each copy, and all GPUs; read when copies are made, since nodes come and go.
+    """Return the GPUs per copy, and all GPUs; read when copies are made, because clusters change.
 
     Raises:
         EngineError: there are too few.
     """
     gpus = connected(address).get("GPU", 0.0) if address else float(len(_visible_gpus(spec)))
-    takes_some = gpus and spec.device != "cpu" and spec.kind != "fake"
-    each = (spec.gpus or spec.tensor_parallel) if takes_some else 0.0
+    uses_gpus = gpus and spec.device != "cpu" and spec.kind != "fake"
+    each = (spec.gpus or spec.tensor_parallel) if uses_gpus else 0.0
     if n * each > gpus:
         raise EngineError(
             f"model {spec.name!r}: {n} replicas of {each:g} GPUs each do not fit on {gpus:g}: lower "
@@ -127,32 +129,31 @@ def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float,
     return each, gpus
 
 
-def surroundings(gpus: Sequence[str], each: float, n: int, index: int) -> dict[str, str]:
+def environment_of(gpus: Sequence[str], each: float, n: int, index: int) -> dict[str, str]:
     """Return the environment of one of n copies on this machine: its GPUs and its share of the cores."""
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, devices.cores() // n))
-    own = {REPLICAS: "", RAY: "", "OMP_NUM_THREADS": threads}
+    environment = {REPLICAS: "", RAY: "", "OMP_NUM_THREADS": threads}
     first = int(index * each)
-    return own | ({"CUDA_VISIBLE_DEVICES": ",".join(gpus[first : first + max(1, int(each))])} if each else {})
+    return environment | (
+        {"CUDA_VISIBLE_DEVICES": ",".join(gpus[first : first + max(1, int(each))])} if each else {}
+    )
 
 
 def _visible_gpus(spec: EngineSpec) -> list[str]:
-    """The GPUs of this machine that an engine may use."""
+    """Return the GPUs of this machine that an engine may use."""
     return [] if spec.kind == "fake" or spec.device == "cpu" else devices.visible_gpus()
 
 
 class Replicas:
-    """The copies of an engine, behind every protocol that it has.
-
-    Progress is reported at the end of a call.
-    """
+    """The copies of an engine, behind all its protocols; progress is reported at the end of a call."""
 
     def __init__(self, spec: EngineSpec, copies: Sequence[Copy]) -> None:
-        """They are loaded at their first calls."""
+        """Take copies, which load at their first calls."""
         self.spec, self.copies = spec, copies
         self._free: Queue[Copy] = Queue()
         self._dead: list[Copy] = []
-        for one in copies:
-            self._free.put(one)
+        for copy in copies:
+            self._free.put(copy)
 
     def frame(self, questions: Sequence[str]) -> Framed:
         """See ``Scorer.frame``."""
@@ -217,32 +218,32 @@ class Replicas:
 
     def close(self) -> None:
         """End all copies."""
-        for one in self.copies:
-            one.close()
+        for copy in self.copies:
+            copy.close()
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        """The answer of a copy.
+        """Return a copy's answer to a call.
 
         Raises:
-            ReplicaLost: it died. Anything else: as the engine raised it.
+            ReplicaLost: the copy died. Anything else: as the engine raised it.
         """
-        one = self._take()
+        copy = self._take()
         try:
-            answer = one.call(method, arguments)
+            answer = copy.call(method, arguments)
         except ReplicaLost:
-            self._dead.append(one)
-            Thread(target=self._revive, args=(one,), daemon=True).start()
+            self._dead.append(copy)
+            Thread(target=self._revive, args=(copy,), daemon=True).start()
             raise
         except BaseException:
-            self._free.put(one)
+            self._free.put(copy)
             raise
-        self._free.put(one)
+        self._free.put(copy)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def _take(self) -> Copy:
-        """Return a free copy; wait for one, but not for ever if all have died."""
+        """Return a free copy; wait for one, but at most ``PATIENCE_SECONDS`` if all have died."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -252,11 +253,11 @@ class Replicas:
                     deadline = time.monotonic() + PATIENCE_SECONDS
                 elif time.monotonic() > deadline:
                     raise EngineError(
-                        f"all replicas of {self.spec.name!r} died and none came back in "
-                        f"{PATIENCE_SECONDS:.0f} s: look after the nodes, then run again (answers are stored)"
+                        f"all replicas of {self.spec.name!r} died and none restarted in "
+                        f"{PATIENCE_SECONDS:.0f} s: check the nodes, then run again (answers are stored)"
                     ) from None
 
-    def _revive(self, one: Copy) -> None:
-        one.revive()
-        self._dead.remove(one)
-        self._free.put(one)
+    def _revive(self, copy: Copy) -> None:
+        copy.revive()
+        self._dead.remove(copy)
+        self._free.put(copy)

@@ -1,7 +1,7 @@
-"""Removes keys from servers' texts, which may repeat them whole, in part and in other spellings. Pure.
+"""Removes keys from servers' texts, which may contain them whole, in part or in other spellings. Pure.
 
-A server's text may quote the key that it got, and then reach logs and databases. So every such text is
-cleaned before it is cut, stored or shown.
+A server's text may quote the key that it received, and texts reach logs and databases. So every text of a
+server is cleaned before it is cut, stored or shown.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 SHORT_SECRET = 16
-"""Shorter keys may be common words."""
+"""Fewest characters of a key that is also removed from answers; a shorter one may be a common word."""
 GRAM = 8
-"""Characters of the pieces by which a key is found: 15 in a row of it hold a whole piece."""
+"""Characters per piece in the search for a key: any 15 characters in a row contain a whole piece."""
 
 
 class Secrets:
@@ -28,18 +28,18 @@ class Secrets:
         self._is_long = len(key or "") >= SHORT_SECRET
 
     def hide(self, text: str) -> str:
-        """Return an error's text without secrets. Cut it only afterwards, or a part of a key may be left."""
+        """Return an error's text without secrets. Cut it only afterwards, or part of a key may remain."""
         text = self.hide_in_answer(re.sub(r"//[^/\s@]*@", "//", text))
         for spelling in self._spellings:
             text = text.replace(spelling, "[key]")
-        # What stands around it in Base64 may be a user name, or the rest of the key.
+        # Base64 characters around the key may be a user name, or the rest of the key.
         return re.sub(r"[\w+/-]{0,400}\[key\][\w+/=-]{0,400}", "[key]", text)
 
     def hide_in_answer(self, text: str) -> str:
-        """An answer's text without the key; a short key may be a word of the answer and is left alone.
+        """Return an answer's text without the key, unless the key is short and may be a word of the answer.
 
-        Taken out are all runs of 15 characters of the key and more, and some from 8 on: as it is, as JSON, in
-        hexadecimal, in Base64 with anything before it, percent-encoded, reversed.
+        All runs of 15 or more characters of the key are removed, and some from 8 characters on, in these
+        spellings: plain, JSON, hexadecimal, Base64 with any text before the key, percent-encoded, reversed.
         """
         spans = sorted(self._runs(text)) if self._is_long else []
         for start, end in reversed(_joined(spans)):
@@ -47,7 +47,7 @@ class Secrets:
         return text
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the runs of GRAM characters or more that a text shares with one of the spellings."""
+        """Yield (start, end) of runs of at least GRAM characters that a text shares with a spelling."""
         for spelling in self._spellings:
             for i in range(0, len(spelling) - GRAM + 1, GRAM):
                 at = text.find(spelling[i : i + GRAM])
@@ -67,7 +67,7 @@ class Secrets:
         return self._is_long and next(self._runs(text), None) is not None
 
     def clean(self, value: Any) -> Any:
-        """JSON with the key hidden in every text of it, names of fields included."""
+        """Return JSON with the key hidden in all its texts, names of fields included."""
         if isinstance(value, str):
             return self.hide_in_answer(value)
         if isinstance(value, dict):
@@ -76,7 +76,7 @@ class Secrets:
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in order, with those that overlap or touch as one."""
+    """Return sorted spans, merged if they overlap or touch."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and start <= joined[-1][1]:
@@ -86,11 +86,11 @@ def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _spellings(key: str) -> set[str]:
-    """The key as servers may repeat it."""
+    """Return the key in the spellings in which servers may repeat it."""
     raw = key.encode()
-    known = {key, json.dumps(key)[1:-1], raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]}
-    for shift in range(3):  # whatever stands before the key, its middle has one of three Base64 forms
+    spellings = {key, json.dumps(key)[1:-1], raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]}
+    for shift in range(3):  # after any text, the middle of the key has one of three Base64 forms
         coded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-        own = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(raw)) % 3)]
-        known |= {own, own.replace("+", "-").replace("/", "_")} if len(own) >= 4 else set()
-    return known
+        middle = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(raw)) % 3)]
+        spellings |= {middle, middle.replace("+", "-").replace("/", "_")} if len(middle) >= 4 else set()
+    return spellings

@@ -1,7 +1,7 @@
-"""Engine specs: which model, through which engine, in which precision. Files, not code.
+"""Engine specs: which model runs in which engine, with which precision and settings.
 
-A spec is named by a TOML file (the shipped ones lie in ``catalogue/``, a user's own in
-``$CULTURESCOPE_HOME/engines/``), or made on the fly from a Hugging Face id or a local folder.
+A spec is a TOML file (shipped ones in ``catalogue/``, a user's own in ``$CULTURESCOPE_HOME/engines/``), or is
+made from a Hugging Face id, a local folder or the name of a hosted model.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ OPERATIONAL = {
     "requests_per_minute",
     "timeout",
 }
-"""Options of any engine that change the speed of an answer, never the answer."""
+"""Options of any engine that change only the speed of an answer."""
 
 TRUST = "CULTURESCOPE_TRUST"
-"""Variable with a user's permissions for models; a spec cannot give them to itself."""
+"""Environment variable with the user's permissions for models; a spec cannot set them."""
 Trust = Literal["remote-code", "pickle"]
 PICKLE_ADVICE = (
     "weights in a pickle (.bin, .pt) can run any code when they are read: take a model with safetensors, or "
     f"allow them with --trust-pickle, or with {TRUST}=pickle in the environment"
 )
 PICKLE_FORMATS = ("pt", "npcache")
-"""vLLM's load_format of weights that are unpickled."""
+"""Values of vLLM's load_format for pickled weights."""
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 """Endings of files with weights."""
@@ -60,9 +60,9 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "au
 
 
 class EngineSpec(BaseModel):
-    """A model and how it is run. Everything that can change a result is in ``identity``."""
+    """A model and how it runs. Everything that can change a result is in ``identity``."""
 
-    # A base_url may hold a password, so errors do not quote refused values.
+    # A base_url may contain a password, so errors do not quote invalid values.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(description="name of the model on leaderboards")
@@ -98,8 +98,8 @@ class EngineSpec(BaseModel):
     compile: bool = Field(
         default=False,
         description=(
-            "packed_trie: whether torch compiles the layers: up to a minute at the start, then faster, "
-            "with other rounding"
+            "packed_trie: whether torch compiles the layers, which takes up to a minute, is then faster, and "
+            "rounds differently"
         ),
     )
     tensor_parallel: int = Field(
@@ -162,7 +162,7 @@ class EngineSpec(BaseModel):
 
     @property
     def is_served(self) -> bool:
-        """Whether it runs elsewhere, behind a server's API."""
+        """Whether the model runs behind a server's API."""
         return self.kind in SERVERS
 
     @property
@@ -171,18 +171,19 @@ class EngineSpec(BaseModel):
         return self.api_key_env or SERVERS[self.kind].key
 
     def read_options(self, kind: type[Options]) -> Options:
-        """Return the options of an engine that lists them; ``EngineError`` names unknown or wrong ones."""
+        """Return the options in the engine's class; raises ``EngineError`` with unknown or wrong ones."""
         try:
             return kind(**self.options)
         except ValidationError as error:
             raise EngineError(f"engine {self.name!r}, options: {'; '.join(complaints(error))}") from error
 
     def identity(self) -> dict[str, Any]:
-        """Return all that determines a result: not price, device, batch size or ``OPERATIONAL`` options.
+        """Return everything that determines a result; not price, device, batch size or ``OPERATIONAL``
+        options.
 
         For a served model this includes its server (``served_as``, else host, port and path of ``base_url``),
         whose precision and prompt template are unknown, its settings of reasoning and web search, and the
-        fields of a sampling that are not sent to it (``families``). The fake engine has no precision.
+        fields of a sampling that are not sent to it (``unsent``). The fake engine has no precision.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -201,15 +202,15 @@ class EngineSpec(BaseModel):
             fields.add("dtype")
         if self.compile:
             fields.add("compile")
-        # Under style "base" vLLM once wrote by the chat template: those completions are another engine's.
+        # vLLM once used the chat template under style "base"; that engine must keep another hash.
         plain = {"completion": "plain"} if self.kind == "vllm" and self.prompt_style == "base" else {}
         return self.model_dump(include=fields) | {"options": options} | plain
 
     def described(self) -> dict[str, Any]:
-        """Return the fields that a run stores: all but the access data; a server as in its identity."""
-        own = self.identity() if self.is_served else {}
-        known = {name: own[name] for name in ("server", "not_sent") if name in own}
-        return self.model_dump(exclude={"base_url", "api_key_env"}) | known
+        """Return the fields that a run stores: all but the access data, and a server as in its identity."""
+        identity = self.identity() if self.is_served else {}
+        server_fields = {name: identity[name] for name in ("server", "not_sent") if name in identity}
+        return self.model_dump(exclude={"base_url", "api_key_env"}) | server_fields
 
     def hash(self) -> str:
         """Return 16 hex digits that name this engine in request hashes: the hash of ``identity``."""
@@ -217,30 +218,29 @@ class EngineSpec(BaseModel):
 
 
 def has_dtype(spec: EngineSpec) -> bool:
-    """Whether the spec's dtype affects results; a served model has its server's."""
+    """Whether the spec's dtype affects results; a served model has the server's dtype."""
     return not spec.is_served and spec.kind != "fake"
 
 
 def model_hash(spec: EngineSpec) -> str:
-    """Return 16 hex digits that name a spec's model, whatever engine runs it; joins across evaluations use
-    them. schema/042_model_hash.sql makes the same of stored specs.
+    """Return 16 hex digits that name a spec's model in any engine, for joins across evaluations.
 
-    A model is its weights and its prompt style. The engine, its precision and its options change digits of an
-    answer, not whose answer it is: two engines of one model are one model. Weights are told apart by what is
-    known of them without loading any:
+    schema/042_model_hash.sql computes the same from stored specs. A model is its weights and its prompt
+    style. Engine, precision and options change digits of an answer, so two engines of one model count as one
+    model. Weights are identified without loading them:
 
-    - a local folder: the content of its weight files, those of an adapter among them, whatever they are
-      named, read once per process; its path, if it is not there or holds no weights
-    - an embedded model: its name, whose content the package pins
-    - a Hugging Face id: the id and the revision that the spec names
-    - a served model: its id, the server (``served_as``, else host, port and path), and how much it reasons
-      and whether it searches the web, where the spec says so: nothing else is known of what answers there
+    - a local folder: the content of its weight files, an adapter's included, whatever their names; read once
+      per process. Its path, if it is missing or has no weights
+    - an embedded model: its name, because the package pins the content
+    - a Hugging Face id: the id and the spec's revision
+    - a served model: its id, its server (``served_as``, else host, port and path), and the spec's settings of
+      reasoning and web search; nothing else is known about it
     """
     if spec.is_served:
-        at = spec.served_as or server(spec.base_url or SERVERS[spec.kind].url)
+        host = spec.served_as or server(spec.base_url or SERVERS[spec.kind].url)
         reasoning = "" if spec.reasoning is None else str(spec.reasoning)
         web = "" if spec.web is None else str(spec.web).lower()
-        parts = [f"{at}/{spec.model}", spec.revision or "", "", reasoning, web]
+        parts = [f"{host}/{spec.model}", spec.revision or "", "", reasoning, web]
     else:
         weights = _weights_hash(Path(spec.model)) or spec.model
         parts = [weights, spec.revision or "", spec.prompt_style, "", ""]
@@ -248,13 +248,13 @@ def model_hash(spec: EngineSpec) -> str:
 
 
 def _weights_hash(folder: Path) -> str | None:
-    """SHA-256 of the weight files' contents, in the order of these; None: there are none."""
+    """Return a SHA-256 over the sorted hashes of the weight files; None if there are none."""
     if not folder.is_dir():
         return None
     files = [path for path in sorted(folder.iterdir()) if path.suffix in WEIGHTS and path.is_file()]
-    signs = [(s.st_ino, s.st_mtime_ns, s.st_size) for s in (path.stat() for path in files)]
+    stamps = [(s.st_ino, s.st_mtime_ns, s.st_size) for s in (path.stat() for path in files)]
     with ThreadPoolExecutor(4) as pool:
-        hashes = sorted(pool.map(_file_hash, files, signs))
+        hashes = sorted(pool.map(_file_hash, files, stamps))
     return f"sha256:{hashlib.sha256(''.join(hashes).encode()).hexdigest()}" if hashes else None
 
 
@@ -272,7 +272,7 @@ def allow(remote_code: bool = False, pickle: bool = False) -> None:
 
 
 def is_allowed(permission: Trust) -> bool:
-    """Whether models may bring Python code of their own, or weights that are pickles, which can run any."""
+    """Whether the user permits models' own Python code, or pickled weights, which can run any code."""
     return permission in _allowed()
 
 
@@ -281,10 +281,10 @@ def _allowed() -> list[str]:
 
 
 def check_trust(spec: EngineSpec) -> None:
-    """Refuse a spec that needs a missing permission; nothing is loaded.
+    """Check that the user permits what a spec needs; nothing is loaded.
 
     Raises:
-        EngineError: says how to allow it.
+        EngineError: a permission is missing; the message says how to give it.
     """
     if spec.options.get("trust_remote_code") and not is_allowed("remote-code"):
         raise EngineError(
@@ -296,20 +296,22 @@ def check_trust(spec: EngineSpec) -> None:
 
 
 def in_flight(spec: EngineSpec | None) -> int:
-    """Return the number of concurrent requests in a server's spec; 0 if it has none."""
+    """Return the number of requests at once in a server's spec; 0 if it sets none."""
     options = spec.options if spec and spec.is_served else {}
     n = options.get("batch") or options.get("max_concurrency")
     return n if isinstance(n, int) else 0
 
 
 def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
-    """Return the spec with dtype "auto" replaced by the faster one of its device (``devices.fastest_dtype``).
+    """Return the spec with dtype "auto" replaced by its device's faster dtype (``devices.fastest_dtype``).
 
-    Specs with another dtype, and kinds without one, are returned unchanged without using the device.
-    record: folder that remembers what was faster.
+    Specs with another dtype, and kinds without a dtype, are returned unchanged, without using the device.
+
+    Args:
+        record: folder with the timed result.
 
     Raises:
-        EngineError: the device is not there, or the libraries that run models here are not installed.
+        EngineError: the device is missing, or the libraries for local models are not installed.
     """
     if spec.dtype != "auto" or not has_dtype(spec):
         return spec
@@ -318,9 +320,9 @@ def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
 
 
 def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
-    """Return the cost of these answers in US dollars at the spec's prices; None if it has none.
+    """Return the cost of completions in US dollars at the spec's prices; None if it has none.
 
-    Failed tries that the provider charges are unknown and not included.
+    Failed tries that the provider charges for are unknown and not included.
     """
     if spec.usd_per_million_input_tokens is None or spec.usd_per_million_output_tokens is None:
         return None
@@ -330,14 +332,15 @@ def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
 
 
 def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = None) -> EngineSpec:
-    """Find a model by catalogue name, TOML path, folder, Hugging Face id or hosted name; dtype resolved.
+    """Return a model's spec with dtype resolved, by catalogue name, path, folder, Hugging Face id or hosted
+    name.
 
     Args:
-        user_folder: the user's specs, which may be read-only: what is timed is kept in a folder beside it.
-        dtype: stands in place of the spec's own.
+        user_folder: folder of the user's specs, which may be read-only; timings are stored beside it.
+        dtype: used in place of the spec's own.
 
     Raises:
-        EngineError: nothing by that name, the message lists the names that exist; or its device is not there.
+        EngineError: the name is unknown (the message lists the known names), or its device is missing.
     """
     spec = find_spec(name, user_folder)
     record = user_folder.parent / "devices" if user_folder else None
@@ -345,28 +348,28 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
 
 
 def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
-    """Find a model as ``load_spec`` does, and leave dtype "auto" unresolved: no device is looked at."""
+    """Return a model's spec as ``load_spec`` does, but leave dtype "auto" and use no device."""
     known = catalogue(user_folder)
     if name in known:
         return read_spec(known[name])
     if fields := fields_of(name):
-        return _made(fields)
+        return _spec_from(fields)
     path = Path(name).expanduser()
     if path.suffix == ".toml":
         return read_spec(path)
     if (path / "config.json").is_file():
-        return _made({"name": path.resolve().name, "model": str(path.resolve())})
+        return _spec_from({"name": path.resolve().name, "model": str(path.resolve())})
     if name.count("/") == 1 and not path.is_absolute() and not name.startswith("."):
-        return _made({"name": name.split("/")[1].lower(), "model": name})
+        return _spec_from({"name": name.split("/")[1].lower(), "model": name})
     raise EngineError(
-        f"there is no model {name!r}: it is neither in the catalogue ({', '.join(sorted(known))}), nor a "
-        "folder with a config.json, nor a Hugging Face id (owner/name), nor a hosted model (openai/…, "
-        "anthropic/…, google/…, openrouter/…, http://host:8000/v1#name), nor a spec file (*.toml)"
+        f"unknown model {name!r}; known: {', '.join(sorted(known))}. Or give a folder with a config.json, a "
+        "Hugging Face id (owner/name), a hosted model (openai/…, anthropic/…, google/…, openrouter/…, "
+        "http://host:8000/v1#name), or a spec file (*.toml)"
     )
 
 
-def _made(fields: dict[str, Any]) -> EngineSpec:
-    """The spec of a model without a file; raises EngineError for a name or an address that cannot be used."""
+def _spec_from(fields: dict[str, Any]) -> EngineSpec:
+    """Return the spec of a model without a file; raises EngineError for an invalid name or address."""
     try:
         return EngineSpec(**fields)
     except ValidationError as error:
@@ -376,17 +379,19 @@ def _made(fields: dict[str, Any]) -> EngineSpec:
 
 
 def catalogue(user_folder: Path | None = None) -> dict[str, Path]:
-    """Return all named spec files, the user's over the shipped ones; an unreadable file affects no other."""
+    """Return all spec files by name, the user's in place of shipped ones; none is read."""
     folders = [CATALOGUE] + ([user_folder] if user_folder and user_folder.is_dir() else [])
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
 
 
 def read_spec(path: Path) -> EngineSpec:
-    """Read one spec file. Its stem is the default name; that of a model which is told how much to reason, or
-    whether to search the web, is model_reasoning_web, such as gpt-5_high_false (Lin et al. 2026, table 2).
+    """Return the spec in a file.
+
+    The default name is the file's stem, or model_reasoning_web if the spec sets reasoning or web search, such
+    as gpt-5_high_false (Lin et al. 2026, table 2).
 
     Raises:
-        EngineError: not there, not TOML, or a field is unknown or wrong; names the file and the field.
+        EngineError: the file is missing or not TOML, or a field is unknown or wrong; names file and field.
     """
     try:
         fields = parse_toml(path.read_text(encoding="utf-8"))

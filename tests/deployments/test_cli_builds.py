@@ -56,7 +56,7 @@ def test_a_plan_does_nothing_and_a_build_keeps_drafts_with_their_faults(build: t
 def test_wrong_input_is_refused_in_a_line(build: tuple[str, ...]) -> None:
     for arguments, message in (
         (build, "from the sources with --model"),
-        ((*build, "-m", "nobody"), "there is no model 'nobody'"),
+        ((*build, "-m", "nobody"), "unknown model 'nobody'"),
         ((*build, "-m", "smollm2-135m"), "only scores"),
         (("culturall", "build", "--pages", "none.csv"), "none.csv"),
         (("culturall", "elevate"), "--model"),

@@ -121,7 +121,7 @@ def test_options_go_before_the_profile_and_it_before_the_defaults(warehouse: War
         (("--max-items", "1"), "error: --max-items: expected at least 2, not '1'"),
         (("--dtype", "int8"), "error: --dtype: expected 'auto', 'float32', 'bfloat16' or 'float16', "
          "not 'int8'"),
-        (("-m", "no-such-model"), "error: there is no model 'no-such-model'"),
+        (("-m", "no-such-model"), "error: unknown model 'no-such-model'"),
         (("--countries", "Frence"), "France"),
     ],
 )  # fmt: skip

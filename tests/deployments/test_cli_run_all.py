@@ -36,7 +36,7 @@ def test_a_dry_run_shows_every_plan_and_their_sum(warehouse: Warehouse) -> None:
 def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
     """There is no such judge, so cure cannot even be planned."""
     text = run("--evaluations", "cure,spectral", "--judges", "nobody", "--occasion", "{week}", code=1)
-    assert "error: cure: there is no model 'nobody'" in text
+    assert "error: cure: unknown model 'nobody'" in text
     done = warehouse.query("SELECT DISTINCT evaluation, occasion FROM run WHERE status = 'finished'").rows()
     ((evaluation, occasion),) = done
     assert evaluation == "spectral"

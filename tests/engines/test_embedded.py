@@ -87,7 +87,7 @@ def test_prepared_model_is_not_prepared_again(
 
 
 def test_unknown_name_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="no embedded model 'gpt-5'; there are: smollm2-135m, gemma3-270m"):
+    with pytest.raises(EngineError, match="unknown embedded model 'gpt-5'; known: smollm2-135m, gemma3-270m"):
         embedded.prepare("gpt-5", tmp_path)
 
 

@@ -22,7 +22,7 @@ from tasks.engines.copies import Process, ReplicaLost, connected
 from tasks.engines.fake import FakeEngine
 from tasks.engines.local import devices, memory
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError, Generator, Sampling, Scorer
-from tasks.engines.replicas import Replicas, load_engine, surroundings, width
+from tasks.engines.replicas import Replicas, environment_of, load_engine, width
 from tasks.engines.specs import EngineSpec
 from tests.waiting import LONGEST_WAIT_S, until
 
@@ -49,7 +49,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def pair() -> Iterator[Replicas]:
     """Two copies of the fake engine."""
     here = Path.cwd()
-    copies = [Process(fake(), here, surroundings([], 0, 2, i)) for i in range(2)]
+    copies = [Process(fake(), here, environment_of([], 0, 2, i)) for i in range(2)]
     pool = Replicas(fake(), copies)
     yield pool
     pool.close()
@@ -165,16 +165,16 @@ def test_what_is_no_number_of_copies_is_refused(monkeypatch: pytest.MonkeyPatch,
 def test_copies_take_gpus_in_turn_or_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(devices, "cores", lambda: 8)
-    assert surroundings([], 0, 3, 0)["OMP_NUM_THREADS"] == "2"
+    assert environment_of([], 0, 3, 0)["OMP_NUM_THREADS"] == "2"
     gpus = ["0", "1", "GPU-abc", "3"]
 
     def visible(each: float, n: int) -> list[str]:
-        return [surroundings(gpus, each, n, index)["CUDA_VISIBLE_DEVICES"] for index in range(n)]
+        return [environment_of(gpus, each, n, index)["CUDA_VISIBLE_DEVICES"] for index in range(n)]
 
     assert visible(1, 4) == gpus
     assert visible(2, 2) == ["0,1", "GPU-abc,3"]
     assert visible(0.5, 4) == ["0", "0", "1", "1"]
-    assert "CUDA_VISIBLE_DEVICES" not in surroundings([], 0, 2, 0)
+    assert "CUDA_VISIBLE_DEVICES" not in environment_of([], 0, 2, 0)
 
 
 def test_more_copies_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

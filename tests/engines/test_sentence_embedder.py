@@ -141,9 +141,9 @@ def test_folders_that_cannot_be_loaded(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EngineError, match=f"there is no embedder 'minilm': give {DEFAULT}"):
+    with pytest.raises(EngineError, match=f"unknown embedder 'minilm': give {DEFAULT}"):
         load_embedder("minilm", tmp_path)
-    with pytest.raises(EngineError, match="no embedded sentence encoder 'x'; there are: all-minilm-l6-v2"):
+    with pytest.raises(EngineError, match="unknown embedded sentence encoder 'x'; known: all-minilm-l6-v2"):
         load_embedder("embedded:x", tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(EngineError, match=r"Hugging Face gives no 'no/such' .*network"):

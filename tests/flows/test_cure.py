@@ -231,8 +231,8 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
     tables = "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
     before = Warehouse.open(home).query(tables)
     for wrong, message in (
-        (("-m", "no-such-model"), "there is no model 'no-such-model'"),
-        (("--judges", "no-such-judge"), "there is no model 'no-such-judge'"),
+        (("-m", "no-such-model"), "unknown model 'no-such-model'"),
+        (("--judges", "no-such-judge"), "unknown model 'no-such-judge'"),
         (("--judges", "fake-b,fake-b"), "fake-b is named twice"),
         (("--profile", "huge"), "smoke, demo, full"),
         (("--benchmarks", "normad,culturbank"), "'normad', 'casa', 'culturebank' or 'specnorm'"),

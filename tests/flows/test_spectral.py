@@ -160,7 +160,7 @@ def test_a_corrupt_part_is_one_clear_error_and_is_scored_again(culturescope: Cli
     [
         (("-m", "fake-a", "--countries", "Frence"), "France"),
         (("-m", "fake-a", "--domains", "currencies"), "currency"),
-        (("-m", "no-such-model"), "neither in the catalogue"),
+        (("-m", "no-such-model"), "unknown model 'no-such-model'"),
         (("-m", "fake-a", "--profile", "huge"), "smoke, demo, full"),
     ],
 )

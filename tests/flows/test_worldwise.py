@@ -317,12 +317,12 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
     tables = "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
     before = Warehouse.open(home).query(tables)
     for wrong, message in (
-        (("-m", "no-such-model"), "there is no model 'no-such-model'"),
+        (("-m", "no-such-model"), "unknown model 'no-such-model'"),
         (("--profile", "huge"), "smoke, demo, full"),
         (("--cultures", "Jpan"), "near: Japan"),
         (("--targets", "seed_bucketd"), "seed_bucketed"),
         (("--persona-language", "ja"), "--persona-language: expected 'en' or 'own'"),
-        (("--embedder", "MiniLM"), "there is no embedder 'MiniLM'"),
+        (("--embedder", "MiniLM"), "unknown embedder 'MiniLM'"),
         (("--scenarios-file", str(scenarios)), f"{scenarios}, line 3: 6 cells under 7 columns"),
         (("--profiles-file", str(profiles)), f"{profiles}, line 2, column score: 'high' is not a number"),
         (("--exemplars-file", str(home / "none.csv")), f"{home / 'none.csv'} cannot be read (No such file"),

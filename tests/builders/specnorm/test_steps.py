@@ -110,7 +110,7 @@ def test_bad_input_is_refused_before_anything_is_done(make: Make, tmp_path: Path
         ({"seeds": [str(other)]}, BenchmarkError, r"other\.csv: none of 1 rows fits .*expected the columns"),
         ({"seeds": [str(generic)]}, BenchmarkError, r"no seed names a subgroup .*'no_cue': 1"),
         ({"seeds": [str(tmp_path / "none.csv")]}, BenchmarkError, r"none\.csv: cannot be read"),
-        ({"model": "nobody"}, EngineError, "there is no model 'nobody'"),
+        ({"model": "nobody"}, EngineError, "unknown model 'nobody'; known: "),
         ({"queue": str(tmp_path / "no" / "queue.csv")}, ReviewError, "there is no folder"),
         ({"queue": str(taken)}, ReviewError, r"taken\.csv exists and may hold decisions"),
     ):

@@ -263,7 +263,7 @@ def test_an_unreadable_part_is_one_clear_error_and_is_done_again(
 
 
 def test_a_wrong_embedder_is_refused_before_anything_is_asked(counted: Counted) -> None:
-    with pytest.raises(EngineError, match="there is no embedder 'MiniLM'"):
+    with pytest.raises(EngineError, match="unknown embedder 'MiniLM'"):
         run("fake-b", embedder="MiniLM")
     assert not counted.asked
 
