@@ -1,1 +1,1 @@
-"""Engines that hold a model in this machine's memory."""
+"""Engines with a model in this machine's memory."""

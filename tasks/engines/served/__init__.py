@@ -1,1 +1,1 @@
-"""Engines behind a server: providers, and any server that speaks the OpenAI API."""
+"""Engines behind servers: the APIs of OpenAI, Anthropic and Google, and compatible servers."""

@@ -1,4 +1,4 @@
-"""Generation by any server that speaks Anthropic's Messages API.
+"""Generation by any server with Anthropic's Messages API.
 
 A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in ANTHROPIC_API_KEY::
 
@@ -8,10 +8,10 @@ A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in ANTH
     usd_per_million_output_tokens = 5.0
     options = { max_concurrency = 8, requests_per_minute = 50 }
 
-``reasoning`` is a budget of tokens, or words for models that think as much as they need (``providers``);
-``web = true`` lets the model search. The API takes no seed, so greedy answers and repetitions may differ from
-run to run, and it gives no log-probabilities: judges' verdicts are not graded. Requests keep to API version
-2023-06-01: the next one (2026-10-21), which the provider's client sends, takes no temperature at all.
+``reasoning`` is a number of tokens, or a word for models with adaptive thinking (``providers``); ``web =
+true`` lets the model search. The API has no seed, so greedy answers and repetitions may differ between runs.
+It gives no log-probabilities, so judges' verdicts are not graded. Requests use API version 2023-06-01,
+because the next one (2026-10-21), which the provider's client uses, accepts no temperature.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _ENDED = {
 }
 _THINKING = ("thinking", "redacted_thinking")
 WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
-"""Version of the provider's search tool; newer ones need a code sandbox too."""
+"""The provider's search tool in a version without a code sandbox, which newer ones need."""
 MAX_PAUSES = 5
-"""Most continuations of one answer that searches."""
+"""Most continuations of one answer with web searches."""
 _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -76,11 +76,12 @@ class AnthropicGenerator(HostedGenerator):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``; raises EngineError if thinking would use up all tokens."""
+        """See ``HostedGenerator.request``; raises EngineError if reasoning would use up all tokens."""
         if isinstance(self.spec.reasoning, int) and self.spec.reasoning >= sampling.max_tokens:
             raise EngineError(
                 f"engine {self.spec.name!r}: reasoning = {self.spec.reasoning} leaves nothing of "
-                f"{sampling.max_tokens} tokens for the answer: raise the limit (--max-tokens), or think less"
+                f"{sampling.max_tokens} tokens for the answer: raise the limit (--max-tokens), or lower "
+                "reasoning"
             )
         system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
         request: dict[str, Any] = {
@@ -110,7 +111,7 @@ class AnthropicGenerator(HostedGenerator):
         return read_message(body, self.secrets)
 
     async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
-        """See ``HostedGenerator.ask``. Continues a turn that the API pauses during its searches."""
+        """See ``HostedGenerator.send``. A turn that the API pauses during searches is continued."""
         paused: list[Any] = []
         while True:
             body = await caller.send("POST", self.path, json=request)
@@ -118,15 +119,15 @@ class AnthropicGenerator(HostedGenerator):
             if not (self.spec.web and is_paused and len(paused) < MAX_PAUSES):
                 return read_message(body, self.secrets, paused)
             paused.append(body)
-            so_far = {"role": "assistant", "content": body["content"]}
-            request = {**request, "messages": [*request["messages"], so_far]}
+            turn = {"role": "assistant", "content": body["content"]}
+            request = {**request, "messages": [*request["messages"], turn]}
 
 
 def _settings(spec: EngineSpec) -> tuple[dict[str, Any], dict[str, str]]:
-    """Fields of a request for the spec's ``reasoning`` and ``web``, and fields of its ``output_config``."""
+    """Return a request's fields for the spec's ``reasoning`` and ``web``, and its ``output_config``."""
     fields: dict[str, Any] = {"tools": [WEB_SEARCH]} if spec.web else {}
-    known = family(spec)
-    if spec.reasoning in (None, "auto") or (known and not known.reasons):
+    models = family(spec)
+    if spec.reasoning in (None, "auto") or (models and not models.reasons):
         return fields, {}
     if isinstance(spec.reasoning, int):
         return fields | {"thinking": {"type": "enabled", "budget_tokens": spec.reasoning}}, {}
@@ -147,21 +148,22 @@ class _Message(BaseModel):
 
 
 def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Generation:
-    """Return the text after an answer's last search; thinking is left out, but counted.
+    """Return the text after an answer's last search; thinking is left out, but its tokens count.
 
-    paused: earlier parts of the answer. Raises Unreadable if one is not an answer of the Messages API.
+    paused: earlier parts of the answer. Raises Unreadable if a part is not an answer of the Messages API.
     """
     answers = [checked(_Message, part) for part in (*paused, body)]
-    text, sent, written = "", 0, 0
+    text, n_prompt, n_completion = "", 0, 0
     for answer in answers:
         usage = answer.usage if isinstance(answer.usage, dict) else {}
-        sent += sum(count(usage.get(name)) for name in _COUNTED)
-        written += count(usage.get("output_tokens"))
+        n_prompt += sum(count(usage.get(name)) for name in _COUNTED)
+        n_completion += count(usage.get("output_tokens"))
         for block in answer.content:
             if block.type == "text":
                 text += block.text or ""
             elif block.type not in _THINKING:
-                text = ""  # this text only announced a search
-    ended = answers[-1].stop_reason
-    finish = _ENDED.get(ended or "", finish_reason(ended))
-    return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)
+                text = ""  # the text before a search only announces it
+    reason = answers[-1].stop_reason
+    finish = _ENDED.get(reason or "", finish_reason(reason))
+    n_prompt = n_prompt if n_completion else 0
+    return Generation(secrets.hide_in_answer(text), finish, n_prompt, n_completion)

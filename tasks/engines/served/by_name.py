@@ -1,4 +1,4 @@
-"""Hosted models by one string: ``openai/gpt-5-mini``, ``openrouter/owner/model``, ``http://host:8000/v1#model``."""
+"""Specs of hosted models by name: ``openai/gpt-5-mini``, ``openrouter/owner/model``, ``http://host:8000/v1#model``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Prices(NamedTuple):
     """Prices of a model as its provider lists them.
 
     Attributes:
-        usd_per_million_input_tokens, usd_per_million_output_tokens: US dollars; searches cost more.
-        source: the table that they come from, and its version.
+        usd_per_million_input_tokens, usd_per_million_output_tokens: US dollars; web searches cost extra.
+        source: name and version of the price table.
     """
 
     usd_per_million_input_tokens: float
@@ -24,7 +24,7 @@ class Prices(NamedTuple):
 
 
 PROVIDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    # Other names of "openai/" and "google/" are repositories of Hugging Face: gpt-oss, Gemma, T5.
+    # Other names with "openai/" and "google/" are repositories of Hugging Face: gpt-oss, Gemma, T5.
     "openai": (r"(gpt-(?!oss)|chatgpt-|codex-|o\d|ft:)", {"kind": "openai"}),
     "anthropic": ("", {"kind": "anthropic"}),
     "google": (r"gemini-", {"kind": "google"}),
@@ -38,17 +38,17 @@ PROVIDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
 }
-"""Maps a provider to the prefix of its models' names and fields of their specs."""
+"""Provider -> pattern at the start of its models' names, and fields of their specs."""
 
 SERVER_KEY = "CULTURESCOPE_SERVER_KEY"
-"""Variable with the key of a server named by its address; no other server's key is sent there."""
+"""Variable with the key for a server named by its address; no other key is sent there."""
 
 
 def fields_of(name: str) -> dict[str, Any] | None:
-    """Return the fields of the spec that a string stands for; None if it names no hosted model.
+    """Return the spec fields of a hosted model; None if the name is not one.
 
     Raises:
-        EngineError: an address without a model, or a name that its provider does not use.
+        EngineError: an address has no model, or a name has not the form of its provider's names.
     """
     if re.match(r"https?://", name):
         base_url, _, model = name.partition("#")
@@ -61,8 +61,8 @@ def fields_of(name: str) -> dict[str, Any] | None:
     provider, _, model = name.partition("/")
     if provider not in PROVIDERS or not model:
         return None
-    begins, fields = PROVIDERS[provider]
-    if not re.match(begins, model):
+    pattern, fields = PROVIDERS[provider]
+    if not re.match(pattern, model):
         if provider == "openrouter":
             raise EngineError(f"{name!r}: OpenRouter names models as owner/model: openrouter/owner/model")
         return None
@@ -72,7 +72,7 @@ def fields_of(name: str) -> dict[str, Any] | None:
 
 
 def prices_of(provider: str, model: str) -> Prices | None:
-    """Return a model's list prices from the installed genai-prices; None if it has none."""
+    """Return a model's list prices from the installed genai-prices; None if it has no such model."""
     from genai_prices import Usage, calc_price
 
     try:

@@ -1,4 +1,4 @@
-"""Generation by any server that speaks Google's Gemini API.
+"""Generation by any server with Google's Gemini API.
 
 A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMINI_API_KEY::
 
@@ -8,9 +8,9 @@ A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMI
     usd_per_million_output_tokens = 2.50
     options = { max_concurrency = 8, logprobs = true }
 
-``reasoning`` is a budget of tokens up to Gemini 2.5 and a word from Gemini 3 on (``providers``); ``web =
-true`` lets the model search. What a model thinks counts as output, for its limit of tokens too: a low
-``max_tokens`` may leave no answer.
+``reasoning`` is a number of tokens up to Gemini 2.5, and a word from Gemini 3 on (``providers``); ``web =
+true`` lets the model search. Thinking counts as output, also for the token limit: a low ``max_tokens`` may
+leave no answer.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class GoogleGenerator(HostedGenerator):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``; raises EngineError where a search allows no JSON."""
+        """See ``HostedGenerator.request``; raises EngineError if web search excludes JSON."""
         if schema is not None and self.spec.web and re.match(_NO_JSON_BESIDE_SEARCH, self.spec.model):
             raise EngineError(
                 f"engine {self.spec.name!r}: {self.spec.model!r} gives no JSON where it searches the web: "
-                "leave web out, take Gemini 3 or newer, or have it answer in text where that is an option"
+                "leave web out, take Gemini 3 or newer, or use answers in text if there is such an option"
             )
         config: dict[str, Any] = {
             "temperature": sampling.temperature,
@@ -118,15 +118,15 @@ class GoogleGenerator(HostedGenerator):
         return read_content(body, self.secrets)
 
     def is_about_the_key(self, failure: Failed) -> bool:
-        """See ``HostedGenerator.is_about_the_key``: a key that is not known is a bad request here."""
-        is_said = failure.status == 400 and "api key" in failure.words.lower()
-        return is_said or super().is_about_the_key(failure)
+        """See ``HostedGenerator.is_about_the_key``; this API reports an unknown key as a bad request."""
+        is_unknown = failure.status == 400 and "api key" in failure.words.lower()
+        return is_unknown or super().is_about_the_key(failure)
 
 
 def _thinking(spec: EngineSpec) -> dict[str, Any]:
-    """Fields of ``generationConfig`` for the spec's ``reasoning``."""
-    known = family(spec)
-    if spec.reasoning in (None, "auto") or (known and not known.reasons):
+    """Return the fields of ``generationConfig`` for the spec's ``reasoning``."""
+    models = family(spec)
+    if spec.reasoning in (None, "auto") or (models and not models.reasons):
         return {}
     if spec.reasoning == "none" or isinstance(spec.reasoning, int):
         return {"thinkingConfig": {"thinking_budget": 0 if spec.reasoning == "none" else spec.reasoning}}
@@ -134,7 +134,7 @@ def _thinking(spec: EngineSpec) -> dict[str, Any]:
 
 
 def _merged(request: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A request with further fields, which may stand within its own objects."""
+    """Return a request with further fields; fields of nested objects are merged."""
     return {**request} | {
         name: _merged(request[name], value)
         if isinstance(value, Mapping) and isinstance(request.get(name), Mapping)
@@ -187,41 +187,44 @@ class _Reply(_Camel):
 
 
 def read_content(body: Any, secrets: Secrets) -> Generation:
-    """Return the first candidate; thoughts are left out, but counted. A blocked prompt has none.
+    """Return the first candidate as a generation; thoughts are left out, but their tokens count.
+
+    A blocked prompt has no candidate.
 
     Raises:
         Unreadable: it is not an answer of the Gemini API.
     """
     reply = checked(_Reply, body)
     if not (reply.candidates or reply.prompt_feedback):
-        reply = checked(_Answered, body)
+        reply = checked(_WithCandidates, body)
     usage = reply.usage_metadata if isinstance(reply.usage_metadata, dict) else {}
-    sent = count(usage.get("promptTokenCount"))
-    written = sum(count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+    n_prompt = count(usage.get("promptTokenCount"))
+    n_completion = sum(count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
     if not reply.candidates:
-        return Generation("", "content_filter", sent, written)
+        return Generation("", "content_filter", n_prompt, n_completion)
     first = reply.candidates[0]
-    said = "".join(part.text or "" for part in first.content.parts if not part.thought)
+    content = "".join(part.text or "" for part in first.content.parts if not part.thought)
     finish = "content_filter" if first.finish_reason in _FILTERED else first.finish_reason
-    finish, text = _ENDED.get(finish, finish_reason(finish.lower())), secrets.hide_in_answer(said)
-    tokens = _alternatives(first.logprobs_result) if text == said else ()
-    return Generation(text, finish, sent if written else 0, written, tokens=tokens)
+    finish, text = _ENDED.get(finish, finish_reason(finish.lower())), secrets.hide_in_answer(content)
+    tokens = _alternatives(first.logprobs_result) if text == content else ()
+    n_prompt = n_prompt if n_completion else 0
+    return Generation(text, finish, n_prompt, n_completion, tokens=tokens)
 
 
-class _Answered(_Reply):
-    """Rejects a reply without any content."""
+class _WithCandidates(_Reply):
+    """A reply in which ``candidates`` is required, to reject one without any content."""
 
     candidates: list[_Candidate]
 
 
 def _alternatives(logprobs: _Logprobs) -> tuple[TokenAlternatives, ...]:
-    """The tokens written, each with the most probable ones at its position."""
-    pairs = zip_longest(logprobs.chosen_candidates, logprobs.top_candidates, fillvalue=None)
+    """Return each generated token with the most probable ones at its position."""
+    positions = zip_longest(logprobs.chosen_candidates, logprobs.top_candidates, fillvalue=None)
     tokens = []
-    for chosen, top in pairs:
-        if not isinstance(chosen, _Token):
+    for token, top in positions:
+        if not isinstance(token, _Token):
             break
-        others = top.candidates if isinstance(top, _Top) else []
-        known = [(t.token, t.log_probability) for t in others if t.token != chosen.token]
-        tokens.append(TokenAlternatives.of(chosen.token, [(chosen.token, chosen.log_probability), *known]))
+        candidates = top.candidates if isinstance(top, _Top) else []
+        others = [(each.token, each.log_probability) for each in candidates if each.token != token.token]
+        tokens.append(TokenAlternatives.of(token.token, [(token.token, token.log_probability), *others]))
     return tuple(tokens)

@@ -1,7 +1,7 @@
-"""The engine behind a server, whatever its API: concurrency, pace, keys, long prompts, failures in words.
+"""Base class of engines behind servers: concurrency, pace, keys, long prompts, error messages.
 
-Kinds differ in what they send and how they read the answer. All send through ``Caller`` instead of the
-providers' clients, which take keys, headers and addresses from the environment and retry by themselves.
+Kinds of servers differ in their requests and answers. All use ``Caller`` instead of the providers' clients,
+which take keys, headers and addresses from the environment and retry on their own.
 
 Keys come only from the environment and are neither stored nor logged. The key in a provider's usual variable
 goes only to that provider, unless a spec names the variable.
@@ -48,14 +48,14 @@ from tasks.engines.specs import EngineSpec
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 CODES = ("context_length_exceeded", "exceed_context_size_error")
-"""OpenAI's and llama.cpp's."""
+"""Error codes of OpenAI and llama.cpp for prompts that are too long."""
 _TOO_LONG = re.compile(
     r"maximum (context|model) length|exceeds?( the)?( available| model's)? context|context limit"
     r"|context (window|length|size) (of|is exceeded|exceeded)|prompt is too long"
     r"|longer than the (model's context|maximum model) length|input token count .{0,40}exceeds",
     re.IGNORECASE,
 )
-"""OpenAI, OpenRouter, vLLM, llama.cpp, Anthropic and Google."""
+"""Messages of OpenAI, OpenRouter, vLLM, llama.cpp, Anthropic and Google on prompts that are too long."""
 _LIMIT = re.compile(r"max_(completion_|output_|new_)?tokens", re.IGNORECASE)
 _PROMPT = r"(?:at least |about )?(?P<prompt>\d+)"
 _ROOM = (
@@ -63,10 +63,10 @@ _ROOM = (
     rf"context length is (?P<all>\d+) tokens.*?(?:request has|prompt contains) {_PROMPT} input tokens",
     r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<all>\d+)",
 )
-"""Patterns by which servers report the lengths of context and prompt in tokens."""
+"""Patterns of messages with the lengths of context and prompt in tokens."""
 
 CHECK_S = 10.0
-"""Seconds that the check of a key may take."""
+"""Most seconds for the check of a key."""
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class HostedOptions(BaseModel):
     timeout: float = Field(
         default=120.0,
         gt=0,
-        description="seconds that one try of a request may take, including the whole answer",
+        description="most seconds of one try of a request, including the whole answer",
     )
     max_retries: int = Field(
         default=5, ge=0, description="further tries after 408, 409, 429, 5xx, time-outs and lost connections"
@@ -102,27 +102,27 @@ class HostedGenerator(ABC):
 
     options_type: ClassVar[type[HostedOptions]] = HostedOptions
     api: ClassVar[str]
-    """The API that the server is expected to have: "no answer of …"."""
+    """Name of the expected API in errors: "no answer of …"."""
     speaks: ClassVar[str]
-    """Its name in full."""
+    """Full name of the API."""
     refuses: ClassVar[str]
-    """Other parts of a request that a model may refuse."""
+    """Advice on further parts of a request that a model may refuse."""
     path: str
-    """Path of requests below the server's address."""
+    """Path of requests after the server's address."""
     key_path: str = "/models"
-    """Path of a small request that any key may send."""
+    """Path of a small request that every key permits."""
     limit_field: str = "max_tokens"
-    """Field of a request with the limit of tokens."""
+    """Field of a request with the token limit."""
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """Read the options and the key; nothing is sent before ``generate``.
 
         Args:
-            jobs: where sent jobs are recorded.
+            jobs: notes on sent jobs.
 
         Raises:
-            EngineError: an option is wrong, the model takes no such reasoning or search (``providers``), or
-                the key's variable is not set.
+            EngineError: an option is wrong, the model does not accept the reasoning or web search
+                (``providers``), or the key's variable is not set.
         """
         check_settings(spec)
         self.spec, self.jobs = spec, jobs
@@ -131,7 +131,7 @@ class HostedGenerator(ABC):
         self.key = _key(spec, self.base_url)
         self.secrets = Secrets(self.key)
         self._pace = Pace(self.options.requests_per_minute)
-        self._certificates = httpx.create_ssl_context()  # takes long, so once
+        self._certificates = httpx.create_ssl_context()  # slow, so only once
 
     def generate(
         self,
@@ -141,13 +141,15 @@ class HostedGenerator(ABC):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``. Schemas are sent as strict, so objects must list their properties as
-        required and forbid others. Refusals come back with finish reason "refusal" or "content_filter".
-        A server that gives no alternatives without refusing the request gives answers without ``tokens``.
+        """See ``Generator.generate``.
+
+        Schemas are sent as strict, so objects must list their properties as required and forbid others.
+        Refusals have finish reason "refusal" or "content_filter". If the server ignores the request for
+        alternatives, generations have no ``tokens``.
 
         Raises:
-            Unfinished: the server cannot be reached, rejects a request or gives no answer of its API;
-                requests not yet sent are dropped, those under way are let to their end.
+            Unfinished: the server cannot be reached, rejects a request, or answers in another form than its
+                API's. Requests in flight are finished, others are not sent.
         """
         if any(conversation[0]["role"] == RAW for conversation in conversations):
             raise EngineError(
@@ -155,12 +157,12 @@ class HostedGenerator(ABC):
                 'chat template (--chat), or kind = "vllm"'
             )
         n = len(conversations)
-        own = each(samplings, n)
-        of_each = zip(conversations, own, each_schema(schemas, n), each_number(alternatives, n), strict=True)
-        requests = [self.request(*each_one) for each_one in of_each]
+        per_prompt = each(samplings, n)
+        forms, numbers = each_schema(schemas, n), each_number(alternatives, n)
+        requests = [self.request(*row) for row in zip(conversations, per_prompt, forms, numbers, strict=True)]
         answers: dict[int, Generation] = {}
-        failures = _finished(self._send(requests, answers, progress or (lambda _: None)))
-        answers = {i: replace(answer, seed=own[i].seed) for i, answer in answers.items()}
+        failures = _run(self._send(requests, answers, progress or (lambda _: None)))
+        answers = {i: replace(answer, seed=per_prompt[i].seed) for i, answer in answers.items()}
         if failures:
             raise Unfinished(str(failures[0]), answers) from None
         return [answers[i] for i in range(len(requests))]
@@ -169,10 +171,7 @@ class HostedGenerator(ABC):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """Return the JSON object to send for one conversation.
-
-        Raises EngineError if the API cannot express it.
-        """
+        """Return the JSON object to send for a conversation; raises EngineError if the API has no form for it."""
 
     @abstractmethod
     def read(self, body: Any) -> Generation:
@@ -180,22 +179,22 @@ class HostedGenerator(ABC):
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
-        """The headers of every request, the key among them."""
+        """Return the headers of every request, with the key."""
 
     async def send(self, caller: Caller, request: dict[str, Any]) -> Generation:
-        """Send one request and read its answer. Raises Failed."""
+        """Send one request and return its generation. Raises Failed."""
         return self.read(await caller.send("POST", self.path, json=request))
 
     def filtered(self, failure: Failed) -> Generation | None:
-        """Return the answer in a failure by which a server reports filtering; None for others."""
+        """Return the generation for a failure that reports filtering; None for other failures."""
         return None
 
     async def outcome(self, caller: Caller, request: dict[str, Any]) -> Generation:
-        """Return the outcome of one request.
+        """Return the generation of one request.
 
-        A refusal of this prompt alone is its outcome: it was filtered, or is longer than the model's context.
-        If only the token limit is too large for the context, the request is sent again with a smaller one.
-        Raises Failed for anything else.
+        If the prompt is filtered, or longer than the model's context, that is its generation. If only the
+        token limit is too large for the context, the request is sent again with a smaller limit. Raises
+        Failed for anything else.
         """
         while True:
             try:
@@ -217,12 +216,12 @@ class HostedGenerator(ABC):
         answers: dict[int, Generation],
         progress: Progress,
     ) -> list[EngineError]:
-        """Fill ``answers`` request by request; the first failure stops the sending. Returns the failures."""
+        """Fill ``answers``, by place, and return the failures; the first failure stops the sending."""
         failures: list[EngineError] = []
-        turns = asyncio.Semaphore(self.options.max_concurrency)
+        slots = asyncio.Semaphore(self.options.max_concurrency)
 
-        async def one(place: int) -> None:
-            async with turns:
+        async def send_one(place: int) -> None:
+            async with slots:
                 if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
                     return
                 try:
@@ -233,28 +232,29 @@ class HostedGenerator(ABC):
                     return
                 progress(1)
 
-        await asyncio.gather(*(one(place) for place in range(len(requests))))
+        await asyncio.gather(*(send_one(place) for place in range(len(requests))))
         return failures
 
     def check_key(self) -> None:
         """Send one small, free request to check that the server accepts the key.
 
-        Other failures are ignored: the real requests are retried, this one is not.
+        Other failures are ignored, because real requests are retried and this one is not.
 
         Raises:
-            EngineError: the server refuses the key; says which variable holds it.
+            EngineError: the server refuses the key; the message names its variable.
         """
-        if self.key is not None and (failure := _finished(self._refused())) is not None:
+        if self.key is not None and (failure := _run(self._key_refusal())) is not None:
             raise self.explain(failure)
 
-    async def _refused(self) -> Failed | None:
+    async def _key_refusal(self) -> Failed | None:
+        """Return the server's refusal of the key; None if it accepts the key or cannot be reached."""
         async with httpx.AsyncClient(headers=self.headers(), verify=self._certificates) as client:
             try:
                 await Caller(client, self.base_url, self.secrets, CHECK_S, 0).send("GET", self.key_path)
             except Failed as failure:
-                # A key that may generate but not list models is valid: 403, or words about scopes.
-                is_good = failure.status == 403 or "scope" in failure.words
-                return failure if self.is_about_the_key(failure) and not is_good else None
+                # A key that may generate but not list models is valid: 403, or a message about scopes.
+                is_valid = failure.status == 403 or "scope" in failure.words
+                return failure if self.is_about_the_key(failure) and not is_valid else None
         return None
 
     async def _send(
@@ -270,7 +270,7 @@ class HostedGenerator(ABC):
             return await self.send_all(caller, requests, answers, progress)
 
     def explain(self, failure: Failed) -> EngineError:
-        """Return the error with cause and advice, without the server's words on a bad key."""
+        """Return the error with cause and advice; on a wrong key, without the server's message."""
         at, model, words = self.base_url, self.spec.model, f"{failure.status}: {failure.words}"
         tried = f"after {failure.tries} {'try' if failure.tries == 1 else 'tries'}"
         match failure.status:
@@ -291,7 +291,7 @@ class HostedGenerator(ABC):
                 text = f"{at} refused the key ({failure.status}): check the variable {self.spec.key_variable}"
             case 404:
                 api = self.api.removeprefix("the ")
-                text = f"{at} has no model {model!r}, or no {api} there ({words}): {self.where}"
+                text = f"{at} has no model {model!r}, or no {api} there ({words}): {self.model_advice}"
             case 429:
                 text = (
                     f"{at} is over its limit {tried} ({words}): set options.requests_per_minute to the "
@@ -310,8 +310,8 @@ class HostedGenerator(ABC):
         return EngineError(f"engine {self.spec.name!r}: {text}")
 
     @property
-    def where(self) -> str:
-        """Return the advice for a server without that model."""
+    def model_advice(self) -> str:
+        """The advice for a server without that model."""
         return "compare the provider's list of models, and see that base_url is right"
 
     def is_about_the_key(self, failure: Failed) -> bool:
@@ -320,48 +320,48 @@ class HostedGenerator(ABC):
 
 
 def room(failure: Failed, limit: int) -> int | None:
-    """Return the tokens that the context leaves for an answer, if a request was refused as too long.
+    """Return the tokens left for an answer, if a request was refused because it is longer than the context.
 
-    Such a refusal is the outcome of one prompt, since other prompts of the run may be shorter. 0 if the
-    prompt alone is too long, or if the remaining room is not below the refused ``limit``. None if the refusal
-    has another cause, or does not say how much room is left: then the run fails.
+    Such a refusal concerns one prompt, because other prompts of the run may be shorter. 0 if the prompt alone
+    is too long, or if the rest is not below the refused ``limit``. None if the refusal has another cause or
+    does not report the lengths: then the run fails.
     """
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
     codes = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
-    is_said = any(code in codes for code in CODES) or _TOO_LONG.search(failure.words)
-    if failure.status != 400 or not is_said:
+    is_too_long = any(code in codes for code in CODES) or _TOO_LONG.search(failure.words)
+    if failure.status != 400 or not is_too_long:
         return None
     words = failure.words.replace(",", "")
-    room = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _ROOM)), None)
-    if room:
-        left = int(room["all"]) - int(room["prompt"])
+    lengths = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _ROOM)), None)
+    if lengths:
+        left = int(lengths["all"]) - int(lengths["prompt"])
         return left if 0 < left < limit else 0
     return None if _LIMIT.search(words) else 0
 
 
-def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine, also in a notebook, where a loop already runs."""
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine, also in a notebook, where an event loop already runs."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return asyncio.run(coroutine)
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def _key(spec: EngineSpec, base_url: str) -> str | None:
-    """Return the key from the environment; None for a server on this machine that needs none.
+    """Return the key from the environment; None for a server on this machine without a key.
 
     Raises:
-        EngineError: the server is elsewhere, and its key is not set or its variable not named.
+        EngineError: the server is on another machine, and its key is not set or its variable not named.
     """
     host, variable = urlsplit(base_url).hostname or "", spec.key_variable
-    named = "api_key_env" in spec.model_fields_set or base_url == SERVERS[spec.kind].url
-    if named and os.environ.get(variable):
+    is_permitted = "api_key_env" in spec.model_fields_set or base_url == SERVERS[spec.kind].url
+    if is_permitted and os.environ.get(variable):
         return os.environ[variable]
     if host in LOCAL_HOSTS:
         return None
-    if not named:
+    if not is_permitted:
         raise EngineError(
             f"engine {spec.name!r}: name the environment variable that holds the key for {host} "
             f'(api_key_env = "..."); {variable} goes to other servers only if the spec says so'

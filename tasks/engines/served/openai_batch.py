@@ -1,9 +1,9 @@
 """Sends requests as jobs of OpenAI's Batch API: files answered within a day at about half the price.
 
-A job takes hours and is paid for once the server has it. So a note before and after sending (``Jobs``)
-records the file and batch of each request. If a run is killed at any point, the next one finds its jobs and
-waits for them, and so do concurrent runs; nothing is sent twice. A request without an answer leaves its note,
-and the next run sends it again.
+A job takes hours and must be paid once the server has it. So notes (``Jobs``), written before and after
+sending, record the file and batch of each request. If a run is killed at any point, the next run finds its
+jobs and waits for them, and so do concurrent runs; nothing is sent twice. A request without an answer is
+removed from its note, and the next run sends it again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tasks.engines.served.openai_reply import BatchResults
 from tasks.engines.served.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
 
 CHAT = "/v1/chat/completions"
-"""Endpoint of each request, whatever the server's address."""
+"""Endpoint of each request, independent of the server's address."""
 MAX_REQUESTS = 50_000
 """Most requests in one job, by OpenAI's limit."""
 MAX_JOB_BYTES = 100 * 2**20
@@ -36,15 +36,15 @@ MAX_JOB_BYTES = 100 * 2**20
 MAX_ANSWER_BYTES = 2**20
 """Most bytes of one answer, on average over a job."""
 FILE_S = 900.0
-"""Seconds that one try to send or fetch a file may take."""
+"""Most seconds of one try to send or fetch a file."""
 WINDOW = "24h"
 """The server ends a job that takes longer, with the answers so far."""
 DEADLINE_S = 26 * 3600.0
-"""Seconds that one call waits; the job itself goes on, and the next run waits for it again."""
+"""Most seconds that a call waits; the job continues, and the next run waits for it again."""
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
 """Bounds of the pause between two polls of a job's state; it doubles."""
 MAX_PAGES = 20
-"""Pages of a hundred jobs, the newest first, that are searched for one whose id was lost."""
+"""Most pages of a hundred jobs, newest first, that are searched for a job with an unknown id."""
 FINAL = ("completed", "expired", "cancelled", "failed")
 
 T = TypeVar("T")
@@ -70,9 +70,10 @@ class _Page(BaseModel):
 
 
 class _Job(BaseModel):
-    """A note on a job. ids: of requests that it has answered or may still answer; batch: None if unknown.
+    """A note on a job.
 
-    age_s: see ``Jobs.notes``.
+    ids: of requests that it has answered or may still answer. batch: None if unknown. age_s: see
+        ``Jobs.notes``.
     """
 
     ids: list[str]
@@ -95,14 +96,15 @@ class _Job(BaseModel):
 
 @dataclass
 class Batches:
-    """The jobs of one call: those sent before, and those that it sends.
+    """The jobs of one call: those sent earlier, and those that it sends.
 
     Attributes:
-        jobs: notes on what any run has sent of it.
-        name: of the engine. at: its server, as messages name it.
-        size: requests in one job, at most.
-        explain: the message for a call that failed.
-        report: told how many more requests are answered.
+        jobs: notes of all runs on jobs with these requests.
+        name: of the engine.
+        at: name of its server in messages.
+        size: most requests in one job.
+        explain: returns the error for a failed call.
+        report: called with the number of requests just answered.
     """
 
     caller: Caller
@@ -115,84 +117,85 @@ class Batches:
     failures: list[EngineError] = field(default_factory=list)
 
     async def send(self, requests: Sequence[Mapping[str, Any]], answers: dict[int, Generation]) -> None:
-        """Fill ``answers``, by place, and ``failures``; jobs that were sent before are not sent again."""
+        """Fill ``answers``, by place, and ``failures``; jobs sent earlier are not sent again."""
         places = {name: place for place, name in enumerate(_names(requests))}
-        sent: list[_Job] = []
-        # Held until everything is sent, so that a second run of the same requests waits for the same jobs.
+        pending: list[_Job] = []
+        # Held until everything is sent, so that a second run with the same requests waits for the same jobs.
         with self.jobs.locked() as jobs:
             try:
-                for job in self._sent(jobs, places):
+                for job in self._earlier_jobs(jobs, places):
                     if job.batch is None:
-                        await self._begin(jobs, job, is_new=False)
-                    sent.append(job)
-                known = {name for job in sent for name in job.ids}
-                rest = {name: requests[place] for name, place in places.items() if name not in known}
+                        await self._start(jobs, job, is_new=False)
+                    pending.append(job)
+                sent = {name for job in pending for name in job.ids}
+                rest = {name: requests[place] for name, place in places.items() if name not in sent}
                 for lines in self._files(rest):
-                    sent.append(await self._sent_now(jobs, lines))
+                    pending.append(await self._send_job(jobs, lines))
             except (Failed, EngineError) as failure:
                 self._fail(failure)
-        for results in await asyncio.gather(*map(self._answers, sent)):
+        for results in await asyncio.gather(*map(self._answers, pending)):
             answers |= {places[name]: answer for name, answer in results.items() if name in places}
 
-    def _sent(self, jobs: Jobs, names: Mapping[str, int]) -> Iterator[_Job]:
-        """The jobs that some of these requests are in."""
+    def _earlier_jobs(self, jobs: Jobs, names: Mapping[str, int]) -> Iterator[_Job]:
+        """Yield the noted jobs with some of these requests."""
         for name, (text, age_s) in jobs.notes().items():
             try:
                 job = _Job.model_validate_json(text)
             except ValueError as error:
                 raise EngineError(
                     f"engine {self.name!r}: {jobs.place(name)} is damaged; it records the content of a batch "
-                    f"at {self.at}. Delete it to send, and pay, its requests again"
+                    f"at {self.at}. Delete it to send, and pay for, its requests again"
                 ) from error
             if not names.keys().isdisjoint(job.ids):
                 job.age_s = age_s
                 yield job
 
     def _files(self, requests: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, bytes]]:
-        """The lines of each job, by request."""
+        """Yield the lines of each job, by request."""
         lines: dict[str, bytes] = {}
-        room = MAX_JOB_BYTES
+        n_free = MAX_JOB_BYTES
         for name, body in requests.items():
             line = {"custom_id": name, "method": "POST", "url": CHAT, "body": body}
             text = json.dumps(line).encode() + b"\n"
-            if lines and (len(lines) >= self.size or len(text) > room):
+            if lines and (len(lines) >= self.size or len(text) > n_free):
                 yield lines
-                lines, room = {}, MAX_JOB_BYTES
+                lines, n_free = {}, MAX_JOB_BYTES
             lines[name] = text
-            room -= len(text)
+            n_free -= len(text)
         if lines:
             yield lines
 
-    async def _sent_now(self, jobs: Jobs, lines: Mapping[str, bytes]) -> _Job:
+    async def _send_job(self, jobs: Jobs, lines: Mapping[str, bytes]) -> _Job:
+        """Send a file of requests, start its batch, and return the job."""
         files = {"file": ("requests.jsonl", b"".join(lines.values()), "application/jsonl")}
-        sent = await self.caller.send(
+        reply = await self.caller.send(
             "POST", "/files", timeout=FILE_S, files=files, data={"purpose": "batch"}
         )
-        job = _Job(ids=list(lines), file=self._id(checked(_File, sent).id))
-        await self._begin(jobs, job, is_new=True)
+        job = _Job(ids=list(lines), file=self._id(checked(_File, reply).id))
+        await self._start(jobs, job, is_new=True)
         _log.info("%s: batch %s of %d requests is sent", self.name, job.batch, len(job.ids))
         return job
 
-    async def _begin(self, jobs: Jobs, job: _Job, is_new: bool) -> None:
-        """Start a batch for a file, once.
+    async def _start(self, jobs: Jobs, job: _Job, is_new: bool) -> None:
+        """Start the batch of a file, exactly once.
 
         If an earlier start got no answer, the batch is looked up first. If another run may be starting it
-        right now, because the lock was lost, it is looked up after that run's call has ended.
+        right now, because the lock was lost, it is looked up again after that run's call must have ended.
         """
         body = {"input_file_id": job.file, "endpoint": CHAT, "completion_window": WINDOW}
-        tries, doubt = 0, self.caller.timeout - job.age_s
+        tries, wait = 0, self.caller.timeout - job.age_s
         while job.batch is None:
-            if not is_new and (batch := await self._looked_up(job)):
+            if not is_new and (batch := await self._find_batch(job)):
                 job.batch = self._id(batch)
-            elif doubt > 0:
-                _log.info("%s: another run may be sending the same: looking again", self.name)
-                await self.caller.pause(doubt)
-                doubt = 0
+            elif wait > 0:
+                _log.info("%s: another run may be sending the same job; waiting to look again", self.name)
+                await self.caller.pause(wait)
+                wait = 0
             else:
-                job.save(jobs)  # which fails without the lock, and tells others when this try began
+                job.save(jobs)  # fails without the lock, and shows others when this try began
                 try:
-                    begun = await self.caller.send("POST", "/batches", max_retries=0, json=body)
-                    job.batch = self._id(checked(_Batch, begun).id)
+                    reply = await self.caller.send("POST", "/batches", max_retries=0, json=body)
+                    job.batch = self._id(checked(_Batch, reply).id)
                 except Failed as failure:
                     tries, is_new = tries + 1, False
                     failure.tries = tries
@@ -204,8 +207,8 @@ class Batches:
                     await self.caller.pause(min(FIRST_POLL_S * 2.0 ** (tries - 1), LONGEST_POLL_S))
         job.save(jobs)
 
-    async def _looked_up(self, job: _Job) -> str | None:
-        """Return the batch that was started with a file, if there is one."""
+    async def _find_batch(self, job: _Job) -> str | None:
+        """Return the id of the batch that was started with a job's file; None if there is none."""
         after = ""
         for _ in range(MAX_PAGES):
             try:
@@ -223,7 +226,7 @@ class Batches:
         return None
 
     async def _answers(self, job: _Job) -> dict[str, Generation]:
-        """The answers of a job, once it has ended; requests without an answer leave its note."""
+        """Return the answers of a job once it has ended; unanswered requests are removed from its note."""
         results = BatchResults(self.caller, set(job.ids))
         try:
             batch = await self._ended(job)
@@ -231,7 +234,7 @@ class Batches:
             for file in filter(None, (batch.output_file_id, batch.error_file_id)):
                 with TemporaryFile(dir=self.jobs.folder) as lines:
                     path = f"/files/{self._id(file)}/content"
-                    await self._known(job, self.caller.fetch(path, lines, most, FILE_S))
+                    await self._checked(job, self.caller.fetch(path, lines, most, FILE_S))
                     results.read(lines)
         except (Failed, EngineError) as failure:
             self._fail(failure)
@@ -239,31 +242,31 @@ class Batches:
         n, job.ids = len(job.ids), [name for name in job.ids if name in results.answers]
         if len(job.ids) < n:
             job.save(self.jobs)
-            why = "; ".join([*map(self.caller.clean, _reasons(batch)), *results.reasons()])
+            reasons = "; ".join([*map(self.caller.clean, _reasons(batch)), *results.reasons()])
             self.failures.append(
                 EngineError(
                     f"engine {self.name!r}: batch {job.batch} at {self.at} is {batch.status} with "
-                    f"{len(job.ids):,} of {n:,} answers{f' ({why})' if why else ''}. These are stored: run "
-                    "again to send only the others"
+                    f"{len(job.ids):,} of {n:,} answers{f' ({reasons})' if reasons else ''}. These are "
+                    "stored: run again to send only the others"
                 )
             )
         return results.answers
 
     async def _ended(self, job: _Job) -> _Batch:
-        """Wait until a job has ended, also while the server cannot be reached for a while."""
-        until, wait, done = time.monotonic() + DEADLINE_S, FIRST_POLL_S, 0
+        """Return a job's batch once it has ended; the server may be unreachable for a while."""
+        deadline, wait, n_reported = time.monotonic() + DEADLINE_S, FIRST_POLL_S, 0
         while True:
-            status, is_late = "not to be reached", time.monotonic() + wait > until
+            status, is_late = "not to be reached", time.monotonic() + wait > deadline
             try:
                 call = self.caller.send("GET", f"/batches/{job.batch}")
-                batch = checked(_Batch, await self._known(job, call))
+                batch = checked(_Batch, await self._checked(job, call))
                 if batch.status in FINAL:
                     return batch
                 counts = batch.request_counts if isinstance(batch.request_counts, dict) else {}
-                now, status = counts.get("completed"), self.caller.clean(batch.status)
-                if isinstance(now, int) and done < now <= len(job.ids):
-                    self.report(now - done)
-                    done = now
+                n_completed, status = counts.get("completed"), self.caller.clean(batch.status)
+                if isinstance(n_completed, int) and n_reported < n_completed <= len(job.ids):
+                    self.report(n_completed - n_reported)
+                    n_reported = n_completed
             except Failed as failure:
                 if not failure.is_transient:
                     raise
@@ -275,8 +278,8 @@ class Batches:
             await self.caller.pause(wait)
             wait = min(2 * wait, LONGEST_POLL_S)
 
-    async def _known(self, job: _Job, call: Coroutine[Any, Any, T]) -> T:
-        """Return the server's answer about a job, which it may have forgotten."""
+    async def _checked(self, job: _Job, call: Coroutine[Any, Any, T]) -> T:
+        """Return the server's answer about a job; raises EngineError if the server no longer has the job."""
         try:
             return await call
         except Failed as failure:
@@ -286,8 +289,8 @@ class Batches:
 
     def _fail(self, failure: Failed | EngineError) -> None:
         if isinstance(failure, Failed):
-            has_none = failure.status in (404, 405, 501)
-            failure = self._no_api(failure) if has_none else self.explain(failure)
+            has_no_api = failure.status in (404, 405, 501)
+            failure = self._no_api(failure) if has_no_api else self.explain(failure)
         self.failures.append(failure)
 
     def _no_api(self, failure: Failed) -> EngineError:
@@ -299,12 +302,12 @@ class Batches:
     def _lost(self, job: _Job, what: str, failure: Failed) -> EngineError:
         return EngineError(
             f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): check the "
-            f"server, and delete {self.jobs.place(job.name)} to send, and pay, its {len(job.ids):,} requests "
-            "again"
+            f"server, and delete {self.jobs.place(job.name)} to send, and pay for, its {len(job.ids):,} "
+            "requests again"
         )
 
     def _id(self, identity: str) -> str:
-        """Return the server's name of a file or batch, which is stored and becomes part of addresses."""
+        """Return the server's id of a file or batch, checked because it is stored and used in addresses."""
         hidden = self.caller.secrets.hide_in_answer(identity)
         if hidden != identity or not re.fullmatch(r"\w[\w:/-]{0,199}", identity, re.ASCII):
             raise Unreadable(200, f"id: {self.caller.clean(hidden)[:60]!r} is not a name of a file or batch")
@@ -312,7 +315,7 @@ class Batches:
 
 
 def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Return each request's custom_id: its hash, and the number of equal requests before it."""
+    """Yield each request's custom_id: its hash, and the number of equal requests before it."""
     seen: Counter[str] = Counter()
     for body in requests:
         content = json.dumps(body, sort_keys=True).encode()
@@ -322,7 +325,7 @@ def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _reasons(batch: _Batch) -> list[str]:
-    """The server's words on a job that it refused as a whole."""
+    """Return the server's messages on a job that it refused as a whole, three at most."""
     data = batch.errors.get("data") if isinstance(batch.errors, dict) else None
     errors = data if isinstance(data, list) else []
     return [str(error["message"]) for error in errors[:3] if isinstance(error, dict) and error.get("message")]

@@ -1,4 +1,4 @@
-"""Generation by any server that speaks the OpenAI chat API: ``vllm serve``, llama.cpp, hosted models.
+"""Generation by any server with the OpenAI chat API: ``vllm serve``, llama.cpp, hosted models.
 
 A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
 
@@ -12,9 +12,9 @@ A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
     web = true
     options = { max_concurrency = 8, requests_per_minute = 500, dialect = "openrouter" }
 
-One option sets the number of requests in flight. ``max_concurrency = 200`` sends each by itself; ``batch =
-5000`` sends 5,000 as one job of the Batch API, which takes up to a day at half the price (``openai_batch``;
-the prices above are then those of batches).
+One of two options sets the number of requests at once. ``max_concurrency = 200`` sends each by itself.
+``batch = 5000`` sends 5,000 as one job of the Batch API, which takes up to a day at half the price
+(``openai_batch``); the spec's prices are then those of batches.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class HttpOptions(HostedOptions):
     )
 
     @model_validator(mode="after")
-    def _is_one_way(self) -> Self:
+    def _has_one_of_both(self) -> Self:
         if self.batch and "max_concurrency" in self.model_fields_set:
             raise ValueError("give max_concurrency or batch, not both")
         return self
@@ -112,18 +112,18 @@ class OpenAIGenerator(HostedGenerator):
     )
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
-        """See ``HostedGenerator``; raises EngineError also for settings that the dialect has no words for."""
+        """See ``HostedGenerator``; also raises EngineError for settings without a field in the dialect."""
         super().__init__(spec, jobs)
         self._settings = settings_body(spec, self.options.dialect)
         self._by_responses, self._temperature = by_responses(spec), takes_temperature(spec)
         self._chat_limit = self.options.token_limit_field or limit_field(spec)
         self.limit_field = RESPONSES_LIMIT if self._by_responses else self._chat_limit
         self.path = "/responses" if self._by_responses else "/chat/completions"
-        # OpenRouter lists its models to everybody.
+        # OpenRouter lists its models without a key.
         self.key_path = "/key" if self.options.dialect == "openrouter" else "/models"
         self._logprobs = self.options.logprobs
         if self._logprobs is None:
-            self._logprobs = not ((known := family(spec)) and known.temperature == "never")
+            self._logprobs = not ((models := family(spec)) and models.temperature == "never")
 
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
@@ -158,7 +158,7 @@ class OpenAIGenerator(HostedGenerator):
         return {"Authorization": f"Bearer {self.key or 'none'}"}
 
     def filtered(self, failure: Failed) -> Generation | None:
-        """See ``HostedGenerator.filtered``: Azure's way."""
+        """See ``HostedGenerator.filtered``; Azure reports filtering as a failure."""
         return read_refusal(failure)
 
     async def send_all(
@@ -168,7 +168,7 @@ class OpenAIGenerator(HostedGenerator):
         answers: dict[int, Generation],
         progress: Progress,
     ) -> list[EngineError]:
-        """See ``HostedGenerator.send_all``; with option ``batch`` as jobs."""
+        """See ``HostedGenerator.send_all``; with option ``batch``, requests are sent as jobs."""
         if self.options.batch is None:
             return await super().send_all(caller, requests, answers, progress)
         name, at, n = self.spec.name, self.base_url, self.options.batch
@@ -179,16 +179,17 @@ class OpenAIGenerator(HostedGenerator):
         return batches.failures
 
     @property
-    def where(self) -> str:
-        """See ``HostedGenerator.where``."""
+    def model_advice(self) -> str:
+        """See ``HostedGenerator.model_advice``."""
         return f"compare {self.base_url}/models, and see that base_url ends in /v1"
 
 
 def responses_request(chat: dict[str, Any], chat_limit: str) -> dict[str, Any]:
-    """Convert a chat request to OpenAI's Responses API; the server stores nothing.
+    """Return a chat request in the form of OpenAI's Responses API, which has no seed; the server stores
+    nothing.
 
     Raises:
-        EngineError: it has stop texts, which that API does not support. It has no seed either.
+        EngineError: the request has stop texts, which that API does not support.
     """
     if "stop" in chat:
         raise EngineError(

@@ -1,5 +1,5 @@
-"""Answers of OpenAI's APIs as generations: replies of the chat API, lines of a batch's results, and responses
-of the Responses API, by which its models search the web."""
+"""Parses answers of OpenAI's APIs: replies of the chat API, lines of batch results, and responses of the
+Responses API, with which its models search the web."""
 
 from __future__ import annotations
 
@@ -75,38 +75,40 @@ class _Line(BaseModel):
 
 
 def read_reply(body: Any, secrets: Secrets) -> Generation:
-    """The first choice; a server that filters may send none, if it says so.
+    """Return the first choice as a generation; a server that reports filtering may send none.
 
-    Reasoning is left out, and counted: some servers have it in the total alone. An invalid or negative count
-    of tokens becomes 0, which means unknown (``budget.Meter`` then counts the most).
+    Reasoning is left out, but its tokens count; some servers have them only in the total. An invalid or
+    negative token count becomes 0, which means unknown (``budget.Meter`` then counts the most).
 
     Raises:
-        Unreadable: it is no answer of the chat API.
+        Unreadable: it is not an answer of the chat API.
     """
     reply = checked(_Reply, body)
     usage = reply.usage if isinstance(reply.usage, dict) else {}
-    prompt, written, both = (count(usage.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
-    written = max(written, both - prompt if prompt else 0)
+    n_prompt, n_completion, n_total = (
+        count(usage.get(f"{name}_tokens")) for name in ("prompt", "completion", "total")
+    )
+    n_completion = max(n_completion, n_total - n_prompt if n_prompt else 0)
     if not reply.choices:
         if not reply.prompt_filter_results:
             raise Unreadable(200, "choices: empty, although the prompt was not filtered")
-        return Generation("", "content_filter", prompt, written)
+        return Generation("", "content_filter", n_prompt, n_completion)
     choice = reply.choices[0]
     finish = "refusal" if choice.message.refusal else finish_reason(choice.finish_reason)
-    said = choice.message.refusal or choice.message.content
-    has_thought = bool(choice.message.reasoning or choice.message.reasoning_content)
-    if said is None and finish in ("stop", "unknown") and not has_thought:
+    content = choice.message.refusal or choice.message.content
+    has_reasoning = bool(choice.message.reasoning or choice.message.reasoning_content)
+    if content is None and finish in ("stop", "unknown") and not has_reasoning:
         raise Unreadable(200, "choices.0.message.content: null, although the model finished")
-    text = secrets.hide_in_answer(said or "")
-    if text and not written:
-        prompt = 0
+    text = secrets.hide_in_answer(content or "")
+    if text and not n_completion:
+        n_prompt = 0
     logprobs = (choice.logprobs.content if choice.logprobs else None) or ()
-    tokens = _alternatives(logprobs) if text == said and finish != "refusal" else ()
-    return Generation(text, finish, prompt, written, tokens=tokens)
+    tokens = _alternatives(logprobs) if text == content and finish != "refusal" else ()
+    return Generation(text, finish, n_prompt, n_completion, tokens=tokens)
 
 
 def read_refusal(failure: Failed) -> Generation | None:
-    """Return the answer in a failure by which Azure reports filtering; None if it is no such failure."""
+    """Return the generation for a failure by which Azure reports filtering; None for other failures."""
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
     filtered = isinstance(error, dict) and error.get("code") == "content_filter"
     return Generation("", "content_filter", 0, 0) if failure.status == 400 and filtered else None
@@ -114,10 +116,12 @@ def read_refusal(failure: Failed) -> Generation | None:
 
 @dataclass
 class BatchResults:
-    """The content of a batch's files: lines that should each answer one request.
+    """The content of a batch's files, one line for each request.
 
     Attributes:
-        ids: of the requests. answers: by id. wrong: counts of lines without an answer, by reason.
+        ids: of the requests.
+        answers: by id.
+        wrong: numbers of lines without an answer, by reason.
     """
 
     caller: Caller
@@ -126,7 +130,7 @@ class BatchResults:
     wrong: Counter[str] = field(default_factory=Counter)
 
     def read(self, lines: IO[bytes]) -> None:
-        """Take the answers of one file; the first answer to a request counts."""
+        """Add the answers of one file; the first answer to a request counts."""
         for text in iter(lambda: lines.readline(MAX_BYTES), b""):
             try:
                 line = checked(_Line, self.caller.read_object(text))
@@ -143,7 +147,7 @@ class BatchResults:
                 self.wrong[f"{failure.status or 'no answer'}: {failure.words}"] += 1
 
     def reasons(self) -> list[str]:
-        """The commonest faults."""
+        """Return the three most frequent reasons with their numbers."""
         return [f"{n:,} × {text}" for text, n in self.wrong.most_common(3)]
 
     def _answer(self, line: _Line) -> Generation:
@@ -161,17 +165,17 @@ class BatchResults:
 
 
 def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
-    """The tokens written, each with the server's top ones, which may leave out the written one."""
+    """Return each generated token with the server's top tokens, which may not include it."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     tokens = []
-    for at in content:
-        text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
+    for token in content:
+        text = token.token if token.bytes is None else decoder.decode(bytes(token.bytes))
         others = [
-            (a.token if a.bytes is None else bytes(a.bytes).decode("utf-8", "replace"), a.logprob)
-            for a in at.top_logprobs or ()
-            if a.token != at.token
+            (top.token if top.bytes is None else bytes(top.bytes).decode("utf-8", "replace"), top.logprob)
+            for top in token.top_logprobs or ()
+            if top.token != token.token
         ]
-        tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
+        tokens.append(TokenAlternatives.of(text, [(text, token.logprob), *others]))
     return tuple(tokens)
 
 
@@ -207,15 +211,16 @@ class _ModelResponse(BaseModel):
 
 
 def read_response(body: Any, secrets: Secrets) -> Generation:
-    """Return the message after the last search; reasoning and earlier remarks are left out, but counted.
+    """Return the message after the last search; reasoning and earlier remarks are left out, but their tokens
+    count.
 
     Raises:
         Unreadable: it is not an answer of the Responses API, or reports a failure.
     """
     response = checked(_ModelResponse, body)
     if response.status not in ("completed", "incomplete"):
-        why = response.error or _ResponseError()
-        raise Unreadable(200, secrets.hide(f"status: {response.status}: {why.message}")[:EXCERPT])
+        error = response.error or _ResponseError()
+        raise Unreadable(200, secrets.hide(f"status: {response.status}: {error.message}")[:EXCERPT])
     parts: list[_ResponsePart] = []
     for item in response.output:
         if item.type.endswith("_call"):
@@ -226,9 +231,10 @@ def read_response(body: Any, secrets: Secrets) -> Generation:
     text = "".join(refusals or [part.text or "" for part in parts if part.type == "output_text"])
     finish = "stop"
     if response.status == "incomplete":
-        why_cut = response.incomplete_details.reason if response.incomplete_details else None
-        finish = _INCOMPLETE.get(why_cut or "", "unknown")
+        reason = response.incomplete_details.reason if response.incomplete_details else None
+        finish = _INCOMPLETE.get(reason or "", "unknown")
     usage = response.usage if isinstance(response.usage, dict) else {}
-    sent, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    n_prompt, n_completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
     finish = "refusal" if refusals else finish
-    return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)
+    n_prompt = n_prompt if n_completion else 0
+    return Generation(secrets.hide_in_answer(text), finish, n_prompt, n_completion)

@@ -1,12 +1,13 @@
-"""Providers of served models: each kind's server, key variable, and settings that its models take. Pure.
+"""Providers of served models: each kind's server, key variable, and the settings of its models. Pure.
 
-A spec says ``reasoning`` and ``web``. Their effect depends on the model's name, by the providers' documents:
-a temperature that the model refuses is not sent, and reasoning or search that it refuses is an error before
-anything is sent. An unknown model gets everything in the spec, and the server decides. Read in November 2026:
-the providers' reference pages and the types of their clients (openai 3.54, anthropic 2.12, google-genai 3.4).
+A spec sets ``reasoning`` and ``web``. By the providers' documents their effect depends on the model's name: a
+temperature that the model refuses is not sent, and reasoning or search that it refuses is an error before
+anything is sent. An unknown model gets everything in the spec, and the server decides. Sources, read in
+November 2026: the providers' reference pages and the types of their clients (openai 3.54, anthropic 2.12,
+google-genai 3.4).
 
-Servers of the chat API name the fields differently, and the option ``dialect`` says which names one knows.
-"auto" leaves the amount of reasoning to the server.
+Servers of the chat API use different names of fields; the option ``dialect`` selects them. "auto" leaves the
+amount of reasoning to the server.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ LimitField = Literal["max_tokens", "max_completion_tokens"]
 Body = dict[str, Any]
 
 SAMPLING = ("temperature", "top_p")
-"""Fields of a sampling that reasoning models refuse."""
+"""Fields of a sampling that some reasoning models refuse."""
 
 
 class Provider(NamedTuple):
     """The default server of a kind.
 
     Attributes:
-        key: the variable that usually holds its key. unsent: fields of a sampling that its API does not take.
+        key: environment variable that usually holds its key.
+        unsent: fields of a sampling that its API does not have.
     """
 
     url: str
@@ -47,15 +49,15 @@ SERVERS: Mapping[str, Provider] = {
 
 
 def server(base_url: str) -> str:
-    """The name of a server, whatever its address looks like: host in lower case, port unless default, path.
+    """Return a server's normalised name: host in lower case, port unless it is the default, path.
 
     Raises:
-        ValueError: no http address, or it holds a user name or password, which would be stored and shown.
+        ValueError: the URL is not http, or it holds a user name or password, which would be stored and shown.
     """
     try:
         parts = urlsplit(base_url)
         host, port = parts.hostname, parts.port
-    except ValueError:  # its text quotes the address
+    except ValueError:  # its message would quote the URL
         parts, host, port = urlsplit(""), None, None
     default = {"http": 80, "https": 443}.get(parts.scheme)
     if default is None or not host:
@@ -70,13 +72,13 @@ def server(base_url: str) -> str:
 
 
 class Family(NamedTuple):
-    """Models that take the same settings.
+    """Models with the same settings.
 
     Attributes:
-        efforts: words for the reasoning effort; "none" if it can be off; None: unknown. least: smallest
-            number of tokens for reasoning; None: it takes no number.
-        temperature: whether it takes temperature and top_p.
-        reasons: whether it can reason at all.
+        efforts: accepted words for the reasoning effort, "none" if it can be off; None: unknown.
+        least: smallest accepted number of tokens for reasoning; None: numbers are not accepted.
+        temperature: whether temperature and top_p are accepted.
+        reasons: whether the models can reason at all.
     """
 
     efforts: tuple[str, ...] | None
@@ -117,13 +119,13 @@ _FAMILIES: Mapping[str, tuple[tuple[str, Family], ...]] = {
         (r"gemini-([3-9]|\d\d)", Family(("minimal", "low", "medium", "high", "xhigh"))),
     ),
 }  # fmt: skip
-"""Families by kind; the first whose prefix fits a name counts."""
+"""Families by kind; the first one whose pattern matches the start of a name counts."""
 
 _NO_SEARCH = {"google": r"gemini-1\.", "anthropic": r"claude-(2|instant|3-(opus|sonnet|haiku))"}
 
 
 class ServedSpec(Protocol):
-    """The part of a server's spec that is used here."""
+    """The fields of a server's spec that are used here."""
 
     name: str
     kind: Any
@@ -135,56 +137,58 @@ class ServedSpec(Protocol):
 
 
 def family(spec: ServedSpec) -> Family | None:
-    """Return the model's family; None if it is unknown, or its server has its own field names (dialect)."""
+    """Return the model's family; None if it is unknown, or its server has other field names (dialect)."""
     if spec.options.get("dialect", "openai") != "openai":
         return None
     name = spec.model.rsplit("/", 1)[-1].lower()
-    return next((known for begin, known in _FAMILIES.get(spec.kind, ()) if re.match(begin, name)), None)
+    families = _FAMILIES.get(spec.kind, ())
+    return next((models for pattern, models in families if re.match(pattern, name)), None)
 
 
 def is_at_openai(spec: ServedSpec) -> bool:
-    """Whether the requests go to OpenAI itself, and not to a server that is compatible with it."""
-    own = urlsplit(SERVERS["openai"].url).hostname
-    return spec.kind == "openai" and (not spec.base_url or urlsplit(spec.base_url).hostname == own)
+    """Whether the requests go to OpenAI itself, and not to a compatible server."""
+    host = urlsplit(SERVERS["openai"].url).hostname
+    return spec.kind == "openai" and (not spec.base_url or urlsplit(spec.base_url).hostname == host)
 
 
 def by_responses(spec: ServedSpec) -> bool:
-    """Whether requests go to the Responses API: by ``options.api``, else for web search at OpenAI, whose Chat
-    Completions search with search models only."""
+    """Whether requests go to the Responses API: by ``options.api``, else for web search at OpenAI.
+
+    OpenAI's Chat Completions search the web only with search models.
+    """
     if api := spec.options.get("api"):
         return bool(api == "responses")
     return bool(spec.web) and is_at_openai(spec) and "search" not in spec.model
 
 
 def takes_temperature(spec: ServedSpec) -> bool:
-    """Whether temperature and top_p are sent: by ``options.temperature``, else as the documents say."""
+    """Whether temperature and top_p are sent: by ``options.temperature``, else by the documents."""
     if isinstance(temperature := spec.options.get("temperature"), bool):
         return temperature
-    known, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")
-    if known is None:
-        # Anthropic's models take no temperature with thinking.
+    models, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")
+    if models is None:
+        # Anthropic's models accept no temperature with thinking.
         return spec.kind != "anthropic" or not is_reasoning
-    return known.temperature == "always" or (known.temperature == "without reasoning" and not is_reasoning)
+    return models.temperature == "always" or (models.temperature == "without reasoning" and not is_reasoning)
 
 
 def unsent(spec: ServedSpec) -> list[str]:
-    """Fields of a sampling that are not sent although no option says so; part of the engine's hash."""
-    own = list(SERVERS[spec.kind].unsent)
+    """Return the fields of a sampling that are not sent, although no option excludes them, for the hash."""
+    fields = list(SERVERS[spec.kind].unsent)
     if by_responses(spec):
-        own.append("seed")
+        fields.append("seed")
     if "temperature" not in spec.options and not takes_temperature(spec):
-        own += SAMPLING
-    return own
+        fields += SAMPLING
+    return fields
 
 
 def check_settings(spec: ServedSpec) -> None:
-    """Refuse reasoning or web search that the model cannot take, as far as documents say so, or that the
-    dialect has no words for.
+    """Check by the documents that the model accepts the reasoning and web search, and the dialect has fields.
 
     Raises:
-        EngineError: says what it takes.
+        EngineError: it does not; the message names what it accepts.
     """
-    known, reasoning = family(spec), spec.reasoning
+    models, reasoning = family(spec), spec.reasoning
     if spec.web and re.match(_NO_SEARCH.get(spec.kind, "$."), spec.model.rsplit("/", 1)[-1]):
         raise _refusal(spec, "web = true", "this model searches no web: leave web out, or take a newer one")
     if by_responses(spec) and spec.options.get("batch"):
@@ -193,46 +197,45 @@ def check_settings(spec: ServedSpec) -> None:
         )
     if spec.web and reasoning == "minimal" and by_responses(spec):
         raise _refusal(spec, 'reasoning = "minimal" with web = true', 'to search it takes "low" or more')
-    if known is not None and reasoning not in (None, "auto"):
-        if isinstance(reasoning, int) and known.least is None:
-            raise _refusal(
-                spec, f"reasoning = {reasoning}", f"it takes no number of tokens, but {_takes(known)}"
-            )
-        if isinstance(reasoning, int) and reasoning < (known.least or 0):
-            raise _refusal(spec, f"reasoning = {reasoning}", f"it takes {_takes(known)}")
-        if isinstance(reasoning, str) and known.efforts is not None and reasoning not in known.efforts:
-            raise _refusal(spec, f'reasoning = "{reasoning}"', f"it takes {_takes(known)}")
+    if models is not None and reasoning not in (None, "auto"):
+        accepted = _accepted(models)
+        if isinstance(reasoning, int) and models.least is None:
+            raise _refusal(spec, f"reasoning = {reasoning}", f"it takes no number of tokens, but {accepted}")
+        if isinstance(reasoning, int) and reasoning < (models.least or 0):
+            raise _refusal(spec, f"reasoning = {reasoning}", f"it takes {accepted}")
+        if isinstance(reasoning, str) and models.efforts is not None and reasoning not in models.efforts:
+            raise _refusal(spec, f'reasoning = "{reasoning}"', f"it takes {accepted}")
     dialect = spec.options.get("dialect", "openai")
     if spec.kind == "openai" and dialect in _REASONING:
         settings_body(spec, dialect)
 
 
-def _takes(known: Family) -> str:
-    """The settings that a family takes, in words."""
-    if known.efforts is None:
+def _accepted(models: Family) -> str:
+    """Return the settings of reasoning that a family accepts, in words."""
+    if models.efforts is None:
         return 'a word such as "high"'
-    words = [f'"{effort}"' for effort in known.efforts]
-    number = [f"a number of tokens from {known.least}"] if known.least is not None else []
+    words = [f'"{effort}"' for effort in models.efforts]
+    number = [f"a number of tokens from {models.least}"] if models.least is not None else []
     return f'{", ".join([*words, *number])} or "auto"'
 
 
-def _refusal(spec: ServedSpec, what: str, why: str) -> EngineError:
-    return EngineError(f"engine {spec.name!r}: {spec.model!r} does not take {what}: {why}")
+def _refusal(spec: ServedSpec, setting: str, advice: str) -> EngineError:
+    return EngineError(f"engine {spec.name!r}: {spec.model!r} does not take {setting}: {advice}")
 
 
 def limit_field(spec: ServedSpec) -> LimitField:
-    """The field that tells a server of the chat API how many tokens there may be.
+    """Return the field of the chat API with the token limit.
 
-    OpenAI calls ``max_tokens`` deprecated, and its reasoning models refuse it wherever they are served; some
-    compatible servers know nothing else.
+    OpenAI calls ``max_tokens`` deprecated, and its reasoning models refuse it on every server; some
+    compatible servers have no other field.
     """
-    known = family(spec)
-    is_new = is_at_openai(spec) or (known is not None and known.temperature == "never")
+    models = family(spec)
+    is_new = is_at_openai(spec) or (models is not None and models.temperature == "never")
     return "max_completion_tokens" if is_new else "max_tokens"
 
 
 def _openai(reasoning: str | int) -> Body | None:
-    """OpenAI, Google's compatible address and most others: words alone."""
+    """Return the field of OpenAI, Google's compatible address and most others, which accept only words."""
     return None if isinstance(reasoning, int) else {"reasoning_effort": reasoning}
 
 
@@ -241,16 +244,16 @@ def _openrouter(reasoning: str | int) -> Body | None:
 
 
 def _qwen(reasoning: str | int) -> Body | None:
-    """Model Studio: on, off, or a budget."""
+    """Return the fields of Model Studio: on, off, or a budget."""
     if isinstance(reasoning, int):
         return {"enable_thinking": True, "thinking_budget": reasoning}
     return {"enable_thinking": reasoning == "high"} if reasoning in ("none", "high") else None
 
 
 def _vllm(reasoning: str | int) -> Body | None:
-    """Chat templates of hybrid models: on or off."""
-    known = reasoning in ("none", "high")
-    return {"chat_template_kwargs": {"enable_thinking": reasoning == "high"}} if known else None
+    """Return the field for chat templates of hybrid models: on or off."""
+    is_switch = reasoning in ("none", "high")
+    return {"chat_template_kwargs": {"enable_thinking": reasoning == "high"}} if is_switch else None
 
 
 _REASONING: Mapping[Dialect, Callable[[str | int], Body | None]] = {
@@ -269,21 +272,21 @@ _WEB: Mapping[Dialect, Body] = {
 def settings_body(spec: ServedSpec, dialect: Dialect) -> Body:
     """Return the request's fields for the spec's ``reasoning`` and ``web``.
 
-    There are none if it has neither, or if a model that cannot reason has reasoning "none".
+    They are empty if the spec sets neither, or if its reasoning is "none" and the model cannot reason.
 
     Raises:
-        EngineError: the dialect has no words for them.
+        EngineError: the dialect has no fields for them.
     """
     body: Body = {}
-    known = family(spec)
-    if spec.reasoning not in (None, "auto") and (known is None or known.reasons):
+    models = family(spec)
+    if spec.reasoning not in (None, "auto") and (models is None or models.reasons):
         fields = _REASONING[dialect](spec.reasoning)
         if fields is None:
-            raise _unknown(spec, dialect, f"reasoning = {spec.reasoning!r}")
+            raise _no_field(spec, dialect, f"reasoning = {spec.reasoning!r}")
         body |= fields
     if spec.web:
         if dialect not in _WEB:
-            raise _unknown(spec, dialect, "web = true")
+            raise _no_field(spec, dialect, "web = true")
         body |= _WEB[dialect]
     if not by_responses(spec):
         return body
@@ -293,8 +296,8 @@ def settings_body(spec: ServedSpec, dialect: Dialect) -> Body:
     return body | tools | ({"reasoning": {"effort": effort}} if effort else {})
 
 
-def _unknown(spec: ServedSpec, dialect: Dialect, what: str) -> EngineError:
+def _no_field(spec: ServedSpec, dialect: Dialect, setting: str) -> EngineError:
     return EngineError(
-        f"engine {spec.name!r}: servers of dialect {dialect!r} have no field for {what}: choose another "
+        f"engine {spec.name!r}: servers of dialect {dialect!r} have no field for {setting}: choose another "
         f"options.dialect ({', '.join(_REASONING)}), or set the server's own fields in options.extra_body"
     )

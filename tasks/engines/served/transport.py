@@ -1,4 +1,4 @@
-"""Requests to an untrusted server: bounded in time and size, retried, with cleaned texts.
+"""Sends requests to an untrusted server: bounded in time and size, retried, with cleaned texts.
 
 Keys, and user names in addresses, are removed from every text of a server before it leaves this module
 (``secrets.py``).
@@ -26,19 +26,19 @@ from tasks.engines.secrets import Secrets
 from tasks.parsing import complaints
 
 MAX_BYTES = 32 * 2**20
-"""Most bytes of one answer: many times what 20 alternatives at 4,096 tokens take."""
+"""Most bytes of one answer, many times the size of 20 alternatives at 4,096 tokens."""
 MAX_WAIT_S = 60.0
-"""The longest pause before another try that a server may ask for (Retry-After)."""
+"""Longest pause before another try that a server may request (Retry-After)."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
-"""Bounds of pauses that the server does not ask for; they double from try to try."""
+"""Bounds of pauses without a server's request; they double from try to try."""
 TRANSIENT = (408, 409, 429)
 EXCERPT = 300
-"""Characters of a server's words that an error quotes."""
+"""Most characters of a server's text in an error."""
 MAX_COUNT = 2**31
-"""More tokens than any answer has; a server's larger count is cut to this."""
+"""Upper bound of token counts, larger than any real one; a server's larger count is cut to it."""
 
 MOST_LOG_PROBABILITY = 1e-3
-"""Largest value that rounding in half precision makes of 0; a larger value is not a log-probability."""
+"""Largest value that 0 becomes by rounding in half precision; a larger value is not a log-probability."""
 LogProbability = Annotated[
     float, Field(le=MOST_LOG_PROBABILITY), AfterValidator(lambda value: min(value, 0.0))
 ]
@@ -50,21 +50,21 @@ FINISHED = ("stop", "length", "refusal", "content_filter", "tool_calls", "pause_
 
 
 def finish_reason(reason: str | None) -> str:
-    """Return the finish reason if it is known, else "unknown", so that no server's text is stored."""
+    """Return the finish reason if it is in FINISHED, else "unknown", so that no server's text is stored."""
     return reason if reason in FINISHED else "unknown"
 
 
 class Pace:
-    """Gives threads and tasks evenly spaced turns. Unused turns are not saved up for a burst."""
+    """Spaces the turns of threads and tasks evenly. Unused turns are not saved up for a burst."""
 
     def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """The first turn is at once; with None, every one is."""
+        """Begin with a turn at once; per_minute None: every turn is at once."""
         self._interval = 60.0 / per_minute if per_minute else 0.0
         self._clock, self._lock = clock, Lock()
         self._next = clock()
 
     def turn(self) -> float:
-        """Take the next turn: seconds until it comes."""
+        """Take the next turn and return the seconds until it."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._next)
@@ -72,8 +72,8 @@ class Pace:
         return turn - now
 
 
-class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an EngineError
-    """No answer: the last status (None: no response), the server's words, and the number of tries."""
+class Failed(Exception):  # noqa: N818 - not an EngineError, which users see
+    """No answer: the last status (None: no response), the server's message, and the number of tries."""
 
     def __init__(self, status: int | None, words: str, body: Any = None, tries: int = 1) -> None:
         super().__init__(words)
@@ -86,22 +86,22 @@ class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an
 
 
 class TimedOut(Failed):
-    """The answer, headers and body, was not complete in time."""
+    """The answer (headers and body) was not complete in time."""
 
 
 class Unreadable(Failed):
-    """A success without a JSON object; another try would not help."""
+    """A successful response without the expected JSON object; another try would not help."""
 
 
 @dataclass
 class Caller:
-    """Calls one server.
+    """A client of one server.
 
     Attributes:
-        url: what all paths are below.
-        timeout: seconds that one try may take from the first byte sent to the last one read.
+        url: prefix of all paths.
+        timeout: most seconds of one try, from the first byte sent to the last one read.
         max_retries: further tries after 408, 409, 429, 5xx, lost connections and time-outs.
-        stopped: set: no further tries and no more waiting.
+        stopped: when set, there are no further tries and no more pauses.
     """
 
     client: httpx.AsyncClient
@@ -117,22 +117,23 @@ class Caller:
         """Send a request and return the JSON object of the answer.
 
         Args:
-            max_retries: in place of the caller's own. timeout: used if longer than the caller's own.
-            content: what is sent, as httpx names it.
+            max_retries: in place of the caller's own.
+            timeout: used if longer than the caller's own.
+            content: httpx's arguments for the content.
 
         Raises:
-            Failed: see its kinds; no text in it holds a secret.
+            Failed: or one of its subclasses, without secrets in its texts.
         """
         answer = BytesIO()
-        headers = await self._tried(method, path, content, answer, MAX_BYTES, timeout, max_retries)
+        headers = await self._try(method, path, content, answer, MAX_BYTES, timeout, max_retries)
         return self.read_object(answer.getvalue(), headers.get("content-type", ""))
 
     async def fetch(self, path: str, into: IO[bytes], most: int, timeout: float) -> None:
         """Download a body of at most ``most`` bytes into a file; errors as in ``send``."""
-        await self._tried("GET", path, {}, into, most, timeout, None)
+        await self._try("GET", path, {}, into, most, timeout, None)
         into.seek(0)
 
-    async def _tried(
+    async def _try(
         self,
         method: str,
         path: str,
@@ -157,8 +158,8 @@ class Caller:
                     raise failure
                 pause = _retry_after(headers)
                 if pause is not None and pause > MAX_WAIT_S:
-                    more = f"; it asks for a pause of {pause:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
-                    raise Failed(status, failure.words + more, failure.body, tries)
+                    note = f"; it asks for a pause of {pause:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
+                    raise Failed(status, failure.words + note, failure.body, tries)
                 wait = wait if pause is None else pause
             except TimeoutError:
                 failure = TimedOut(None, "")
@@ -170,7 +171,7 @@ class Caller:
         raise failure
 
     async def pause(self, seconds: float) -> bool:
-        """Wait; True if ``stopped`` came first."""
+        """Wait; return True if ``stopped`` was set meanwhile."""
         try:
             await asyncio.wait_for(self.stopped.wait(), seconds)
         except TimeoutError:
@@ -190,8 +191,9 @@ class Caller:
         return response.status_code, response.headers
 
     def read_object(self, content: bytes, kind: str = "") -> dict[str, Any]:
-        """Return a server's JSON without the key, and with "?" for halves of surrogate pairs, which UTF-8
-        cannot hold.
+        """Return a server's JSON object without the key.
+
+        Halves of surrogate pairs, which UTF-8 cannot encode, become "?".
 
         Args:
             kind: the declared content type.
@@ -215,7 +217,7 @@ class Caller:
         return dict(self.secrets.clean(answer)) if self.secrets.are_in(text) else answer
 
     def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
-        """Return a refusal as a failure, with the server's words in plain characters."""
+        """Return a refusal as a failure, with the server's cleaned message."""
         body: Any = None
         words = _plain(content)
         try:
@@ -229,18 +231,18 @@ class Caller:
         return Failed(status, self.clean(words), body)
 
     def clean(self, words: str) -> str:
-        """Return a server's words for an error: plain characters, without secrets, cut."""
+        """Return a server's text for an error: plain characters, without secrets, cut to EXCERPT."""
         words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
         return self.secrets.hide(words)[:EXCERPT]
 
 
 def _plain(content: bytes) -> str:
-    """Bytes as a text that can be searched: UTF-8, and UTF-16 or UTF-32 without its zeros."""
+    """Return bytes as searchable text: UTF-8, and UTF-16 or UTF-32 without zero bytes."""
     return content.replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def _reason(error: BaseException) -> str:
-    """Return the system's reason for a failed connection, which is below the HTTP library's error."""
+    """Return the operating system's reason for a failed connection, from below the HTTP library's error."""
     cause, words = error, str(error) or type(error).__name__
     while cause := cause.__cause__ or cause.__context__:  # type: ignore[assignment]
         if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
@@ -249,7 +251,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    """Return the seconds that the server asks to wait, given as a number or a date; None if it does not."""
+    """Return the seconds in Retry-After, which is a number or a date; None if it is missing or invalid."""
     header = headers.get("retry-after", "")
     try:
         seconds = float(header)
@@ -262,7 +264,7 @@ def _retry_after(headers: httpx.Headers) -> float | None:
 
 
 def checked(model: type[M], body: Any) -> M:
-    """Return an answer in the expected shape; raises Unreadable that names the difference."""
+    """Return an answer as a model; raises Unreadable, which names the difference, if it does not fit."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
