@@ -171,7 +171,7 @@ class HostedGenerator(ABC):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """Return the JSON object to send for a conversation; raises EngineError if the API has no form for it."""
+        """Return the JSON object to send for a conversation; raises EngineError if the API cannot send it."""
 
     @abstractmethod
     def read(self, body: Any) -> Generation:
