@@ -6,7 +6,7 @@ model. When they are stored, or in a dialogue when half of them are, the planner
 requests from the evaluation. Meanwhile the slots continue with planned lines. No number depends on the order
 of work: an answer depends only on its request.
 
-A slot's input are *lines*: requests with engine, sampling, schema and units, all values. Its output are
+The input of a slot is *lines*: requests with engine, sampling, schema and units, all values. Its output is
 frames, which the writer thread stores as parts while the engine continues. So lines could also be worked off
 on another machine.
 

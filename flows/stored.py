@@ -117,7 +117,7 @@ class StoredDifference:
 
     Attributes:
         column: of ``metric_value``; "row" if only one side has the row.
-        stored, again: the number in the warehouse and the recomputed one.
+        stored, recomputed: the number in the warehouse and the recomputed one.
     """
 
     evaluation: str
@@ -128,7 +128,7 @@ class StoredDifference:
     slice: str
     column: str
     stored: object
-    again: object
+    recomputed: object
 
 
 @dataclass(frozen=True)
@@ -161,15 +161,15 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
     every = sorted(runs.every_finished(), key=lambda run: (*group_key(run), run.model))
     for (name, config, occasion, version), group in groupby(every, group_key):
         try:
-            again = _rows(evaluation_of(name), list(group))
+            new = _rows(evaluation_of(name), list(group))
         except (WarehouseError, EngineError, KeyError, ValueError) as error:
             yield RecomputedRows(name, config, occasion, 0, (), str(error))
             continue
         stored = _stored(config, occasion, version)
         differences = [
             StoredDifference(name, config, occasion, key[0], key[1], "/".join(key[2:]), *difference)
-            for key in sorted(stored.keys() | again.keys())
-            for difference in _differences(stored.get(key), again.get(key))
+            for key in sorted(stored.keys() | new.keys())
+            for difference in _differences(stored.get(key), new.get(key))
         ]
         yield RecomputedRows(name, config, occasion, len(stored), differences)
 
@@ -200,15 +200,15 @@ def _stored(config: str, occasion: str, version: str) -> dict[Key, dict[str, Any
     return {(r["model"], r["metric"], r["slice_kind"], r["slice"]): r for r in rows}
 
 
-def _differences(stored: dict[str, Any] | None, again: Metric | None) -> Iterator[tuple[str, object, object]]:
+def _differences(stored: dict[str, Any] | None, new: Metric | None) -> Iterator[tuple[str, object, object]]:
     """Yield (column, stored, recomputed) of each number that differs; column "row" if one side has no row."""
-    if stored is None or again is None:
-        yield "row", stored and stored["value"], again and again.value
+    if stored is None or new is None:
+        yield "row", stored and stored["value"], new and new.value
         return
     for column in _NUMBERS:
-        one, other = stored[column], getattr(again, column)
-        if isinstance(one, float) and isinstance(other, float | int):
-            if not isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
-                yield column, one, other
-        elif one != other:
-            yield column, one, other
+        before, after = stored[column], getattr(new, column)
+        if isinstance(before, float) and isinstance(after, float | int):
+            if not isclose(before, after, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
+                yield column, before, after
+        elif before != after:
+            yield column, before, after

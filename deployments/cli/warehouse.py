@@ -71,7 +71,7 @@ def _check_numbers(warehouse: Warehouse) -> bool:
         say(f"{of}: {result.n_rows:,} rows", f"{n} differ" if n else "equal", "red" if n else "green")
         for row in result.differences[:SHOWN]:
             where = f"{row.model}, {row.metric}, {row.slice}, {row.column}"
-            say(f"{where}: {row.stored} is stored, {row.again} recomputed", " differs", "red")
+            say(f"{where}: {row.stored} is stored, {row.recomputed} recomputed", " differs", "red")
         is_right &= not n
     return is_right
 

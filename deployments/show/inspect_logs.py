@@ -195,8 +195,8 @@ def _score(score: Score) -> Any:
     from inspect_ai.scorer import Score as InspectScore
 
     more: dict[str, Any] = dict(score.metadata)
-    if score.by:
-        more |= {"judge": score.by, "grading": [_message(m, score.by) for m in score.grading]}
+    if score.judge:
+        more |= {"judge": score.judge, "grading": [_message(m, score.judge) for m in score.grading]}
     known = {"answer": score.answer, "explanation": score.explanation, "metadata": more or None}
     if score.value is None:
         return InspectScore.unscored(reason="unscored", **known)

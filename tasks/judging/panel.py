@@ -193,7 +193,7 @@ def verdict_score(judge: Engine, opinion: Opinion, prompt: Prompt, completion: C
     metadata = {"verdict": verdict.verdict, "reason": verdict.reason, "value": verdict.value}
     metadata |= {"graded": opinion.graded}
     return Score.of(
-        opinion.score, verdict.unscored_reason, answer=verdict.verdict, by=judge.name,
+        opinion.score, verdict.unscored_reason, answer=verdict.verdict, judge=judge.name,
         grading=grading(prompt, completion),
         metadata={name: value for name, value in metadata.items() if value is not None},
     )  # fmt: skip
@@ -223,7 +223,7 @@ def verdict_scores(
         lines.append(f"{verdict.key}: {word}")
     known = [value for _, value in values if value is not None]
     return Score(
-        fmean(known) if known else None, explanation="\n".join(lines), by=judge.name,
+        fmean(known) if known else None, explanation="\n".join(lines), judge=judge.name,
         grading=grading(prompt, completion), metadata={"values": dict(values)},
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ class Score:
         value: a number, or a verdict's name; None if unscored, with the reason in ``explanation``.
         answer: the answer that was parsed from the output.
         explanation: a judge's reason, or the reason why the sample is unscored.
-        by: name of the judge's engine; "" for arithmetic.
+        judge: name of the judge's engine; "" for arithmetic.
         grading: the judge's prompt and completion.
         metadata: further fields, as JSON.
     """
@@ -30,7 +30,7 @@ class Score:
     value: float | str | None
     answer: str | None = None
     explanation: str | None = None
-    by: str = ""
+    judge: str = ""
     grading: Sequence[Message] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
 

@@ -59,7 +59,7 @@ def sample(name: str = "1") -> Sample:
         tokens=(5, 7),
         scores={
             "label": Score.of(True, answer=HOSTILE),
-            "coverage (j)": Score(None, explanation=HOSTILE, by="j", grading=judged),
+            "coverage (j)": Score(None, explanation=HOSTILE, judge="j", grading=judged),
         },
         metadata={"norm": HOSTILE},
         roles={"judge": ["j"]},
