@@ -1,1 +1,1 @@
-"""Models as judges: rubric files, prompts that keep judged text apart from instructions, and verdicts."""
+"""Models as judges: rubric files, prompts that separate judged text from instructions, and verdicts."""

@@ -179,7 +179,7 @@ def by_dimension(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dic
 
 @dataclass(frozen=True)
 class JudgeAgreementRow:
-    """One number on one dimension, or the reason why there is none.
+    """One number on one dimension, or the reason why it is missing.
 
     Attributes:
         n: number of items used.
@@ -382,7 +382,7 @@ class Subject(NamedTuple):
 
 
 class GroupAgreementRow(NamedTuple):
-    """One number on people and judge, or the reason why there is none.
+    """One number on people and judge, or the reason why it is missing.
 
     Attributes:
         group: its name; "all" for numbers over groups or items.

@@ -130,9 +130,9 @@ def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verd
     Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu counts.
     A key that is missing or whose verdict is not on the menu is unscored.
 
-    A judge may quote judged text with verdicts, which cannot be told from its own. So a key is also unscored
-    if the text gives it two different verdicts: in several answers, twice in one, or inside and outside of an
-    answer, as in an object broken by quotation marks.
+    A judge may quote judged text with verdicts, which cannot be distinguished from its own. So a key is also
+    unscored if the text gives it two different verdicts: in several answers, twice in one, or inside and
+    outside of an answer, as in an object broken by quotation marks.
     """
     answers, rest = _answers(text, {normal(key) for key in keys})
     if not answers:

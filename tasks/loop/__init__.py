@@ -1,1 +1,1 @@
-"""Parts of the one loop: requests, what is left to do, the steps that do it, the rows that follow."""
+"""Parts of the one loop: requests, plan, steps that work it off, and metric rows."""

@@ -5,8 +5,8 @@ spliced into the text: around a mask in the text, each family of tokenizers adds
 start in its own way. A candidate, and the text after the blank, gets the tokens that it has in running text:
 
 - before the blank: the tokens of ``before``;
-- a candidate: the tokens of ``tail + lead + candidate`` that follow those of ``tail``. Where the tokenizer
-  merges across that border, ``ANCHOR`` stands in for ``tail``; where it merges there too, the tokens of
+- a candidate: the tokens of ``tail + lead + candidate`` that follow those of ``tail``. If the tokenizer
+  merges across that border, ``ANCHOR`` replaces ``tail``; if it merges there too, the tokens of
   ``lead + candidate`` alone;
 - after the blank: likewise after ``ANCHOR``, so that it does not depend on the candidate.
 
