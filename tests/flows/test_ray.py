@@ -47,5 +47,5 @@ def test_a_replica_and_a_node_are_lost_and_no_number_changes(
     print({name: value for name, value in seen.items() if name != "output"})
     assert seen["code"] == 0, seen["output"]
     assert seen["resumed"] < 90
-    assert "what it worked on is asked again" in seen["output"]
+    assert "its part is retried" in seen["output"]
     assert_as_of_one_replica(home, tmp_path_factory.mktemp("alone"))

@@ -88,7 +88,7 @@ def test_two_replicas_and_a_kill_change_no_number(
     home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     output, n_loads = killed_once(home, None, "--no-server")
-    assert "died (exit code -9); what it worked on is asked again" in output
+    assert "died (exit code -9); its part is retried" in output
     assert n_loads == 3
     assert_as_of_one_replica(home, tmp_path_factory.mktemp("alone"))
 
