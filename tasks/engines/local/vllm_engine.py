@@ -254,9 +254,7 @@ class VllmEngine(ContinuationScorer):
 def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
     """Return the LLM class, and whether this build of vLLM runs on the CPU."""
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    os.environ.setdefault(
-        "VLLM_LOGGING_LEVEL", "ERROR"
-    )  # there is a warning for each weight of another dtype
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # it warns for each weight of another dtype
     try:
         from vllm import LLM
         from vllm.platforms import current_platform
