@@ -151,7 +151,7 @@ def _finish(runs: Sequence[str]) -> None:
 
 
 def _meter(params: BuildParams) -> Meter:
-    """Return a meter for all models of a build together."""
+    """Return the meter of a build, which all its models share."""
     return Meter(Budget(params.max_total_tokens, params.max_usd))
 
 

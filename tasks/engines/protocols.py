@@ -256,7 +256,7 @@ class TokenAlternatives:
 
     @classmethod
     def of(cls, text: str, pairs: Iterable[tuple[str, float]]) -> TokenAlternatives:
-        """Return a position's (text, log-probability) pairs pooled by text. text: of the generated token."""
+        """Return the alternatives at a position, pooled by text. text: of the generated token."""
         logprobs: dict[str, float] = {}
         for other, logprob in pairs:
             if logprob > -math.inf:  # otherwise the token was forbidden

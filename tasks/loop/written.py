@@ -154,7 +154,7 @@ def _objects(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _place(tokens: Sequence[TokenAlternatives], text: str, position: int) -> tuple[int, int] | None:
-    """Return the index of the token with a character of the text, and where that token begins."""
+    """Return the index of the token that contains a position, and where that token begins."""
     start = 0
     for index, token in enumerate(tokens):
         piece = token.text

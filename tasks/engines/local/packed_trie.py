@@ -60,7 +60,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``ContinuationScorer``; NaN for candidates with the unknown token, which it cannot spell."""
+        """See ``ContinuationScorer``; NaN for candidates that the vocabulary cannot spell (unknown token)."""
         scores = super().score_candidates(cloze, candidates, progress)
         unspelled = self._trie(cloze.tail, prompting.fill(cloze, candidates)).items_with(
             self.tokenizer.unk_token_id

@@ -195,7 +195,7 @@ class VllmEngine(ContinuationScorer):
         return len(self.tokenizer(str(text), add_special_tokens=False).input_ids)
 
     def close(self) -> None:
-        """End the core processes, which frees all memory, after the current call."""
+        """Wait for the current call, then end the core processes, which frees all memory."""
         with self._lock:
             if self._llm is not None:
                 self._llm.llm_engine.engine_core.shutdown()
