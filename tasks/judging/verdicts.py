@@ -234,7 +234,7 @@ def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) ->
             raise ValueError(f"{text!r} has the log-probability {logprob}, which must be at most 0")
         if normal(text) in pooled:
             pooled[normal(text)].append(logprob)
-    highest = max((lp for logprobs in pooled.values() for lp in logprobs), default=-math.inf)
+    highest = max((lp for spellings in pooled.values() for lp in spellings), default=-math.inf)
     if highest == -math.inf:
         return None
     # Relative to the highest, so that improbable verdicts do not become 0 / 0.
