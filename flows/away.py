@@ -1,7 +1,7 @@
 """Ends a flow run as crashed if its store is unreachable, so that the pool's automations run it again.
 
-Prefect calls a run crashed if something other than an ``Exception`` ended it. Only runs of a deployment end
-so; in all other runs the error is raised as it is.
+Prefect calls a run crashed if something other than an ``Exception`` ended it. Only runs of a deployment are
+ended in this way; all other runs raise ``StoreAway`` itself.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Selection:
         rows: model that gets rows -> its run.
         against: models of the cohort.
         earlier: earlier runs whose stored answers are needed beside those of this run.
-        is_frozen: whether the cohort was frozen before; if not, the models of ``rows`` become it.
+        is_frozen: whether the cohort was frozen before; if not, the models of ``rows`` become the cohort.
     """
 
     rows: Mapping[str, str]

@@ -1,10 +1,10 @@
 """The limit on generation, in tokens and US dollars, and a meter that stops before it is exceeded.
 
-Only new completions count: stored ones are free. Before each batch the meter adds the most that the batch can
-use to the use so far: ``max_tokens`` for every completion, and an estimate of every prompt. If the sum
-exceeds the limit, the batch is not sent. Concurrent batches count at their most until they are answered. So
-the limit is kept, unless prompts have more tokens than estimated: then the run stops after the batch that
-exceeds it. A completion whose server reports no token count counts at its most.
+Only new completions count: stored ones are free. Before each batch the meter estimates the batch's maximum:
+``max_tokens`` for every completion, and an estimate of every prompt. If this and the use so far exceed the
+limit, the batch is not sent. Concurrent batches count with their maximum until they are answered. So the
+limit is kept, unless prompts have more tokens than estimated: then the run stops after the batch that exceeds
+it. A completion without a token count from its server counts with its maximum.
 """
 
 from __future__ import annotations
