@@ -24,7 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     """Room for ten files; it looks at all files each time."""
     monkeypatch.setenv(CACHE_GB, str(10 * BYTES / 1e9))
     monkeypatch.setattr(module, "_LOOK_EVERY", 0)
-    monkeypatch.setattr(module, "_books", {})
+    monkeypatch.setattr(module, "_states", {})
     return Cache(tmp_path / "shared")
 
 

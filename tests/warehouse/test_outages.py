@@ -137,7 +137,7 @@ def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
 ) -> None:
     monkeypatch.setenv(patience.VARIABLE, "2")
     network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
-    with pytest.raises(StoreAway, match=r"does not answer.*It was to write parts/item_logprob/q0"):
+    with pytest.raises(StoreAway, match=r"does not answer.*The task was to write parts/item_logprob/q0"):
         answered(logprobs)
     assert network.pauses == pytest.approx([0.2, 0.4, 0.8, 0.6])
     assert len(unsent()) == 1
@@ -231,7 +231,7 @@ def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
         raise ConnectionError("refused")
 
     with pytest.raises(
-        StoreAway, match=r"^nowhere does not answer \(refused\), for 15 min now\. Look there\."
+        StoreAway, match=r"^nowhere does not answer \(refused\): tried for 15 min\. Look there\."
     ):
         patiently("nowhere", fails, str, "Look there.")
     assert pauses[:3] == [0.2, 0.4, 0.8]
@@ -247,7 +247,7 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
     monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
     monkeypatch.setattr(patience, "_signed", set())
     monkeypatch.delenv(patience.VARIABLE, raising=False)
-    sign = patience.met(tmp_path, "here")
+    sign = patience.contact_file(tmp_path, "here")
 
     def fails() -> None:
         raise ConnectionError("refused")
@@ -262,10 +262,10 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
         patiently("here", fails, str, "Look there.", sign)
     assert sum(pauses) == pytest.approx(900)
     with pytest.raises(StoreAway, match="never answered"):
-        patiently("there", fails, str, "Look there.", patience.met(tmp_path, "there"))
+        patiently("there", fails, str, "Look there.", patience.contact_file(tmp_path, "there"))
     monkeypatch.setenv(patience.VARIABLE, "900")
     with pytest.raises(StoreAway, match="for 15 min now"):
-        patiently("there", fails, str, "Look there.", patience.met(tmp_path, "there"))
+        patiently("there", fails, str, "Look there.", patience.contact_file(tmp_path, "there"))
 
 
 @pytest.mark.parametrize("server", ["Postgres", "S3"])

@@ -196,7 +196,7 @@ def test_rows_are_printed_as_the_frame_is() -> None:
         queries = [f'SELECT "{name}" FROM test_all_types()' for name in names if "hugeint" not in name]
         queries += ["SELECT 2::HUGEINT ** 70 AS n", "SELECT sum(range) FROM range(9)"]
         for query in [*queries, "SELECT 1 AS a, 2 AS A", "SELECT NULL AS n", "SELECT 1 WHERE false"]:
-            rows, frame = to_rows(connection, query, None), Rows.of_frame(to_frame(connection, query, None))
+            rows, frame = to_rows(connection, query, None), Rows.from_frame(to_frame(connection, query, None))
             assert rows[:2] == frame[:2], query
             printed, expected = ([list(map(number, row)) for row in each.rows] for each in (rows, frame))
             assert printed == expected, query

@@ -84,7 +84,7 @@ def room_for(reader: Warehouse, parts: dict[str, str], monkeypatch: pytest.Monke
     assert size < 1.02 * min(sizes)
 
     def set_limit(n: float) -> None:
-        cache._books.clear()  # as in a new process
+        cache._states.clear()  # as in a new process
         monkeypatch.setattr(cache, "_LOOK_EVERY", 0)
         monkeypatch.setattr(cache, "_ROOM", 10**12)
         monkeypatch.setenv("CULTURESCOPE_CACHE_GB", f"{(published + n * size) / 1e9:.12f}")
