@@ -160,7 +160,7 @@ def compact_parts(warehouse: Warehouse, *, all_unhashed: bool = False) -> list[s
 
 
 def run_checks(warehouse: Warehouse) -> pl.DataFrame:
-    """Return the number of violations of each check: files of checks/ are queries for rows that must not exist.
+    """Return the number of violations of each check; a file of checks/ selects rows that must not exist.
 
     One row per check: check (name of its file), n_violations, and example, the first violation as text or
     null. The warehouse is sound if every n_violations is 0. Raises like `Warehouse.query`.
