@@ -84,7 +84,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         ("question", ASKED + "sport,2,{country} {0.__class__}\n", "and no other braces"),
         ("question", ASKED + "sport,4,In {country}\n", "'4': expected '1', '2' or '3'"),
         ("question", None, "domain.csv, line 2, column domain: 'sport' is not in question, column"),
-        ("itme", "a\n", "spectral/itme.csv: this file is not read; spectral/ may have domain.csv, "),
+        ("itme", "a\n", "spectral/itme.csv: unknown file; known in spectral/: domain.csv, "),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_file(examined: Examine, file: str, text: str | bytes | None, fault: str) -> None:
@@ -156,7 +156,7 @@ def test_an_installed_pack_is_found_and_never_imported(
     own = tmp_path / "home" / "packs" / "sporty"
     own.mkdir(parents=True)
     assert folders(tmp_path / "home")["sporty"].path == own
-    with pytest.raises(ValueError, match="there is no pack 'sprty'; known packs: sporty"):
+    with pytest.raises(ValueError, match="unknown pack 'sprty'; known: sporty"):
         folder_of("sprty", tmp_path / "home")
 
 

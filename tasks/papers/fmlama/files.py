@@ -203,7 +203,7 @@ class FmlamaFiles:
     memo: dict[Any, Any] = field(default_factory=dict)
 
     def chosen(self, language: str, files: str) -> Sequence[FileDish] | None:
-        """Return the dishes of a language's n-th full file, or of all, each URL once; None if it is missing."""
+        """Return the dishes of a language's n-th full file, or of all, each URL once; None without a file."""
         dishes_by_file = list(self.dishes.get(language, {}).values())
         if files == POOLED:
             pooled = {dish.url: dish for dishes in reversed(dishes_by_file) for dish in reversed(dishes)}

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from tasks.evaluations.worldwise.params import MINILM
 from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, passed_over, read_all
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, skipped_note
 from tasks.packs.published import read_rows as read_published
 from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, renamed_field, tried_field
 from tasks.papers.values import Pieces
@@ -243,7 +243,7 @@ def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredA
         except BenchmarkError as error:
             if path is candidates[-1]:
                 raise
-            notes.append(passed_over(path, error))
+            notes.append(skipped_note(path, error))
     raise BenchmarkError("no file of answers")
 
 
