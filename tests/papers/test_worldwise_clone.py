@@ -180,7 +180,7 @@ def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
     (path / "results" / "stereotype_phrases.txt").write_text("so they are")
     content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert content.phrases == ["so they are"]
-    assert any(note.startswith("stereotype_phrases.txt is read in place of the program's") for note in notes)
+    assert any(note.startswith("stereotype_phrases.txt is read instead of the program") for note in notes)
     shutil.rmtree(path / "results")
     _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert notes == []

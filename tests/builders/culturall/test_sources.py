@@ -30,7 +30,7 @@ def test_the_published_sheet_of_topics(tmp_path: Path) -> None:
     assert (food.name, food.description, food.examples) == ("Food", "What is eaten.", ("Breakfast", "Tips"))
     assert pets.examples == ("Leads",)
     assert topics.guide([food, pets]) == ["Food: Breakfast; Tips", "Pets: Leads"]
-    kinds = [row["kind"] for row in topics.given_rows([food, pets], "topics.csv")]
+    kinds = [row["kind"] for row in topics.listed_rows([food, pets], "topics.csv")]
     assert (kinds.count("topic"), kinds.count("example")) == (2, 3)
 
 
@@ -51,7 +51,7 @@ def test_proposals_are_kept_for_people_and_examples_added() -> None:
     listed = load_topics(
         [{"Topic": "Food", "Description": "Eaten.", "x": "Tips"}, {"Topic": "Pets", "Description": "p"}]
     )
-    asked = topics.asked(listed, 3)
+    asked = topics.topic_prompts(listed, 3)
     assert list(asked) == [topics.MERGES, "Food", "Pets"]
     text = '{"examples": ["tips", "Tea times", "Tea times", 7, " "]}'
     rows = topics.proposed_rows("Food", listed, asked["Food"], Completion(text, "stop", 1, 1))
