@@ -55,7 +55,7 @@ class CreateParams(Measured):
         0,
         ge=0,
         description=(
-            "number of examples that the model adds to each topic; from 1 on, it also proposes merges of topics"
+            "number of examples that the model adds to each topic; from 1 on, it also proposes topic merges"
         ),
     )
     datasets: list[str] = Field(
