@@ -48,8 +48,9 @@ def check_files(paths: Iterable[str | Path]) -> None:
         for path, is_sound in zip(new, pool.map(_is_sound, new), strict=True):
             if not is_sound:
                 raise WarehouseError(
-                    f"part {path} is not what was written: bits of it have changed. Run `culturescope "
-                    f"check`: it moves the part to quarantine/, and the next run answers its units again."
+                    f"part {path} is corrupt: its content does not match the hash in its name. Run "
+                    f"`culturescope check`: it moves the part to quarantine/, and the next run answers its "
+                    f"units again."
                 )
             _sound[path] = signs[path] or (0, 0, 0)
 

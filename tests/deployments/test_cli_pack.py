@@ -65,7 +65,7 @@ def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
     assert done.exit_code == 1
     said = " ".join(done.stderr.split())
     for fault in (
-        "notes.txt: this kind of file",
+        "notes.txt: unknown kind of file",
         "column item_list, item: ('national_sports', 'football') already exists: spectral/item.csv",
         "column countries: 'XX'",
         "column name: '=ugali'",

@@ -71,7 +71,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is shipped already"),
         ("item", ITEMS + '"sports","two\nlines",\nsports,x,YY\n', "item.csv, line 6, column countries: 'YY'"),
         ("item", "# why\n" + ITEMS + "sports,,\n", "item.csv, line 5, column item: the cell is empty"),
-        ("item", "item_list,item\n", "it has a header and no rows"),
+        ("item", "item_list,item\n", "it has a header but no rows"),
         ("item", "", "item.csv, line 1, column item_list: the column is missing; the header has: none"),
         ("item", ITEMS.encode() + b"sports,caf\xe9,\n", "item.csv, line 4: it is not UTF-8"),
         ("item", ITEMS + 'sports,"open\n', "not a CSV file"),
@@ -108,7 +108,7 @@ def test_what_does_not_belong_in_a_pack(folder: PackFolder, tmp_path: Path) -> N
     for fault in (
         "spectral/item.csv: it is a symbolic link; put the file itself there",
         "spectral/pipe.csv: it is not an ordinary file",
-        "spectral/run.py: this kind of file is not read",
+        "spectral/run.py: unknown kind of file; known: .csv, .toml",
         "spectral/huge.csv: it has 32 MiB, more than 32",
     ):
         assert fault in said

@@ -275,7 +275,7 @@ def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path
 
     rows, message = run()
     assert rows == ROWS
-    assert message.startswith("Hugging Face gives no dataset 'owner/nothing' as Parquet (")
+    assert message.startswith("cannot download 'owner/nothing' from Hugging Face as Parquet (")
     assert "download its files" in message
     assert run(HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")[0] == ROWS
 

@@ -155,7 +155,7 @@ def test_aligned_dishes_are_held_against_no_table(tmp_path: Path, names: dict[st
     english, russian = cell("Count", origin="Italy"), cell("Count", table="Table 13(a)", origin="Italy")
     (full, none, model) = numbers(tmp_path, [english, russian, OF_MODEL["Italy"]])
     assert full.value == 3
-    assert none.reason == "no full file of ru: the files found have aligned dishes"
+    assert none.reason == "no full file of ru: its files have aligned dishes"
     assert model.value is None
 
 

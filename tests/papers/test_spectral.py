@@ -76,7 +76,7 @@ def test_spectra_of_probabilities(folder: Path) -> None:
     [
         ("land,a\nJP,1\nIN,1\n", "not countries by items"),
         ("country,a\nJP,x\nIN,1\n", "not countries by items"),
-        ("country,a,b\nJP,1,0\nJP,0,1\n", "two countries are needed"),
+        ("country,a,b\nJP,1,0\nJP,0,1\n", "at least two countries"),
         ("country,a,b\nJP,1,-1\nIN,0,1\n", "neither probabilities nor log-probabilities"),
         ("country,a,b\nJP,1,\nIN,0,1\n", "neither probabilities nor log-probabilities"),
     ],

@@ -136,7 +136,7 @@ def test_runs_whose_part_is_damaged_are_to_be_run_again(
     content = bytearray(parts(two_runs)[0].read_bytes())
     content[len(content) // 2] ^= 1
     parts(two_runs)[0].write_bytes(content)
-    with pytest.raises(WarehouseError, match="is not what was written"):
+    with pytest.raises(WarehouseError, match="is corrupt"):
         two_runs.query(NUMBERS)
     assert verify_parts(two_runs)["n_units"].to_list() == [2]
     assert two_runs.query(STATES).rows() == [("aa", "failed"), ("ab", "failed"), ("ba", "running")]

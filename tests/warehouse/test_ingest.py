@@ -94,7 +94,7 @@ def test_a_failure_in_the_middle_changes_nothing(
 
 def test_the_shipped_set_is_not_replaced(warehouse: Warehouse) -> None:
     with pytest.raises(
-        WarehouseError, match=r"'shipped' is made of warehouse/reference/item_list/dishes\.csv"
+        WarehouseError, match=r"'shipped' is made from warehouse/reference/item_list/dishes\.csv"
     ):
         replace_dish_set(warehouse, "shipped", dishes("Q1"), "file", {})
 

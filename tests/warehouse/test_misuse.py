@@ -103,7 +103,7 @@ def test_a_missing_part_is_reported_and_the_next_copy_is_whole(
     gone = sorted((full.home / "parts" / KIND).glob("p*.parquet"))[-1]
     content = gone.read_bytes()
     gone.unlink()
-    with pytest.raises(WarehouseError, match="damaged or gone"):
+    with pytest.raises(WarehouseError, match="damaged or missing"):
         copy(full, target)
     assert target.version() is None
     gone.write_bytes(content)

@@ -167,7 +167,7 @@ MOMENTS = {
     "while the file is fetched": (Objects, "get"),
     "while a part is sent": (Objects, "put"),
     "before the file is published": (Database, "publish"),
-    "before old files are deleted": (Database, "old"),
+    "before old files are deleted": (Database, "replaced"),
 }
 
 
@@ -245,26 +245,26 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
     """A mistyped port is said soon; what has answered once is waited for, by other processes as well."""
     pauses: list[float] = []
     monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
-    monkeypatch.setattr(patience, "_signed", set())
+    monkeypatch.setattr(patience, "_contacted", set())
     monkeypatch.delenv(patience.VARIABLE, raising=False)
     sign = patience.contact_file(tmp_path, "here")
 
     def fails() -> None:
         raise ConnectionError("refused")
 
-    with pytest.raises(StoreAway, match=r"for 10 s now, and it never answered this machine before\. Look"):
+    with pytest.raises(StoreAway, match=r"tried for 10 s, and it never answered this machine before\. Look"):
         patiently("here", fails, str, "Look there.", sign)
     assert sum(pauses) == pytest.approx(10)
     assert patiently("here", lambda: 1, str, "Look there.", sign) == 1
-    patience._signed.clear()
+    patience._contacted.clear()
     pauses.clear()
-    with pytest.raises(StoreAway, match=r"for 15 min now\. Look"):
+    with pytest.raises(StoreAway, match=r"tried for 15 min\. Look"):
         patiently("here", fails, str, "Look there.", sign)
     assert sum(pauses) == pytest.approx(900)
     with pytest.raises(StoreAway, match="never answered"):
         patiently("there", fails, str, "Look there.", patience.contact_file(tmp_path, "there"))
     monkeypatch.setenv(patience.VARIABLE, "900")
-    with pytest.raises(StoreAway, match="for 15 min now"):
+    with pytest.raises(StoreAway, match="tried for 15 min"):
         patiently("there", fails, str, "Look there.", patience.contact_file(tmp_path, "there"))
 
 

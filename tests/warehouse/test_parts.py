@@ -102,7 +102,7 @@ def test_parts_are_compressed_and_texts_dictionary_encoded(
         (lambda f: f.with_columns(logprob=pl.lit(float("nan"))), "column logprob: .*empty or NaN"),
         (lambda f: f.with_columns(item=pl.lit(None)), "column item: .*empty or NaN"),
         (lambda f: f.with_columns(logprob=pl.lit("much")), "cannot be cast"),
-        (lambda f: f.with_columns(run_id=f["country"]), "column run_id: it must be the same"),
+        (lambda f: f.with_columns(run_id=f["country"]), "column run_id: all rows of a part must have the same run"),
         (lambda f: pl.concat([f, f]), r"rows repeat at \['FR', 'euro'\]"),
     ],
 )
@@ -116,7 +116,7 @@ def test_frames_that_are_not_of_the_kind_are_refused(
 
 @pytest.mark.parametrize("name", ["_empty", "../p", "", ".p"])
 def test_names_stay_in_the_folder(warehouse: Warehouse, logprobs: LogprobRows, name: str) -> None:
-    with pytest.raises(WarehouseError, match="no name for a part"):
+    with pytest.raises(WarehouseError, match="not a valid part name"):
         write_part(warehouse.home, KIND, name, logprobs())
 
 

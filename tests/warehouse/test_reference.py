@@ -151,7 +151,7 @@ def test_going_back_to_an_old_list_makes_it_current_again(warehouse: Warehouse) 
             [ReferenceItem("A"), ReferenceItem("B"), ReferenceItem("A")],
             "row 2, column item: 'A' repeats .*row 0",
         ),
-        ([ReferenceItem("A", countries=("FR", "XX"))], r"row 0, column countries: \['XX'\]"),
+        ([ReferenceItem("A", countries=("FR", "XX"))], r"row 0, column countries: unknown country 'XX'"),
     ],
 )
 def test_bad_scrapes_are_refused_and_change_nothing(
@@ -185,7 +185,7 @@ def test_bad_scrapes_are_refused_and_change_nothing(
             "AE,AFG,Afghanistan,Asia,South,1",
             r"line 3, column country: .*country\.csv, line 2 already",
         ),
-        ("country.csv", 3, "AF,AFG", r"country\.csv, line 3: 2 cells under 6 columns"),
+        ("country.csv", 3, "AF,AFG", r"country\.csv, line 3: 2 cells for 6 columns"),
         ("country.csv", 3, 'AF,AFG,"Afghanistan,Asia,South,1', r"country\.csv, line \d+: not a CSV file"),
         (
             "metric/spectral.csv",
@@ -204,7 +204,7 @@ def test_bad_scrapes_are_refused_and_change_nothing(
             "item_list/languages.csv",
             2,
             "Afar,,DJ|QQ,aa",
-            r"languages\.csv, line 2, column countries: \['QQ'\] of 'Afar'",
+            r"languages\.csv, line 2, column countries: unknown country 'QQ' of 'Afar'",
         ),
         (
             "item_list/languages.csv",

@@ -15,7 +15,7 @@ from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
 LogprobRows = Callable[..., pl.DataFrame]
 
 # Some statements are read from files before their type is known: then those files are what is refused.
-REFUSED = "is not allowed: the warehouse answers queries only|file system operations are disabled"
+REFUSED = "is not allowed: the warehouse runs only queries|file system operations are disabled"
 
 
 def everything(home: Path) -> dict[Path, bytes]:
@@ -240,7 +240,7 @@ def test_no_flipped_bit_is_queried_as_data(warehouse: Warehouse, logprobs: Logpr
             rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
             path.unlink()
             path.write_bytes(rotten)
-            with pytest.raises(WarehouseError, match=r"is not what was written.*culturescope check"):
+            with pytest.raises(WarehouseError, match=r"is corrupt.*culturescope check"):
                 warehouse.query(query)
             assert warehouse.query("SELECT count(*) FROM country").height == 1, "no part is read for this"
         path.unlink()

@@ -39,7 +39,7 @@ def test_a_list_with_its_own_header_and_no_file() -> None:
     assert [topic.name for topic in load_topics([food])] == ["Food"]
     assert [topic.name for topic in load_topics([]) if topic.description] == list(TOPICS)
     for rows, message in (
-        ([{"a": "Food", "b": "Eaten."}], "no header row"),
+        ([{"a": "Food", "b": "Eaten."}], "the header row is missing"),
         ([food, food | {"Topic": "food"}], "food occurs twice"),
         ([food | {"Description": ""}], "no row has a name and a description"),
     ):
