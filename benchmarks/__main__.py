@@ -1,4 +1,4 @@
-"""``python -m benchmarks [names…] [--quick]``: run the named figures, or all, one after another."""
+"""``python -m benchmarks [names…] [--quick]``: run the named figures, or all of them, one after another."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ FIGURES = {
     "people": "people",
     "shared_store": "shared_store",
 }
-"""Maps a figure to its function and module."""
+"""Module of each figure; the figure is a function of that name."""
 
 
 def main() -> None:
-    """Print each figure; after a failure print the reason, go on, and exit with code 1.
+    """Print each figure; if one fails, print the reason, continue, and exit with code 1.
 
-    ``mutants`` takes an hour and has its own options, so it runs alone and only if named.
+    ``mutants`` takes an hour and has its own options, so it runs only alone and if it is named.
     """
     if sys.argv[1:2] == ["mutants"]:
         import_module("benchmarks.mutants").main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"default: all of {', '.join(FIGURES)}")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: the numbers mean nothing")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, only to check that figures run")
     options = parser.parse_args()
     if unknown := set(options.names) - set(FIGURES):
-        parser.error(f"no figure {', '.join(sorted(unknown))}; known: {', '.join(FIGURES)}")
+        names = ", ".join(f"'{name}'" for name in sorted(unknown))
+        parser.error(f"unknown figure {names}; known: {', '.join(FIGURES)}")
     failed = False
     for name in options.names or FIGURES:
         show(f"\n## {name}")

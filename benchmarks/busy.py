@@ -1,11 +1,11 @@
-"""Figure: how busy the loop keeps an engine, and the processor time that the loop takes.
+"""Figure: share of time in which the loop keeps an engine busy, and processor time of the loop.
 
-Engines are simulated by waiting: 16 ms an answer, as a GPU that writes 2,500 tokens a second takes for 40. An
-*answer* is the smallest unit that is stored and reused: a completion, a country's or a sentence's list of
-log-probabilities. Vectors of texts, of which an embedder makes many at once, take 1 ms.
+Simulated engines wait 16 ms per answer, the time in which a GPU with 2,500 tokens/s writes 40 tokens. An
+*answer* is the smallest unit that is stored and reused: a completion, or a country's or a sentence's list of
+log-probabilities. Vectors of texts, of which an embedder computes many at once, take 1 ms each.
 
-The rounds are all from the first to the last request; the run has the study, the metrics and the rows as
-well, which are made once however many answers there are.
+The rounds last from the first request to the last. The run also includes study, metrics and rows, whose time
+hardly depends on the number of answers.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
     "fmlama": {"origins": ["fmlama"], "max_dishes_per_origin": 20},
     "spectral": {"max_items": 20, "countries_per_part": 170},
 }  # fmt: skip
-"""Maps an evaluation to its profile full, reduced if it has more than some thousand answers."""
+"""The profile full of each evaluation, reduced if it has more than some thousand answers."""
 
 
 def busy(sizes: Sizes) -> None:
-    """Print the share of the time that the engine works, and the loop's processor time, by evaluation."""
+    """Print the share of time in which the engine works, and the loop's processor time, by evaluation."""
     for evaluation in RUNS:
-        ours = measure(run, evaluation=evaluation, most=sizes.busy_answers)
+        ours = measure(run, evaluation=evaluation, n_waiting=sizes.busy_answers)
         per_1000 = ours["loop_cpu_seconds"] / ours["n_answers"] * 1000
         in_rounds, in_run = (ours["engine_seconds"] / ours[name] for name in ("round_seconds", "seconds"))
         met = "met" if in_rounds >= BAR_BUSY and ours["round_cpu"] <= BAR_CPU_S else "missed"
@@ -59,23 +59,25 @@ def busy(sizes: Sizes) -> None:
         )
 
 
-def run(evaluation: str, most: int) -> Result:
-    """Run one model, as ``culturescope run --no-server`` does. most: answers that take time; later ones take
-    none.
+def run(evaluation: str, n_waiting: int) -> Result:
+    """Run one model, as ``culturescope run --no-server`` does.
+
+    Args:
+        n_waiting: number of answers that the engine waits for; later ones take no time.
     """
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
-        return _run(evaluation, Path(folder), most)
+        return _run(evaluation, Path(folder), n_waiting)
 
 
 class Waits:
-    """Makes an engine wait, and records the seconds, total and of the processor."""
+    """Makes an engine wait, and records its seconds, total and of the processor."""
 
     def __init__(self) -> None:
         self.seconds, self.cpu, self.n_calls, self.n_answers = 0.0, 0.0, 0, 0
 
     def during(self, call: Callable[[], Any], n: int, each: float = SECONDS_PER_ANSWER) -> Any:
-        """Return a call's value after the time that a real engine takes for n answers."""
+        """Return a call's value after the time that a real engine needs for n answers."""
         start, cpu = time.perf_counter(), time.thread_time()
         value = call()
         self.cpu += time.thread_time() - cpu
@@ -104,7 +106,7 @@ class FakeEmbedder:
         return embedded
 
 
-def _run(evaluation: str, home: Path, most: int) -> Result:
+def _run(evaluation: str, home: Path, n_waiting: int) -> Result:
     from flows import evaluation as flow
     from tasks.engines import load
     from tasks.engines.fake import FakeEngine
@@ -116,29 +118,29 @@ def _run(evaluation: str, home: Path, most: int) -> Result:
     Warehouse.open(home)
     waits = Waits()
 
-    def waiting(method: str, n: Callable[..., int]) -> None:
+    def make_wait(method: str, n: Callable[..., int]) -> None:
         original = getattr(FakeEngine, method)
 
         def slow(self: FakeEngine, *arguments: Any) -> Any:
             answers = n(*arguments)
-            each = SECONDS_PER_ANSWER if waits.n_answers < most else 0.0
+            each = SECONDS_PER_ANSWER if waits.n_answers < n_waiting else 0.0
             return waits.during(lambda: original(self, *arguments), answers, each)
 
         setattr(FakeEngine, method, slow)
 
-    waiting("generate", lambda conversations, *_: len(conversations))
-    waiting("score_candidates", lambda cloze, *_: len(cloze.before))
+    make_wait("generate", lambda conversations, *_: len(conversations))
+    make_wait("score_candidates", lambda cloze, *_: len(cloze.before))
     if evaluation == "spectral":  # score_candidates of the fake calls score
-        waiting("score", lambda prefixes, *_: len(prefixes))
+        make_wait("score", lambda prefixes, *_: len(prefixes))
     load.embedder = lambda source, cache: FakeEmbedder(source, waits)
     load.has_room_for_embedder = lambda source, cache: True
 
     params = import_module(f"tasks.evaluations.{evaluation}.params")
     kind = getattr(params, f"{evaluation.capitalize()}Params")
-    own = import_module(f"tasks.evaluations.{evaluation}.evaluation").EVALUATION
+    evaluation_definition = import_module(f"tasks.evaluations.{evaluation}.evaluation").EVALUATION
     rounds = _clocked(flow)
     start, cpu = time.perf_counter(), time.process_time()
-    flow.evaluate(own, kind.model_validate({"models": [MODEL], **RUNS[evaluation]}))
+    flow.evaluate(evaluation_definition, kind.model_validate({"models": [MODEL], **RUNS[evaluation]}))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
     return {
         "seconds": seconds,
@@ -152,13 +154,13 @@ def _run(evaluation: str, home: Path, most: int) -> Result:
 
 
 def _clocked(flow: Any) -> list[float]:
-    """Record the seconds of the flow's rounds, total and of the processor."""
-    spent, answer_all = list[float](), flow.answer_all
+    """Return a list that the flow's rounds fill with their seconds, total and of the processor."""
+    seconds, answer_all = list[float](), flow.answer_all
 
     def clocked(session: Any) -> None:
         start, cpu = time.perf_counter(), time.process_time()
         answer_all(session)
-        spent.extend((time.perf_counter() - start, time.process_time() - cpu))
+        seconds.extend((time.perf_counter() - start, time.process_time() - cpu))
 
     flow.answer_all = clocked
-    return spent
+    return seconds

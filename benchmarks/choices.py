@@ -1,8 +1,8 @@
 """Figure: rate of documents with four options, 0-shot and 5-shot, against lm-evaluation-harness and vLLM.
 
-All sides score the same pairs, tokenised alike. It first prints the token positions that each side must run.
-The harness runs one sequence for all options that differ only in their last token; vLLM with prefix caching
-would run a prefix once, but gives no prompt log-probabilities for what it has cached.
+All sides score the same pairs with the same tokens. The number of token positions of each side is printed
+first. The harness runs one sequence for all options that differ only in their last token. With prefix caching
+vLLM would run a prefix once, but it returns no prompt log-probabilities of cached tokens.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tasks.engines.specs import EngineSpec
 from warehouse import home
 
 BARS = {0: 3.0, 5: 15.0}
-"""Maps the number of examples to the required speed, in multiples of lm-evaluation-harness."""
+"""Required speed by number of examples, as a multiple of lm-evaluation-harness's."""
 BATCHES = (1, 8, 32)
 OPTIONS = 4
 WORDS = (40, 150)
-"""Number of words of a question; 60 to 200 tokens with the text around it."""
+"""Minimum and maximum words of a question; with the text around it, 60 to 200 tokens."""
 _WORDS = (
     "rice bread festival wedding river king music people usually eat drink custom village guest winter dance "
     "the a of in and when often is was to with their on for first day year song market mother old new house"
@@ -38,7 +38,7 @@ _WORDS = (
 
 
 def choices(sizes: Sizes) -> None:
-    """Speed at both numbers of examples, in bfloat16; then log-likelihoods in float32."""
+    """Print the speed at both numbers of examples in bfloat16, then differences of scores in float32."""
     for shots, bar in BARS.items():
         part: dict[str, Any] = {"shots": shots, "n": sizes.choice_sample}
         ours = measure(
@@ -81,25 +81,25 @@ def _against(
 
 
 def scored(engine: str, dtype: str, shots: int, n: int, repeats: int = 1, batch_size: int = 8) -> Result:
-    """Median rate over ``repeats``, and the scores; positions that a plain run and a trie have.
+    """Return the median rate over ``repeats``, the scores, and the positions of a plain run and of a trie.
 
-    Of packed_trie also its operations a second, and those of plain products.
+    For packed_trie also its operations per second and those of plain products.
     """
     folder, text_pairs = inputs.model_folder(), documents(shots, n)
     if engine == "lm_eval":
         from lm_eval.models.huggingface import HFLM
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        own: Any = HFLM(pretrained=folder, dtype=dtype, device=device, batch_size=batch_size)
+        scorer: Any = HFLM(pretrained=folder, dtype=dtype, device=device, batch_size=batch_size)
     else:
         fields = {"name": inputs.MODEL, "kind": engine, "model": folder, "dtype": dtype}
-        own = load.load(EngineSpec.model_validate(fields), home() / "models")
-    token_pairs = pairs.pair_tokens(own.tokenizer, text_pairs, 8192)
-    _score(own, engine, text_pairs[: 2 * OPTIONS])  # sets kernels up
+        scorer = load.load(EngineSpec.model_validate(fields), home() / "models")
+    token_pairs = pairs.pair_tokens(scorer.tokenizer, text_pairs, 8192)
+    _score(scorer, engine, text_pairs[: 2 * OPTIONS])  # warms up kernels
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
-        logprobs = _score(own, engine, text_pairs)
+        logprobs = _score(scorer, engine, text_pairs)
         seconds.append(time.perf_counter() - start)
     result: dict[str, Any] = {
         "rate": n / median(seconds),
@@ -110,29 +110,31 @@ def scored(engine: str, dtype: str, shots: int, n: int, repeats: int = 1, batch_
         "own": build_trie([pair.tokens for pair in token_pairs]).n_internal,
     }
     if engine == "packed_trie":
-        body, head = speed.operations_of_positions(own)
-        read = {tuple(pair.tokens[:-left]) for pair in token_pairs for left in range(1, pair.n_scored + 1)}
-        work = result["own"] * body + len(read) * head
-        result |= {"flops": work / min(seconds), "reachable": speed.reachable(own)}
+        body, head = speed.operations_of_positions(scorer)
+        read_prefixes = {
+            tuple(pair.tokens[:-n_last]) for pair in token_pairs for n_last in range(1, pair.n_scored + 1)
+        }
+        n_operations = result["own"] * body + len(read_prefixes) * head
+        result |= {"flops": n_operations / min(seconds), "reachable": speed.reachable(scorer)}
     load.unload()
     return result
 
 
-def _score(own: Any, engine: str, text_pairs: list[TextPair]) -> list[float]:
+def _score(scorer: Any, engine: str, text_pairs: list[TextPair]) -> list[float]:
     if engine != "lm_eval":
-        return [float(value) for value in own.score_pairs(text_pairs).logprob]
+        return [float(value) for value in scorer.score_pairs(text_pairs).logprob]
     from lm_eval.api.instance import Instance
 
     requests = [Instance("loglikelihood", {}, tuple(pair), i) for i, pair in enumerate(text_pairs)]
-    return [value for value, _ in own.loglikelihood(requests, disable_tqdm=True)]
+    return [value for value, _ in scorer.loglikelihood(requests, disable_tqdm=True)]
 
 
 def documents(shots: int, n: int) -> list[TextPair]:
-    """Pairs of n made-up documents with OPTIONS options of several words, after the same examples."""
-    drawn, words = random.Random(7), _WORDS.split()
+    """Return pairs of n synthetic documents with OPTIONS options of several words, after common examples."""
+    chance, words = random.Random(7), _WORDS.split()
 
     def text(low: int, high: int) -> str:
-        return " ".join(drawn.choice(words) for _ in range(drawn.randint(low, high)))
+        return " ".join(chance.choice(words) for _ in range(chance.randint(low, high)))
 
     middle = sum(WORDS) // 2
     examples = "".join(f"Question: {text(middle, middle)}?\nAnswer: {text(3, 6)}.\n\n" for _ in range(shots))

@@ -1,4 +1,4 @@
-"""Figure: time to plan a ``choice`` of a recipe, from its files to the parts to be sent."""
+"""Figure: time to plan an evaluation of the recipe ``choice``, from its files to the parts to send."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ null = "best"
 
 
 def choices_plan(sizes: Sizes) -> None:
-    """Seconds to read the definition and to plan its first round, null models and controls included."""
+    """Print the seconds to read the definition and to plan the first round, with null models and controls."""
     ours = measure(plan, n_items=sizes.choices)
     met = "met" if ours["plan_seconds"] < BAR_S else "missed"
     show(
@@ -47,7 +47,7 @@ def choices_plan(sizes: Sizes) -> None:
 
 
 def plan(n_items: int) -> Result:
-    """Read an evaluation of ``n_items`` items and plan it in a new warehouse; no engine is loaded."""
+    """Read and plan an evaluation of ``n_items`` items in a new warehouse, without loading an engine."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _plan(Path(folder), n_items)

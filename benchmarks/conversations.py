@@ -1,4 +1,4 @@
-"""Figure: time that the loop adds to conversations of models, in rounds of one turn each."""
+"""Figure: time that the loop adds to conversations of models, one turn per round."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODELS, PERSONAS, TURNS = 2, 30, 5
 
 
 def conversations(sizes: Sizes) -> None:
-    """Seconds outside of the engine, and the peak memory."""
+    """Print the seconds outside the engine, and the peak memory."""
     ours = measure(hold, repetitions=sizes.talk_repetitions)
     overhead = ours["seconds"] - ours["engine_seconds"]
     met = "met" if overhead < BAR_S and ours["peak_bytes"] < BAR_BYTES else "missed"
@@ -30,7 +30,7 @@ def conversations(sizes: Sizes) -> None:
 
 
 def hold(repetitions: int) -> Result:
-    """All conversations by the loop as a run has them, without a Prefect server."""
+    """Hold all conversations as a run does, without a Prefect server."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _hold(Path(folder), repetitions)
@@ -57,14 +57,14 @@ def _hold(home: Path, repetitions: int) -> Result:
             "batch": 256,
         }
     )
-    inside, generate = list[float](), FakeEngine.generate
+    engine_seconds, generate = list[float](), FakeEngine.generate
 
     def clocked(*arguments: Any) -> Any:
         start = time.perf_counter()
         try:
             return generate(*arguments)
         finally:
-            inside.append(time.perf_counter() - start)
+            engine_seconds.append(time.perf_counter() - start)
 
     FakeEngine.generate = clocked  # type: ignore[method-assign,assignment]
     start, cpu = time.perf_counter(), time.process_time()
@@ -75,17 +75,17 @@ def _hold(home: Path, repetitions: int) -> Result:
     return {
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
-        "engine_seconds": sum(inside),
+        "engine_seconds": sum(engine_seconds),
         "n_turns": int(n_turns),
         "n_talks": int(n_talks),
     }
 
 
 def _personas(home: Path, warehouse: Warehouse) -> Path:
-    """Return the shipped personas, repeated under new names as often as needed."""
+    """Write the shipped personas, repeated under new names, to a file and return its path."""
     rows = warehouse.query("SELECT profile FROM explication_persona ORDER BY persona")["profile"].to_list()
     file = home / "personas.json"
-    own = ({"persona": f"persona-{n}", "name": f"Name {n}"} for n in range(PERSONAS))
-    many = [json.loads(rows[n % len(rows)]) | names for n, names in enumerate(own)]
-    file.write_text(json.dumps(many))
+    new_names = ({"persona": f"persona-{n}", "name": f"Name {n}"} for n in range(PERSONAS))
+    personas = [json.loads(rows[n % len(rows)]) | names for n, names in enumerate(new_names)]
+    file.write_text(json.dumps(personas))
     return file

@@ -1,8 +1,8 @@
 """Figure: coverage of intervals and false rejections of tests, on generated data.
 
-Every line uses the function that makes the evaluation's rows, on data of a realistic shape
-(`benchmarks.populations`). The truth is the number of the population, or, for numbers that depend on how many
-clusters there are (effective rank and what follows from it), the mean over fresh samples of the same size.
+Every line uses the function that computes the evaluation's rows, on data of a realistic shape
+(`benchmarks.populations`). The truth is the population's number. For numbers that depend on the number of
+clusters (effective rank and numbers computed from it), it is the mean over new samples of the same size.
 Seeds are fixed.
 """
 
@@ -30,19 +30,23 @@ BAR = 0.92
 
 
 class Case(NamedTuple):
-    """A kind of interval: draw makes a sample of n clusters, interval its interval, truth the number."""
+    """A kind of interval.
+
+    ``draw`` generates a sample of n clusters, ``interval`` returns its interval, and ``truth`` the true
+    number.
+    """
 
     number: str
     data: str
     sizes: Mapping[int, int]
-    """Number of clusters, and of simulations one in how many is made."""
+    """Divisor of the number of simulations, by number of clusters."""
     draw: Callable[[Generator, int], Any]
     interval: Callable[[Any], Interval]
     truth: Callable[[Generator, int], float]
 
 
 def coverage(sizes: Sizes) -> None:
-    """The tables of docs/intervals.md: coverage by number of clusters, and levels of tests."""
+    """Print the tables of docs/intervals.md: coverage by number of clusters, and levels of tests."""
     lines = measure(coverages, simulations=sizes.simulations)["lines"]
     head = "| interval of | generated data | clusters: share that holds the truth (samples) |"
     show(head, "| --- | --- | --- |")
@@ -57,73 +61,80 @@ def coverage(sizes: Sizes) -> None:
 
 
 def coverages(simulations: int) -> Result:
-    """Return, for each case and number of clusters, the share of intervals that hold the truth, and their
-    number.
-    """
+    """Return the share of intervals that contain the truth and the number of intervals, for each case and
+    number of clusters."""
     lines = []
     for case in cases():
         shares = []
-        for n, slow in case.sizes.items():
+        for n, divisor in case.sizes.items():
             truth = case.truth(np.random.default_rng(1), n)
             rng = np.random.default_rng(n)
-            drawn = [case.interval(case.draw(rng, n)) for _ in range(max(2, simulations // slow))]
-            known = [ends[0] - 1e-9 <= truth <= ends[1] + 1e-9 for ends in drawn if ends is not None]
-            shares.append((n, float(np.mean(known)), len(known)))
+            drawn_intervals = [
+                case.interval(case.draw(rng, n)) for _ in range(max(2, simulations // divisor))
+            ]
+            is_covered = [
+                ends[0] - 1e-9 <= truth <= ends[1] + 1e-9 for ends in drawn_intervals if ends is not None
+            ]
+            shares.append((n, float(np.mean(is_covered)), len(is_covered)))
         lines.append((case.number, case.data, shares))
     return {"lines": lines}
 
 
 def levels(simulations: int) -> Result:
-    """Share of rejections at 5 % where no group differs, and samples."""
+    """Return the share of rejections at 5 % and the number of samples, for groups that do not differ."""
     lines: list[tuple[str, str, float, int]] = []
     for data, spreads in (("one group varies more", (0.5, 0.5, 2.0)), ("groups x scenarios", (1.0,) * 3)):
         for n in (5, 12):
-            alarms, rng = np.zeros(6), np.random.default_rng(n)
+            n_rejected, rng = np.zeros(6), np.random.default_rng(n)
             for _ in range(simulations):
                 groups = _groups(rng, n, spreads)
-                apart = {
-                    name: _alone(table, int(name)) for name, table in _groups(rng, 3 * n, spreads).items()
+                separate = {
+                    name: _own_scenarios(table, int(name))
+                    for name, table in _groups(rng, 3 * n, spreads).items()
                 }
                 p_values = [
                     p
-                    for tables, reproduce in ((groups, False), (apart, False), (groups, True))
+                    for tables, reproduce in ((groups, False), (separate, False), (groups, True))
                     for p in (group_test(tables, reproduce).p_value, _pair_p(tables, reproduce))
                 ]
-                alarms += [p is not None and p < 0.05 for p in p_values]
+                n_rejected += [p is not None and p < 0.05 for p in p_values]
             names = (
                 "mixed model (Hotelling)", "paired t", "Welch, no scenario in common",
                 "Welch's t, no scenario in common", "one-way ANOVA (reproduce)", "Student's t (reproduce)",
             )  # fmt: skip
-            shares = zip(names, alarms / simulations, strict=True)
+            shares = zip(names, n_rejected / simulations, strict=True)
             lines += [(name, f"{data}, {n} scenarios", float(share), simulations) for name, share in shares]
-    few = max(2, simulations // 4)
-    p_of: list[tuple[str, str, Callable[[Generator], float]]] = [
+    n_samples = max(2, simulations // 4)
+    p_functions: list[tuple[str, str, Callable[[Generator], float]]] = [
         (f"sign flips of {n} clusters", "heavy tails", partial(_flip_p, n=n)) for n in (6, 12, 30)
     ]
-    p_of += [
+    p_functions += [
         ("value_shift_p", "20 scenarios", lambda rng: _shift_p(rng)),
         ("persona_recognition_p", "8 scenarios", lambda rng: of.recognised(rng, 8, 0.0, 39).p_value),
     ]
-    for name, data, p_value in p_of:
+    for name, data, p_value in p_functions:
         rng = np.random.default_rng(2)
-        lines.append((name, data, float(np.mean([p_value(rng) <= 0.05 for _ in range(few)])), few))
+        lines.append(
+            (name, data, float(np.mean([p_value(rng) <= 0.05 for _ in range(n_samples)])), n_samples)
+        )
     return {"lines": lines}
 
 
 def _pair_p(groups: dict[str, FloatArray], reproduce: bool) -> float | None:
-    """Return the p-value of the first group against the last, which may vary more."""
+    """Return the p-value of the first group against the last, whose answers may vary more."""
     return pair_tests({name: groups[name] for name in ("0", "2")}, reproduce)[0].p_value
 
 
 def _groups(rng: Generator, n: int, spreads: tuple[float, ...]) -> dict[str, FloatArray]:
-    """Three answers of each group to each of n scenarios, which have effects common to all and their own."""
+    """Return three answers of each group to n scenarios, with effects of scenarios common to all groups and
+    effects of each group's own."""
     common = rng.standard_normal((n, 1))
-    own = [spread * rng.standard_normal((n, 1)) + 0.5 * rng.standard_normal((n, 3)) for spread in spreads]
-    return {str(i): common + effect for i, effect in enumerate(own)}
+    effects = [spread * rng.standard_normal((n, 1)) + 0.5 * rng.standard_normal((n, 3)) for spread in spreads]
+    return {str(i): common + effect for i, effect in enumerate(effects)}
 
 
-def _alone(table: FloatArray, group: int) -> FloatArray:
-    """Return the answers to the scenarios that only one of three groups has."""
+def _own_scenarios(table: FloatArray, group: int) -> FloatArray:
+    """Return the answers to the scenarios that only this one of three groups has."""
     return np.where(np.arange(len(table))[:, None] % 3 == group, table, np.nan)
 
 
@@ -138,13 +149,13 @@ def _shift_p(rng: Generator) -> float:
 
 
 def cases() -> Iterator[Case]:
-    """Return every kind of interval."""
-    yield from _means()
-    yield from _others()
-    yield from _of_countries()
+    """Yield every kind of interval."""
+    yield from _mean_numbers()
+    yield from _other_numbers()
+    yield from _country_numbers()
 
 
-def _means() -> Iterator[Case]:
+def _mean_numbers() -> Iterator[Case]:
     sizes = dict.fromkeys((5, 8, 12, 30, 100), 1)
     shares: dict[str, tuple[str, Callable[[Generator, int], FloatArray], float]] = {
         "mAP, reference mass": ("beta(0.5, 2)", lambda rng, n: rng.beta(0.5, 2, n), 0.2),
@@ -153,11 +164,11 @@ def _means() -> Iterator[Case]:
         "answered": ("yes with 0.98", lambda rng, n: (rng.random(n) < 0.98).astype(float), 0.98),
     }
     for number, (data, draw, mean) in shares.items():
-        yield Case(number, data, sizes, draw, partial(intervals.mean_interval, bounds=SHARE), _is(mean))
+        yield Case(number, data, sizes, draw, partial(intervals.mean_interval, bounds=SHARE), _constant(mean))
     sizes = dict.fromkeys((5, 8, 12, 30), 1)
     yield Case(
         "exact match, pairs and countries", "beta-binomial, 1 to 6 items a cluster", sizes,
-        partial(of.clustered, mean=0.75), partial(of.clustered_interval, bounds=SHARE), _is(0.75),
+        partial(of.clustered, mean=0.75), partial(of.clustered_interval, bounds=SHARE), _constant(0.75),
     )  # fmt: skip
     differences: dict[str, tuple[str, Callable[[Generator, int], FloatArray], float]] = {
         "map_gain": (
@@ -178,7 +189,7 @@ def _means() -> Iterator[Case]:
     }
     between = partial(intervals.mean_interval, bounds=CORRELATION)
     for number, (data, draw, mean) in differences.items():
-        yield Case(number, data, sizes, draw, between, _is(mean))
+        yield Case(number, data, sizes, draw, between, _constant(mean))
     for number, bounds, null in (("alignment", (0.0, 10.0), 0.0), ("alignment_gain", (-10.0, 10.0), 7.0)):
         yield Case(
             number, "10 - 2.5 abs(error), 15 answers a scenario", sizes,
@@ -195,7 +206,7 @@ def _normal_pairs(rng: Generator, n: int, r: float) -> FloatArray:
     return rng.multivariate_normal([0, 0], [[1, r], [r, 1]], n)
 
 
-def _others() -> Iterator[Case]:
+def _other_numbers() -> Iterator[Case]:
     yield Case(
         "F1 macro of labels", "three labels, 70 % right", dict.fromkeys((5, 8, 12, 30, 100), 2), of.labels,
         of.macro_interval, lambda rng, n: classification.macro_f1(*of.labels(rng, 200_000)),
@@ -208,20 +219,20 @@ def _others() -> Iterator[Case]:
         truth = statistic(of.ORIGINS, of.CLOSENESS) or 0.0
         yield Case(
             number, "15 origins, dishes in all", sizes, of.origins,
-            partial(of.spread_interval, number=statistic, bounds=bounds), _is(truth),
+            partial(of.spread_interval, number=statistic, bounds=bounds), _constant(truth),
         )  # fmt: skip
     for rho in (0.0, 0.6, 0.9):
         yield Case(
             "evaluation_agreement", f"normal, r = {rho}", dict.fromkeys((5, 8, 12, 30), 1),
             partial(_normal_pairs, r=rho),
             lambda xy: spearman_interval(float(spearmanr(*xy.T).statistic), len(xy)),
-            _is(6 / math.pi * math.asin(rho / 2)),
+            _constant(6 / math.pi * math.asin(rho / 2)),
         )  # fmt: skip
     yield Case(
         "metric_correlation", "normal, r = 0.5", dict.fromkeys((5, 8, 12, 30), 2),
         partial(_normal_pairs, r=0.5),
         lambda xy: intervals.jackknife(lambda own: pearson(*xy[own].T), np.arange(len(xy)), CORRELATION),
-        _is(0.5),
+        _constant(0.5),
     )  # fmt: skip
     scenarios = {5: 4, 8: 4, 20: 4, 60: 8}
     data = "20 values, 3 answers a scenario"
@@ -238,7 +249,7 @@ def _others() -> Iterator[Case]:
     )  # fmt: skip
 
 
-def _of_countries() -> Iterator[Case]:
+def _country_numbers() -> Iterator[Case]:
     countries = {12: 4, 30: 4, 170: 5}
     for number, place in (("effective_rank", 0), ("spectral_gap_ratio", 1)):
         for plural in (0.5, 4.0):
@@ -269,5 +280,5 @@ def _of_countries() -> Iterator[Case]:
         )  # fmt: skip
 
 
-def _is(value: float) -> Callable[[Generator, int], float]:
+def _constant(value: float) -> Callable[[Generator, int], float]:
     return lambda rng, n: value

@@ -1,7 +1,7 @@
-"""Figures: planning and scoring the published size of CulturALL when every answer is stored already, and
-checking the drafts of a build when every label and translation is.
+"""Figures: planning and scoring CulturALL at its published size with all answers stored, and checking a
+build's drafts with all labels and translations stored.
 
-Answers and verdicts are a fake engine's; items and drafts are made up.
+A fake engine answers and judges; items and drafts are synthetic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REGIONS = [f"{a}{b}" for a in "ABC" for b in "ABCDEFGHIJKLMNOPQ"]
 
 
 def culturall(sizes: Sizes) -> None:
-    """Print the seconds from the command to the leaderboard without any model time."""
+    """Print the seconds from the command to the leaderboard, without any model's time."""
     ours = measure(stored, n_items=sizes.tasks, n_models=sizes.settings)
     met = "met" if ours["seconds"] < BAR_S else "missed"
     show(
@@ -41,7 +41,7 @@ def culturall(sizes: Sizes) -> None:
 
 
 def culturall_release(sizes: Sizes) -> None:
-    """Print the seconds from labelled drafts to the reviewers' file."""
+    """Print the seconds from labelled drafts to the reviewers' queue file."""
     ours = measure(released, n=sizes.drafts)
     met = "met" if ours["seconds"] < RELEASE_BAR_S else "missed"
     show(
@@ -52,7 +52,7 @@ def culturall_release(sizes: Sizes) -> None:
 
 
 def stored(n_items: int, n_models: int) -> Result:
-    """Return the seconds of a run whose answers are all stored and whose rows are not made yet."""
+    """Return the seconds of a run with all answers stored but no rows."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _stored(Path(folder), n_items, n_models)
@@ -75,15 +75,15 @@ def _stored(home: Path, n_items: int, n_models: int) -> Result:
         connection.execute("UPDATE run SET status = 'running', finished_at = NULL")
         connection.execute("DELETE FROM metric_value_base")
         connection.execute("DELETE FROM cohort")
-    began, cpu = time.perf_counter(), time.process_time()
+    start, cpu = time.perf_counter(), time.process_time()
     evaluate(EVALUATION, params)
     rows = Warehouse.open().query("SELECT count(*) FROM metric_value").item()
     assert rows > n_models
-    return {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+    return {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
 
 
 def _write_items(path: Path, n: int) -> None:
-    """Texts as long as the published ones; a quarter of the answers is a letter, a quarter a date."""
+    """Write items with texts as long as the published ones; answers are letters, dates, weights and words."""
     with path.open("w", encoding="utf-8", newline="") as file:
         columns = ("language", "region", "topic", "scenario", "question", "answer", "explanation")
         writer = csv.writer(file)
@@ -97,7 +97,7 @@ def _write_items(path: Path, n: int) -> None:
 
 
 def released(n: int) -> Result:
-    """Return the seconds to check n drafts and queue the ones for people."""
+    """Return the seconds to check n drafts and to write those that wait for review to the queue."""
     from tasks.builders.culturall import steps
     from tasks.builders.culturall.params import ReleaseParams
     from tasks.builders.culturall.studies import check_study
@@ -111,21 +111,24 @@ def released(n: int) -> Result:
         culturall_build.add(warehouse, "culturall_label", [_label(draft) for draft in drafts])
         vectors = np.random.default_rng(0).normal(size=(n, DIMENSIONS)).astype(np.float32)
         params = ReleaseParams.model_validate({"queue": f"{folder}/queue.csv"})
-        began, cpu = time.perf_counter(), time.process_time()
+        start, cpu = time.perf_counter(), time.process_time()
         tables = {name: warehouse.query(sql).to_dicts() for name, sql in steps.CHECK.tables.items()}
         study = check_study(params, tables, {})
         steps.CHECK.save(study, {"made up": vectors[: len(study.rows)]}, {})
         steps.queue(params)
-        used = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+        spent = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
         states = "SELECT count(*) FROM culturall_draft_state WHERE status = 'rejected_by_checks'"
         rejected = warehouse.query(states).item()
     assert n // 100 <= rejected < n / 2  # planted faults are caught, and most other drafts pass
-    return used | {"rejected": rejected}
+    return spent | {"rejected": rejected}
 
 
 def _draft(item: dict[str, Any], i: int) -> dict[str, Any]:
-    """A shipped item with its scenario's words, or characters where a script has no spaces, in another
-    order: the same words, and no near-duplicate. Of forty one is a duplicate, and one tells its answer."""
+    """Return a shipped item as a draft, its scenario's words (characters without spaces) shuffled.
+
+    So drafts of an item share all words and are no near-duplicates. One of forty is a duplicate, and one
+    reveals its answer.
+    """
     cells = {name: item[name] for name in ("language", "region", "topic", "form", "variants")}
     for end in ("", "_en"):
         text = str(item[f"scenario{end}"])
@@ -134,13 +137,19 @@ def _draft(item: dict[str, Any], i: int) -> dict[str, Any]:
         scenario = (" " if " " in text else "").join(words)
         cells[f"scenario{end}"] = f"{scenario} {item['answer']}" if i % 40 == 1 else scenario
     cells |= {name: item[name] for name in item if name.startswith(("question", "answer", "explanation"))}
-    own = {"draft": f"draft-{i}", "origin": "person", "author": "a", "author_kind": "person", "made_at": NOW}
+    identity = {
+        "draft": f"draft-{i}",
+        "origin": "person",
+        "author": "a",
+        "author_kind": "person",
+        "made_at": NOW,
+    }
     source = {"source": "bench", "source_hash": str(i), "source_text": ""}
-    return cells | own | source | {"faults": [], "fault_details": []}
+    return cells | identity | source | {"faults": [], "fault_details": []}
 
 
 def _label(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return the label of a model that agrees with all items."""
+    """Return a label that agrees with the draft."""
     values = {name: draft[name] for name in ("draft", "region", "topic")} | {"content": "none", "author": "m"}
     back = {f"{name}_back": draft[name] for name in ("scenario", "question", "answer")}
     columns = {

@@ -1,8 +1,8 @@
-"""Figure: rates of scoring and writing by 8B and 70B models on a GPU; time of the whole profile ``full``.
+"""Figure: rates of scoring and generation of 8B and 70B shapes on a GPU, and time of the profile ``full``.
 
-Weights are random: speed does not depend on them. A shape that does not fit is measured with a few layers and
-with twice as many, and extrapolated to all layers. Results and device are written to ``REPORT``, a file to
-send that names no user, host or folder.
+Weights are random, because speed does not depend on them. A shape that does not fit is measured with a few
+layers and with twice as many, and extrapolated to all layers. Results and device are written to ``REPORT``,
+which names no user, host or folder and can be sent to us.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from warehouse import home
 BATCH_TOKENS = 32768
 REPORT = Path("culturescope-gpu.json")
 BAR_MINUTES = 15.0
-"""Minutes within which an 8B model must score the whole profile on one H200."""
+"""Maximum minutes for an 8B model to score the whole profile on one H200."""
 FEW = 4
-"""Number of layers measured of a shape that does not fit; then twice as many."""
+"""Number of layers with which a shape that does not fit is measured first; then with twice as many."""
 
 
 def gpu(sizes: Sizes) -> None:
-    """Print two lines per shape and one on writing, or why there is no GPU. The file is always written."""
+    """Print the lines of each shape, or why it was skipped, and write the file in any case."""
     report: dict[str, Any] = {"machine": facts(home()), "n_full": full_plan(), "shapes": {}}
     for name in SHAPES:
         try:
@@ -57,10 +57,11 @@ def _show(name: str, ours: Result) -> None:
     if "skipped" in ours:
         show(f"{name}: skipped: {ours['skipped']}")
         return
+    measured_layers = " and ".join(map(str, ours["measured_layers"]))
     depth = (
         ""
         if ours["measured_layers"] == [ours["layers"]]
-        else (f", told from {' and '.join(map(str, ours['measured_layers']))} of {ours['layers']} layers")
+        else f", extrapolated from {measured_layers} of {ours['layers']} layers"
     )
     bar = f"; bar {BAR_MINUTES:.0f} min on one H200" if name == "llama-8b" else ""
     show(
@@ -73,7 +74,7 @@ def _show(name: str, ours: Result) -> None:
 
 
 def on_gpu(name: str, prefixes: int, limit: int | None, repeats: int) -> Result:
-    """A shape on the GPU, in bfloat16; {"skipped": why} without one."""
+    """Return the figures of a shape on the GPU in bfloat16; {"skipped": reason} without a GPU."""
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no CUDA device"}
     free, shape = torch.cuda.mem_get_info()[0], SHAPES[name]
@@ -94,9 +95,9 @@ def measured(
     limit: int | None,
     repeats: int,
 ) -> Result:
-    """Score the dish list after a question on ``prefixes`` countries, at each number of layers.
+    """Score the dish list for ``prefixes`` countries, at each number of layers.
 
-    Returns seconds, operations and the speed of plain products by depth, and figures of the shape.
+    Returns seconds and operations by depth, the speed of plain products, and figures of the shape.
     """
     items = inputs.dishes(limit)
     by_depth = [_at_depth(shape, layers, device, dtype, prefixes, items, repeats) for layers in depths]
@@ -114,9 +115,7 @@ def measured(
 
 
 def projected(ours: Result, n_full: int) -> Result:
-    """Return the projected figures of the whole shape: items a second, share of the plain products, minutes
-    of the profile.
-    """
+    """Return the whole shape's figures: items per second, share of plain products, minutes of the profile."""
     if "skipped" in ours:
         return {}
     seconds = at_depth(ours["measured_layers"], ours["seconds"], ours["layers"])
@@ -130,11 +129,11 @@ def projected(ours: Result, n_full: int) -> Result:
 
 
 def at_depth(depths: list[int], values: list[float], layers: int) -> float:
-    """Return a value at a number of layers: measured there, or on the line through two measured depths."""
+    """Return a value at a number of layers: the measured one, or on the line through two measured depths."""
     if depths == [layers]:
         return values[0]
-    (few, more), (low, high) = depths, values
-    return low + (high - low) / (more - few) * (layers - few)
+    (fewer_layers, more_layers), (first_value, second_value) = depths, values
+    return first_value + (second_value - first_value) / (more_layers - fewer_layers) * (layers - fewer_layers)
 
 
 def _at_depth(
@@ -162,9 +161,9 @@ def _at_depth(
 
 
 def _scorer(config: LlamaConfig, device: str, dtype: torch.dtype) -> packed_trie.PackedTrieScorer:
-    """A scorer around a model built on the device, with the tokenizer of an embedded one.
+    """Return a scorer with a model built on the device and the tokenizer of the embedded model.
 
-    The scorer loads from a folder, and 16 GB of random weights are not worth a file: its loader is replaced.
+    A scorer loads its model from a folder; to avoid writing 16 GB of random weights, the loader is replaced.
     """
     folder = inputs.model_folder()
     spec = EngineSpec(name="random", model=folder, device=device, batch_tokens=BATCH_TOKENS)

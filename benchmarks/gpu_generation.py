@@ -1,7 +1,7 @@
-"""Part of the figure ``gpu``: tokens per second that vLLM writes, prompted as in the evaluations.
+"""Part of the figure ``gpu``: tokens per second that vLLM generates, with prompts as in the evaluations.
 
-vLLM makes the random weights itself. Its texts are random, so nearly all reach the token limit, which is also
-the basis for planning a run's time.
+vLLM creates the random weights itself. Its texts are random, so nearly all reach the limit of tokens, from
+which a run's time is also planned.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from warehouse import home
 
 
 def figure(name: str, sizes: Sizes) -> Result:
-    """Print a shape's line and return its figures, or {"skipped": why} if it was not measured."""
+    """Print a shape's line and return its figures, or {"skipped": reason} if it was not measured."""
     try:
         ours = measure(
             on_gpu, name=name, conversations=sizes.gpu_conversations, tokens=sizes.gpu_tokens,
@@ -43,24 +43,26 @@ def figure(name: str, sizes: Sizes) -> Result:
 
 
 def on_gpu(name: str, conversations: int, tokens: int, repeats: int) -> Result:
-    """A shape on the GPU, in bfloat16; {"skipped": why} without one, or where the weights do not fit."""
+    """Return the figures of a shape in bfloat16; {"skipped": reason} without a GPU or if it does not fit."""
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no CUDA device"}
     shape, free = SHAPES[name], torch.cuda.mem_get_info()[0]
     if not fits(shape, 2, free):
         needed = 2 * shape.weights(shape.layers) / 2**30
-        return {"skipped": f"its weights take {needed:,.0f} GiB, {free / 2**30:,.0f} GiB are free"}
-    return written(shape, "cuda", conversations, tokens, repeats) | {"device": torch.cuda.get_device_name()}
+        return {"skipped": f"its weights need {needed:,.0f} GiB, and {free / 2**30:,.0f} GiB are free"}
+    return generation(shape, "cuda", conversations, tokens, repeats) | {
+        "device": torch.cuda.get_device_name()
+    }
 
 
-def written(shape: Shape, device: str, conversations: int, tokens: int, repeats: int) -> Result:
-    """Return tokens per second over concurrent conversations: the median of ``repeats`` after a first one.
+def generation(shape: Shape, device: str, conversations: int, tokens: int, repeats: int) -> Result:
+    """Return the tokens per second of concurrent conversations: the median of ``repeats`` after a first one.
 
     Args:
-        tokens: most tokens of each answer.
+        tokens: maximum tokens of each answer.
     """
     questions = inputs.questions(conversations)
-    talks = [[{"role": "user", "content": question}] for question in questions]
+    dialogues = [[{"role": "user", "content": question}] for question in questions]
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         shape.config(shape.layers).save_pretrained(folder)
         AutoTokenizer.from_pretrained(inputs.model_folder()).save_pretrained(folder)
@@ -71,16 +73,18 @@ def written(shape: Shape, device: str, conversations: int, tokens: int, repeats:
         engine = load.load(spec, home() / "models")
         try:
             rates = []
-            for repeat in range(1 + repeats):  # with other seeds, so that nothing is cached
+            for repeat in range(1 + repeats):  # each with another seed, so that nothing is cached
                 start = time.perf_counter()
-                answers = engine.generate(talks, Sampling(temperature=1.0, max_tokens=tokens, seed=repeat))
+                answers = engine.generate(
+                    dialogues, Sampling(temperature=1.0, max_tokens=tokens, seed=repeat)
+                )
                 n_tokens = sum(answer.completion_tokens for answer in answers)
                 rates.append(n_tokens / (time.perf_counter() - start))
         finally:
             engine.close()
     return {
         "rate": median(rates[1:]),
-        "conversations": len(talks),
+        "conversations": len(dialogues),
         "completion_tokens": n_tokens,
         "prompt_tokens": sum(answer.prompt_tokens for answer in answers),
     }

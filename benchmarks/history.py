@@ -1,6 +1,6 @@
 """Figure: seconds of leaderboards, their history and comparisons after 100 daily occasions of 20 models.
 
-The models do not change, so every finding of ``culturescope drift`` is a false alarm.
+The models do not change, so every drift that ``culturescope drift`` reports is a false alarm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODELS = 20
 ITEMS, COUNTRIES, HALVES = 600, 170, 200
 CURE = ("exact_match", "coverage", "specificity", "connotation")
 SLICES = 60
-"""Further rows of ``metric_value`` of every run."""
+"""Number of further rows of ``metric_value`` for every metric of a run."""
 
 RUNS = """
 INSERT INTO run BY NAME SELECT run_id, evaluation, model, false AS is_null, 'demo' AS profile,
@@ -45,11 +45,11 @@ FROM incoming
 
 
 def history(sizes: Sizes) -> None:
-    """Print the seconds of each, and the number of false alarms."""
+    """Print the seconds of each statement, and the number of false alarms."""
     days = 100 if sizes.repeats > 1 else 3
     with TemporaryDirectory(prefix="culturescope-bench-") as home:
         built = measure(build, home=home, days=days)
-        times = measure(ask, home=home, repeats=sizes.repeats)
+        times = measure(query_seconds, home=home, repeats=sizes.repeats)
         alarms = measure(false_alarms, home=home)
     seconds = {name: value for name, value in times.items() if name in STATEMENTS or name == "compare"}
     missed = [name for name, value in seconds.items() if value >= BAR_S]
@@ -70,37 +70,46 @@ STATEMENTS = {
 
 
 def build(home: str, days: int) -> Result:
-    """Store two evaluations of 20 models on every day: one of items, one of half-samples."""
+    """Store two evaluations of 20 models on every day, with values of items and of half-samples."""
     warehouse, rng = Warehouse.open(Path(home)), np.random.default_rng(0)
     items = [f"normad:thick:item-{i:04d}" for i in range(ITEMS)]
     halves = [f"{number:012x}" for number in rng.integers(0, 2**48, HALVES)]
-    kept_halves = half_samples(COUNTRIES, HALVES, 0)
+    half_members = half_samples(COUNTRIES, HALVES, 0)
     skill = rng.beta(2, 1, (MODELS, ITEMS))
     effects = rng.normal(0.6, 0.1, (MODELS, COUNTRIES))
     runs, metrics, parts = [], [], []
     for day in range(days):
-        at = datetime(2026, 1, 1) + timedelta(days=day)
-        for m in range(MODELS):
-            hits = (rng.random((len(CURE), ITEMS)) < skill[m]).astype(np.float64)
-            noisy = effects[m] + rng.normal(0, 0.1, COUNTRIES)
-            resampled = noisy[kept_halves].mean(axis=1)
+        day_start = datetime(2026, 1, 1) + timedelta(days=day)
+        for model_number in range(MODELS):
+            hits = (rng.random((len(CURE), ITEMS)) < skill[model_number]).astype(np.float64)
+            day_effects = effects[model_number] + rng.normal(0, 0.1, COUNTRIES)
+            resampled = day_effects[half_members].mean(axis=1)
             values = {
                 "cure": dict(zip(CURE, hits, strict=True)),
                 "spectral": {"macro_f1": resampled, "rank_spearman": resampled},
             }
-            means = {"cure": hits.mean(axis=1), "spectral": [noisy.mean()] * 2}
-            for evaluation, of_metric in values.items():
-                ids = {"run_id": f"{evaluation}-{m:02d}-{day:03d}", "model": f"model-{m:02d}"}
-                run = ids | {"evaluation": evaluation, "ended": at, "occasion": f"{at:%Y-%m-%d}"}
+            means = {"cure": hits.mean(axis=1), "spectral": [day_effects.mean()] * 2}
+            for evaluation, metric_points in values.items():
+                ids = {
+                    "run_id": f"{evaluation}-{model_number:02d}-{day:03d}",
+                    "model": f"model-{model_number:02d}",
+                }
+                run = ids | {
+                    "evaluation": evaluation,
+                    "ended": day_start,
+                    "occasion": f"{day_start:%Y-%m-%d}",
+                }
                 runs.append(run)
                 frame = pl.concat(
                     [
                         _points(metric, evaluation, points, items, halves)
-                        for metric, points in of_metric.items()
+                        for metric, points in metric_points.items()
                     ]
-                ).with_columns(request_hash=pl.lit(ids["run_id"]), **{k: pl.lit(v) for k, v in ids.items()})
+                ).with_columns(
+                    request_hash=pl.lit(ids["run_id"]), **{name: pl.lit(value) for name, value in ids.items()}
+                )
                 parts.append(write_part(warehouse.home, "headline_value", ids["run_id"], frame))
-                for metric, mean in zip(of_metric, means[evaluation], strict=True):
+                for metric, mean in zip(metric_points, means[evaluation], strict=True):
                     row = ids | {"metric": metric, "value": float(mean)}
                     metrics.append(row | {"slice_kind": "overall", "slice": "all"})
                     metrics += [row | {"slice_kind": "country", "slice": str(n)} for n in range(SLICES)]
@@ -123,8 +132,8 @@ def _points(metric: str, evaluation: str, values: Any, items: list[str], halves:
     return frame.with_columns(metric=pl.lit(metric), design=pl.lit(design), n_clusters=pl.lit(n))
 
 
-def ask(home: str, repeats: int) -> Result:
-    """Return median seconds of the statements, of a comparison and of a drift check, connection included."""
+def query_seconds(home: str, repeats: int) -> Result:
+    """Return the median seconds of the statements, a comparison and a drift check, connection included."""
     warehouse = Warehouse.open(Path(home))
 
     def compare() -> Any:
@@ -142,12 +151,12 @@ def ask(home: str, repeats: int) -> Result:
 
 
 def false_alarms(home: str) -> Result:
-    """Return the number of days on which the difference to the day before would have raised an alarm."""
-    warehouse, raised, looks = Warehouse.open(Path(home)), 0, 0
+    """Return the number of days with a significant difference to the day before, and of all compared days."""
+    warehouse, n_alarms, n_days = Warehouse.open(Path(home)), 0, 0
     runs = every_finished(warehouse)
     days = sorted({run.occasion for run in runs})
-    for before, day in pairwise(days):
-        pairs = last_two_occasions([run for run in runs if run.occasion in (before, day)])
-        raised += bool((differences(warehouse, pairs)["p_holm"] < 0.05).any())
-        looks += 1
-    return {"raised": raised, "looks": looks}
+    for previous, day in pairwise(days):
+        pairs = last_two_occasions([run for run in runs if run.occasion in (previous, day)])
+        n_alarms += bool((differences(warehouse, pairs)["p_holm"] < 0.05).any())
+        n_days += 1
+    return {"raised": n_alarms, "looks": n_days}

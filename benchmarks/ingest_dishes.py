@@ -1,4 +1,4 @@
-"""Figure: an ingest of 15,000 synthetic dishes in Wikidata's shape from a SPARQL server on this machine."""
+"""Figure: seconds to ingest 15,000 synthetic dishes of Wikidata's form from a SPARQL server here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ingest_dishes(sizes: Sizes) -> None:
 
 
 def fetch_and_join(dishes: int) -> Result:
-    """Return the seconds of fetch and join, without the server's start and loading."""
+    """Return the seconds of fetch and join, without starting and loading the server."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         turtle = Path(folder) / "dishes.ttl"
         turtle.write_text(world(dishes, random.Random(0)), encoding="utf-8")
@@ -58,18 +58,18 @@ def fetch_and_join(dishes: int) -> Result:
         load = [_oxigraph(), "load", "--location", str(store), "--file", str(turtle)]
         subprocess.run(load, check=True, capture_output=True)
         with _server(store) as (url, server):
-            worked = _processor_seconds(server)
+            server_seconds = _processor_seconds(server)
             start = time.perf_counter()
             harvest = fetch(Endpoint(url, user_agent="culturescope-benchmark", pause_s=0), LANGUAGES)
             fetched = time.perf_counter()
             rows, _ = join(harvest, LANGUAGES)
             end = time.perf_counter()
-            worked = _processor_seconds(server) - worked
+            server_seconds = _processor_seconds(server) - server_seconds
         n_triples = _triples(store)
     return {
         "seconds": end - start,
         "join_seconds": end - fetched,
-        "server_seconds": worked,
+        "server_seconds": server_seconds,
         "n_dishes": harvest.dishes.height,
         "n_triples": n_triples,
         "n_rows": rows.height,
@@ -79,7 +79,8 @@ def fetch_and_join(dishes: int) -> Result:
 
 
 def world(n_dishes: int, chance: random.Random) -> str:
-    """About ten triples a dish: class, origin or cuisine, 2 to 5 ingredients, material, image, 2 labels."""
+    """Return dishes as Turtle, about ten triples each: class, origin or cuisine, 2 to 5 ingredients,
+    material, image and 2 labels."""
     countries = [f"Q{100 + n}" for n in range(N_COUNTRIES)]
     cuisines = [f"Q{1_000 + n}" for n in range(N_CUISINES)]
     ingredients = [f"Q{10_000 + n}" for n in range(N_INGREDIENTS)]
@@ -88,13 +89,13 @@ def world(n_dishes: int, chance: random.Random) -> str:
     lines += [STATEMENT.format(country) + _labels(country, "country") for country in countries]
     lines += [f"wd:{cuisine} wdt:P17 wd:{chance.choice(countries)} ." for cuisine in cuisines]
     lines += [_labels(ingredient, "ingredient") for ingredient in ingredients]
-    for n, name in enumerate(classes):  # a tree, the root being dish
-        above = "Q746549" if n < 10 else classes[chance.randrange(n)]
-        lines.append(f"wd:{name} wdt:P279 wd:{above} .")
+    for n, name in enumerate(classes):  # a tree with dish as the root
+        parent = "Q746549" if n < 10 else classes[chance.randrange(n)]
+        lines.append(f"wd:{name} wdt:P279 wd:{parent} .")
     for n in range(n_dishes):
         dish = f"Q{100_000 + n}"
-        where = ("P495", countries) if chance.random() < 0.6 else ("P2012", cuisines)
-        statements = [("P31", chance.choice(classes)), (where[0], chance.choice(where[1]))]
+        origin = ("P495", countries) if chance.random() < 0.6 else ("P2012", cuisines)
+        statements = [("P31", chance.choice(classes)), (origin[0], chance.choice(origin[1]))]
         statements += [("P527", part) for part in chance.sample(ingredients, chance.randint(2, 5))]
         statements += [("P186", chance.choice(ingredients))]
         pairs = " ; ".join(f"wdt:{name} wd:{value}" for name, value in statements)
@@ -113,7 +114,7 @@ def _oxigraph() -> str:
 
 @contextmanager
 def _server(store: Path) -> Iterator[tuple[str, psutil.Process]]:
-    """The query address of a server, and its process."""
+    """Start a server; yields its address for queries and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -141,7 +142,7 @@ def _processor_seconds(process: psutil.Process) -> float:
 
 
 def _triples(store: Path) -> int:
-    """Return the number of triples that the server holds."""
+    """Return the number of triples in the store."""
     query = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
     command = [_oxigraph(), "query", "--location", str(store), "--query", query, "--results-format", "csv"]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[1])

@@ -1,4 +1,4 @@
-"""Inputs of the figures: one spectral question over the dish list, and FmLAMA-en at its full size."""
+"""Inputs of the figures: a spectral question with the dish list, and English FmLAMA at its full size."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ REFERENCE = Path(__file__).parent.parent / "warehouse" / "reference"
 QUESTION = "convenient_foods-1"
 MODEL = "smollm2-135m"
 FMLAMA_DISHES, FMLAMA_CANDIDATES = 1_549, 873
-"""The paper's sizes for English."""
+"""Number of dishes and candidates in the paper for English."""
 
 
 def model_folder() -> str:
-    """The embedded model that is timed."""
+    """Return the folder of the embedded model."""
     return str(embedded.prepare(MODEL, home() / "models"))
 
 
 def dishes(limit: int | None = None) -> list[str]:
-    """The dishes in code-point order, or a fixed random choice of ``limit`` of them."""
-    every = sorted(_csv("item_list/dishes")["item"])
-    return every if limit is None else sorted(random.Random(0).sample(every, limit))
+    """Return the dishes in code-point order, all or a fixed random sample of ``limit``."""
+    names = sorted(_csv("item_list/dishes")["item"])
+    return names if limit is None else sorted(random.Random(0).sample(names, limit))
 
 
 def questions(n_countries: int = 1) -> list[str]:
-    """The question on the first countries of the list."""
+    """Return the question's prompts for the first countries of the list."""
     rows = _csv("question").join(_csv("domain"), on="domain").filter(question=QUESTION)
     row = rows.with_columns(pl.col("variant").cast(int), pl.col("human_score").cast(float)).row(0, named=True)
     question = SpectralQuestion(**{name: row[name] for name in SpectralQuestion.__dataclass_fields__})
@@ -47,9 +47,10 @@ def _csv(name: str) -> pl.DataFrame:
 
 
 def fmlama() -> FmlamaStudy:
-    """A fixed random choice of dishes of the 14 groups, five templates without and five with the country.
+    """Return a study of a fixed random sample of dishes of the 14 groups.
 
-    Candidates are their ingredients, filled up from other dishes' ingredients if there are too few.
+    It has five templates without the country and five with it. Candidates are the dishes' ingredients, filled
+    up with ingredients of other dishes.
     """
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         warehouse = Warehouse.open(Path(folder))
@@ -60,18 +61,18 @@ def fmlama() -> FmlamaStudy:
         templates = warehouse.query(english).to_dicts()
         groups = warehouse.query("SELECT * FROM origin_group").to_dicts()
     chance = random.Random(0)
-    grouped = {group["origin"] for group in groups}
-    chosen = chance.sample([dish for dish in shipped if dish["origin"] in grouped], FMLAMA_DISHES)
+    origins = {group["origin"] for group in groups}
+    chosen = chance.sample([dish for dish in shipped if dish["origin"] in origins], FMLAMA_DISHES)
     params = FmlamaParams.model_validate({"models": ["none"], "origins": [PAPER_GROUPS]})
     study = build_study(params, chosen, templates, groups)
-    own = study.probes[0].candidates
-    others = sorted({name for dish in shipped for name in dish["ingredients"]} - set(own))
-    filling = chance.sample(others, FMLAMA_CANDIDATES - len(own))
-    return replace(study, probes=tuple(_with_candidates(probe, filling) for probe in study.probes))
+    candidates = study.probes[0].candidates
+    others = sorted({name for dish in shipped for name in dish["ingredients"]} - set(candidates))
+    more = chance.sample(others, FMLAMA_CANDIDATES - len(candidates))
+    return replace(study, probes=tuple(_with_candidates(probe, more) for probe in study.probes))
 
 
 def _with_candidates(probe: Probe, more: list[str]) -> Probe:
-    """The probe with candidates that no dish has."""
+    """Return the probe with more candidates, which no dish has."""
     names = probe.candidates + tuple(more)
     relevant = np.pad(probe.relevant, ((0, 0), (0, len(more))))
     order = sorted(range(len(names)), key=names.__getitem__)

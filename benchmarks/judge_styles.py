@@ -1,9 +1,10 @@
-"""Compares both styles of judging on texts of the shipped items that are known to be right or wrong.
+"""Compares both styles of judging on texts for the shipped items that are known to be right or wrong.
 
     .venv/bin/python -c 'from benchmarks.judge_styles import main; main()' --items 24
 
 Prints a line for each rubric, style and kind of text: number of scores, their mean, and number of accepted
-texts. Run it with ``-c``, because vLLM's workers import the main module again, and numba fails there.
+texts. Run it with ``-c``, because vLLM's workers import the main module again, and numba fails in that
+import.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from tasks.loop.prompts import Prompts
 from warehouse import Warehouse
 
 STYLES: tuple[JudgeStyle, ...] = ("direct", "reasoned")
-SOMETHING = "That depends on local customs and on the people who are involved."
-"""An empty answer to every question of CulturALL."""
+EVASION = "That depends on local customs and on the people who are involved."
+"""An answer without content, for every question of CulturALL."""
 
 
 def main() -> None:
-    """Reads the shipped items, asks the judge in both styles, prints the table."""
+    """Let the judge score texts for the shipped items in both styles, and print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--judge", default="smollm2-135m-vllm")
-    parser.add_argument("--items", type=int, default=24, help="items of each rubric")
-    parser.add_argument("--max-tokens", type=int, default=256, help="most tokens of a judge's answer")
+    parser.add_argument("--items", type=int, default=24, help="number of items per rubric")
+    parser.add_argument("--max-tokens", type=int, default=256, help="maximum tokens of a judge's answer")
     parser.add_argument(
-        "--show", type=int, default=0, help="number of answers of each style to print as written"
+        "--show", type=int, default=0, help="number of judge's answers per kind of text to print in full"
     )
     options = parser.parse_args()
     warehouse = Warehouse.open()
@@ -57,8 +58,11 @@ def main() -> None:
                     role="judge", engine=options.judge, topic="", label="", batch=32, sampling=sampling,
                     prompts=[call.prompt for call in calls],
                 )  # fmt: skip
-                done = request.decode(request.compute(judge, request.units, lambda n: None))
-                opinions = [read_opinions(done.get(c.prompt.id), c.keys, c.rubric)[0] for c in calls]
+                completions = request.decode(request.compute(judge, request.units, lambda n: None))
+                opinions = [
+                    read_opinions(completions.get(call.prompt.id), call.keys, call.rubric)[0]
+                    for call in calls
+                ]
                 scores = [opinion.score for opinion in opinions if opinion.score is not None]
                 mean = f"{fmean(scores):.2f}" if scores else "-"
                 accepted = sum(score >= ACCEPTED_FROM for score in scores)
@@ -75,13 +79,13 @@ def main() -> None:
                     flush=True,
                 )
                 for call in calls[: options.show]:
-                    print("   ", repr(done[call.prompt.id].text), flush=True)
+                    print("   ", repr(completions[call.prompt.id].text), flush=True)
 
 
 def rubrics(
     warehouse: Warehouse, judge: str, style: JudgeStyle, n: int
 ) -> Iterator[tuple[str, dict[str, list[Judgeable]]]]:
-    """Return the judge's calls for each item: rubric -> kind of text -> calls."""
+    """Yield each rubric with the judge's calls by kind of text."""
     rows = {
         table: warehouse.query(f"FROM {table}").to_dicts()
         for table in ("cure_item", "country", "culturall_item")
@@ -105,25 +109,25 @@ def rubrics(
                     ExplanationJudgeCall(
                         items[name], source, 0, text, cure.rubrics[benchmark][0], Sampling(max_tokens=256)
                     )
-                    for name, text in of.items()
+                    for name, text in texts.items()
                 ]
-                for source, of in sources.items()
+                for source, texts in sources.items()
             },
         )
     params = CulturallParams.model_validate({"models": ["m"], "judge_style": style, "conditions": ["native"]})
     culturall = build_culturall(params, rows["culturall_item"], {})
     chosen = culturall.items[:: max(1, len(culturall.items) // n)][:n]
     golds = {item.item: item.native.answer for item in chosen}
-    swapped = shuffled(golds, {i.item: frozenset({i.native.answer}) for i in chosen}, "culturall")
+    swapped = shuffled(golds, {item.item: frozenset({item.native.answer}) for item in chosen}, "culturall")
     sources = {
-        GOLD: golds, SHUFFLED: swapped, GENERIC: dict.fromkeys(golds, SOMETHING),
+        GOLD: golds, SHUFFLED: swapped, GENERIC: dict.fromkeys(golds, EVASION),
         EMPTY: dict.fromkeys(golds, ""),
     }  # fmt: skip
     yield (
         culturall.panel.rubric.name,
         {
-            source: [culturall.call("native", name, text) for name, text in of.items()]
-            for source, of in sources.items()
+            source: [culturall.call("native", name, text) for name, text in texts.items()]
+            for source, texts in sources.items()
         },
     )
 

@@ -1,6 +1,7 @@
-"""Figure: size of the published file, seconds of a publication and of leaderboards, after thousands of runs.
+"""Figure: size of the database file, and seconds of a publication and of leaderboards, after thousands of
+runs.
 
-Where CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS name an empty shared store, it is measured; else a folder.
+It measures the empty shared store that CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS name, else a folder.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from warehouse import Warehouse
 
 FILE_MB, LOCAL_S, SHARED_S, BOARD_S = 60.0, 1.0, 3.0, 0.3
 ROWS = 600
-"""Rows of metric_value of a run."""
-AT_ONCE = 2_500
-"""Runs that are finished by one write."""
+"""Number of rows of metric_value of a run."""
+WRITE_RUNS = 2_500
+"""Number of runs that one write finishes."""
 STATEMENTS = {
     "leaderboard_cure": "SELECT * FROM leaderboard_cure",
     "leaderboard": "SELECT * FROM leaderboard",
@@ -58,12 +59,12 @@ WHERE m.evaluation = if(i % 2 = 0, 'cure', 'fmlama')
 
 
 def many_runs(sizes: Sizes) -> None:
-    """One line for each number of runs."""
+    """Print a line for each number of runs."""
     with TemporaryDirectory(prefix="culturescope-bench-") as home:
-        done = 0
+        n_stored = 0
         for runs in sizes.finished_runs:
-            measure(build, home=home, low=done, high=runs)
-            result, done = measure(ask, home=home, repeats=sizes.repeats), runs
+            measure(build, home=home, low=n_stored, high=runs)
+            result, n_stored = measure(query_seconds, home=home, repeats=sizes.repeats), runs
             seconds = {name: result[name] for name in STATEMENTS}
             bar_s = SHARED_S if result["is_shared"] else LOCAL_S
             missed = [name for name, value in seconds.items() if value >= BOARD_S]
@@ -71,9 +72,9 @@ def many_runs(sizes: Sizes) -> None:
                 result["publication"] >= bar_s
             )
             times = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
-            where, rows = "shared" if result["is_shared"] else "local", runs * ROWS
+            place, rows = "shared" if result["is_shared"] else "local", runs * ROWS
             show(
-                f"{where}, {runs:,} runs, {rows:,} rows of metric_value: file {result['file_mb']:.0f} MB, "
+                f"{place}, {runs:,} runs, {rows:,} rows of metric_value: file {result['file_mb']:.0f} MB, "
                 f"{result['parts']} parts of {result['parts_mb']:.0f} MB; "
                 f"publication {result['publication']:.2f} s; {times}; "
                 f"first query of a process {result['first']:.2f} s, later {result['processor']:.2f} s of "
@@ -84,18 +85,18 @@ def many_runs(sizes: Sizes) -> None:
 
 
 def build(home: str, low: int, high: int) -> Result:
-    """Store runs from one number to another."""
+    """Store the runs from one number to another."""
     warehouse = Warehouse.open(Path(home))
-    for first in range(low, high, AT_ONCE):
-        values = {"low": first, "high": min(first + AT_ONCE, high), "rows": ROWS}
+    for first in range(low, high, WRITE_RUNS):
+        values = {"low": first, "high": min(first + WRITE_RUNS, high), "rows": ROWS}
         with warehouse.write() as connection:
             for sql in (_RUNS, _REQUESTS, _UNITS, _METRICS):
                 connection.execute(sql.format(**values))
     return {}
 
 
-def ask(home: str, repeats: int) -> Result:
-    """Sizes in MB, and median seconds of a publication that changes a row and of each statement."""
+def query_seconds(home: str, repeats: int) -> Result:
+    """Return sizes in MB, and median seconds of each statement and of a publication that changes one row."""
     warehouse = Warehouse.open(Path(home))
     start = time.perf_counter()
     warehouse.query(STATEMENTS["leaderboard_cure"])

@@ -1,4 +1,4 @@
-"""Figures: seconds for the metrics of one model at full size, on made-up answers: spectral's and FmLAMA's."""
+"""Figures: seconds for one model's metrics at full size, of spectral and FmLAMA, on synthetic answers."""
 
 from __future__ import annotations
 
@@ -31,25 +31,23 @@ from tasks.metrics.types import FloatArray
 BAR_S, PROBING_BAR_S = 5.0, 10.0
 N_COUNTRIES = 170
 LISTED = 3
-"""Countries that an item is listed with."""
+"""Number of countries that an item is listed with."""
 DIMENSIONS = 384
 REFERENCE_BONUS = 2.0
-"""Standard deviations by which a reference ingredient is ahead."""
+"""Advantage of a reference ingredient, in standard deviations."""
 
 Replicates = tuple[list[float], list[float]]
 
 
 def metrics(sizes: Sizes) -> None:
-    """Time the metrics with subsets for the intervals, without them, and with one eigvalsh a subset in plain
-    numpy.
-    """
-    amount = {"matrices": sizes.matrices, "items": sizes.matrix_items, "subsets": sizes.resamples}
-    ours = measure(score_questions, repeats=sizes.repeats, **amount)
-    naive = measure(naive_subsets, **amount)
-    apart = max(
+    """Print the seconds of the metrics, of those without subsets, and of an eigvalsh per subset in numpy."""
+    amounts = {"matrices": sizes.matrices, "items": sizes.matrix_items, "subsets": sizes.resamples}
+    ours = measure(score_questions, repeats=sizes.repeats, **amounts)
+    naive = measure(naive_subsets, **amounts)
+    difference = max(
         abs(a - b) / abs(b)
-        for mine, theirs in zip(ours["replicates"], naive["replicates"], strict=True)
-        for a, b in zip(mine, theirs, strict=True)
+        for our_values, naive_values in zip(ours["replicates"], naive["replicates"], strict=True)
+        for a, b in zip(our_values, naive_values, strict=True)
     )
     met = "met" if ours["seconds"] < BAR_S else "missed"
     show(
@@ -58,50 +56,50 @@ def metrics(sizes: Sizes) -> None:
         f"{sizes.matrices} matrices 170 x {sizes.matrix_items:,}, {sizes.resamples} half-samples and the "
         f"jackknife, one thread; bar {BAR_S:.0f} s: {met}",
         f"score_question vs naive numpy: {naive['seconds'] / ours['seconds']:.1f} x "
-        f"(half-samples agree within {apart:.0e} relative); the subsets take "
+        f"(half-samples agree within {difference:.0e} relative); the subsets take "
         f"{1 - ours['plain_seconds'] / ours['seconds']:.0%} of the time",
     )
 
 
 def score_questions(matrices: int, items: int, subsets: int, repeats: int) -> Result:
-    """Seconds with and without the subsets of countries, on one thread as in the flow.
+    """Return the seconds with and without subsets of countries, on one thread as in the flow.
 
-    The half-samples of the first matrix come back, to be compared with the peer's.
+    The half-samples of the first matrix are also returned, for the comparison with plain numpy.
     """
     study, question, answers = _study(items, subsets), _question(), _answers(matrices, items)
-    drawn = country_subsets(study)
-    none = (drawn[0][:0], drawn[1][:0])
-    whole, plain = [], []
+    members = country_subsets(study)
+    no_subsets = (members[0][:0], members[1][:0])
+    all_seconds, plain_seconds = [], []
     with threadpool_limits(1):
         for _ in range(repeats):
             start = time.perf_counter()
-            scores = [score_question(study, question, h, drawn) for h in answers]
+            scores = [score_question(study, question, matrix, members) for matrix in answers]
             middle = time.perf_counter()
-            for h in answers:
-                score_question(study, question, h, none)
-            whole.append(middle - start)
-            plain.append(time.perf_counter() - middle)
+            for matrix in answers:
+                score_question(study, question, matrix, no_subsets)
+            all_seconds.append(middle - start)
+            plain_seconds.append(time.perf_counter() - middle)
     first = scores[0]
     return {
-        "seconds": median(whole),
-        "plain_seconds": median(plain),
+        "seconds": median(all_seconds),
+        "plain_seconds": median(plain_seconds),
         "replicates": [first.er_halves.tolist(), first.sr_halves.tolist()],
     }
 
 
 def naive_subsets(matrices: int, items: int, subsets: int) -> Result:
-    """Compute the same spectra and intervals in the obvious way, on one thread too."""
+    """Return the seconds of the same spectra in plain numpy, also on one thread."""
     answers = _answers(matrices, items)
     halves, left_out = country_subsets(_study(items, subsets))
     with threadpool_limits(1):
         start = time.perf_counter()
-        replicates = [[_naive(h, of_kind) for of_kind in (halves, left_out)] for h in answers]
+        replicates = [[_naive(matrix, members) for members in (halves, left_out)] for matrix in answers]
         seconds = time.perf_counter() - start
     return {"seconds": seconds, "replicates": replicates[0][0]}
 
 
 def _naive(h: NDArray[np.float64], subsets: Iterable[NDArray[np.intp]]) -> Replicates:
-    """Equations 1 and 2 for the whole matrix and each subset, one call of eigvalsh each."""
+    """Return equations 1 and 2 for each subset, with a call of eigvalsh each and one for the whole matrix."""
     unit = h / np.linalg.norm(h, axis=1, keepdims=True)
     similarity = unit @ unit.T
     np.linalg.eigvalsh(similarity)
@@ -115,7 +113,7 @@ def _naive(h: NDArray[np.float64], subsets: Iterable[NDArray[np.intp]]) -> Repli
 
 
 def _answers(matrices: int, items: int) -> list[NDArray[np.float64]]:
-    """Distributions that share a core, as models' answers do."""
+    """Return distributions with a common core, like models' answers."""
     rng = np.random.Generator(np.random.PCG64(0))
     distributions = []
     for _ in range(matrices):
@@ -125,7 +123,7 @@ def _answers(matrices: int, items: int) -> list[NDArray[np.float64]]:
 
 
 def _study(items: int, subsets: int) -> SpectralStudy:
-    """A study of one list whose items are each listed with a few countries."""
+    """Return a study of one list, whose items are listed with a few countries each."""
     codes = [f"C{i:03d}" for i in range(N_COUNTRIES)]
     listed = tuple(frozenset(codes[(i + step) % N_COUNTRIES] for step in range(LISTED)) for i in range(items))
     lists = {"made_up": ItemList("made_up", tuple(f"item {i}" for i in range(items)), listed)}
@@ -138,7 +136,7 @@ def _question() -> SpectralQuestion:
 
 
 def probing_metrics(sizes: Sizes) -> None:
-    """Print the time for scoring and rows of one model, and for what all models share."""
+    """Print the seconds of one model's scores and rows, and of the parts computed once for all models."""
     ours = measure(fmlama_metrics, repeats=sizes.repeats)
     show(
         f"fmlama metrics {ours['seconds']:.2f} s {peak(ours)} — {ours['n_pairs']:,} pairs (1,549 dishes x "
@@ -149,7 +147,7 @@ def probing_metrics(sizes: Sizes) -> None:
 
 
 def fmlama_metrics(repeats: int) -> Result:
-    """Seconds of scoring and rows of one model, and apart from them of what all models share.
+    """Return the seconds of one model's scores and rows, and separately those of the shared parts.
 
     Shared are the expectations of a random ranking and the scores of the two baselines.
     """
@@ -161,22 +159,22 @@ def fmlama_metrics(repeats: int) -> Result:
     seconds = []
     with threadpool_limits(1):
         start = time.perf_counter()
-        expected = {p.condition.slug: expectations(p, cosines) for p in study.probes}
-        common = [common_ingredients(study, of_origin) for of_origin in (False, True)]
-        nulls = [score_model(study, expected, null, cosines) for null in common]
+        expected = {probe.condition.slug: expectations(probe, cosines) for probe in study.probes}
+        baseline_tables = [common_ingredients(study, of_origin) for of_origin in (False, True)]
+        nulls = [score_model(study, expected, null, cosines) for null in baseline_tables]
         baselines = rows.best_baseline(nulls)
-        shared = time.perf_counter() - start
+        shared_seconds = time.perf_counter() - start
         for _ in range(repeats):
             start = time.perf_counter()
             score = score_model(study, expected, answers, cosines)
             model_rows = rows.model_rows(study, score, baselines)
             seconds.append(time.perf_counter() - start)
-    figures = {"seconds": median(seconds), "shared_seconds": shared}
+    figures = {"seconds": median(seconds), "shared_seconds": shared_seconds}
     return figures | {"n_pairs": study.n_pairs, "rows": len(model_rows)}
 
 
 def _probe_answers(study: FmlamaStudy) -> ScoreTables:
-    """Random probabilities, in which references tend to be ahead; as they are read from parts, in float32."""
+    """Return random probabilities in which references tend to lead, in float32 as when read from parts."""
     rng = np.random.Generator(np.random.PCG64(1))
     tables: dict[str, NDArray[np.float32]] = {}
     for probe in study.probes:

@@ -1,4 +1,4 @@
-"""Tests on one mutant: a copy of the tree, and forks in which the project is that copy."""
+"""Tests on one mutant: a copy of the tree, and forks that import the project from that copy."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FILES_AT_ONCE = 12
 MEMORY = 8 << 30
 
 
-class Chosen:
-    """A plugin of pytest that runs only the named tests, file by file, and records the first failure."""
+class ChosenTests:
+    """A pytest plugin that runs only the named tests and records the first failed one."""
 
     def __init__(self, tests: Iterable[str]) -> None:
         self.tests = set(tests)
@@ -41,7 +41,7 @@ class Chosen:
 
 
 def _in_copy(tree: Path) -> None:
-    """Make this process import the project from the copy."""
+    """Change to the copy, import the project from it, and write output to a log."""
     os.setsid()
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree)
@@ -54,33 +54,33 @@ def _in_copy(tree: Path) -> None:
 
 
 def forked(tree: Path, work: Callable[[], object], limit_s: float) -> int | None:
-    """Run a function in a fork within the copy; return its exit code, None if it took too long."""
+    """Run a function in a fork that uses the copy; return its exit code, None if it took too long."""
     child = os.fork()
     if child == 0:
         code = 70
         try:
             _in_copy(tree)
-            done = work()
-            code = done if isinstance(done, int) else 0
+            result = work()
+            code = result if isinstance(result, int) else 0
         finally:
             os._exit(code)
     end = time.monotonic() + limit_s
     try:
         while time.monotonic() < end:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
+            result, status = os.waitpid(child, os.WNOHANG)
+            if result:
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.02)
         return None
     finally:
-        with suppress(ProcessLookupError):  # files that its tests left behind
+        with suppress(ProcessLookupError):  # ends processes that its tests left behind
             os.killpg(child, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(child, 0)
 
 
-def run_tests(tree: Path, tests: Sequence[tuple[str, float]], note: Path) -> str:
-    """ "survived", "killed" or "timed out"; the first test that failed is written into a file."""
+def run_tests(tree: Path, tests: Sequence[tuple[str, float]], killer_file: Path) -> str:
+    """Return "survived", "killed" or "timed out", and write the first failed test to a file."""
 
     def work() -> int:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
@@ -90,11 +90,11 @@ def run_tests(tree: Path, tests: Sequence[tuple[str, float]], note: Path) -> str
         )
         sys.dont_write_bytecode = True
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        chosen = Chosen(test for test, _ in tests)
+        plugin = ChosenTests(test for test, _ in tests)
         files = list(dict.fromkeys(test.split("::")[0] for test, _ in tests))
         options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
-        code = pytest.main([*options, f"--basetemp={tree / 'tmp'}", *files], [chosen])
-        note.write_text(chosen.killer)
+        code = pytest.main([*options, f"--basetemp={tree / 'tmp'}", *files], [plugin])
+        killer_file.write_text(plugin.killer)
         return int(code)
 
     code = forked(tree, work, limit_s=60 + 5 * sum(seconds for _, seconds in tests))
@@ -102,29 +102,34 @@ def run_tests(tree: Path, tests: Sequence[tuple[str, float]], note: Path) -> str
 
 
 def run(tree: Path, mutant: Mutant, tests: Sequence[tuple[str, float]], stamp: int) -> dict[str, Any]:
-    """Run the tests on one mutant; returns its outcome, the test that failed and the seconds.
+    """Run the tests on one mutant; returns its outcome, the failed test and the seconds.
 
-    stamp: a time that is unique to this mutant, so that no other mutant's compiled file is used.
+    Args:
+        stamp: modification time unique to this mutant, so that no other mutant's compiled file is used.
     """
-    path, note, start = tree / mutant.file, tree / "mutants_killer", time.monotonic()
-    original, before = path.read_bytes(), path.stat().st_mtime
+    path, killer_file, start = tree / mutant.file, tree / "mutants_killer", time.monotonic()
+    original, modified = path.read_bytes(), path.stat().st_mtime
     outcome = "survived" if tests else "no test"
-    note.write_text("")
+    killer_file.write_text("")
     path.write_bytes(edited(mutant, original))
     os.utime(path, (stamp, stamp))
     try:
         for batch in _batches(tests):
-            outcome = run_tests(tree, batch, note)
+            outcome = run_tests(tree, batch, killer_file)
             if outcome != "survived":
                 break
     finally:
         path.write_bytes(original)
-        os.utime(path, (before, before))
-    return {"outcome": outcome, "test": note.read_text(), "seconds": round(time.monotonic() - start, 1)}
+        os.utime(path, (modified, modified))
+    return {
+        "outcome": outcome,
+        "test": killer_file.read_text(),
+        "seconds": round(time.monotonic() - start, 1),
+    }
 
 
 def _batches(tests: Sequence[tuple[str, float]]) -> Iterator[list[tuple[str, float]]]:
-    """Yield tests of a few files at a time, because each file takes time before its first test."""
+    """Yield tests of a few files at a time, since importing each file takes time."""
     batch: list[tuple[str, float]] = []
     files: set[str] = set()
     for test, seconds in tests:
@@ -139,7 +144,7 @@ def _batches(tests: Sequence[tuple[str, float]]) -> Iterator[list[tuple[str, flo
 
 @contextmanager
 def copied(base: str | None) -> Iterator[Path]:
-    """Make a copy of a revision or of the working tree, and delete it afterwards."""
+    """Yield a copy of a revision or of the working tree, which is deleted afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="culturescope-mutants-")) / "tree"
     folder.mkdir()
     try:

@@ -1,7 +1,7 @@
-"""One-node edits of a source file: lists them, and applies one.
+"""Edits of one syntax node of a source file: lists them, and applies one.
 
-Parts that no test should pin are left alone: docstrings, annotations, decorators, texts, what a raised error
-says, log lines, assertions, ``__repr__``, code for type checkers.
+Parts that tests need not check are not edited: docstrings, annotations, decorators, texts, messages of raised
+errors, log lines, assertions, ``__repr__`` and code for type checkers.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import TypeAlias
 
 Node: TypeAlias = ast.expr | ast.stmt
 
-_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
-_COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
 _LOGS = {"log", "logger", "logging", "warnings", "_log", "_logger"}
-_NO_CODE = {"__name__", "TYPE_CHECKING"}
-_ARGUMENTS_LEFT_ALONE = {"strict", "description", "title", "flush", "file", "stacklevel"}
-_CALLS_LEFT_ALONE = {"cast", "TypeVar", "NewType"}
+_NOT_RUN_NAMES = {"__name__", "TYPE_CHECKING"}
+_SKIPPED_ARGUMENTS = {"strict", "description", "title", "flush", "file", "stacklevel"}
+_SKIPPED_CALLS = {"cast", "TypeVar", "NewType"}
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,13 @@ class Mutant:
     """One edit of a file.
 
     Attributes:
-        file: relative to the repository.
-        function: its qualified name; "" for what runs on import.
-        line: of the node, from 1.
-        before, after: the node's source and its replacement. nth: number among the file's edits with the same
-        function, before and after, from 0. start, end: bytes of the file that are replaced. shown: the line
-        before and after.
+        file: path relative to the repository.
+        function: qualified name of the function; "" for code that runs on import.
+        line: line of the node, from 1.
+        before, after: source of the node and its replacement.
+        nth: number, from 0, among the file's edits with the same function, before and after.
+        start, end: range of the file's bytes that are replaced.
+        shown: the line before and after the edit.
     """
 
     file: str
@@ -59,7 +60,7 @@ class Mutant:
 
 
 def mutants_of(file: str, source: bytes) -> list[Mutant]:
-    """All mutants of a file, in the order of their places."""
+    """Return all mutants of a file, in the order of their places."""
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -69,17 +70,17 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         before = source[start:end].decode()
-        whole = lines[node.lineno - 1].rstrip()
-        rest = source[end : starts[node.end_lineno or node.lineno]].rstrip()
-        line = whole[: node.col_offset] + after.encode() + rest
-        texts = whole.decode().strip(), line.decode().strip()
+        first_line = lines[node.lineno - 1].rstrip()
+        tail = source[end : starts[node.end_lineno or node.lineno]].rstrip()
+        line = first_line[: node.col_offset] + after.encode() + tail
+        texts = first_line.decode().strip(), line.decode().strip()
         changes.append(Mutant(file, function, node.lineno, before, after, 0, start, end, texts))
     changes.sort(key=lambda each: (each.start, each.end, each.after))
-    seen: Counter[tuple[object, ...]] = Counter()
+    numbers: Counter[tuple[object, ...]] = Counter()
     numbered = []
     for each in changes:
-        numbered.append(replace(each, nth=seen[each.name]))
-        seen[each.name] += 1
+        numbered.append(replace(each, nth=numbers[each.name]))
+        numbers[each.name] += 1
     return numbered
 
 
@@ -89,12 +90,12 @@ def located(mutant: Mutant, source: bytes) -> Mutant | None:
 
 
 def edited(mutant: Mutant, source: bytes) -> bytes:
-    """The file with a mutant of this very source in it."""
+    """Return the source with the mutant in it; the mutant must have been found in the same source."""
     return source[: mutant.start] + mutant.after.encode() + source[mutant.end :]
 
 
 def _edits(node: ast.AST, function: str) -> Iterator[tuple[str, Node, str]]:
-    """The name of the function, a node in it and the source that replaces it."""
+    """Yield the function's name, a node in it and the source that replaces the node."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         if node.name == "__repr__":
             return
@@ -107,15 +108,15 @@ def _edits(node: ast.AST, function: str) -> Iterator[tuple[str, Node, str]]:
         return
     if (
         isinstance(node, ast.If)
-        and {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)} & _NO_CODE
+        and {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)} & _NOT_RUN_NAMES
     ):
         return
     if isinstance(node, ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
-        return  # places of what is in an f-string are wrong before Python 3.12
+        return  # before Python 3.12, places of nodes in an f-string are wrong
     if isinstance(node, ast.Expr) and _is_log(node.value):
         return
     if isinstance(node, ast.stmt | ast.expr):
-        yield from ((function, each, after) for each, after in _of_node(node))
+        yield from ((function, each, after) for each, after in _node_edits(node))
     if isinstance(node, ast.Raise):
         return
     for child in _children(node):
@@ -126,22 +127,25 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.AnnAssign):
         yield from filter(None, [node.value])
     elif isinstance(node, ast.Call):
-        if not (isinstance(node.func, ast.Name) and node.func.id in _CALLS_LEFT_ALONE):
+        if not (isinstance(node.func, ast.Name) and node.func.id in _SKIPPED_CALLS):
             yield from (node.func, *node.args)
-            yield from (each.value for each in node.keywords if each.arg not in _ARGUMENTS_LEFT_ALONE)
+            yield from (each.value for each in node.keywords if each.arg not in _SKIPPED_ARGUMENTS)
     else:
         yield from ast.iter_child_nodes(node)
 
 
-def _of_node(node: Node) -> Iterator[tuple[Node, str]]:
+def _node_edits(node: Node) -> Iterator[tuple[Node, str]]:
     match node:
         case ast.Compare():
             for k, operator in enumerate(node.ops):
-                yield node, _with(node, ops=[*node.ops[:k], _COMPARED[type(operator)](), *node.ops[k + 1 :]])
-        case ast.BinOp() if type(node.op) in _COMPUTED and not (_is_text(node.left) or _is_text(node.right)):
-            yield node, _with(node, op=_COMPUTED[type(node.op)]())
-        case ast.AugAssign() if type(node.op) in _COMPUTED and not _is_text(node.value):
-            yield node, ast.unparse(_copied(node, op=_COMPUTED[type(node.op)]()))
+                yield (
+                    node,
+                    _with(node, ops=[*node.ops[:k], _COMPARISONS[type(operator)](), *node.ops[k + 1 :]]),
+                )
+        case ast.BinOp() if type(node.op) in _OPERATORS and not (_is_text(node.left) or _is_text(node.right)):
+            yield node, _with(node, op=_OPERATORS[type(node.op)]())
+        case ast.AugAssign() if type(node.op) in _OPERATORS and not _is_text(node.value):
+            yield node, ast.unparse(_copied(node, op=_OPERATORS[type(node.op)]()))
         case ast.BoolOp():
             yield node, _with(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
@@ -168,7 +172,7 @@ def _of_node(node: Node) -> Iterator[tuple[Node, str]]:
 
 
 def _negated(test: ast.expr) -> Iterator[tuple[Node, str]]:
-    """Comparisons and `not` are negated elsewhere."""
+    """Yield the negated test; comparisons and `not` have edits of their own."""
     if not (isinstance(test, ast.UnaryOp) or (isinstance(test, ast.Compare) and len(test.ops) == 1)):
         yield test, f"(not ({ast.unparse(test)}))"
 
@@ -202,9 +206,11 @@ def _is_log(node: ast.expr) -> bool:
 def blocks_of(
     file: str, tree: ast.Module
 ) -> dict[str, tuple[tuple[int, int], tuple[int, int], list[ast.stmt]]]:
-    """The blocks of all functions of a file: name, places of start and end (line, column), statements.
+    """Return the blocks of all functions of a file by name: places of start and end (line, column),
+    statements.
 
-    A block is a list of statements of which the first runs if and only if it is entered. A docstring is none.
+    A block is a list of statements whose first one runs if and only if the block is entered. Docstrings are
+    not part of a block.
     """
     functions: dict[str, tuple[tuple[int, int], tuple[int, int], list[ast.stmt]]] = {}
     numbers: Counter[str] = Counter()
@@ -230,12 +236,12 @@ def blocks_of(
 
 
 def block_at(file: str, source: bytes, mutant: Mutant) -> str:
-    """The innermost block that a mutant of this very source is in; "" for what runs on import."""
+    """Return the innermost block with a mutant of the same source; "" for code that runs on import."""
     column = mutant.start - (source.rfind(b"\n", 0, mutant.start) + 1)
     place = (mutant.line, column)
-    around = [
+    enclosing = [
         (start, name)
         for name, (start, end, _) in blocks_of(file, ast.parse(source)).items()
         if start <= place <= end
     ]
-    return max(around)[1] if around else ""
+    return max(enclosing)[1] if enclosing else ""

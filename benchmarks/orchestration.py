@@ -1,6 +1,6 @@
-"""Figure: time that Prefect, Parquet, DuckDB and the metrics add to a model's.
+"""Figure: time that Prefect, Parquet, DuckDB and the metrics add to a model's time.
 
-The spectral flow runs with an engine without a model, so all time outside the engine is ours.
+The spectral flow runs with an engine without a model, so all time outside the engine is overhead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COUNTRIES_PER_PART = 170  # as in the profile full
 
 
 def orchestration(sizes: Sizes) -> None:
-    """Overhead a log-probability, as a share of the engine's time on this machine and on a GPU."""
+    """Print the overhead per log-probability, and its share of the engine's time here and on a GPU."""
     ours = measure(flow, max_items=sizes.flow_items)
     overhead = (ours["seconds"] - ours["engine_seconds"]) / ours["n_rows"]
     show(
@@ -45,21 +45,21 @@ def orchestration(sizes: Sizes) -> None:
         show(f"packed_trie: not measured: {error}")
 
 
-def _share(overhead: float, rate: float, where: str) -> str:
+def _share(overhead: float, rate: float, place: str) -> str:
     share = overhead * rate
     met = "met" if share < BAR else "missed"
-    return f"overhead vs engine at {rate:,.0f} items/s ({where}): {share:.1%}; bar {BAR:.0%}: {met}"
+    return f"overhead vs engine at {rate:,.0f} items/s ({place}): {share:.1%}; bar {BAR:.0%}: {met}"
 
 
 def flow(max_items: int) -> Result:
-    """Seconds of the flow, and of these the ones inside ``engine.score``; Prefect's start apart."""
+    """Return the seconds of the flow, of ``engine.score`` in it, and separately of Prefect's start."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _flow(Path(folder), max_items)
 
 
 def full_plan() -> int:
-    """(country, item) pairs of the whole profile ``full``, over all questions."""
+    """Return the number of pairs of country and item in the profile ``full``, over all questions."""
     from flows.session import prepare
     from tasks.evaluations.spectral.evaluation import EVALUATION
 
@@ -88,22 +88,22 @@ def _flow(home: Path, max_items: int) -> Result:
         from tasks.evaluations.spectral.evaluation import EVALUATION
 
         logging.disable(logging.INFO)
-        started = time.perf_counter()
-        inside = _clock_engine(warehouse)
+        flow_start = time.perf_counter()
+        engine_seconds = _clock_engine(warehouse)
         flow_of(EVALUATION)(params)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - flow_start
     stored = warehouse.query("SELECT sum(n_rows) FROM part_unit WHERE kind = 'item_logprob'").item()
     return {
         "seconds": seconds,
-        "engine_seconds": sum(inside),
-        "server_seconds": started - start,
+        "engine_seconds": sum(engine_seconds),
+        "server_seconds": flow_start - start,
         "n_rows": int(stored),
         "n_full": full_plan(),
     }
 
 
 def _clock_engine(warehouse: Warehouse) -> list[float]:
-    """Load the engine that the flow will find loaded, and note the seconds of each call of ``score``."""
+    """Load the engine that the flow will use; its calls of ``score`` add seconds to the returned list."""
     engine: Any = load.load(load_spec(ENGINE, warehouse.home / "engines"), warehouse.home / "models")
     score, seconds = engine.score, list[float]()
 

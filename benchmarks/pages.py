@@ -1,4 +1,4 @@
-"""Figure: seconds to draw the pages of many models and occasions, for the first time and again."""
+"""Figure: seconds to generate the pages of many models and occasions, for the first time and again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BARS_S = {"report": 15.0, "all": 20.0, "publish": 20.0}
 
 
 def pages(sizes: Sizes) -> None:
-    """The page of spectral, the overview with all pages, and a site."""
+    """Print the seconds of spectral's page, of the overview with all pages, and of a site."""
     with TemporaryDirectory(prefix="culturescope-bench-") as home:
         measure(build, home=home, models=sizes.page_models, occasions=sizes.page_occasions)
         timings = [measure(draw, home=home, time_of=what) for what in ("first", "again")]
@@ -48,7 +48,7 @@ def pages(sizes: Sizes) -> None:
 
 
 def draw(home: str, time_of: str) -> Result:
-    """Seconds of ``report``, ``report --all`` and ``publish``, by the clock and of processor."""
+    """Return seconds of ``report``, ``report --all`` and ``publish``, by the clock and of the processor."""
     from deployments.publish.data import SiteAbout
     from deployments.publish.site import publish
     from deployments.show.overview import write_all
@@ -75,8 +75,8 @@ def build(home: str, models: int, occasions: int, first: int = 0) -> Result:
     questions = warehouse.query("SELECT question, domain FROM question ORDER BY question").rows()
     pairs = pl.DataFrame(list(combinations(COUNTRIES, 2)), schema=["country_a", "country_b"], orient="row")
     domains = sorted({domain for _, domain in questions})
-    wanted = [(first + n, "") for n in range(models)] + [(first, f"w{n:02d}") for n in range(1, occasions)]
-    for number, occasion in wanted:
+    runs = [(first + n, "") for n in range(models)] + [(first, f"w{n:02d}") for n in range(1, occasions)]
+    for number, occasion in runs:
         rng = np.random.default_rng([number, len(occasion), int(occasion[1:] or 0)])
         run = Run(
             run_id=f"run-{number:02d}{occasion}", evaluation="spectral", model=f"model-{number:02d}",
@@ -84,14 +84,14 @@ def build(home: str, models: int, occasions: int, first: int = 0) -> Result:
             params={"max_items": 40, "normalisation": "sum"}, engine={"kind": "fake"}, item_lists={},
             boundary_rule="none", code_version="none", occasion=occasion,
         )  # fmt: skip
-        similar = pl.concat(
+        similarities = pl.concat(
             pairs.with_columns(
                 similarity=rng.uniform(0.3, 1.0, pairs.height), domain=pl.lit(domain),
                 run_id=pl.lit(run.run_id), model=pl.lit(run.model), request_hash=pl.lit(run.run_id),
             )
             for domain in domains
         )  # fmt: skip
-        units = write_part(warehouse.home, "country_similarity", f"pairs-{run.run_id}", similar)
+        units = write_part(warehouse.home, "country_similarity", f"pairs-{run.run_id}", similarities)
         requests = pl.DataFrame(
             [(f"{run.run_id}/{question}", domain, question) for question, domain in questions],
             schema=["request_hash", "topic", "label"],
@@ -103,13 +103,13 @@ def build(home: str, models: int, occasions: int, first: int = 0) -> Result:
             register_parts(connection, [units])
             save_metrics(connection, run.run_id, _metrics(run.model, rng, questions, domains))
             finish_run(connection, run.run_id)
-    return {"n": len(wanted)}
+    return {"n": len(runs)}
 
 
 def _metrics(
     model: str, rng: np.random.Generator, questions: list[tuple[str, str]], domains: list[str]
 ) -> pl.DataFrame:
-    """The rows of metric_value that the page is drawn from."""
+    """Return the rows of metric_value that the page needs."""
     rows = [(metric, "overall", "all") for metric in ("macro_f1", "f1_LH", "f1_HL", "f1_HH", "f1_LL")]
     rows += [
         (metric, "overall", "all") for metric in ("rank_spearman", "reference_mass", "er_sr_correlation")

@@ -1,7 +1,7 @@
 """Figure: paired differences: false rejections of 0, and coverage of intervals.
 
-Two models of one population answer the same items, so the true difference is 0; for different populations it
-is the given number. Everything goes through the functions that ``culturescope compare`` uses. Seeds are
+Two models of one population answer the same items, so the true difference is 0; for two populations it is the
+case's ``truth``. All differences are computed by the functions that ``culturescope compare`` uses. Seeds are
 fixed.
 """
 
@@ -25,25 +25,25 @@ from tasks.metrics.types import FloatArray
 
 LEVEL, COVERED = (0.03, 0.07), (0.92, 0.98)
 LEVELS_FROM = 12
-"""Below this number of clusters tests are conservative: fewer than 3 of 100 reject."""
+"""Number of clusters from which ``LEVEL`` applies; with fewer, tests reject less than 3 in 100 times."""
 Generator = np.random.Generator
 
 
 class Case(NamedTuple):
-    """A headline under a design: draw makes a sample of n clusters, and compares two models on it."""
+    """A headline under a design; ``draw`` generates n clusters and compares two models on them."""
 
     headline: str
     data: str
     sizes: tuple[int, ...]
     draw: Callable[[Generator, int], Difference]
     truth: Callable[[int], float] | None = None
-    """The true difference by the number of clusters; default: 0."""
+    """Returns the true difference for a number of clusters; None: 0."""
     slow: int = 1
-    """Reciprocal of the share of simulations that is made."""
+    """Divisor of the number of simulations."""
 
 
 def paired(sizes: Sizes) -> None:
-    """The table of docs/intervals.md: level and coverage by number of clusters."""
+    """Print the table of docs/intervals.md: level and coverage by number of clusters."""
     lines = measure(levels, simulations=sizes.simulations)["lines"]
     show("| headline | generated data | clusters: rejected at 5 %, held | ", "| --- | --- | --- |")
     for headline, data, is_null, shares in lines:
@@ -54,9 +54,8 @@ def paired(sizes: Sizes) -> None:
 
 
 def levels(simulations: int, headlines: tuple[str, ...] = ()) -> Result:
-    """Return, for each case and number of clusters, the share of samples that reject 0 and of intervals that
-    hold the truth.
-    """
+    """Return the share of samples that reject 0 and of intervals that contain the truth, for each case and
+    number of clusters."""
     lines = []
     for case in _cases():
         if headlines and case.headline not in headlines:
@@ -64,11 +63,11 @@ def levels(simulations: int, headlines: tuple[str, ...] = ()) -> Result:
         shares = []
         for n in case.sizes:
             rng, truth = np.random.default_rng(n), 0.0 if case.truth is None else case.truth(n)
-            drawn = [case.draw(rng, n) for _ in range(max(2, simulations // case.slow))]
-            rejected = np.mean([d.p_value is not None and d.p_value < 0.05 for d in drawn])
-            ends = [d.interval for d in drawn if d.interval]
-            held = np.mean([low < truth < high for low, high in ends]) if ends else 1.0
-            shares.append((n, float(rejected), float(held)))
+            differences = [case.draw(rng, n) for _ in range(max(2, simulations // case.slow))]
+            rejected = np.mean([d.p_value is not None and d.p_value < 0.05 for d in differences])
+            ends = [d.interval for d in differences if d.interval]
+            coverage = np.mean([low < truth < high for low, high in ends]) if ends else 1.0
+            shares.append((n, float(rejected), float(coverage)))
         lines.append((case.headline, case.data, case.truth is None, shares))
     return {"lines": lines}
 
@@ -134,7 +133,7 @@ def _accuracies(rng: Generator, n: int) -> Difference:
 
 
 def _gains(rng: Generator, n: int) -> Difference:
-    """Tasks with their scenario are right a little more often than without."""
+    """Return the difference of two models whose tasks are solved a little more often with their scenario."""
     regions = np.repeat(np.arange(n), rng.integers(5, 101, n))
     chance = rng.beta(4, 2, n)[regions] * np.array([[[1.0]], [[0.9]]])
     right, without = (rng.random((2, 2, regions.size)) < chance).astype(np.float64)
@@ -142,9 +141,9 @@ def _gains(rng: Generator, n: int) -> Difference:
 
 
 def _graded(rng: Generator, n: int, lower: float) -> FloatArray:
-    """[2, 12 n] grades of two models; the second has less."""
-    persona, own = rng.normal(7, 1.5, (n, 1)), rng.normal(0, 0.7, (2, n, 1))
-    grades: FloatArray = np.clip(np.round(persona + own + rng.normal(0, 2, (2, n, 12))), 1, 10)
+    """Return [2, 12 n] grades of two models; those of the second are lower by ``lower``."""
+    persona, model = rng.normal(7, 1.5, (n, 1)), rng.normal(0, 0.7, (2, n, 1))
+    grades: FloatArray = np.clip(np.round(persona + model + rng.normal(0, 2, (2, n, 12))), 1, 10)
     grades[1] = np.clip(grades[1] - lower, 1, 10)
     return grades.reshape(2, -1)
 
@@ -160,23 +159,24 @@ def _true_grades(n: int) -> float:
 
 
 def _coherence(rng: Generator, n: int) -> Difference:
-    """Explanations of n items, one each; longer ones get more, and the second model's are twice as long."""
+    """Return the difference of two models that explain n items; scores rise with length, and the second
+    model's explanations are twice as long."""
     quality = rng.normal(0, 0.1, n)
     models = {}
     for name, longer in (("a", 0.0), ("b", np.log(2))):
         length = rng.normal(4 + longer, 0.4, n)
-        marks = 0.5 + quality + 0.1 * (length - 4) + rng.normal(0, 0.1, n)
-        nowhere = np.full(n, np.nan)
+        scores = 0.5 + quality + 0.1 * (length - 4) + rng.normal(0, 0.1, n)
+        unknown = np.full(n, np.nan)
         none = np.full(n, "", dtype=object)
-        judged = Explained(marks, marks, nowhere, np.expm1(length), (), none, none, {}, ())
+        judged = Explained(scores, scores, unknown, np.expm1(length), (), none, none, {}, ())
         models[name] = CureScores({}, {(LENGTH_NORMALISED, source): judged for source in (REAL, SHUFFLED)})
     adjusted = equal_lengths(
         models, models, [{LENGTH_NORMALISED: places} for places in intervals.jackknife_groups(n, 0)]
     )
     first, second = (adjusted[name] for name in "ab")
     means = [float(side.judged[LENGTH_NORMALISED, REAL].scores.mean()) for side in (first, second)]
-    rest = [np.array(side.left_out, dtype=np.float64) for side in (first, second)]
-    return comparison.left_out_difference(means[0] - means[1], *rest)
+    left_out = [np.array(side.left_out, dtype=np.float64) for side in (first, second)]
+    return comparison.left_out_difference(means[0] - means[1], *left_out)
 
 
 _ORIGINS = np.linspace(0.1, 0.3, 15)
@@ -193,7 +193,8 @@ def _true_spread(n: int) -> float:
 
 
 def _spread(share: float, rng: Generator, n: int) -> Difference:
-    """Dishes of 15 origins; the second model's means lie `share` as far apart."""
+    """Return the difference of two models on dishes of 15 origins; the spread of the second model's means is
+    `share` times that of the first's."""
     origin = np.repeat(np.arange(15), n // 15)
     ap = [rng.beta(2, 2 / means[origin] - 2) for means in (_ORIGINS, _narrower(share))]
 
@@ -207,7 +208,12 @@ def _spread(share: float, rng: Generator, n: int) -> Difference:
 
 
 def _categories(rng: Generator, n: int, cohort: int = 2, order: tuple[int, ...] = of.SAME) -> Difference:
-    """Medians are of the first model, of both or of more; the second has the domains in this order."""
+    """Return the difference of two models' categories.
+
+    Args:
+        cohort: number of models over which medians are computed: the first, both, or more.
+        order: order of the domains for the second model.
+    """
     models = [of.domains(rng, n).spectra, of.domains(rng, n, order=order).spectra]
     models += [of.domains(rng, n).spectra for _ in range(cohort - 2)]
     pool = np.concatenate(models[:cohort])
@@ -238,6 +244,6 @@ def _true_ranks(n: int) -> float:
 
 
 def _by_halves(values: Sequence[Sequence[float]], n: int, is_correlation: bool) -> Difference:
-    """values: of each model that of all countries, and of half-samples."""
+    """Return the difference of two models from their values over all countries, then over half-samples."""
     (first, *one), (second, *other) = values
     return comparison.half_sample_difference((first, second), one, other, n, is_correlation)

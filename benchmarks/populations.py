@@ -1,7 +1,7 @@
-"""Samples like those of real evaluations, with their numbers and intervals, for the figure of coverage.
+"""Samples like those of real evaluations, with their numbers and intervals, for the figures of intervals.
 
-Similarities of countries are made by region, with a share of their own; the larger `plural`, the less they
-share. Data that several numbers share are drawn once.
+Similarities of countries have a part by region and a part of each country's own; with a larger `plural`,
+countries have less in common. Data that several numbers use are drawn once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tasks.metrics.types import FloatArray, Interval
 Generator = np.random.Generator
 Labelled = tuple[list[str], list[str]]
 Clustered = tuple[FloatArray, FloatArray]
-"""Points, with a cluster label for each."""
+"""Values, and the cluster of each."""
 
 
 def clustered(rng: Generator, n: int, mean: float) -> Clustered:
-    """Yes and no, 1 to 6 of each of n clusters that differ."""
+    """Return 1 to 6 values, 0 or 1, for each of n clusters that differ."""
     sizes = rng.integers(1, 7, n)
     chance = np.repeat(rng.beta(3 * mean, 3 * (1 - mean), n), sizes)
     return (rng.random(sizes.sum()) < chance).astype(np.float64), np.repeat(np.arange(n), sizes)
@@ -38,7 +38,7 @@ def clustered_interval(sample: Clustered, bounds: tuple[float, float]) -> Interv
 
 
 def alignments(rng: Generator, n: int, null: float) -> Clustered:
-    """Points of 15 answers to each of n scenarios, less a null's."""
+    """Return points of 15 answers to each of n scenarios, minus the null's points."""
     error = rng.normal(0, 0.8, (n, 1)) + rng.normal(0, 0.5, (n, 15))
     points = np.maximum(0.0, 10 - 2.5 * np.abs(error)).ravel() - null
     return points, np.repeat(np.arange(n), 15)
@@ -49,7 +49,7 @@ def mean_alignment(rng: Generator, n: int, null: float) -> float:
 
 
 def errors(rng: Generator, n: int) -> FloatArray:
-    """Differences of the baseline's scores of n scenarios, -2 to 2, from a culture's."""
+    """Return the differences of the baseline's scores of n scenarios (-2 to 2) from a culture's."""
     return np.clip(rng.normal(0.3, 0.8, n), -2, 2) - 0.9
 
 
@@ -65,29 +65,29 @@ def labels(rng: Generator, n: int) -> Labelled:
 
 
 def macro_interval(sample: Labelled) -> Interval:
-    rest = classification.f1_left_out(*sample, [f"{i:06d}" for i in range(len(sample[0]))]).macro
-    return intervals.jackknife_interval(classification.macro_f1(*sample), rest, SHARE)
+    left_out = classification.f1_left_out(*sample, [f"{i:06d}" for i in range(len(sample[0]))]).macro
+    return intervals.jackknife_interval(classification.macro_f1(*sample), left_out, SHARE)
 
 
 ORIGINS = np.linspace(0.1, 0.3, 15)
-"""mAP of each."""
+"""mAP of each origin."""
 CLOSENESS = 0.3 + ORIGINS + np.random.default_rng(8).normal(0, 0.05, 15)
-"""mWS of each."""
+"""mWS of each origin."""
 
 
 def origins(rng: Generator, n: int) -> FloatArray:
-    """[2, 15, dishes] average precision and weighted similarity of n dishes."""
-    of_dishes = [rng.beta(2, 2 / mean[:, None] - 2, (15, n // 15)) for mean in (ORIGINS, CLOSENESS)]
-    return np.array(of_dishes)
+    """Return [2, 15, dishes]: average precision and weighted similarity of n dishes."""
+    values = [rng.beta(2, 2 / mean[:, None] - 2, (15, n // 15)) for mean in (ORIGINS, CLOSENESS)]
+    return np.array(values)
 
 
 def spread_interval(sample: FloatArray, number: Callable[..., float | None], bounds: Any) -> Interval:
-    """Return the interval of the spread of a number of origins' means, with dishes left out."""
+    """Return the interval of a number of origins' means, by a jackknife over dishes."""
     size = sample[0].size
     members = np.array([np.isin(np.arange(size), each) for each in intervals.jackknife_groups(size, 0)])
     by_origin = members.reshape(-1, 15, size // 15)
-    rest = (by_origin[:, None] * sample).sum(axis=-1) / by_origin.sum(axis=-1)[:, None]
-    left_out = [number(*means) for means in rest]
+    left_out_means = (by_origin[:, None] * sample).sum(axis=-1) / by_origin.sum(axis=-1)[:, None]
+    left_out = [number(*means) for means in left_out_means]
     return intervals.jackknife_interval(
         number(*sample.mean(axis=-1)) or 0.0, left_out, bounds, is_biased=True
     )
@@ -101,9 +101,10 @@ _BASE, _PUSH = np.random.default_rng(3).normal(0, 1, (2, 20))
 
 
 def shifted(rng: Generator, n: int, shift: float = 0.5) -> tuple[FloatArray, FloatArray]:
-    """Counts [n scenarios, 20 values] of the baseline and of a persona, three answers of three values."""
-    own = rng.normal(0, 1.2, (n, 20)) + _BASE
-    sides = (np.exp(own), np.exp(own + shift * _PUSH))
+    """Return [n scenarios, 20 values] counts of the baseline and of a persona: three answers of three
+    values."""
+    preferences = rng.normal(0, 1.2, (n, 20)) + _BASE
+    sides = (np.exp(preferences), np.exp(preferences + shift * _PUSH))
     first, second = (rng.multinomial(9, side / side.sum(axis=1, keepdims=True)) for side in sides)
     return first.astype(np.float64), second.astype(np.float64)
 
@@ -125,16 +126,16 @@ def shift_interval(sides: tuple[FloatArray, FloatArray]) -> Interval:
 
 
 def common_share(rng: Generator, n: int) -> float:
-    """Return the share of the value that personas choose most."""
+    """Return the share of the value that personas choose most often."""
     total = shifted(rng, 20_000)[1].sum(axis=0)
     return float(total[np.argmax(_BASE + 0.5 * _PUSH)] / total.sum())
 
 
 def share_interval(sides: tuple[FloatArray, FloatArray]) -> Interval:
     counts = sides[1][:, np.argmax(_BASE + 0.5 * _PUSH)], sides[1].sum(axis=1)
-    of_value, total = counts[0].sum(), counts[1].sum()
-    rest = (of_value - counts[0]) / (total - counts[1])
-    return intervals.jackknife_interval(of_value / total, rest, SHARE)
+    n_value, total = counts[0].sum(), counts[1].sum()
+    left_out = (n_value - counts[0]) / (total - counts[1])
+    return intervals.jackknife_interval(n_value / total, left_out, SHARE)
 
 
 @cache
@@ -151,8 +152,10 @@ def _recognised(seed: int, n: int, share: float, permutations: int) -> Recogniti
 
 
 def recognised(rng: Generator, n: int, share: float = 0.1, permutations: int = 0) -> Recognition:
-    """Return the recognition of four cultures' answers to n scenarios, two each, of which a share of the
-    words are set ones.
+    """Return the recognition of four cultures' answers to n scenarios, two answers each.
+
+    Args:
+        share: share of words that are replaced by typical words of the culture.
     """
     result = _recognised(int(rng.integers(2**32)), n, share, permutations)
     assert result is not None
@@ -172,7 +175,11 @@ _FIXED = np.random.default_rng(7).normal(0, 1, 60)
 
 
 def similarity(rng: Generator, n: int, plural: float, fixed: bool = False) -> FloatArray:
-    """Cosines of n countries of 8 regions; fixed: the first is the same one every time."""
+    """Return the cosines of n countries of 8 regions.
+
+    Args:
+        fixed: the first country is the same in all samples.
+    """
     noise = plural * rng.normal(0, 1, (n, 60)) * rng.gamma(4, 0.25, (n, 1))
     if fixed:
         noise[0] = plural * _FIXED
@@ -181,9 +188,9 @@ def similarity(rng: Generator, n: int, plural: float, fixed: bool = False) -> Fl
 
 
 def spectrum(matrix: FloatArray) -> FloatArray:
-    """[2] ER and SR."""
-    whole: FloatArray = spectral.spectra_of_subsets(matrix, [np.arange(len(matrix))])[0]
-    return whole
+    """Return [2]: ER and SR."""
+    er_sr: FloatArray = spectral.spectra_of_subsets(matrix, [np.arange(len(matrix))])[0]
+    return er_sr
 
 
 @cache
@@ -194,24 +201,28 @@ def _left_out(seed: int, n: int, plural: float) -> FloatArray:
 
 
 def left_out(rng: Generator, n: int, plural: float) -> FloatArray:
-    """[1 + g, 2] ER and SR of n countries, and without each group of them."""
+    """Return [1 + g, 2]: ER and SR of n countries, and without each group of them."""
     return _left_out(int(rng.integers(2**32)), n, plural)
 
 
 def spectrum_interval(values: FloatArray, place: int) -> Interval:
-    """Return the interval of ER (place 0) or SR (1)."""
+    """Return the interval of ER (place 0) or SR (place 1)."""
     estimate, *rest = values[:, place].tolist()
     return intervals.jackknife_interval(estimate, rest, POSITIVE, MIN_COUNTRIES)
 
 
 def mean_spectrum(rng: Generator, n: int, plural: float, place: int) -> float:
-    """Geometric mean of ER or SR over fresh samples."""
+    """Return the geometric mean of ER or SR over new samples."""
     drawn = [spectrum(similarity(rng, n, plural))[place] for _ in range(1000)]
     return float(np.exp(np.mean(np.log(drawn))))
 
 
 class Domains(NamedTuple):
-    """[9, 1 + r, 2] ER and SR of nine domains over n countries, and over half-samples of them."""
+    """ER and SR of nine domains over n countries, and over r half-samples of them.
+
+    Attributes:
+        spectra: [9, 1 + r, 2].
+    """
 
     n: int
     spectra: FloatArray
@@ -221,7 +232,7 @@ _PLURAL = np.linspace(0.5, 4, 9)
 _HUMAN = ["LH", "LL", "LH", "HH", "LL", "HL", "HH", "HL", "HL"]
 _SCORES = [3.0, 3.4, 3.2, 4.1, 5.5, 5.0, 6.1, 8.2, 7.0]
 SAME, OTHER = tuple(range(9)), (2, 0, 1, 4, 3, 6, 8, 5, 7)
-"""Orders of the domains by how plural they are: people's, and one that agrees with it less."""
+"""Orders of the domains by plurality: people's order, and one that agrees with it less."""
 
 
 @cache
@@ -248,7 +259,11 @@ def of_halves(sample: Domains, number: Callable[[FloatArray], float], bounds: An
 
 
 def category_f1(spectra: FloatArray, pool: FloatArray | None = None) -> float:
-    """pool: what the medians are of; default: the same."""
+    """Return macro F1 of the categories.
+
+    Args:
+        pool: spectra whose medians are used; None: the same spectra.
+    """
     high = spectra > classification.lower_median(spectra if pool is None else pool)
     return classification.macro_f1(_HUMAN, [spectral.er_sr_category(bool(er), bool(sr)) for er, sr in high])
 
@@ -258,7 +273,7 @@ def correlation(spectra: FloatArray) -> float:
 
 
 def rank(spectra: FloatArray, place: int) -> float:
-    """Spearman's rho (place 0) or Kendall's tau (1) with people's order."""
+    """Return Spearman's rho (place 0) or Kendall's tau (place 1) with people's order."""
     pair = rank_agreement(spectra[:, 1], _SCORES)
     return np.nan if pair is None else pair[place]
 
@@ -273,13 +288,13 @@ def mean_competence(rng: Generator, n: int) -> float:
 
 
 def competence_interval(matrix: FloatArray) -> Interval:
-    rest = consensus.competence_left_out(matrix, intervals.jackknife_groups(len(matrix), 0))
-    left_out = () if rest is None else rest[:, 0]
+    left_out_loadings = consensus.competence_left_out(matrix, intervals.jackknife_groups(len(matrix), 0))
+    left_out = () if left_out_loadings is None else left_out_loadings[:, 0]
     return intervals.jackknife_interval(competence(matrix), left_out, CORRELATION, MIN_COUNTRIES)
 
 
 def phrasings(rng: Generator, n: int) -> list[FloatArray]:
-    """Cosines of n countries under three wordings, each of which moves all countries' answers."""
+    """Return the cosines of n countries under three wordings, each of which changes all answers."""
     shared = _CORE + 0.5 * _REGION[rng.integers(0, 8, n)] + rng.normal(0, 1, (n, 60))
     return [spectral.cosine_similarity(np.exp(shared + rng.normal(0, 1, (n, 60)))) for _ in range(3)]
 
@@ -294,8 +309,11 @@ def mean_wording(rng: Generator, n: int) -> float:
 
 def wording_interval(matrices: list[FloatArray]) -> Interval:
     groups = intervals.jackknife_groups(len(matrices[0]), 0)
-    rest = [consensus.paraphrase_agreement([a[np.ix_(g, g)] for a in matrices]) for g in groups]
-    return intervals.jackknife_interval(wording(matrices), rest, CORRELATION, MIN_COUNTRIES)
+    left_out = [
+        consensus.paraphrase_agreement([matrix[np.ix_(group, group)] for matrix in matrices])
+        for group in groups
+    ]
+    return intervals.jackknife_interval(wording(matrices), left_out, CORRELATION, MIN_COUNTRIES)
 
 
 def map_mws(ap: FloatArray, ws: FloatArray) -> float | None:

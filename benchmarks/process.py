@@ -1,6 +1,6 @@
-"""Runs one measurement in a separate process, so that peak memory and caches are its own.
+"""Runs one measurement in a separate process, so that it has its own peak memory and caches.
 
-As a program (``python -m benchmarks.process module function arguments``) it is that process.
+That process runs ``python -m benchmarks.process module function arguments``.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from typing import Any
 TIMEOUT_S = 3600
 
 Result = dict[str, Any]
-"""Result of a measurement, with ``peak_bytes``."""
+"""Result of a measurement, including ``peak_bytes``."""
 
 
 class WorkerError(RuntimeError):
-    """A measurement could not be made; the message is its last line."""
+    """A measurement failed; the message is the last line of its output."""
 
 
-def measure(what: Callable[..., Result], **arguments: object) -> Result:
-    """Call a function of ours in a fresh interpreter and wait for it.
+def measure(function: Callable[..., Result], **arguments: object) -> Result:
+    """Return the result of one of our functions, called in a new interpreter.
 
     Raises:
         WorkerError: it ended without a result.
     """
-    name = [what.__module__, what.__name__]
+    name = [function.__module__, function.__name__]
     command = [sys.executable, "-m", "benchmarks.process", *name, json.dumps(arguments)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
         raise WorkerError(f"no result after {TIMEOUT_S} s") from error
-    if done.returncode != 0:
-        raise WorkerError((done.stderr.strip() or "no output").splitlines()[-1])
-    result: Result = json.loads(done.stdout.strip().splitlines()[-1])
+    if process.returncode != 0:
+        raise WorkerError((process.stderr.strip() or "no output").splitlines()[-1])
+    result: Result = json.loads(process.stdout.strip().splitlines()[-1])
     return result
 
 
 def main() -> None:
-    """Call the named function and print what it returns, with the peak memory, as a line of JSON.
+    """Call the named function and print its result, with the peak memory, as a line of JSON.
 
-    The peak is this process's and the largest of its ended children's. For itself it reads VmHWM, because
-    Linux includes the parent process in getrusage's value. Whatever libraries print to standard output goes
-    to standard error.
+    The peak is that of this process plus that of its largest ended child. VmHWM is read for this process,
+    because Linux includes the parent process in getrusage's value. Output of libraries goes to standard
+    error.
     """
     module, name, arguments = sys.argv[1:]
     answer = os.fdopen(os.dup(1), "w")
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def median_seconds(call: Callable[[], Any], repeats: int) -> float:
-    """Return the median seconds of the calls, after one that warms up."""
+    """Return the median seconds of the calls, after a first one that does not count."""
     call()
     seconds = []
     for _ in range(repeats):
@@ -73,12 +73,12 @@ def median_seconds(call: Callable[[], Any], repeats: int) -> float:
 
 
 def peak(result: Result) -> str:
-    """ "(peak 2.1 GiB)" """
+    """Return the peak memory as a text such as "(peak 2.1 GiB)"."""
     return f"(peak {result['peak_bytes'] / 2**30:.1f} GiB)"
 
 
 def show(*lines: str) -> None:
-    """Print lines immediately, so that a long run shows its progress."""
+    """Print lines immediately, without buffering."""
     print(*lines, sep="\n", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Figure: seconds of a query on ten million stored log-probabilities, against polars on the same files."""
+"""Figure: seconds of queries on ten million stored log-probabilities, against polars on the same files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from warehouse import (
 BAR_S = 1.0
 KIND = "item_logprob"
 MODELS = 20
-"""Rows of the leaderboard; the log-probabilities are the first one's."""
+"""Number of models on the leaderboard; the log-probabilities are those of the first."""
 
 AGGREGATE = """
 SELECT model, domain, country, count(*) AS n, avg(logprob) AS mean, max(logprob) AS best
@@ -42,7 +42,7 @@ STATEMENTS = {
 
 
 def queries(sizes: Sizes) -> None:
-    """Two leaderboards and an aggregate over all rows."""
+    """Print the seconds of two leaderboards and of an aggregate over all rows."""
     with TemporaryDirectory(prefix="culturescope-bench-") as home:
         built = measure(build_warehouse, home=home, items=sizes.stored_items)
         ours = measure(query, home=home, repeats=sizes.repeats)
@@ -60,7 +60,7 @@ def queries(sizes: Sizes) -> None:
 
 
 def build_warehouse(home: str, items: int) -> Result:
-    """Store 27 parts of 170 countries x ``items``, and the metrics of 20 finished runs."""
+    """Store 27 parts of 170 countries x ``items`` items, and the metrics of 20 finished runs."""
     warehouse = Warehouse.open(Path(home))
     questions = warehouse.query("SELECT question, domain FROM question ORDER BY question").rows()
     countries = warehouse.query("SELECT country FROM country ORDER BY country")["country"].to_list()
@@ -93,13 +93,13 @@ def build_warehouse(home: str, items: int) -> Result:
 
 
 def query(home: str, repeats: int) -> Result:
-    """Seconds of each statement, connection included; the first run of each is not counted."""
+    """Return the median seconds of each statement, connection included, after a first run."""
     warehouse = Warehouse.open(Path(home))
     return {name: median_seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()}
 
 
 def polars_scan(home: str, repeats: int) -> Result:
-    """The aggregate straight from the Parquet files, with no check of what is registered."""
+    """Return the seconds of the aggregate from all Parquet files, registered or not."""
     files = part_path(Path(home), KIND, "part-*")
     value = pl.col("logprob")
 
@@ -111,7 +111,7 @@ def polars_scan(home: str, repeats: int) -> Result:
 
 
 def _answers(number: int, question: str, domain: str, countries: list[str], items: int) -> pl.DataFrame:
-    """One question's rows; the values do not compress."""
+    """Return one question's rows, with values that do not compress."""
     rng = np.random.Generator(np.random.PCG64(number))
     n = len(countries) * items
     names = inputs.dishes()[:items]
@@ -132,7 +132,7 @@ def _answers(number: int, question: str, domain: str, countries: list[str], item
 
 
 def _metrics(model: str, metrics: list[str], domain_of: dict[str, str], countries: list[str]) -> pl.DataFrame:
-    """Return metric rows in the numbers of a real run: overall, by question, by country and domain."""
+    """Return as many metric rows as in a real run: overall, by question, by country and domain."""
     slices = [("overall", "all")] + [("question", q) for q in domain_of]
     slices += [("country_domain", f"{c}/{d}") for c in countries for d in sorted(set(domain_of.values()))]
     rows = [

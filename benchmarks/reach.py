@@ -1,8 +1,8 @@
-"""Records which tests run which blocks of code, while the tests run in a copy of the tree.
+"""Records which blocks of code each test enters, by running the tests in a copy of the tree.
 
 In the copy every block of a function begins with a call that records its name. So tests are hardly slower,
-and their child processes are covered. Blocks run by a fixture count for all tests that use it. Processes that
-are killed, fork without exec, or outlive their test are not covered.
+and blocks in child processes are recorded. Blocks that a fixture enters count for all tests that use it.
+Blocks in processes that are killed, fork without exec, or outlive their test are not recorded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MODULE = "mutants_notes"
 
 
 def instrument(tree: Path, files: Iterable[str]) -> None:
-    """Make the files of a copy note which blocks run."""
+    """Edit the files of a copy so that they record their entered blocks."""
     (tree / f"{_MODULE}.py").write_text(_NOTES)
     for file in files:
         parsed = ast.parse((tree / file).read_bytes())
@@ -47,8 +47,10 @@ def instrument(tree: Path, files: Iterable[str]) -> None:
             is_text = isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant)
             statements[is_text:is_text] = ast.parse(f"__hit__({name!r})").body
         head = ast.parse(f"from {_MODULE} import hit as __hit__").body
-        at = next((k for k, each in enumerate(parsed.body) if not _is_head(each)), len(parsed.body))
-        parsed.body[at:at] = head
+        place = next(
+            (number for number, node in enumerate(parsed.body) if not _is_head(node)), len(parsed.body)
+        )
+        parsed.body[place:place] = head
         (tree / file).write_text(ast.unparse(ast.fix_missing_locations(parsed)))
 
 
@@ -58,10 +60,10 @@ def _is_head(node: ast.stmt) -> bool:
 
 
 class Reach:
-    """A plugin of pytest: for each test that passed its file, seconds and blocks."""
+    """A pytest plugin that records seconds and blocks of each passed test, by file."""
 
     def __init__(self, seen: Path) -> None:
-        """seen: folder in which the tests' child processes record what they ran."""
+        """Take the folder in which the tests' child processes record their blocks."""
         self.seen = seen
         self.notes: Any = import_module(_MODULE)
         self.fixtures: dict[tuple[str, str], set[str]] = {}
@@ -97,7 +99,7 @@ class Reach:
 
 
 def digest(tree: Path, file: str, markers: str) -> str:
-    """Hash of a test file and the markers: it changes when the file must run again."""
+    """Return a hash of a test file and the markers, which changes when the file must run again."""
     return hashlib.sha256(markers.encode() + (tree / file).read_bytes()).hexdigest()[:16]
 
 
@@ -124,6 +126,6 @@ def record(tree: Path, files: Sequence[str], markers: str, out: Path) -> None:
 
 
 def recorded(out: Path) -> dict[str, dict[str, Any]]:
-    """The newest line of each test file."""
+    """Return the newest record of each test file."""
     lines = out.read_text().splitlines() if out.exists() else []
     return {line["file"]: line for line in map(json.loads, lines)}

@@ -1,4 +1,4 @@
-"""Figure: time to register a part in a warehouse with a long history, compared with an empty one."""
+"""Figure: time to register a part in a warehouse with a long history, against an empty warehouse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warehouse import Warehouse, write_part
 BAR = 2.0
 KIND = "item_logprob"
 PARTS, COUNTRIES = 200, 170
-"""Number of parts to register, and units of each."""
+"""Number of parts to register, and number of units of each."""
 
 HISTORY = (
     """
@@ -33,17 +33,17 @@ HISTORY = (
     FROM range({low}, {high})
     """,
 )
-"""Rows of stored parts and of finished runs."""
+"""Statements that add rows of stored parts and of finished runs."""
 
 
 def registration(sizes: Sizes) -> None:
-    """Print the time to register the same parts in two warehouses."""
+    """Print the time to register the same parts in both warehouses."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         built = measure(build, home=f"{folder}/long", rows=[sizes.registered_units, sizes.metric_values])
         measure(build, home=f"{folder}/empty", rows=[0, 0])
         sides = {name: measure(work, home=f"{folder}/{name}") for name in ("empty", "long")}
     empty, long = sides["empty"], sides["long"]
-    ratio = {what: long[what] / empty[what] for what in ("seconds", "cpu")}
+    ratio = {name: long[name] / empty[name] for name in ("seconds", "cpu")}
     verdict = "met" if max(ratio.values()) <= BAR else "missed"
     for name, side in sides.items():
         show(
@@ -59,17 +59,17 @@ def registration(sizes: Sizes) -> None:
 
 
 def build(home: str, rows: list[int]) -> Result:
-    """Make a warehouse with this number of rows of part_unit and metric_value."""
-    warehouse, most = Warehouse.open(Path(home)), 1_000_000
+    """Create a warehouse with these numbers of rows of part_unit and metric_value."""
+    warehouse, max_rows = Warehouse.open(Path(home)), 1_000_000
     for sql, n in zip(HISTORY, rows, strict=True):
-        for low in range(0, n, most):
+        for low in range(0, n, max_rows):
             with warehouse.write() as connection:
-                connection.execute(sql.format(low=low, high=min(n, low + most)))
+                connection.execute(sql.format(low=low, high=min(n, low + max_rows)))
     return {"bytes": warehouse.path.stat().st_size}
 
 
 def work(home: str) -> Result:
-    """Medians of registering parts, and of a query by a reader after each tenth; then one other write."""
+    """Return median seconds of a registration and of a reader's query after every tenth, then of a write."""
     warehouse = Warehouse.open(Path(home))
     countries = warehouse.query("SELECT country FROM country ORDER BY country")["country"].to_list()
     count_query = "SELECT count(*) FROM part_unit WHERE request_hash = 'q-0'"
@@ -77,9 +77,9 @@ def work(home: str) -> Result:
     wall, cpu, query = [], [], []
     for number in range(PARTS):
         units = write_part(warehouse.home, KIND, f"p-{number}", _answers(number, countries))
-        took, processor = _timed(lambda u=units: warehouse.register(u))  # type: ignore[misc]
-        wall.append(took)
-        cpu.append(processor)
+        wall_seconds, cpu_seconds = _timed(lambda u=units: warehouse.register(u))  # type: ignore[misc]
+        wall.append(wall_seconds)
+        cpu.append(cpu_seconds)
         if number % 10 == 9:
             query.append(_timed(lambda: warehouse.query(count_query))[1])
     write = _timed(lambda: _write(warehouse))[1]

@@ -1,7 +1,8 @@
-"""Figure: gain of two replicas of a model, and their cost per part.
+"""Figure: speed-up by two replicas of a model, and their cost per part.
 
-Two processes of the embedded model, one thread each, are compared with one; they score the same parts in
-turn, so that a busy moment affects both. The cost of a part is the loop's time with engines that take none.
+Two processes of the embedded model with one thread each are compared with one process. Both score the same
+parts in turn, so that a busy machine affects both. The cost of a part is the loop's time with engines that
+take no time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PARTS = 40
 
 
 def replicas(sizes: Sizes) -> None:
-    """Two lines: the gain, and milliseconds a part."""
+    """Print the speed-up, and the milliseconds per part."""
     ours = measure(pairs, limit=sizes.dishes or 1000, repeats=sizes.repeats)
     gain = ours["alone"] / ours["both"]
     show(
@@ -42,13 +43,13 @@ def replicas(sizes: Sizes) -> None:
 
 
 def pairs(limit: int, repeats: int) -> Result:
-    """Median seconds of two parts, on one replica and on two."""
+    """Return the median seconds of two parts, on one replica and on two."""
     os.environ |= {REPLICAS: "2", "OMP_NUM_THREADS": "1"}
     folder = inputs.model_folder()
     spec = EngineSpec(name="m", model=folder, dtype="bfloat16")
     engine = load_engine(spec, home() / "models", "score")
-    framed = engine.frame(inputs.questions(2))
-    items = [framed.lead + item for item in inputs.dishes(limit)]
+    frame = engine.frame(inputs.questions(2))
+    items = [frame.lead + item for item in inputs.dishes(limit)]
     seconds: dict[str, list[float]] = {"alone": [], "both": []}
 
     def part(prefix: str) -> Any:
@@ -58,19 +59,17 @@ def pairs(limit: int, repeats: int) -> Result:
         for repeat in range(1 + repeats):
             for name, score in (("alone", part), ("both", lambda prefix: engine.score([prefix], items))):
                 start = time.perf_counter()
-                calls = (
-                    map(score, framed.prefixes) if name == "alone" else threads.map(score, framed.prefixes)
-                )
+                calls = map(score, frame.prefixes) if name == "alone" else threads.map(score, frame.prefixes)
                 list(calls)
-                if repeat:  # the first loads the model
+                if repeat:  # the first repeat loads the model
                     seconds[name].append(time.perf_counter() - start)
     load.unload()
-    spent = {name: median(values) for name, values in seconds.items()}
-    return spent | {"n_items": len(items), "load": os.getloadavg()[0]}
+    medians = {name: median(values) for name, values in seconds.items()}
+    return medians | {"n_items": len(items), "load": os.getloadavg()[0]}
 
 
 def overhead() -> Result:
-    """Milliseconds that a part costs beside its engine, which takes none; the replicas run already."""
+    """Return the milliseconds that a part costs with engines that take no time, on running replicas."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ |= {REPLICAS: "2", "CULTURESCOPE_HOME": folder}
         engines = Path(folder) / "engines"

@@ -1,4 +1,4 @@
-"""Architectures whose speed is measured with random weights: speed does not depend on what they are."""
+"""Architectures whose speed is measured with random weights, on which it does not depend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from transformers import LlamaConfig
 
 SLACK = 1.25
-"""On top of the weights: activations."""
+"""Memory of weights and activations, as a multiple of the weights'."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Shape:
         )
 
     def weights(self, layers: int) -> int:
-        """Numbers in its matrices: look-up table and head, and each layer's attention and inner products."""
+        """Return the number of weights: embedding and head, and each layer's attention and inner matrices."""
         attention = 2 * self.hidden * (self.hidden + self.hidden * self.kv_heads // self.heads)
         return 2 * self.vocabulary * self.hidden + layers * (attention + 3 * self.hidden * self.inner)
 
@@ -45,5 +45,5 @@ SHAPES = {
 
 
 def fits(shape: Shape, bytes_each: int, free: int) -> bool:
-    """Whether all layers of a shape fit into so many free bytes, with what a pass needs beside them."""
+    """Return whether all layers of a shape and the activations of a pass fit into ``free`` bytes."""
     return SLACK * bytes_each * shape.weights(shape.layers) < free

@@ -1,7 +1,8 @@
-"""Figures of a shared store: commits of eight writers at once, and a query of one request among many parts.
+"""Figure of a shared store: time of commits by eight writers at once, and of a query among many parts.
 
-It needs an empty one, named by CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS. Every writer is a process with
-a home of its own; the query is `culturescope sql` in a new process on a machine that has fetched nothing yet.
+It needs an empty store, named by CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS. Every writer is a process
+with a home of its own. The query is `culturescope sql` in a new process with a home that has fetched nothing
+yet.
 """
 
 from __future__ import annotations
@@ -24,39 +25,39 @@ from warehouse import Warehouse, write_part
 WRITERS, UNITS = 8, 34
 COMMIT_MS, QUERY_S = 500.0, 2.0
 KIND = "item_logprob"
-ASKED = f"SELECT country, item, logprob FROM {KIND} WHERE request_hash = 'writer-3-7'"
-ALREADY = "SELECT count(*) AS n FROM part_unit"
+REQUEST_QUERY = f"SELECT country, item, logprob FROM {KIND} WHERE request_hash = 'writer-3-7'"
+COUNT_QUERY = "SELECT count(*) AS n FROM part_unit"
 
 
 def shared_store(sizes: Sizes) -> None:
-    """Two lines: milliseconds of a commit, and seconds of the query."""
+    """Print the milliseconds of a commit, and the seconds of the query."""
     if not os.environ.get("CULTURESCOPE_WAREHOUSE"):
         raise WorkerError("CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS are not set: name an empty store")
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
-        there = measure(made, home=f"{folder}/first")["units"]
-        if there:
-            raise WorkerError(f"the store has {there} units already: name an empty one")
-        each = sizes.shared_parts // WRITERS
-        written = side_by_side(folder, each)
-        n = f"{each * WRITERS:,} parts of {UNITS} units"
-        met = "met" if written["commit"][1] < COMMIT_MS else "missed"
+        n_units = measure(open_store, home=f"{folder}/first")["units"]
+        if n_units:
+            raise WorkerError(f"the store has {n_units} units already: name an empty one")
+        n_parts = sizes.shared_parts // WRITERS
+        times = commit_times(folder, n_parts)
+        n = f"{n_parts * WRITERS:,} parts of {UNITS} units"
+        met = "met" if times["commit"][1] < COMMIT_MS else "missed"
         show(
-            f"{WRITERS} writers at once, {n}: a commit {in_words(written['commit'])}; with the upload of its "
-            f"part {in_words(written['part'])}; bar p95 {COMMIT_MS:.0f} ms: {met}"
+            f"{WRITERS} writers at once, {n}: a commit {as_text(times['commit'])}; with the upload of its "
+            f"part {as_text(times['part'])}; bar p95 {COMMIT_MS:.0f} ms: {met}"
         )
-        first, *later = [queried(f"{folder}/reader") for _ in range(1 + sizes.repeats)]
-        met = "met" if max(first, *later) < QUERY_S else "missed"
+        first_s, *later_s = [query_seconds(f"{folder}/reader") for _ in range(1 + sizes.repeats)]
+        met = "met" if max(first_s, *later_s) < QUERY_S else "missed"
         show(
-            f"one request among {n}, in a new process each time: {first:.2f} s where nothing was fetched "
-            f"yet, then {min(later):.2f} to {max(later):.2f} s; bar {QUERY_S:.0f} s: {met}"
+            f"one request among {n}, in a new process each time: {first_s:.2f} s where nothing was fetched "
+            f"yet, then {min(later_s):.2f} to {max(later_s):.2f} s; bar {QUERY_S:.0f} s: {met}"
         )
 
 
-def side_by_side(folder: str, parts: int) -> dict[str, list[float]]:
-    """Median, 95th percentile and maximum of milliseconds, over all writers at work together."""
+def commit_times(folder: str, parts: int) -> dict[str, list[float]]:
+    """Return median, 95th percentile and maximum of milliseconds over all writers, which work at once."""
     with ThreadPoolExecutor(WRITERS) as pool:
         calls = [
-            pool.submit(measure, commits, home=f"{folder}/w{n}", writer=n, parts=parts)
+            pool.submit(measure, commit_parts, home=f"{folder}/w{n}", writer=n, parts=parts)
             for n in range(WRITERS)
         ]
         sides = [call.result() for call in calls]
@@ -64,19 +65,19 @@ def side_by_side(folder: str, parts: int) -> dict[str, list[float]]:
     return {what: list(1e3 * np.quantile(taken, (0.5, 0.95, 1))) for what, taken in seconds.items()}
 
 
-def in_words(milliseconds: list[float]) -> str:
-    """Median, p95 and the longest."""
+def as_text(milliseconds: list[float]) -> str:
+    """Return median, 95th percentile and maximum as text."""
     middle, high, most = milliseconds
     return f"{middle:.0f} ms, p95 {high:.0f} ms, longest {most:.0f} ms"
 
 
-def made(home: str) -> Result:
-    """Make the store current; units that it has."""
-    return {"units": Warehouse.open(Path(home)).query(ALREADY).item()}
+def open_store(home: str) -> Result:
+    """Migrate the store, and return its number of units."""
+    return {"units": Warehouse.open(Path(home)).query(COUNT_QUERY).item()}
 
 
-def commits(home: str, writer: int, parts: int) -> Result:
-    """Seconds of registering each part, and of that with writing it."""
+def commit_parts(home: str, writer: int, parts: int) -> Result:
+    """Return the seconds of registering each part, and of writing and registering it."""
     warehouse = Warehouse.open(Path(home))
     units = [f"C{n:02d}" for n in range(UNITS)]
     whole, commit = [], []
@@ -100,9 +101,9 @@ def commits(home: str, writer: int, parts: int) -> Result:
     return {"commit": commit, "part": whole}
 
 
-def queried(home: str) -> float:
-    """Seconds of the command, start and all."""
-    command = [sys.executable, "-m", "deployments.cli.app", "sql", ASKED, "--format", "csv"]
+def query_seconds(home: str) -> float:
+    """Return the seconds of the command, including its start."""
+    command = [sys.executable, "-m", "deployments.cli.app", "sql", REQUEST_QUERY, "--format", "csv"]
     start = time.perf_counter()
     done = subprocess.run(
         command, env=os.environ | {"CULTURESCOPE_HOME": home}, capture_output=True, text=True, check=False

@@ -7,31 +7,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sizes:
-    """Amounts of work: those of ``FULL``; ``QUICK`` only shows that everything runs.
+    """Amounts of work. ``FULL`` has the defaults; ``QUICK`` only checks that everything runs.
 
     Attributes:
-        repeats: timings of which the median is taken.
-        dishes: items of the list that the packed trie scores; None: all.
-        sample: items of the same list that slow peers score.
-        probe_templates: FmLAMA templates, half of them with the country.
-        sentences: sentences of each that the packed trie scores; slow peers score one.
-        candidates: in every sentence; of them ``compared`` for the comparison of scores.
-        matrices, matrix_items: answers of one model, each 170 countries x matrix_items.
-        resamples: half-samples of the countries, for the intervals.
-        stored_items: items a question and country in the warehouse of the query timings.
-        registered_units, metric_values: rows of history where the registration of a part is timed.
-        flow_items: items of each list in the flow.
-        talk_repetitions: seeds of each conversation.
-        busy_answers: of each evaluation that a simulated engine is waited for.
-        choices: items of a choice that is planned.
-        gpu_prefixes: countries that the GPU scores the whole list for.
-        gpu_conversations: answered at once on the GPU, ``gpu_tokens`` tokens each.
-        people, people_seconds: who save at once in the web app of a study, and for how long.
-        tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
-        shared_parts: parts in a shared store.
-        finished_runs: numbers of finished runs in a warehouse.
-        page_models, page_occasions: models on a page, and occasions of the first of them.
-        simulations: samples for the coverage of each interval, a tenth or so for slow ones.
+        repeats: number of timings, of which the median is reported.
+        dishes: number of items of the list that the packed trie scores; None: all.
+        sample: number of items of the same list that slow peers score.
+        probe_templates: number of FmLAMA templates, half of them with the country.
+        sentences: number of sentences per template that the packed trie scores; slow peers score one.
+        candidates: number of candidates in every sentence.
+        compared: number of candidates for the comparison of scores.
+        matrices, matrix_items: number of one model's matrices, each 170 countries x matrix_items.
+        resamples: number of half-samples of the countries, for the intervals.
+        stored_items: number of items per question and country in the warehouse of the query timings.
+        registered_units, metric_values: numbers of stored rows beside which a registration is timed.
+        flow_items: number of items of each list in the flow.
+        talk_repetitions: number of seeds of each conversation.
+        busy_answers: number of answers per evaluation for which a simulated engine waits.
+        choices: number of items of a choice that is planned.
+        choice_documents, choice_sample: number of documents with options, and of those that peers score.
+        gpu_prefixes: number of countries for which the GPU scores the whole list. gpu_conversations,
+        gpu_tokens: number of conversations answered at once on the GPU, and tokens of each. simulations:
+        number of samples for the coverage of each interval, a fraction for slow ones. people, people_seconds:
+        number of people who save at once in a study's web app, and for how long. tasks, settings: number of
+        CulturALL's items, and of models that have answered them. drafts: number of drafts of a build of
+        CulturALL. shared_parts: number of parts in a shared store. finished_runs: numbers of finished runs in
+        a warehouse. page_models, page_occasions: number of models on a page, and of occasions of the first
+        model.
     """
 
     repeats: int = 3

@@ -1,1 +1,1 @@
-"""Live sources, one folder each: fetch apart from parse."""
+"""Live sources, one folder each, with separate modules to fetch and to parse."""

@@ -1,4 +1,4 @@
-"""Which addresses may be fetched, and the only way a connection to one is opened."""
+"""The addresses that may be fetched, and the only code that opens a connection to one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import httpx
 from scrapers.model import ScrapeError
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# IPv4 within IPv6 as no public name server gives it, translation inside a network, old site-local ones.
+# Forms of IPv4 in IPv6 that public name servers never return, translation inside a network, and old
+# site-local addresses.
 _NEVER_PUBLIC = [
     ipaddress.IPv6Network(network)
     for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "fec0::/10")
@@ -23,10 +24,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def checked_url(text: str) -> httpx.URL:
-    """Return the address without its fragment, ready to be fetched.
+    """Return the address without its fragment.
 
-    Raises ScrapeError unless it is http or https, names a host and carries no user name or password. The
-    message repeats no part that may be a password, nor an address that cannot be taken apart.
+    Raises ScrapeError unless it is http or https, names a host and has no user name or password. The message
+    repeats no part that may be a password, and no address that cannot be parsed.
     """
     try:
         url = httpx.URL(text).copy_with(fragment=None)
@@ -35,36 +36,41 @@ def checked_url(text: str) -> httpx.URL:
     if url.userinfo:
         raise ScrapeError(f"the address of {url.host} holds a user name or password: remove it")
     if url.scheme not in _DEFAULT_PORTS or not url.host or not 0 < _port(url) < 65536:
-        raise ScrapeError(f"{shown(url)} is not a valid URL: give http:// or https://, a host and a path")
+        raise ScrapeError(
+            f"{without_query(url)} is not a valid URL: give http:// or https://, a host and a path"
+        )
     return url
 
 
 def checked_redirect(origin: httpx.URL, location: str) -> httpx.URL:
-    """Return a redirect's target: the same scheme, host and port, or from http to https of the same host.
+    """Return a redirect's target if it is allowed.
 
-    Raises ScrapeError for anything else, naming both ends.
+    Scheme, host and port must stay the same; only http to https on the same host is also allowed. Raises
+    ScrapeError for any other redirect, naming both addresses.
     """
     try:
         target = checked_url(str(origin.join(location)))
     except httpx.InvalidURL:
-        raise ScrapeError(f"{shown(origin)} redirects to an address that cannot be read as a URL") from None
+        raise ScrapeError(
+            f"{without_query(origin)} redirects to an address that cannot be read as a URL"
+        ) from None
     upgraded = (origin.scheme, _port(origin), target.scheme, _port(target)) == ("http", 80, "https", 443)
     unchanged = (origin.scheme, _port(origin)) == (target.scheme, _port(target))
     if origin.host != target.host or not (upgraded or unchanged):
         raise ScrapeError(
-            f"{shown(origin)} redirects to {shown(target)}, which is another host, port or scheme: redirects "
-            "stay on one host. If the source has moved, give its new address"
+            f"{without_query(origin)} redirects to {without_query(target)}, which is another host, port or "
+            "scheme: such redirects are not followed. If the source has moved, configure its new address"
         )
     return target
 
 
-def shown(url: httpx.URL) -> str:
-    """The address for a message: without its query, which may hold a key."""
+def without_query(url: httpx.URL) -> str:
+    """Return the address for a message, without its query, which may contain a key."""
     return str(url.copy_with(query=None)) + ("?..." if url.query else "")
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet, also when IPv6 wraps an IPv4 address."""
+    """Return whether an IP address is public; an IPv4 address within an IPv6 address is also checked."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
         if any(ip in network for network in _NEVER_PUBLIC):
@@ -76,13 +82,15 @@ def is_public(address: str) -> bool:
 
 
 class CheckedBackend(httpcore.NetworkBackend):
-    """Opens connections only to public addresses, and bounds every operation by the deadline.
+    """Opens connections only to public addresses, and limits every operation by the deadline.
 
-    A name is resolved once, all its addresses are checked, and the connection goes to one of those: a second
-    answer of the name server cannot slip in (DNS rebinding). Host header, SNI and certificate check keep the
-        name. Only the system's resolver bounds name resolution itself. Args: seconds_left: how long one
-        operation may take now; raises when time is up. allow_private: skip the check of addresses (tests, a
-        server of one's own).
+    A name is resolved once, all its addresses are checked, and the connection goes to one of them, so that a
+    second answer of the name server cannot replace them (DNS rebinding). Host header, SNI and certificate
+    check still use the name. The time of name resolution itself is limited only by the system's resolver.
+
+    Args:
+        seconds_left: returns the seconds that one operation may take now; raises when time is up.
+        allow_private: do not check addresses (for tests and for a server of one's own).
     """
 
     def __init__(self, seconds_left: Callable[[], float], allow_private: bool) -> None:
@@ -98,7 +106,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the host's first address that accepts; a nearer deadline shortens `timeout`."""
+        """Connect to the first of the host's addresses that accepts; the deadline replaces `timeout`."""
         failure: Exception = httpcore.ConnectError(f"{host} has no address")
         for address in self._addresses(host, port):
             try:
@@ -112,7 +120,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         raise failure
 
     def _addresses(self, host: str, port: int) -> list[str]:
-        """Return the host's IP addresses, each once, in the resolver's order, all of them checked."""
+        """Return the host's checked IP addresses, each once, in the resolver's order."""
         try:
             resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
@@ -125,7 +133,7 @@ class CheckedBackend(httpcore.NetworkBackend):
 
 
 class _BoundedStream(httpcore.NetworkStream):
-    """A connection on which each read and write takes at most what the deadline leaves."""
+    """A connection on which each read and write takes at most the seconds left until the deadline."""
 
     def __init__(self, stream: httpcore.NetworkStream, seconds_left: Callable[[], float]) -> None:
         self._stream = stream

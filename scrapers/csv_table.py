@@ -22,26 +22,30 @@ class CsvTable:
     rows: tuple[tuple[str, ...], ...]
 
     def column(self, *spellings: str) -> int | None:
-        """Return the number of the first column with one of these names, case and punctuation aside."""
-        wanted = {_plain(spelling) for spelling in spellings}
-        return next((number for number, name in enumerate(self.header) if _plain(name) in wanted), None)
+        """Return the number of the first column with one of these names, ignoring case and punctuation."""
+        plain_names = {_plain(spelling) for spelling in spellings}
+        return next((number for number, name in enumerate(self.header) if _plain(name) in plain_names), None)
 
     def required(self, source: str, *spellings: str) -> int:
-        """Return the number of `column`. Raises ScrapeError naming the missing and the existing columns."""
+        """Return the result of `column`; raises ScrapeError with the existing columns if there is none."""
         number = self.column(*spellings)
         if number is None:
             raise ScrapeError(
                 f"{source}: the file has no column {' or '.join(map(repr, spellings))}; "
-                f"it has {', '.join(map(repr, self.header[:40]))}"
+                f"its columns: {', '.join(map(repr, self.header[:40]))}"
             )
         return number
 
 
 def read(content: bytes, source: str, name_of: Callable[[str], str] = clean) -> CsvTable:
-    """Read the table in a CSV file. ``name_of`` turns a header into a column's name.
+    """Read the table in a CSV file.
 
-    The delimiter is the commonest candidate in the first line. Short rows are filled up with "", cells beyond
-    the header are left out, as are blank lines. Raises ScrapeError if the file is empty or not CSV.
+    The delimiter is the most frequent one of comma, semicolon and tab in the first line. Short rows are
+    filled up with "". Cells beyond the header and blank lines are left out. Raises ScrapeError if the file is
+    empty or not CSV.
+
+    Args:
+        name_of: returns the column's name for a cell of the header.
     """
     text = decode(content)
     first = text.split("\n", 1)[0]
@@ -49,7 +53,7 @@ def read(content: bytes, source: str, name_of: Callable[[str], str] = clean) -> 
     try:
         lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
     except csv.Error as error:
-        raise ScrapeError(f"{source}: the file is not readable as CSV ({error})") from error
+        raise ScrapeError(f"{source}: the file is not valid CSV ({error})") from error
     if not lines:
         raise ScrapeError(f"{source}: the file is empty")
     header = tuple(name_of(name) for name in lines[0])
@@ -58,5 +62,5 @@ def read(content: bytes, source: str, name_of: Callable[[str], str] = clean) -> 
 
 
 def _plain(name: str) -> str:
-    """A column's name without case and punctuation."""
+    """Return a column's name without case and punctuation."""
     return _NOT_A_WORD.sub(" ", name).strip().casefold()

@@ -1,9 +1,9 @@
-"""One polite session for every live source: the only code that sends them requests.
+"""The polite session for every live source: the only code that sends them requests.
 
 It respects robots.txt, pauses between requests, fetches only changed pages, and connects directly to public
-addresses. It ignores proxies of the environment (HTTPS_PROXY and the like), behind which the address that a
-request reaches could not be checked. SSL_CERT_FILE and SSL_CERT_DIR are honoured. A form goes to an endpoint
-that the user names, with the same pauses, retries, caps and deadline.
+addresses. It ignores proxies of the environment (such as HTTPS_PROXY), because behind a proxy the address
+that a request reaches cannot be checked. SSL_CERT_FILE and SSL_CERT_DIR are used. Forms are sent to an
+endpoint that the user names, with the same pauses, retries, limits and deadline.
 """
 
 from __future__ import annotations
@@ -31,63 +31,63 @@ from protego import Protego
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
 
 from scrapers import http_cache
-from scrapers.addresses import CheckedBackend, checked_redirect, checked_url, shown
+from scrapers.addresses import CheckedBackend, checked_redirect, checked_url, without_query
 from scrapers.model import FetchedPage, ScrapeError, TransientError
 
 __all__ = ["OutOfTimeError", "PoliteSession", "Received", "TooSlowError", "user_agent"]
 
 PRODUCT = "culturescope"
-"""Our product token: it selects our group in robots.txt, else the group of ``*``."""
+"""Our product token, which selects our group in robots.txt; without one, the group of ``*`` applies."""
 WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError)
-"""Errors of a connection; a later connection may succeed."""
+"""Errors of a connection after which another connection may succeed."""
 _PIECE = 1 << 20
-"""Bytes inflated at once."""
+"""Maximum bytes decompressed at once."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
 _SILENCE_S = 30.0
-"""Seconds that a connection may stay silent, unless the deadline comes first."""
+"""Seconds without data after which a connection fails, unless the deadline is earlier."""
 _LONGEST_CRAWL_DELAY_S = 60.0
 _MAX_ROBOTS_BYTES = 512 * 1024
-"""Bytes of robots.txt that are read; RFC 9309 asks for at least 500 KiB. Later rules are ignored."""
+"""Maximum bytes of robots.txt that are read; later rules are ignored. RFC 9309 requires 500 KiB or more."""
 
 _E_MAIL = r"[^\s@/:]+@[^\s@/:]+\.[^\s@/:]+"
 _WEB_PAGE = r"https?://[^\s@/]+\.[^\s@/]+(/\S*)?"
 _CONTACT = re.compile(f"{_E_MAIL}|{_WEB_PAGE}")
 
 _ADVICE = {
-    401: "it wants a login: leave this source out",
-    403: "it refuses us: see whether its terms allow programs, or leave this source out",
-    404: "there is no such page: correct the address",
-    410: "the page is gone for good: find where it went, or leave this source out",
-    451: "it is withheld for legal reasons: leave this source out",
+    401: "it requires a login: leave this source out",
+    403: "it refuses this program: check whether its terms allow programs, or leave this source out",
+    404: "the page does not exist: correct the address",
+    410: "the page was removed: find its new address, or leave this source out",
+    451: "it is blocked for legal reasons: leave this source out",
 }
 
 T = TypeVar("T")
 
 
 def user_agent(contact: str | None) -> str:
-    """Return the User-Agent that tells an operator whom to contact.
+    """Return the User-Agent, which names a contact for the sources' operators.
 
-    Raises ScrapeError without a usable contact.
+    Raises ScrapeError for an unusable contact.
     """
-    # It stands in a header, within brackets: printable ASCII without brackets of its own.
+    # The contact is in parentheses in a header: printable ASCII without parentheses.
     text = contact or ""
     fits = text.isascii() and text.isprintable() and not set(text) & set("()<>\\")
     if not (fits and _CONTACT.fullmatch(text)):
         raise ScrapeError(
             f"live sources need a contact, and {contact!r} is not one: set CULTURESCOPE_CONTACT to your "
-            "e-mail address or a page about you. The operators of the sources see it"
+            "e-mail address or a page about you. The sources' operators can see it"
         )
     return f"{PRODUCT}/{version('culturescope')} (+{text})"
 
 
 class TooSlowError(TransientError):
-    """The time for a request ran out before its answer ended; the request is not sent again."""
+    """The answer was not complete when the time for the request was over; the request is not sent again."""
 
 
 class OutOfTimeError(TransientError):
-    """The session's deadline has passed, or would pass during a wait; nothing more is sent."""
+    """The session's deadline has passed, or would pass during a pause; nothing more is sent."""
 
 
 @dataclass(frozen=True)
@@ -100,77 +100,85 @@ class Received:
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """HTTP status."""
         return self.response.status
 
     @property
     def headers(self) -> httpx.Headers:
-        """The headers, whatever the case of their names."""
+        """Headers; the case of their names does not matter."""
         return httpx.Headers(self.response.headers)
 
     def retry_after(self) -> float | None:
-        """Return the seconds that the server asks to wait, None if it does not say."""
+        """Return the seconds that the server asks to wait; None if it does not."""
         return retry_after(self.headers.get("Retry-After"), datetime.now(UTC))
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body, gzip or deflate undone.
+        """Yield the body, with gzip or deflate undone.
 
-        The cap holds before and after inflation, so that a few bytes cannot fill the memory or the disk.
+        The limit of bytes applies before and after decompression, so that a few bytes cannot fill the memory
+        or the disk.
 
-        Raises ScrapeError over the cap or for another encoding, TransientError for a damaged body.
+        Raises ScrapeError above the limit or for another encoding, TransientError for a damaged body.
         """
         encoding = self.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise ScrapeError(
-                f"{shown(self.url)} comes in the encoding {encoding!r}, which was not asked for"
+                f"{without_query(self.url)} has the encoding {encoding!r}, which was not requested: open the "
+                "address in a browser"
             )
-        sent = self._capped(self.response.iter_stream())
-        yield from sent if encoding in ("", "identity") else self._capped(self._inflated(sent))
+        body = self._limited(self.response.iter_stream())
+        yield from body if encoding in ("", "identity") else self._limited(self._decompressed(body))
 
-    def _capped(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    def _limited(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         size = 0
         for chunk in chunks:
             size += len(chunk)
             if size > self.max_bytes:
                 raise ScrapeError(
-                    f"{shown(self.url)} is larger than {self.max_bytes:,} bytes: check the address, or raise "
-                    "max_bytes"
+                    f"{without_query(self.url)} is larger than {self.max_bytes:,} bytes: check the address, "
+                    "or raise max_bytes"
                 )
             yield chunk
 
-    def _inflated(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """gzip, of which there may be several members, or zlib: the header says which (32)."""
-        inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-        begun = False
+    def _decompressed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the content of gzip, maybe of several members, or zlib; 32 means that the header decides."""
+        decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+        has_data = False
         try:
             for packed in chunks:
-                begun = True
+                has_data = True
                 while packed:
-                    if inflate.eof:
-                        inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-                    yield inflate.decompress(packed, _PIECE)
-                    packed = inflate.unconsumed_tail or inflate.unused_data
+                    if decompressor.eof:
+                        decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                    yield decompressor.decompress(packed, _PIECE)
+                    packed = decompressor.unconsumed_tail or decompressor.unused_data
         except zlib.error as error:
-            raise TransientError(f"{shown(self.url)}: the compressed body is damaged ({error})") from error
-        if begun and not inflate.eof:
-            raise TransientError(f"{shown(self.url)}: the compressed body is damaged (it broke off)")
+            raise TransientError(
+                f"{without_query(self.url)}: the compressed body is damaged ({error})"
+            ) from error
+        if has_data and not decompressor.eof:
+            raise TransientError(
+                f"{without_query(self.url)}: the compressed body is damaged (it ends too early)"
+            )
 
 
 class PoliteSession:
-    """Sends one request at a time over one connection, politely and by robots.txt. Threads that share it
-    wait.
+    """Sends one request at a time over one connection, with pauses and by robots.txt.
+
+    Threads may share a session; each waits for the others' requests.
 
     Args:
-        user_agent: from the function of that name.
-        cache: folder of pages to revalidate; made when needed.
-        deadline_s: seconds for all that the session does, waiting included, from its first request on.
-        max_bytes: the largest answer, before and after gzip is undone.
-        pause_s: least seconds from the end of one request to a host to the start of the next.
-        retries: further tries of a request that may still succeed. first_wait_s: seconds before the first of
-            them, unless the server names a time; it doubles, up to a minute.
-        allow_private: reach private addresses too, and allow a pause under a second: for tests, for a server
-            of one's own, and for an endpoint that the user names.
-        proxy: address of a proxy to go through, with ``allow_private`` only.
+        user_agent: result of the function of that name.
+        cache: folder of stored pages; created when needed.
+        deadline_s: seconds for all requests and pauses, from the first request on.
+        max_bytes: maximum bytes of an answer, before and after decompression.
+        pause_s: minimum seconds between the end of a request to a host and the start of the next.
+        retries: maximum number of further tries of a request that may still succeed.
+        first_wait_s: seconds before the first further try, unless the server names a time; they double with
+            each try, up to a minute.
+        allow_private: also allow private addresses and a pause under a second: for tests, for a server of
+            one's own, and for an endpoint that the user names.
+        proxy: address of a proxy to use, only with ``allow_private``.
     """
 
     def __init__(
@@ -187,12 +195,14 @@ class PoliteSession:
         proxy: str | None = None,
     ) -> None:
         if pause_s < 1 and not allow_private:
-            raise ValueError(f"a pause of {pause_s} s: public hosts get a second or more between requests")
+            raise ValueError(
+                f"pause_s must be a second or more between requests to public hosts, got {pause_s}"
+            )
         if proxy and not allow_private:
-            raise ValueError("behind a proxy no address can be checked")
+            raise ValueError("a proxy needs allow_private, because addresses behind it cannot be checked")
         self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"}
         self._cache = cache
-        self._deadline_s, self._ends = deadline_s, math.nan  # the end is known at the first request
+        self._deadline_s, self._ends = deadline_s, math.nan  # the end is set at the first request
         self._request_ends, self._too_slow = math.inf, TooSlowError("")
         self._max_bytes = max_bytes
         self._pause_s = pause_s
@@ -216,21 +226,23 @@ class PoliteSession:
         self._pool.close()
 
     def get(self, url: str) -> FetchedPage:
-        """Return the page at an address; its ``url`` is the end of redirects on the same host.
+        """Return the page at an address; its ``url`` is that after redirects on the same host.
 
-        Raises ScrapeError for what another try cannot change (closed by robots.txt, 403, 404, too large, a
-        private address, a redirect elsewhere), and TransientError for what may go well later: a server that
-        stays busy or broken, or the deadline.
+        Raises:
+            TransientError: a later run may succeed: the server stayed busy or broken, or the deadline is
+            over. ScrapeError: another try cannot succeed: closed by robots.txt, 403, 404, too large, a
+            private
+                address, or a redirect to another host.
         """
         with self._one_at_a_time:
-            answered, answer = self._follow(checked_url(url))
+            final_url, answer = self._follow(checked_url(url))
         if answer.status != 200:
-            advice = _ADVICE.get(answer.status, "of no use here: open the address in a browser")
-            raise ScrapeError(f"{shown(answered)} answers with status {answer.status}: {advice}")
+            advice = _ADVICE.get(answer.status, "open the address in a browser to find the reason")
+            raise ScrapeError(f"{without_query(final_url)} answers with status {answer.status}: {advice}")
         header = Message()
         header["Content-Type"] = answer.content_type
         return FetchedPage(
-            url=str(answered),
+            url=str(final_url),
             content=answer.content,
             content_type=answer.content_type.partition(";")[0].strip().lower(),
             charset=header.get_content_charset(),
@@ -245,26 +257,26 @@ class PoliteSession:
         headers: Mapping[str, str],
         seconds: float,
     ) -> T:
-        """Send a form and return what ``read`` makes of the answer.
+        """Send a form and return the result of ``read`` for the answer.
 
-        Neither robots.txt nor the cache applies, and a redirect is an answer like any other.
+        Robots.txt and the cache are not used, and a redirect is not followed but passed to ``read``. After a
+        TransientError of ``read`` the form is sent again, like a request for a page.
 
-        seconds: for one try, from connecting to the last byte that is read.
+        Args:
+            seconds: maximum seconds of one try, from connecting to the last byte.
 
         Raises:
-            TooSlowError: a try took longer. OutOfTimeError: the session's deadline is over. Otherwise as
-            ``read`` raises; after a TransientError the form is sent again, as a page is.
+            TooSlowError: a try took longer.
+            OutOfTimeError: the session's deadline is over.
+            Exception: an error of ``read``.
         """
-        sent = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        form_headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         content = urlencode(form).encode()
         with self._one_at_a_time:
-            return self._tried(checked_url(url), self._pause_s, read, sent, content, seconds)
+            return self._with_retries(checked_url(url), self._pause_s, read, form_headers, content, seconds)
 
     def _follow(self, start: httpx.URL, obey_robots: bool = True) -> tuple[httpx.URL, _Answer]:
-        """Return the first answer that is not a redirect, and its address.
-
-        Checks robots.txt at each redirect.
-        """
+        """Return the first answer that is not a redirect, and its address; checks robots.txt each time."""
         url = start
         for _ in range(_MAX_REDIRECTS + 1):
             pause_s = self._pause_s
@@ -274,20 +286,27 @@ class PoliteSession:
                 pause_s = max(pause_s, robots.delay_s(url.host))
             stored = http_cache.load(self._cache, str(url))
             conditions = stored.conditions() if stored else {}
-            answer = self._tried(url, pause_s, partial(self._page, stored), conditions)
+            answer = self._with_retries(url, pause_s, partial(self._page, stored), conditions)
             if answer.status not in _REDIRECTS:
                 return url, answer
             url = checked_redirect(url, answer.location)
-        raise ScrapeError(f"{shown(start)} redirects over {_MAX_REDIRECTS} times: give the final address")
+        raise ScrapeError(
+            f"{without_query(start)} redirects over {_MAX_REDIRECTS} times: give the final address"
+        )
 
     def _page(self, stored: http_cache.CachedPage | None, received: Received) -> _Answer:
-        """Return the page, stored once it is complete. Raises TransientError for a status worth a retry."""
+        """Return the page and store it if it is complete.
+
+        Raises TransientError for a status after which a retry may succeed.
+        """
         if received.status in WORTH_A_RETRY:
-            wish = received.retry_after()
-            wait = "" if wish is None else f" and asks to wait {wish:.0f} s"
-            raise TransientError(f"{shown(received.url)} answers with status {received.status}{wait}", wish)
+            seconds = received.retry_after()
+            wait = "" if seconds is None else f" and asks to wait {seconds:.0f} s"
+            raise TransientError(
+                f"{without_query(received.url)} answers with status {received.status}{wait}", seconds
+            )
         if received.status == 304 and stored:
-            received.response.read()  # Nothing, but only a response that was read leaves the connection open.
+            received.response.read()  # It is empty, but must be read so that the connection stays open.
             return _Answer(200, "", stored.content, stored.content_type, from_cache=True)
         headers = received.headers
         if received.status != 200:
@@ -301,9 +320,10 @@ class PoliteSession:
         return _Answer(200, "", content, content_type)
 
     def _robots_of(self, url: httpx.URL) -> _Robots:
-        """Return the site's rules, fetched once per session. Without robots.txt (4xx) there are none; without
-        an
-        answer the site is closed."""
+        """Return the site's rules, fetched once per session.
+
+        Without robots.txt (4xx) there are no rules; without an answer the whole site is closed.
+        """
         address = url.join("/robots.txt")
         if address not in self._robots:
             closed = f"{url.host} is closed to programs while its robots.txt cannot be read"
@@ -312,11 +332,11 @@ class PoliteSession:
             except TransientError as error:
                 raise TransientError(f"{closed}: {error}", error.retry_after) from error
             if answer.status != 200 and not 400 <= answer.status < 500:
-                raise ScrapeError(f"{closed}: {shown(address)} answers with status {answer.status}")
+                raise ScrapeError(f"{closed}: {without_query(address)} answers with status {answer.status}")
             self._robots[address] = _Robots(answer.content)
         return self._robots[address]
 
-    def _tried(
+    def _with_retries(
         self,
         url: httpx.URL,
         pause_s: float,
@@ -325,11 +345,13 @@ class PoliteSession:
         content: bytes | None = None,
         seconds: float = math.inf,
     ) -> T:
-        """Return what ``read`` makes of the first answer on which it raises no TransientError."""
+        """Return the result of ``read`` for the first answer for which it raises no TransientError."""
         retrying = Retrying(
-            retry=retry_if_exception(_may_pass),
+            retry=retry_if_exception(_is_worth_a_retry),
             wait=self._wait,
-            stop=lambda state: state.attempt_number > self._retries or state.upcoming_sleep > self._left(),
+            stop=lambda state: (
+                state.attempt_number > self._retries or state.upcoming_sleep > self._session_left()
+            ),
             sleep=self._sleep,
             reraise=True,
         )
@@ -337,10 +359,10 @@ class PoliteSession:
         return value
 
     def _wait(self, state: RetryCallState) -> float:
-        """Seconds before the next try: the server's own wish, else twice as long every time."""
+        """Return the seconds before the next try: those that the server asks for, else doubled every time."""
         error = state.outcome.exception() if state.outcome else None
-        wish = error.retry_after if isinstance(error, TransientError) else None
-        return self._backoff(state) if wish is None else wish
+        seconds = error.retry_after if isinstance(error, TransientError) else None
+        return self._backoff(state) if seconds is None else seconds
 
     def _attempt(
         self,
@@ -351,45 +373,45 @@ class PoliteSession:
         content: bytes | None,
         seconds: float,
     ) -> T:
-        """Send one request after the pause due to its host."""
+        """Send one request after the pause between requests to its host."""
         self._sleep(self._free_from.get(url.host, -math.inf) + pause_s - time.monotonic())
         self._request_ends = time.monotonic() + seconds
-        self._too_slow = TooSlowError(f"{shown(url)}: no complete answer within {seconds:.1f} s")
-        sent, method = {**self._headers, **headers}, "GET" if content is None else "POST"
+        self._too_slow = TooSlowError(f"{without_query(url)}: no complete answer within {seconds:.1f} s")
+        all_headers, method = [*(self._headers | dict(headers)).items()], "GET" if content is None else "POST"
         try:
-            with self._pool.stream(method, str(url), headers=[*sent.items()], content=content) as response:
+            with self._pool.stream(method, str(url), headers=all_headers, content=content) as response:
                 return read(Received(url, response, self._max_bytes))
         except _BROKEN as error:
-            self._seconds_left()  # If time ran out, that explains the error better than the error does.
+            self._seconds_left()  # If time is over, this raises an error that names the actual cause.
             reason = str(error) or type(error).__name__
             if isinstance(error, httpcore.ConnectError) and not self._proxy and getproxies():
                 reason += "; proxies of the environment are not used, a direct connection is needed"
-            raise TransientError(f"{shown(url)}: {reason}") from error
+            raise TransientError(f"{without_query(url)}: {reason}") from error
         finally:
             self._free_from[url.host] = time.monotonic()
 
     def _sleep(self, seconds: float) -> None:
-        """Wait, unless that would outlast the session."""
-        if seconds > self._left():
+        """Wait; raises OutOfTimeError if the session would be over before."""
+        if seconds > self._session_left():
             raise self._out_of_time()
         if seconds > 0:
             time.sleep(seconds)
 
-    def _left(self) -> float:
-        """Seconds until the deadline."""
+    def _session_left(self) -> float:
+        """Return the seconds until the session's deadline."""
         if math.isnan(self._ends):
             self._ends = time.monotonic() + self._deadline_s
         return self._ends - time.monotonic()
 
     def _seconds_left(self) -> float:
         """Return the seconds that one operation on a connection may take now."""
-        if (left := self._left()) <= 0:
+        if (session_left := self._session_left()) <= 0:
             raise self._out_of_time()
         if math.isinf(self._request_ends):
-            return min(left, _SILENCE_S)
-        if (of_request := self._request_ends - time.monotonic()) <= 0:
+            return min(session_left, _SILENCE_S)
+        if (request_left := self._request_ends - time.monotonic()) <= 0:
             raise self._too_slow
-        return min(left, of_request)
+        return min(session_left, request_left)
 
     def _out_of_time(self) -> OutOfTimeError:
         return OutOfTimeError(
@@ -399,7 +421,7 @@ class PoliteSession:
 
 @dataclass(frozen=True)
 class _Answer:
-    """A status with the page of a 200, or with the address of a redirect."""
+    """An answer's status, with the page (200) or the new address (redirect)."""
 
     status: int
     location: str = ""
@@ -409,24 +431,21 @@ class _Answer:
 
 
 class _Robots:
-    """A site's robots.txt (RFC 9309). Unknown lines, such as an HTML page, are ignored."""
+    """A site's robots.txt (RFC 9309). Unknown lines, such as those of an HTML page, are ignored."""
 
     def __init__(self, content: bytes) -> None:
         self._rules = Protego.parse(content[:_MAX_ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
 
     def require(self, url: httpx.URL) -> None:
-        """Raise ScrapeError if the address is closed to us: the longest rule that matches decides."""
+        """Raise ScrapeError if the address is closed to us; the longest matching rule decides."""
         if not self._rules.can_fetch(str(url), PRODUCT):
             raise ScrapeError(
-                f"{shown(url)}: robots.txt closes this address to {PRODUCT}. Leave this source out, or ask "
-                "its operator for the data"
+                f"{without_query(url)}: robots.txt closes this address to {PRODUCT}. Leave this source "
+                "out, or ask its operator for the data"
             )
 
     def delay_s(self, host: str) -> float:
-        """Return the seconds between two requests by Crawl-delay, 0 without one.
-
-        Raises ScrapeError above a minute.
-        """
+        """Return the Crawl-delay in seconds, 0 without one; raises ScrapeError above a minute."""
         delay = self._rules.crawl_delay(PRODUCT) or 0.0
         if delay > _LONGEST_CRAWL_DELAY_S:
             raise ScrapeError(
@@ -437,13 +456,13 @@ class _Robots:
         return delay
 
 
-def _may_pass(error: BaseException) -> bool:
-    """Whether the same request may succeed if it is sent again in this session."""
+def _is_worth_a_retry(error: BaseException) -> bool:
+    """Return whether the same request may succeed if it is sent again in this session."""
     return isinstance(error, TransientError) and not isinstance(error, TooSlowError | OutOfTimeError)
 
 
 def retry_after(header: str | None, now: datetime) -> float | None:
-    """Seconds to wait by a Retry-After header, given as seconds or as a date; None if it says neither."""
+    """Return the seconds to wait by a Retry-After header, a number or a date; None if it is neither."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
         return float(text)
@@ -451,5 +470,5 @@ def retry_after(header: str | None, now: datetime) -> float | None:
         date = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
         return None
-    # A date without a zone is UTC: HTTP knows no other.
+    # A date without a time zone is in UTC, as all dates of HTTP are.
     return max(0.0, ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds())

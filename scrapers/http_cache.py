@@ -1,7 +1,7 @@
-"""Pages on disk, kept to ask a server whether they have changed.
+"""Pages on disk, with which a server can be asked whether they have changed.
 
-One page is two files, named by the SHA-256 of its address: ``.body`` and ``.json``. The JSON file holds the
-body's digest, so that a pair that a crash left half replaced is ignored.
+A page is stored as two files, named by the SHA-256 of its address: ``.body`` and ``.json``. The JSON file
+contains the body's digest, so that files that do not belong together after a crash are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class CachedPage:
-    """A page and its validators, each as the server sent it, empty where it sent none."""
+    """A page and its validators as the server sent them; a validator that it did not send is empty."""
 
     content: bytes
     content_type: str
@@ -24,7 +24,7 @@ class CachedPage:
     last_modified: str
 
     def conditions(self) -> dict[str, str]:
-        """Request headers that ask for the page only if it has changed."""
+        """Return request headers that ask for the page only if it has changed."""
         headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
         return {name: value for name, value in headers.items() if value}
 
@@ -44,7 +44,7 @@ def load(folder: Path, url: str) -> CachedPage | None:
 
 
 def save(folder: Path, url: str, page: CachedPage) -> None:
-    """Store a page if it has a validator. A reader finds the old page, the new one, or none."""
+    """Store a page if it has a validator. A reader meanwhile gets the old page, the new page, or none."""
     if not _usable(page):
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,13 +56,13 @@ def save(folder: Path, url: str, page: CachedPage) -> None:
 
 
 def _paths(folder: Path, url: str) -> tuple[Path, Path]:
-    # The address itself is not stored: it may hold a key.
+    # The address itself is not stored, because it may contain a key.
     name = sha256(url.encode()).hexdigest()
     return folder / f"{name}.body", folder / f"{name}.json"
 
 
 def _usable(page: CachedPage) -> bool:
-    """Whether there is a validator that fits into a request header."""
+    """Return whether the page has a validator that fits into a request header."""
     texts = (page.content_type, page.etag, page.last_modified)
     return (
         all(isinstance(text, str) and text.isprintable() for text in texts)

@@ -1,7 +1,8 @@
-"""Values that cross the borders of this package: pages in, items and counted drops out, and errors.
+"""Types that this package shares with its callers: pages, items, numbers of dropped entries, and errors.
 
-Each source is a folder: ``fetch.py`` speaks to the network and returns ``FetchedPage``s, ``parse.py`` turns
-their bytes into ``Parsed`` without any I/O. Nothing here knows the warehouse; ``tasks/ingest`` joins the two.
+Each source is a folder: ``fetch.py`` sends requests and returns ``FetchedPage``s, ``parse.py`` turns their
+bytes into ``Parsed`` without any I/O. Nothing here imports the warehouse; ``tasks/ingest`` stores the
+results.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from scrapers.text import clean
 
 
 class ScrapeError(RuntimeError):
-    """A source cannot be used; the message says which one, why, and what to do."""
+    """A source cannot be used; the message names the source, the reason and a remedy."""
 
 
 class TransientError(ScrapeError):
-    """A failure that may pass. ``retry_after`` is the server's own wish in seconds, if any."""
+    """A failure that may be temporary. ``retry_after``: seconds that the server asks to wait, if it does."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -29,11 +30,12 @@ class TransientError(ScrapeError):
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """The answer of one address. ``content`` is as the server sent it, after content-encoding is undone.
+    """The page at an address.
 
     Attributes:
-        charset: of the Content-Type header; None if it names none.
-        from_cache: the server said that the copy on disk is still good (304).
+        content: bytes that the server sent, after content-encoding is undone.
+        charset: charset of the Content-Type header; None if it names none.
+        from_cache: the page is the copy on disk, which has not changed according to the server (304).
     """
 
     url: str
@@ -44,20 +46,20 @@ class FetchedPage:
 
     @property
     def sha256(self) -> str:
-        """Hex digits that identify the content."""
+        """SHA-256 of the content, in hex digits."""
         return sha256(self.content).hexdigest()
 
 
 class WebSession(Protocol):
-    """Fetches pages, politely, as ``scrapers.http.PoliteSession`` does; tests stand in for the network."""
+    """A session that fetches pages, such as ``scrapers.http.PoliteSession``; tests use others."""
 
     def get(self, url: str) -> FetchedPage:
-        """The page at an address. Raises ScrapeError, or TransientError if trying again may help."""
+        """Return the page at an address. Raises ScrapeError; TransientError if a later try may succeed."""
         ...
 
 
 def read(path: Path) -> FetchedPage:
-    """A file that the user downloaded, as a page whose url is its path. Raises ScrapeError."""
+    """Return a file that the user downloaded as a page whose url is its path; raises ScrapeError."""
     try:
         return FetchedPage(url=str(path), content=path.read_bytes())
     except OSError as error:
@@ -66,7 +68,7 @@ def read(path: Path) -> FetchedPage:
 
 @dataclass(frozen=True)
 class ListItem:
-    """One entry of an item list. ``countries`` are ISO 3166-1 alpha-2 codes."""
+    """An entry of an item list. ``countries`` are ISO 3166-1 alpha-2 codes."""
 
     item: str
     aliases: tuple[str, ...] = ()
@@ -77,31 +79,31 @@ class ListItem:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A source's result: items in code-point order, each text once; counts of dropped entries by reason."""
+    """A source's result: items in code-point order, each text once; number of dropped entries by reason."""
 
     items: tuple[ListItem, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def parsed(entries: Iterable[ListItem], dropped: Mapping[str, int], source: str) -> Parsed:
-    """Return a source's merged result. Raises ScrapeError if it is empty: no source ever is."""
+    """Return a source's merged result. Raises ScrapeError if it is empty, which no source is."""
     items = merged(entries)
     counts = {reason: count for reason, count in sorted(dropped.items()) if count}
     if not items:
-        seen = ", ".join(f"{reason}: {count}" for reason, count in counts.items()) or "no rows"
+        dropped_text = ", ".join(f"{reason}: {count}" for reason, count in counts.items()) or "no rows"
         raise ScrapeError(
-            f"{source}: no item was found ({seen}). The page's layout has probably changed, or this is the "
-            "wrong file; the last good list stays in use."
+            f"{source}: no item was found ({dropped_text}). The page's layout has probably changed, or this "
+            "is the wrong file; until this is corrected, the last good list is used."
         )
     return Parsed(items=items, dropped=counts)
 
 
 def merged(entries: Iterable[ListItem]) -> tuple[ListItem, ...]:
-    """Merge entries of equal text into one item, in code-point order.
+    """Merge entries of equal text into one item; items are in code-point order.
 
-    Texts are cleaned. Aliases and countries become sorted unions, an alias equal to the item itself is left
-    out; ingredients keep their order, first mention first. Of several codes the first in code-point order
-    stays, whatever the order of the entries. Entries without text must be dropped (and counted) before.
+    Texts are cleaned. Aliases and countries are sorted unions, without an alias equal to the item itself.
+    Ingredients are in the order of their first occurrence. Of several codes, the first in code-point order is
+    used. The caller must have dropped entries without text.
     """
     by_text: dict[str, list[ListItem]] = {}
     for entry in entries:
@@ -110,7 +112,7 @@ def merged(entries: Iterable[ListItem]) -> tuple[ListItem, ...]:
 
 
 def _one(text: str, entries: list[ListItem]) -> ListItem:
-    """The union of entries of one text."""
+    """Return entries of one text as one item."""
     aliases = {clean(alias) for entry in entries for alias in entry.aliases} - {"", text}
     ingredients = dict.fromkeys(clean(name) for entry in entries for name in entry.ingredients)
     ingredients.pop("", None)

@@ -1,9 +1,9 @@
-"""Numbers of finished runs move from the database file to parts, so that a write copies a small file.
+"""Moves the numbers of finished runs from the database file to parts, so that a write copies a small file.
 
-New rows go to the table ``metric_value_base``, in the transaction that finishes their run. Once many are
-there, the next write moves those of finished runs into parts of the kind ``metric_row``. They are registered
-and deleted from the table in one transaction on a copy of the file, so each row is in one of the two at any
-time, and a kill leaves a file that has them all. The view ``metric_value`` shows both.
+New rows go to the table ``metric_value_base``, in the transaction that finishes their run. Once the table has
+more than ``AT`` rows, the next write moves those of finished runs into parts of the kind ``metric_row``. One
+transaction on a copy of the file registers the parts and deletes the rows from the table. So each row is in
+exactly one of the two places, and a kill loses none. The view ``metric_value`` shows both.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from warehouse.store import Store
 
 KIND = "metric_row"
 AT = 200_000
-"""Most rows that stay in the file; they take about 7 MB."""
+"""Largest number of rows that stay in the file; they take about 7 MB."""
 _LARGEST = 1_000_000
-"""Rows of a part at most, of whole runs: about 20 MB."""
+"""Approximate largest number of rows in a part, about 20 MB. A part holds whole runs."""
 
 _WAITING = "SELECT count(*) FROM metric_value_base"
 _RUNS = """
 SELECT run_id, count(*) AS n FROM metric_value_base
 WHERE run_id IN (SELECT run_id FROM run WHERE status = 'finished') GROUP BY run_id ORDER BY run_id
 """
-# What leaderboards read comes together, so that a scan skips the rest by the statistics of its row groups.
+# This order puts the rows of leaderboards side by side: scans skip other row groups by their statistics.
 _ROWS = """
 SELECT v.*, r.config_hash, v.run_id AS request_hash FROM metric_value_base AS v JOIN run AS r USING (run_id)
 SEMI JOIN incoming USING (run_id)
@@ -42,9 +42,10 @@ _FORGET = (
 
 
 def archive(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
-    """Move the numbers of finished runs into parts, where many wait, in a transaction of its own.
+    """Move the numbers of finished runs into parts if the table has more than ``AT`` rows.
 
-    Raises WarehouseError for a full disk, or a store that does not answer.
+    The move is a transaction of its own. Raises WarehouseError if the disk is full or the store does not
+    answer.
     """
     if _count(connection) <= AT:
         return
@@ -58,7 +59,7 @@ def archive(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
 
 
 def forget_metrics(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Take away all numbers of a run, inside the caller's transaction."""
+    """Delete all numbers of a run, inside the caller's transaction."""
     for statement in _FORGET:
         connection.execute(statement, [run_id])
 

@@ -1,7 +1,7 @@
-"""Runs that a process works on now: what is deleted leaves them alone, and takes a killed one's at once.
+"""The runs that processes work on now. Deletions spare them; the runs of a killed process are not spared.
 
-In a folder a process locks a file that names its runs; the lock goes with the process, however that ends. In
-a shared store it has a lease on each, which runs out after a kill.
+In a local store a process locks a file that names its runs; the lock ends with the process, however that
+ends. In a shared store a process has a lease on each of its runs, which runs out after a kill.
 """
 
 import fcntl
@@ -14,12 +14,12 @@ from warehouse import claims
 from warehouse.store import Store
 
 _RUN = "run"
-"""Stands in leases where a request_hash would stand."""
+"""Value in the leases' column request_hash."""
 
 
 @contextmanager
 def working(store: Store, runs: Collection[str]) -> Iterator[None]:
-    """Have these runs among ``at_work`` within the block. Several processes may work on one run."""
+    """Count these runs as at work within the block. Several processes may work on one run."""
     leases = store.leases
     if leases is None:
         with _marked(_marks(store), runs):
@@ -56,7 +56,7 @@ def _marked(folder: Path, runs: Collection[str]) -> Iterator[None]:
         fcntl.flock(mark, fcntl.LOCK_EX)
         mark.write("\n".join(runs))
         mark.flush()
-        draft.rename(path)  # nobody finds it unlocked
+        draft.rename(path)  # renamed after it is locked, so that nobody sees it unlocked
         try:
             yield
         finally:
@@ -65,7 +65,7 @@ def _marked(folder: Path, runs: Collection[str]) -> Iterator[None]:
 
 
 def _marked_runs(folder: Path) -> set[str]:
-    """The runs of files that are locked. The others are left by killed processes."""
+    """Return the runs named in locked files. Killed processes left the files that are not locked."""
     runs = set[str]()
     for path in folder.glob("*"):
         if path.suffix:

@@ -4,4 +4,4 @@ from warehouse.storage import WarehouseError
 
 
 class StoreAway(WarehouseError):  # noqa: N818 - "raise StoreAway" says it all
-    """A server of the store did not answer for as long as patience lasts. Nothing is lost."""
+    """A server of the store did not answer until patience ran out. Nothing is lost."""

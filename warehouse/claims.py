@@ -1,7 +1,7 @@
-"""Who answers what: units are claimed by a lease in the store before they are sent, so nobody pays twice.
+"""Claims on units: a process leases units in the store before it sends them, so that nobody pays twice.
 
-A lease is renewed while its process lives. After a kill it runs out, and others take over. A shared store has
-leases; in a folder of one machine nobody is kept waiting.
+A lease is renewed while its process lives. After a kill it runs out, and other processes take over. Only a
+shared store has leases; processes of one machine do not wait for each other.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ Unit = tuple[str, str]
 """(request_hash, unit)"""
 
 LEASE_S = 120.0
-"""Seconds for which the units of a process that was killed are kept from others."""
+"""Seconds until other processes may take the units of a killed one."""
 _POLL_S = 2.0
 
 _log = logging.getLogger("culturescope")
 
 
 def claimed(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> Iterator[list[Unit]]:
-    """Yield which of some units are to be answered here, share by share, until all are answered by somebody.
+    """Yield the units that this process has to answer, share by share, until every unit is answered.
 
-    Units that another process has are waited for: they come once its lease has run out, or not at all if it
-    has answered them. Whoever takes a share has to have it registered before the next one is asked for.
+    Waits for units that another process holds: they are yielded once its lease has run out, unless it has
+    answered them. The caller has to register the answers of a share before it takes the next share.
 
     Args:
-        kind: of the parts that answer them.
+        kind: kind of the parts that answer the units.
     """
     leases = warehouse.store.leases
     if leases is None:
         yield list(units)
         return
-    left, says_so = list(dict.fromkeys(units)), True
-    while left:
-        mine = leases.take(left, holder(), LEASE_S)
+    pending, is_logged = list(dict.fromkeys(units)), False
+    while pending:
+        leased = leases.take(pending, holder(), LEASE_S)
         try:
-            open_ones = _unanswered(warehouse, kind, left)
-            share = [unit for unit in left if unit in mine and unit in open_ones]
-            left = [unit for unit in left if unit not in mine and unit in open_ones]
+            unanswered = _unanswered(warehouse, kind, pending)
+            share = [unit for unit in pending if unit in leased and unit in unanswered]
+            pending = [unit for unit in pending if unit not in leased and unit in unanswered]
             if share:
                 with renewed(leases):
                     yield share
         finally:
-            leases.release(mine, holder())
-        if left and not share:
-            if says_so:
-                _log.info("another machine is answering %d units of %s: waiting for them", len(left), kind)
-                says_so = False
+            leases.release(leased, holder())
+        if pending and not share:
+            if not is_logged:
+                _log.info("another machine is answering %d units of %s: waiting for them", len(pending), kind)
+                is_logged = True
             time.sleep(_POLL_S)
             interruption.check()
 
@@ -72,22 +72,22 @@ def _unanswered(warehouse: Warehouse, kind: str, units: Collection[Unit]) -> set
     return set(missing.rows())
 
 
-class renewed:  # noqa: N801 - a context manager
-    """Within the block a thread renews the leases of this process."""
+class renewed:  # noqa: N801 - used as a function
+    """Context manager: a thread renews the leases of this process within the block."""
 
     def __init__(self, leases: Leases) -> None:
-        self.leases, self.over = leases, threading.Event()
+        self.leases, self.ended = leases, threading.Event()
         self.thread = threading.Thread(target=self._renew, daemon=True)
 
     def __enter__(self) -> None:
         self.thread.start()
 
     def __exit__(self, *error: object) -> None:
-        self.over.set()
+        self.ended.set()
         self.thread.join()
 
     def _renew(self) -> None:
-        while not self.over.wait(LEASE_S / 4):
+        while not self.ended.wait(LEASE_S / 4):
             self.leases.renew(holder(), LEASE_S)
 
 
@@ -98,5 +98,5 @@ def holder() -> str:
 
 @cache
 def _holder_of(process: int) -> str:
-    """A name of this process that no other has, now or later."""
+    """Return a name for a process that no other process has, now or later."""
     return f"{gethostname()}:{process}:{uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""The warehouse file: readers never wait, writers replace it whole.
+"""The warehouse file: readers never wait, and writers replace it as a whole.
 
 DuckDB admits one writing process and then no readers, so the published file is never opened for writing. A
 writer changes a private copy and renames it over the published one; a reader keeps the version that it
@@ -27,7 +27,7 @@ from warehouse.store import Store, store_at
 from warehouse.verified import check_parts_of
 
 _FOLD_AT = 50_000
-"""Most registrations that wait: a reader that has just started reads them in a tenth of a second."""
+"""Largest number of registrations in the log: a reader that has just started reads them in 0.1 s."""
 
 _HAS_UNITS = """
 SELECT 1 FROM duckdb_tables() WHERE table_name = 'part_unit_base' AND database_name = current_database()
@@ -38,7 +38,7 @@ _WRITER_CONFIG: Mapping[str, int] = {"threads": 1, "default_block_size": 16384}
 
 _GAPS = "SELECT 4 * free_blocks > used_blocks AND free_blocks * block_size > ? FROM pragma_database_size()"
 _LEAST_GAPS = 12 << 20
-"""Bytes that a file holds for nothing before it is written anew."""
+"""Unused bytes above which a file is rewritten, if they are also a fifth of it."""
 _REWRITE = """
 ATTACH '{old}' AS old (READ_ONLY);
 ATTACH '{new}' AS new (BLOCK_SIZE {block_size});
@@ -47,7 +47,7 @@ CHECKPOINT new;
 """
 
 _current: dict[Path, tuple[object, object]] = {}
-"""Folder -> version of the published file, and signs of what it was seen to be current with."""
+"""Folder -> version of the published file, and signs of the sources that it was last made current with."""
 
 
 class Warehouse:
@@ -59,7 +59,7 @@ class Warehouse:
 
     @property
     def home(self) -> Path:
-        """This machine's folder: models, engines, reports, what was set aside."""
+        """This machine's folder for models, engines, reports and quarantined files."""
         return self.store.home
 
     @property
@@ -72,47 +72,47 @@ class Warehouse:
 
     @classmethod
     def open(cls, where: Path | Store | None = None) -> Warehouse:
-        """The warehouse at `where` (`warehouse.store_at`), its schema, data and views made current.
+        """Return the warehouse at `where` (`warehouse.store_at`), with schema, data and views made current.
 
-        Writes only if something differs from what the file has: the migrations, a reference CSV file, a view
-        or the place of the parts. Looks into the file only if a file has changed since this process last
-        did, so that it may be called again and again. Raises WarehouseError if it cannot be made current.
+        Writes only if the file differs from the sources: the migrations, a reference CSV file, a view or the
+        place of the parts. Reads the file only if a file has changed since this process last read it, so
+        repeated calls are cheap. Raises WarehouseError if the file cannot be made current.
         """
         warehouse = cls(where)
         store, folder = warehouse.store, warehouse.store.folder
         if "?" in str(folder):
             raise WarehouseError(
-                f"{folder} has a question mark, which DuckDB takes for the start of options. Set "
+                f"{folder} has a question mark, after which DuckDB expects options. Set "
                 f"CULTURESCOPE_HOME to a folder without one."
             )
         if _current.get(folder) != warehouse._signs():
             private_folder(folder)
             if not warehouse._has_empty_parts():
                 create_empty_parts(folder)
-            signs = warehouse._signs()  # before looking: what changes meanwhile is looked at the next time
+            signs = warehouse._signs()  # taken first: the next call sees changes made during this one
             if warehouse._is_up_to_date():
                 _current[folder] = signs
             else:
                 with warehouse.write(current_with=signs[1]) as connection:
-                    # A view is bound to some file when it is made: to one that is as declared, whatever
-                    # state the parts are in.
-                    list_parts(connection, needed.empty_ones(folder))
+                    # CREATE VIEW reads a file of each kind. The empty part always has the declared columns.
+                    list_parts(connection, needed.empty_files(folder))
                     bring_up_to_date(connection, store.root)
         return warehouse
 
     @classmethod
     def current(cls) -> Warehouse:
-        """Return the environment's warehouse as this process has made it current, with `open` where it has
-        not: a run opens it once and looks at it thousands of times.
+        """Return the environment's warehouse; `open` makes it current once per process.
+
+        A run calls this thousands of times.
         """
         warehouse = cls()
         return warehouse if warehouse.store.folder in _current else cls.open()
 
     @classmethod
     def existing(cls, where: Path | Store | None = None) -> Warehouse:
-        """Return the warehouse at `where`, as `open` does, if there is one: for who reads, and makes none.
+        """Return the warehouse at `where`, as `open` does, but never create one: for readers.
 
-        Raises WarehouseError if nothing is published there; no folder is made.
+        Raises WarehouseError if nothing is published there. No folder is made.
         """
         store = store_at(usual_home() if where is None else where)
         if store.version() is None:
@@ -124,10 +124,10 @@ class Warehouse:
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A read-only connection to the newest published version, which it keeps until the block ends.
+        """Yield a read-only connection to the newest published version; it keeps that version.
 
-        On a shared store it reads tables, and the views that need no parts; `query` fetches parts as well.
-        Waits up to 30 s for an outside program that has the file open for writing, then raises
+        On a shared store the connection reads tables, and the views that need no parts; `query` fetches parts
+        as well. Waits up to 30 s for an outside program that has the file open for writing, then raises
         WarehouseError.
         """
         with signals_as_raised(), reader(self.store) as connection:
@@ -135,19 +135,19 @@ class Warehouse:
 
     @contextmanager
     def write(self, *, current_with: object = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction, published as a whole when the block ends without an error.
+        """Yield a connection inside one transaction, published as a whole if the block ends without an error.
 
-        Writers take turns across threads, processes and machines (10 minutes' patience). On any error, kill
-        -9 or power cut the published file is as before. Keep model work out of the block: others wait.
+        Writers take turns across threads, processes and machines; a writer waits up to 10 minutes. An error,
+        kill -9 or power cut leaves the published file as it was. Do no model work in the block: others wait.
         current_with: signs of the sources that the block makes the file current with.
-        Raises WarehouseError for a write inside a write, a lock that stays held or was lost, an outside
-        writer or a full disk.
+        Raises WarehouseError for a write inside a write, a lock that another process keeps or that was lost,
+        an outside writer or a full disk.
         """
         with signals_as_raised(), self.store.draft() as draft:
             try:
-                seen = _current.get(self.store.folder)
-                if current_with is None and seen is not None and seen[0] == self.store.version():
-                    current_with = seen[1]
+                current = _current.get(self.store.folder)
+                if current_with is None and current is not None and current[0] == self.store.version():
+                    current_with = current[1]
                 # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
                 connection = duckdb.connect(str(draft.path), config={**_WRITER_CONFIG})
                 try:
@@ -174,18 +174,18 @@ class Warehouse:
                 raise
 
     def locked(self, name: str) -> AbstractContextManager[None]:
-        """Hold a lock of this name, which one process of all that use the warehouse has at a time.
+        """Hold the lock of this name within the block; one process of the warehouse has it at a time.
 
-        It goes when its holder is killed. Where it can be lost otherwise (a connection to a database that
-        ends), a write within the block fails, and nothing of it is published.
+        The lock is released when its holder is killed. If it is lost otherwise (its connection to a database
+        ends), a write within the block fails and publishes nothing.
         """
         return self.store.locked(name)
 
     def register(self, units: pl.DataFrame) -> None:
         """Register a part as the answer to its units, at a cost that does not grow with the warehouse.
 
-        units: what `write_part` returned. A unit that another part already answers keeps it. Once this has
-        returned, neither kill -9 nor a power cut undoes it. Raises WarehouseError for a full disk.
+        units: what `write_part` returned. A unit that another part already answers keeps that part. Neither
+        kill -9 nor a power cut after the return undoes it. Raises WarehouseError for a full disk.
         """
         interruption.check()
         waiting = self.store.log.append(units)
@@ -199,12 +199,12 @@ class Warehouse:
         params: Sequence[object] | Mapping[str, object] | None = None,
         variables: Mapping[str, object] | None = None,
     ) -> pl.DataFrame:
-        """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
+        """Return the result of a query, with its values bound from `params` (`?` or `$name`).
 
-        variables: what views ask for by `getvariable`. It is one SELECT in any of its forms, and calls table
-        functions of a list only (`warehouse.querying`); columns of types that polars does not hold (INTERVAL,
-        UNION …) are text. Raises WarehouseError with DuckDB's own words, and what to do if a part cannot be
-        read.
+        sql: one SELECT in any of its forms, which calls only the table functions that
+        `warehouse.querying` allows. variables: values that views read by `getvariable`. Columns of types that
+        polars lacks (INTERVAL, UNION …) become text. Raises WarehouseError with DuckDB's own message, and
+        with advice if a part cannot be read.
         """
         with self._reading(sql, variables) as connection:
             if self.store.has_all_parts:
@@ -217,9 +217,9 @@ class Warehouse:
         params: Sequence[object] | Mapping[str, object] | None = None,
         variables: Mapping[str, object] | None = None,
     ) -> Rows:
-        """Return the result of `query` as values of Python; of plain types it needs no polars."""
+        """Return the result of `query` as Python values; plain types need no polars."""
         if not self.store.has_all_parts:
-            return Rows.of_frame(self.query(sql, params, variables))
+            return Rows.from_frame(self.query(sql, params, variables))
         with self._reading(sql, variables) as connection:
             return to_rows(connection, sql, params)
 
@@ -227,7 +227,7 @@ class Warehouse:
     def _reading(
         self, sql: str, variables: Mapping[str, object] | None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for a query that is allowed, and whose parts are as written; raises as `query`."""
+        """Yield a connection for a query, after checking the query and its parts; raises as `query`."""
         with self.read() as connection:
             try:
                 check_query(connection, sql)
@@ -243,13 +243,14 @@ class Warehouse:
                     raise WarehouseError(str(error)) from error
                 raise WarehouseError(
                     f"a part under {self.store.root}/parts cannot be read: {error}. Run `culturescope "
-                    f"check`: it moves broken parts to quarantine/, and the next run does their work again."
+                    f"check`: it moves broken parts to quarantine/, and the next run makes them again."
                 ) from error
 
     def _fold(self, connection: duckdb.DuckDBPyConnection) -> Position | None:
-        """Take in the registrations that wait, in a transaction of its own: what comes next may undo some.
+        """Fold the log of registrations into the file, and return the position reached.
 
-        None if the file has no table for them yet.
+        It is a transaction of its own, because the next one may undo some. None if the file has no table for
+        registrations yet.
         """
         if connection.execute(_HAS_UNITS).fetchone() is None:
             return None
@@ -259,15 +260,15 @@ class Warehouse:
         return position
 
     def _rewrite(self, path: Path) -> None:
-        """Write a private copy anew: DuckDB does not give room back that it uses no more."""
-        old = path.with_name(f"{path.name}-old")  # by its name, whoever writes next deletes it after a kill
-        path.rename(old)
-        names = {name: str(file).replace("'", "''") for name, file in (("old", old), ("new", path))}
+        """Rewrite a private copy to free its unused blocks, which DuckDB does not do itself."""
+        source = path.with_name(f"{path.name}-old")  # after a kill the next writer deletes it by this name
+        path.rename(source)
+        names = {name: str(file).replace("'", "''") for name, file in (("old", source), ("new", path))}
         with duckdb.connect(":memory:", config={"threads": 1}) as connection:
             without_bar(connection)
-            connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(self.store.folder)])
+            connection.execute("SET VARIABLE parts = ?", [needed.empty_files(self.store.folder)])
             connection.execute(_REWRITE.format(**names, block_size=_WRITER_CONFIG["default_block_size"]))
-        old.unlink()
+        source.unlink()
 
     def _is_up_to_date(self) -> bool:
         if self.store.version() is None:
@@ -282,11 +283,11 @@ class Warehouse:
             return has_empty_parts(connection, self.store.folder)
 
     def _signs(self) -> tuple[object, object]:
-        """Change whenever the published file does, or something that it should be current with."""
+        """Return signs that change whenever the published file or one of its sources changes."""
         empty = [sign_of(empty_part(self.store.folder, kind)) for kind in KINDS.values()]
         return self.store.version(), (source_signs(), empty)
 
 
 def _has_gaps(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a fifth of the file that the connection is on is room of rows that were deleted."""
+    """Whether deleted rows take a fifth of the connection's file, and more than `_LEAST_GAPS` bytes."""
     return connection.execute(_GAPS, [_LEAST_GAPS]).fetchone() == (True,)

@@ -1,8 +1,8 @@
-"""A whole warehouse from one store to another: parts first, then the database file, all of it verified.
+"""Copies a whole warehouse from one store to another: parts first, then the database file, all verified.
 
-Killed anywhere, the same call goes on: parts that are there already are not written again, and until all are
-there and sound nothing is published. Every part is read back and held against the hash in its name, every
-table against its count and a hash of its rows.
+After a kill the same call resumes: it does not write a part again that the target has, and it publishes
+nothing until every part is there and sound. It reads every part back and checks the hash in its name, and
+checks every table by its number of rows and a hash of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from warehouse.storage import WarehouseError, private_folder
 from warehouse.store import Store
 
 _AT_ONCE = 8
-"""Parts under way at the same time."""
+"""Number of parts that are copied at the same time."""
 _TABLES = """
 SELECT table_name FROM duckdb_tables()
 WHERE database_name = current_database() AND NOT internal AND table_name <> 'superseded_part'
@@ -37,26 +37,26 @@ ORDER BY table_name
 """
 _ROWS = 'SELECT count(*), bit_xor(hash(t))::VARCHAR FROM "{table}" AS t {where}'
 _PLACES = "WHERE name NOT IN ('home', 'registrations')"
-"""Condition that leaves out the rows of `state` on the store itself, which differ."""
+"""Condition that leaves out the rows of `state` that describe the store itself: they differ."""
 _PARTS = "SELECT DISTINCT kind, part FROM part_unit_base ORDER BY kind, part"
 _FORGET = ("DELETE FROM superseded_part", "DELETE FROM state WHERE name = 'registrations'")
 
 Report = Callable[[int, int], None]
-"""Told how many parts are copied, of how many."""
+"""Callback for progress, called with the number of copied parts and their total."""
 
 
 def copy(source: Warehouse, target: Store, report: Report = lambda n, total: None) -> pl.DataFrame:
-    """Make `target` a copy of `source`, as it is now, and return what was verified.
+    """Make `target` a copy of `source` as it is now, and return what was verified.
 
-    target: a store where nothing is published, or nothing but what every new warehouse has; one that is a
-    whole copy already is verified again.
+    target: a store where nothing is published, or only the rows of a new warehouse. A complete copy is
+    verified again.
 
     Returns:
-        what (a table, or a kind of parts), n (rows or parts), n_target; they are equal.
+        what (a table, or a kind of parts), n (rows or parts), n_target; the two numbers are equal.
 
     Raises:
-        WarehouseError: there is another warehouse at `target`, or it lies within `source`; a part of `source`
-            is damaged, or has no hash in its name yet; what came to `target` is not what was sent.
+        WarehouseError: `target` has another warehouse or lies within `source`; a part of `source` is damaged
+            or has no hash in its name yet; `target` did not receive what was sent.
     """
     _refuse_overlap(source.store, target)
     with _snapshot(source.store, target) as file:
@@ -68,7 +68,7 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
         if not is_done:
             _copy_jobs(source.store, target)
             with target.draft() as draft:
-                _refuse_others(target)  # somebody may have begun one meanwhile
+                _refuse_others(target)  # somebody may have begun a warehouse there meanwhile
                 shutil.copyfile(file, draft.path)
                 draft.publish(None)
         return _verified(file, target, parts)
@@ -76,7 +76,7 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
 
 @contextmanager
 def _snapshot(source: Store, target: Store) -> Iterator[Path]:
-    """A copy of the source's file, with what was registered since and the views of the target."""
+    """Yield a copy of the source's file with all registrations and with the views of the target."""
     private_folder(target.folder)
     create_empty_parts(target.folder)
     with TemporaryDirectory(prefix="culturescope-copy-") as folder:
@@ -98,44 +98,44 @@ def _snapshot(source: Store, target: Store) -> Iterator[Path]:
 
 
 def _make_current(connection: duckdb.DuckDBPyConnection, target: Store) -> None:
-    list_parts(connection, needed.empty_ones(target.folder))
+    list_parts(connection, needed.empty_files(target.folder))
     bring_up_to_date(connection, target.root)
 
 
 def _parts(file: Path) -> list[tuple[str, str]]:
-    """(kind, part) of all that is registered."""
+    """Return (kind, part) of every registered part."""
     with duckdb.connect(str(file), read_only=True) as connection:
         parts = connection.execute(_PARTS).fetchall()
     if unhashed := [part for _, part in parts if not has_hash(part)]:
         raise WarehouseError(
             f"{len(unhashed)} parts have no hash in their names yet, such as {unhashed[0]}: run "
-            f"`culturescope check` on the warehouse that is copied, which writes them anew."
+            f"`culturescope check` on the source warehouse, which rewrites them."
         )
     return parts
 
 
 def _copy_parts(source: Store, target: Store, parts: list[tuple[str, str]], report: Report) -> None:
-    """Write those that are missing; read all back."""
-    there = {kind: target.part_sizes(kind).keys() for kind in {kind for kind, _ in parts}}
+    """Write the parts that the target lacks, then read every part back."""
+    present = {kind: target.part_sizes(kind).keys() for kind in {kind for kind, _ in parts}}
 
-    def one(kind: str, part: str) -> None:
-        if part not in there[kind]:
+    def copy_part(kind: str, part: str) -> None:
+        if part not in present[kind]:
             try:
                 content = source.part(kind, part, anew=True)
             except FileNotFoundError:
                 content = b""
             if not is_as_written(part, content):
                 raise WarehouseError(
-                    f"part {kind}/{part} of {source.place} is damaged or gone. Run `culturescope check` "
-                    f"there, and the run that answers it anew; then copy again."
+                    f"part {kind}/{part} of {source.place} is damaged or missing. Run `culturescope check` "
+                    f"there, then the run that the part belongs to, then copy again."
                 )
             target.put_part(kind, part, memoryview(content), remember=False)
         if not is_as_written(part, target.part(kind, part, anew=True)):
             target.set_part_aside(kind, part)
-            raise WarehouseError(f"part {kind}/{part} did not come to {target.place} whole: copy again.")
+            raise WarehouseError(f"part {kind}/{part} arrived at {target.place} damaged: copy again.")
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        calls = [pool.submit(one, *each) for each in parts]
+        calls = [pool.submit(copy_part, kind, part) for kind, part in parts]
         try:
             for n, call in enumerate(calls, 1):
                 call.result()
@@ -145,7 +145,7 @@ def _copy_parts(source: Store, target: Store, parts: list[tuple[str, str]], repo
 
 
 def _copy_jobs(source: Store, target: Store) -> None:
-    """Copy the notes of jobs at servers, so that either store awaits them."""
+    """Copy the notes of jobs at servers, so that both stores await their answers."""
     for request_hash in source.job_requests():
         with target.jobs(request_hash).locked() as jobs:
             for name, (text, _) in source.jobs(request_hash).notes().items():
@@ -153,45 +153,45 @@ def _copy_jobs(source: Store, target: Store) -> None:
 
 
 def _is_copy(file: Path, target: Store) -> bool:
-    """Whether the target's tables are those of `file` already."""
+    """Whether the target's tables equal those of `file`."""
     if target.version() is None:
         return False
-    with duckdb.connect(str(file), read_only=True) as ours, reader(target) as theirs:
-        return _tables(ours) == _tables(theirs)
+    with duckdb.connect(str(file), read_only=True) as copied, reader(target) as connection:
+        return _tables(copied) == _tables(connection)
 
 
 def _refuse_overlap(source: Store, target: Store) -> None:
-    """Raise WarehouseError for a folder within the source's, or around it, and for one that is a file."""
+    """Raise WarehouseError if the target contains the source, lies within it, or is a file."""
     if not (isinstance(source, LocalStore) and isinstance(target, LocalStore)):
         return
-    ours, theirs = source.home.resolve(), target.home.resolve()
-    if ours in (theirs, *theirs.parents) or theirs in ours.parents:
+    source_home, target_home = source.home.resolve(), target.home.resolve()
+    if source_home in (target_home, *target_home.parents) or target_home in source_home.parents:
         raise WarehouseError(
-            f"{theirs} and {ours} are the same folder or lie within each other: name another place for the "
-            f"copy."
+            f"{target_home} and {source_home} are the same folder or lie within each other: name another "
+            f"place for the copy."
         )
-    if theirs.exists() and not theirs.is_dir():
-        raise WarehouseError(f"{theirs} is a file: name a folder that is empty or not there yet.")
+    if target_home.exists() and not target_home.is_dir():
+        raise WarehouseError(f"{target_home} is a file: name a folder that is empty or not there yet.")
 
 
 def _refuse_others(target: Store) -> None:
-    """Raise WarehouseError if there are rows in the target that not every new warehouse has."""
+    """Raise WarehouseError if the target has more rows than a new warehouse."""
     if target.version() is None:
         return
-    with duckdb.connect() as new, reader(target) as connection:
-        _make_current(new, target)
-        new_tables, there = _tables(new), _tables(connection)
-    own = {name: n for name, (n, _) in there.items() if n != new_tables[name][0]}
-    if own:
-        rows = ", ".join(f"{n} rows of {name}" for name, n in list(own.items())[:3])
+    with duckdb.connect() as fresh, reader(target) as connection:
+        _make_current(fresh, target)
+        fresh_tables, tables = _tables(fresh), _tables(connection)
+    added = {name: n for name, (n, _) in tables.items() if n != fresh_tables[name][0]}
+    if added:
+        rows = ", ".join(f"{n} rows of {name}" for name, n in list(added.items())[:3])
         raise WarehouseError(
-            f"there is a warehouse at {target.place} already ({rows}), and a copy would replace it: name an "
+            f"there is a warehouse at {target.place} already ({rows}), which a copy would replace: name an "
             f"empty place."
         )
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, str]]:
-    """Table -> how many rows it has, and a hash of them."""
+    """Return table -> its number of rows and a hash of them."""
     names = [name for (name,) in connection.execute(_TABLES).fetchall()]
     rows = {}
     for name in names:
@@ -204,18 +204,19 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, str]]
 
 def _verified(file: Path, target: Store, parts: list[tuple[str, str]]) -> pl.DataFrame:
     with duckdb.connect(str(file), read_only=True) as connection:
-        ours = _tables(connection)
+        source_tables = _tables(connection)
     with reader(target) as connection:
-        theirs = _tables(connection)
-    if wrong := [name for name in ours if ours[name] != theirs.get(name)]:
-        raise WarehouseError(f"the table {wrong[0]} at {target.place} differs from what was sent.")
-    rows = [(name, n, theirs[name][0]) for name, (n, _) in ours.items() if n]
+        target_tables = _tables(connection)
+    if differing := [name for name in source_tables if source_tables[name] != target_tables.get(name)]:
+        raise WarehouseError(
+            f"the table {differing[0]} at {target.place} differs from the source's: copy again."
+        )
+    rows = [(name, n, target_tables[name][0]) for name, (n, _) in source_tables.items() if n]
     for kind in sorted({kind for kind, _ in parts}):
         names = {part for of_kind, part in parts if of_kind == kind}
         rows.append((f"parts of {kind}", len(names), len(names & target.part_sizes(kind).keys())))
     verified = pl.DataFrame(rows, ["what", "n", "n_target"], orient="row")
-    if lost := verified.filter(pl.col("n") != pl.col("n_target")).rows():
-        raise WarehouseError(
-            f"{lost[0][0]} at {target.place}: {lost[0][2]} instead of {lost[0][1]}; copy again."
-        )
+    for name, n, n_target in verified.rows():
+        if n != n_target:
+            raise WarehouseError(f"{name} at {target.place}: {n_target} instead of {n}; copy again.")
     return verified

@@ -1,4 +1,4 @@
-"""CulturALL under construction: what each stage stores, in one transaction each."""
+"""Tables of a CulturALL build: each stage stores its rows in one transaction."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _KEYS = {
     "culturall_measure": ("draft, engine_hash, judges", "measured_at"),
     "culturall_label": ("draft", "labelled_at"),
 }
-"""Table -> its key, and when a row was made."""
+"""Table -> its key, and its column with the time at which a row was made."""
 
 
 def add(warehouse: Warehouse, table: str, rows: Rows) -> None:
-    """Store rows of a table of the build; one that is there stays as it is.
+    """Add rows to a table of the build; a row whose key is stored already stays as it is.
 
-    Columns left out are NULL, and the time is now.
+    Columns that are left out become NULL, and the time becomes now.
     """
     if not rows:
         return
@@ -46,7 +46,7 @@ def _timed(rows: Rows, column: str) -> Rows:
 
 
 def replace_checks(warehouse: Warehouse, rows: Rows) -> None:
-    """Make these all that the checks say of any draft: near-duplicates depend on the others."""
+    """Replace the results of the checks for all drafts: near-duplicates depend on the other drafts."""
     with warehouse.write() as connection:
         incoming = pl.DataFrame(_timed(rows, "checked_at"), schema=columns_of(connection, "culturall_check"))
         connection.execute("DELETE FROM culturall_check")
@@ -54,7 +54,7 @@ def replace_checks(warehouse: Warehouse, rows: Rows) -> None:
 
 
 def save_reviews(warehouse: Warehouse, decisions: Rows, revisions: Rows) -> None:
-    """Store decisions, and the revised texts as drafts of their own; those of an earlier decision go.
+    """Store decisions, and revised texts as drafts of their own; delete the revisions of earlier decisions.
 
     decisions: rows of culturall_review. revisions: rows of culturall_draft with the origin revision.
     """
@@ -67,18 +67,18 @@ def save_reviews(warehouse: Warehouse, decisions: Rows, revisions: Rows) -> None
 
 
 def save_release(warehouse: Warehouse, release: Mapping[str, object], items: Rows) -> int:
-    """Store a version with its items, if there is none of that content yet; returns its number."""
+    """Return the number of a release; store it with its items if no release has that content yet."""
     with warehouse.write() as connection:
-        known = connection.execute(
+        stored = connection.execute(
             "SELECT number FROM culturall_release WHERE version = ?", [release["version"]]
         ).fetchone()
-        if known:
-            return int(known[0])
-        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM culturall_release").fetchone() or (
-            0,
-        )
-        row = pl.DataFrame([{**release, "number": int(last) + 1}])
+        if stored:
+            return int(stored[0])
+        (newest,) = connection.execute(
+            "SELECT coalesce(max(number), 0) FROM culturall_release"
+        ).fetchone() or (0,)
+        row = pl.DataFrame([{**release, "number": int(newest) + 1}])
         execute_with(connection, row, "INSERT INTO culturall_release BY NAME FROM incoming")
         incoming = pl.DataFrame(items, schema=columns_of(connection, "culturall_release_item"))
         execute_with(connection, incoming, "INSERT INTO culturall_release_item BY NAME FROM incoming")
-        return int(last) + 1
+        return int(newest) + 1

@@ -1,4 +1,4 @@
-"""Results of live sources: item lists and dish sets, replaced whole or not at all, and the record of that."""
+"""Results of live sources: item lists and dish sets, replaced as a whole, and a record of each attempt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warehouse.reference import ReferenceItem, put_item_list
 from warehouse.storage import WarehouseError, as_table, columns_of, execute_with, now
 
 SHIPPED_DISHES = "shipped"
-"""The dish set that views/21_fmlama_dish.sql makes of the item list `dishes`."""
+"""Name of the dish set that views/21_fmlama_dish.sql makes from the item list `dishes`."""
 
 _REQUIRED = ("url", "language", "name", "origin", "ingredients", "materials")
 _PUT_DISHES = "INSERT INTO dish BY NAME SELECT $name AS dish_set, * FROM incoming"
@@ -25,7 +25,7 @@ _PUT_INGEST = "INSERT INTO ingest BY NAME FROM incoming"
 
 @dataclass(frozen=True)
 class Ingest:
-    """One attempt to refresh data from a live source; the comments on the table `ingest` say what each is."""
+    """An attempt to refresh data from a live source. Comments on the table `ingest` explain the fields."""
 
     source: str
     started_at: datetime
@@ -42,17 +42,17 @@ class Ingest:
 def replace_item_list(warehouse: Warehouse, name: str, rows: Sequence[ReferenceItem], source: str) -> str:
     """Make `rows` the current version of the item list `name` and return its list_hash; old versions stay.
 
-    source: who fetched it and when, for item_list.source. Raises WarehouseError, and changes nothing, for an
-    empty list, an empty or repeated item, or a country that the table `country` lacks.
+    source: where the list was fetched and when, for item_list.source. Raises WarehouseError, and changes
+    nothing, for an empty list, an empty or repeated item, or a country that the table `country` lacks.
     """
     if not rows:
         raise WarehouseError(
             f"refused to replace the item list {name!r} by an empty one from {source}: the source has "
-            f"probably changed or failed. See what it answered; the present list stays."
+            f"probably changed or failed. Look at its answer; the present list stays."
         )
     with warehouse.write() as connection:
-        where = f"item list {name!r} from {source}, row"
-        return put_item_list(connection, name, rows, source, lambda row: f"{where} {row}")
+        table = f"item list {name!r} from {source}"
+        return put_item_list(connection, name, rows, source, lambda row: f"{table}, row {row}")
 
 
 def replace_dish_set(
@@ -66,10 +66,11 @@ def replace_dish_set(
     """
     if name == SHIPPED_DISHES:
         raise WarehouseError(
-            f"the dish set {name!r} is made of warehouse/reference/item_list/dishes.csv: name another"
+            f"the dish set {name!r} is made from warehouse/reference/item_list/dishes.csv: choose another "
+            f"name"
         )
     with warehouse.write() as connection:
-        schema = columns_of(connection, "dish", without=["dish_set"])
+        schema = columns_of(connection, "dish", excluded=["dish_set"])
         frame = _checked(rows, schema, f"dish set {name!r} from {source}")
         facts = {
             "dish_set": name,
@@ -85,7 +86,7 @@ def replace_dish_set(
 
 
 def save_ingest(warehouse: Warehouse, ingest: Ingest) -> None:
-    """Write down one attempt, whatever came of it."""
+    """Store the record of one attempt, successful or not."""
     values = asdict(ingest) | {
         "started_at": ingest.started_at.astimezone(UTC).replace(tzinfo=None),
         "finished_at": now(),
@@ -95,11 +96,14 @@ def save_ingest(warehouse: Warehouse, ingest: Ingest) -> None:
         execute_with(connection, pl.DataFrame([values]), _PUT_INGEST)
 
 
-def _checked(rows: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
-    """`rows` in the table's columns and a fixed order, or a WarehouseError that names the first bad one."""
-    frame = as_table(rows, schema, what).sort("url", "language")
+def _checked(rows: pl.DataFrame, schema: pl.Schema, name: str) -> pl.DataFrame:
+    """Return `rows` with the table's columns, in a fixed order.
+
+    name: name of the dish set, for errors. Raises WarehouseError with the first bad row.
+    """
+    frame = as_table(rows, schema, name).sort("url", "language")
     if frame.is_empty():
-        raise WarehouseError(f"{what}: there are no dishes. The present set stays.")
+        raise WarehouseError(f"{name} has no dishes. The present set stays.")
     text = pl.any_horizontal(pl.col("url", "language", "name", "origin").str.strip_chars() == "")
     blank = pl.element().is_null() | (pl.element().str.strip_chars() == "")
     lacking = (pl.col("ingredients").list.len() == 0) | pl.col("ingredients").list.eval(blank).list.any()
@@ -107,9 +111,9 @@ def _checked(rows: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
     bad = frame.filter(empty.fill_null(True))
     if bad.height:
         raise WarehouseError(
-            f"{what}: {bad.height} rows lack a name, an origin or an ingredient, first {bad.row(0)}."
+            f"{name}: {bad.height} rows lack a name, an origin or an ingredient, first {bad.row(0)}."
         )
     repeated = frame.filter(frame.select("url", "language").is_duplicated())
     if repeated.height:
-        raise WarehouseError(f"{what}: {repeated.row(0)[:2]} is there more than once. Remove one.")
+        raise WarehouseError(f"{name} repeats {repeated.row(0)[:2]}. Remove one.")
     return frame

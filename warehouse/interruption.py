@@ -1,9 +1,9 @@
-"""Ctrl-C that a library swallows: nothing is written after it.
+"""Guard against a Ctrl-C that a library swallows: nothing is written after it.
 
-Python raises KeyboardInterrupt wherever the main thread is, in a library's callback too. Polars drops it
-there and goes on with another text in place of a literal: about one interruption in 500 of
-``with_columns(pl.lit("name"))`` left wrong rows and no error (polars 2.1). So whoever handles Ctrl-C notes it
-here before it raises, and every write asks.
+Python raises KeyboardInterrupt wherever the main thread is, in a library's callback too. Polars drops the
+exception there and puts another text in place of a literal: about one interruption in 500 of
+``with_columns(pl.lit("name"))`` left wrong rows and no error (polars 2.1). So the handler of Ctrl-C calls
+`note` before it raises, and every write calls `check`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ _noted = Event()
 
 
 def note() -> None:
-    """Ctrl-C has come: from now on `check` raises, in every thread."""
+    """Record a Ctrl-C: from now on `check` raises in every thread."""
     _noted.set()
 
 
 def forget() -> None:
-    """Withdraw the request to end."""
+    """Clear the record of a Ctrl-C."""
     _noted.clear()
 
 
 def has_come() -> bool:
-    """Whether Ctrl-C has come and what it is to end has not ended."""
+    """Whether a Ctrl-C is recorded."""
     return _noted.is_set()
 
 

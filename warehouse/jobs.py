@@ -1,7 +1,7 @@
-"""Jobs that servers were sent and have not all answered, written down so that nobody pays for them twice.
+"""Jobs that were sent to servers and are not all answered, stored so that nobody pays for them twice.
 
-A job is a note: a name, and a text that only its sender understands. Notes of the same thing asked are
-together. Whoever is about to send looks at them under a lock, which all who share the store wait for.
+A job is stored as a note: a name, and a text that only its sender reads. The notes of one request are
+together. A sender reads them under a lock that is shared by all processes of the store.
 """
 
 import math
@@ -16,30 +16,30 @@ from filelock import FileLock
 
 
 class StoredJobs(Protocol):
-    """The jobs of one thing that is asked."""
+    """The jobs of one request."""
 
     @property
     def folder(self) -> Path:
-        """Return this machine's folder for files that last as long as a call."""
+        """Return this machine's folder for temporary files of a call."""
 
     def locked(self) -> "AbstractContextManager[StoredJobs]":
-        """Hold the lock; gives the same jobs, whose changes fail where the lock was lost meanwhile."""
+        """Hold the lock within the block; yield the same jobs, whose changes fail if the lock is lost."""
 
     def notes(self) -> Mapping[str, tuple[str, float]]:
-        """Name -> text, and for how many seconds it has stood there unchanged.
+        """Return name -> text, and the seconds since it was last changed.
 
-        The latter is infinite where a lock goes with its holder only. Where it can be lost, who wrote a note
-        may live, and be about to do what the note says.
+        The seconds are infinite if only the end of its holder releases the lock. If the lock can be lost, the
+        writer of a note may still run, and be about to do what the note says.
         """
 
     def write(self, name: str, text: str) -> None:
-        """Write a note, or write it anew: killed at any point there is the old one or the new one."""
+        """Write or replace a note; a kill leaves the old text or the new one, both complete."""
 
     def delete(self, name: str) -> None:
-        """Delete a note, if it is there."""
+        """Delete a note if it exists."""
 
     def place(self, name: str) -> str:
-        """Return the place of a note, for people: "delete …"."""
+        """Return where a note is, for advice such as "delete …"."""
 
 
 class FolderJobs:
@@ -58,22 +58,21 @@ class FolderJobs:
         texts: dict[str, tuple[str, float]] = {}
         for path in sorted(self.folder.glob("*.json")):
             try:
-                text = path.read_text(
-                    encoding="utf-8", errors="surrogateescape"
-                )  # no sender takes it for text
+                # A damaged file becomes a text that no sender accepts.
+                text = path.read_text(encoding="utf-8", errors="surrogateescape")
             except FileNotFoundError:
-                continue  # another run has seen meanwhile that nothing of it was answered
+                continue  # another run has deleted it meanwhile: its server answered nothing
             texts[path.stem] = text, math.inf
         return texts
 
     def write(self, name: str, text: str) -> None:
         path = self._path(name)
-        new = path.with_suffix(f".{os.getpid()}-{get_ident()}")  # two runs may wait for one job
-        with new.open("w", encoding="utf-8") as file:
+        temporary = path.with_suffix(f".{os.getpid()}-{get_ident()}")  # two runs may wait for one job
+        with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
+        temporary.replace(path)
 
     def delete(self, name: str) -> None:
         self._path(name).unlink(missing_ok=True)

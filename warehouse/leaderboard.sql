@@ -30,7 +30,7 @@ COMMENT ON COLUMN leaderboard_{evaluation}.ci_high IS 'Upper end of the 95 % int
 COMMENT ON COLUMN leaderboard_{evaluation}.null_value IS 'Value of a null model as {headline}.';
 COMMENT ON COLUMN leaderboard_{evaluation}.n_scored IS 'Items that {headline} rests on.';
 COMMENT ON COLUMN leaderboard_{evaluation}.n_unscored IS 'Items that could not be scored.';
-COMMENT ON COLUMN leaderboard_{evaluation}.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt speaks against it; NULL of null models, and without an interval or a null.';
+COMMENT ON COLUMN leaderboard_{evaluation}.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt applies; NULL for null models, and without an interval or a null.';
 COMMENT ON COLUMN leaderboard_{evaluation}.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_{evaluation}.place IS 'Order of the leaderboard within its configuration, from 1.';
 {comments}

@@ -1,7 +1,7 @@
 """Values written into SQL as literals, and statements run with them.
 
-DuckDB's client looks for pandas at the first value that it binds, and imports it: half a second, for which a
-command that prints a few rows has no use. So plain values are bound by EXECUTE, which takes them as literals.
+DuckDB's client imports pandas, if installed, at the first value that it binds. That takes half a second, too
+long for a command that prints a few rows. So plain values are passed to EXECUTE as literals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,10 @@ Params = Sequence[object] | Mapping[str, object] | None
 
 
 def literal(value: object) -> str | None:
-    """Return a value as a SQL literal of the type that binding it has; None: of a type that is only bound.
+    """Return a value as a SQL literal of the type that it would be bound with; None if it has to be bound.
 
-    Plain are None, bool, int of 64 bits, text without a zero character, and lists and mappings of these.
+    Values with a literal: None, bool, int of 64 bits, text without a zero character, and non-empty lists of
+    these.
     """
     match value:
         case None:
@@ -33,13 +34,13 @@ def literal(value: object) -> str | None:
 
 
 def list_parts(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[str]]) -> None:
-    """Set the variable by which views find their parts: kind -> files, at least one of each."""
+    """Set the variable `parts`, which views read: kind -> files, at least one for each kind."""
     entries = (f"{literal(kind)}: {literal(list(paths))}" for kind, paths in files.items())
     connection.execute(f"SET VARIABLE parts = MAP {{{', '.join(entries)}}}")
 
 
 def execute(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> None:
-    """Run one statement with its values bound from `params` (`?` or `$name`); its result is the connection's.
+    """Run one statement with its values bound from `params` (`?` or `$name`); fetch from the connection.
 
     Raises what DuckDB raises.
     """
@@ -49,7 +50,7 @@ def execute(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = No
         try:
             connection.execute(f"PREPARE bound AS {sql}")
         except duckdb.Error:
-            pass  # its words would quote PREPARE: what follows raises them without
+            pass  # its message would quote PREPARE: the call below raises it without
         else:
             names = (
                 [f'"{name}" := ' for name in params] if isinstance(params, Mapping) else [""] * len(present)

@@ -1,4 +1,4 @@
-"""A warehouse in a folder of this machine: the database file, the log of registrations beside it, parts/."""
+"""Stores a warehouse in a folder of this machine: the database file, the log of registrations, and parts/."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ _writing = threading.local()  # .paths: the files that this thread is writing
 
 
 class LocalStore:
-    """The default store; ``warehouse.store`` says what its parts do."""
+    """The default store; ``warehouse.store.Store`` documents its members."""
 
     has_all_parts = True
 
@@ -46,7 +46,7 @@ class LocalStore:
 
     @property
     def leases(self) -> None:
-        """One machine's processes are not kept from each other."""
+        """None: processes of one machine do not wait for each other."""
 
     def version(self) -> FileSign | None:
         return sign_of(self.path)
@@ -56,12 +56,12 @@ class LocalStore:
 
     @contextmanager
     def draft(self) -> Iterator["_Draft"]:
-        """Writers take turns across threads and processes (10 minutes' patience)."""
+        """Yield a private copy; writers take turns across threads and processes, for up to 10 minutes."""
         with self._turn_to_write():
             remove_drafts(self.folder)
             draft = _Draft(self.path)
             size = self.path.stat().st_size if self.path.exists() else 0
-            # The copy, and at most as much again for its log until the checkpoint.
+            # Room for the copy, and for its log, which is at most as large until the checkpoint.
             with room_for(self.path, 2 * size):
                 try:
                     patiently(self.path, lambda: _copy_published(self.path, draft.path))
@@ -85,12 +85,12 @@ class LocalStore:
             temporary.write_bytes(content)
 
     def send_unsent(self) -> None:
-        """All is where it belongs."""
+        """Do nothing: parts are written to their place at once."""
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         path = part_path(self.home, kind, part)
-        if os.path.lexists(path) and not path.is_file():  # a pipe would be waited for
-            raise WarehouseError(f"{path} is a folder, a pipe or a link to nothing, and no file")
+        if os.path.lexists(path) and not path.is_file():  # reading a pipe would block
+            raise WarehouseError(f"{path} is not a file but a folder, a pipe or a broken link")
         return path.read_bytes()
 
     def part_sizes(self, kind: str) -> Mapping[str, int]:
@@ -103,16 +103,16 @@ class LocalStore:
         return {name: size for name, size in sizes.items() if size is not None and is_part_name(name)}
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
-        """All are here."""
+        """Do nothing: all parts are on this machine."""
 
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def cache_size(self) -> None:
-        """All is here."""
+        """None: nothing is cached."""
 
     def trim(self) -> None:
-        """All is here, and stays."""
+        """Do nothing: nothing is cached."""
 
     def delete_part(self, kind: str, part: str) -> None:
         part_path(self.home, kind, part).unlink(missing_ok=True)
@@ -121,24 +121,24 @@ class LocalStore:
         path = part_path(self.home, kind, part)
         moved = self.home / "quarantine" / kind / path.name
         moved.parent.mkdir(parents=True, exist_ok=True)
-        if moved.is_dir():  # which no file replaces
+        if moved.is_dir():  # a file cannot replace a folder
             moved = moved.with_name(f"{path.stem}.{uuid4().hex[:8]}{path.suffix}")
         path.replace(moved)
         return moved
 
     def strays(self) -> Mapping[str, int]:
-        """None: who writes next deletes them."""
+        """Return an empty mapping: the next writer deletes them."""
         return {}
 
     def delete_strays(self) -> None:
-        """There are none."""
+        """Do nothing: there are none."""
 
     def remove_abandoned(self, kind: str) -> None:
         remove_abandoned(part_path(self.home, kind, EMPTY_PART).parent)
 
     @contextmanager
     def _turn_to_write(self) -> Iterator[None]:
-        """Hold the inter-process write lock. The kernel releases it when a writer is killed."""
+        """Hold the inter-process write lock within the block. A kill releases it."""
         with not_within_itself(self.path):
             lock = FileLock(self.home / f"{FILE}.lock", timeout=_WRITE_LOCK_PATIENCE_S, poll_interval=0.01)
             try:
@@ -146,7 +146,7 @@ class LocalStore:
             except Timeout as error:
                 raise WarehouseError(
                     f"another process has been writing to {self.path} for {_WRITE_LOCK_PATIENCE_S:.0f} s. "
-                    f"See who holds {lock.lock_file} (fuser {lock.lock_file}), end it and run again."
+                    f"`fuser {lock.lock_file}` names the process: end it and run again."
                 ) from error
             try:
                 yield
@@ -162,32 +162,32 @@ class _Draft:
     def publish(self, folded: Position | None) -> None:
         publish(self.path, self.published)
         if folded:
-            with suppress(WarehouseError):  # what stays in the log is known to be in the file
+            with suppress(WarehouseError):  # harmless: the file records how far the log is folded
                 Registrations(self.published.parent).forget(folded)
 
 
 @contextmanager
 def not_within_itself(path: Path | str) -> Iterator[None]:
-    """Raises WarehouseError where this thread is writing to `path` already."""
-    mine: set[Path | str] = _writing.__dict__.setdefault("paths", set())
-    if path in mine:
+    """Raise WarehouseError if this thread is writing to `path` already."""
+    paths: set[Path | str] = _writing.__dict__.setdefault("paths", set())
+    if path in paths:
         raise WarehouseError(
             f"write() inside write() on {path}: it would wait for itself. Use the outer connection."
         )
-    mine.add(path)
+    paths.add(path)
     try:
         yield
     finally:
-        mine.remove(path)
+        paths.remove(path)
 
 
 def new_draft(folder: Path) -> Path:
-    """A name for a private copy."""
+    """Return a new path for a private copy."""
     return folder / f"{FILE}.writing-{uuid4().hex}"
 
 
 def remove_drafts(folder: Path) -> None:
-    """Delete private copies of writers that were killed: who holds the write lock is the only live one."""
+    """Delete the private copies of killed writers: the caller holds the write lock, so no other is alive."""
     for leftover in folder.glob(f"{FILE}.writing-*"):
         if leftover.is_dir():
             shutil.rmtree(leftover)
@@ -196,7 +196,7 @@ def remove_drafts(folder: Path) -> None:
 
 
 def _copy_published(path: Path, target: Path) -> None:
-    """Copy the published file, if there is one yet, while no outside program can change it."""
+    """Copy the published file, if there is one, while no outside program can change it."""
     if not path.exists():
         return
     with path.open("rb") as source:
@@ -212,7 +212,7 @@ def _copy_published(path: Path, target: Path) -> None:
 
 
 def _size(file: os.DirEntry[str]) -> int | None:
-    """Bytes; 0 of a link that leads nowhere; None of a file that is gone."""
+    """Return a file's size in bytes: 0 for a broken link, None for a file that was deleted meanwhile."""
     try:
         return file.stat().st_size
     except OSError:

@@ -1,7 +1,7 @@
-"""Make a database current: migrations once and in order, changed reference files, the views.
+"""Makes a database current: applies migrations once and in order, loads changed reference files, makes views.
 
-The views of the part kinds come first, then those of views/. A view that is no longer wanted is dropped by a
-migration.
+The views of the part kinds come first, then those of views/. A migration drops a view that is no longer
+needed.
 """
 
 import hashlib
@@ -17,25 +17,25 @@ from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
-_DOUBTS = "{doubts}"  # the rows of all views <evaluation>_doubt
+_DOUBTS = "{doubts}"  # in a view's text: the rows of all views <evaluation>_doubt
 
 
 def is_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
-    """Whether `bring_up_to_date` would change nothing. Raises WarehouseError as `apply_migrations`."""
+    """Whether `bring_up_to_date` would change nothing. Raises WarehouseError like `apply_migrations`."""
     if _pending(connection, _SCHEMA):
         return False
     return (_views_state(root) | reference_state()).items() <= _state(connection).items()
 
 
 def source_signs() -> object:
-    """Changes whenever a file changes that a database is made current with."""
+    """Return a value that changes whenever a migration, a view or a reference file changes."""
     return folder_signs([_SCHEMA, _VIEWS, reference_folder()])
 
 
 def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
-    """Apply what is missing, inside the caller's transaction. root: under which parts/ is.
+    """Make a database current, inside the caller's transaction. root: folder or address that has parts/.
 
-    Raises WarehouseError naming the wrong file.
+    Raises WarehouseError naming the file with the fault.
     """
     apply_migrations(connection)
     stored, views = _state(connection), _views_state(root)
@@ -43,7 +43,7 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
     restore_metrics(connection)
     if views["views"] != stored.get("views"):
         _create_views(connection, f"{root}/parts", _views())
-    elif views["home"] != stored.get("home"):  # the others do not say where parts are
+    elif views["home"] != stored.get("home"):  # only these views name the folder of parts
         _create_views(connection, f"{root}/parts", [view for view in _views() if _PARTS in view[1]])
     changed = {name: value for name, value in current.items() if stored.get(name) != value}
     for name, value in changed.items():
@@ -68,13 +68,13 @@ def apply_migrations(connection: duckdb.DuckDBPyConnection, folder: Path = _SCHE
 
 
 def _pending(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Path]:
-    """The migration files still to apply, in order, after checking those applied."""
+    """Return the migration files still to apply, in order, after checking those already applied."""
     files = {_version(file): file for file in sorted(folder.glob("*.sql"))}
     applied = _applied(connection)
     for version, (name, sha256) in applied.items():
         if version not in files:
             raise WarehouseError(
-                f"the database has migration {name}, which {folder} lacks: it was written by newer code. "
+                f"the database has migration {name}, which {folder} lacks: newer code wrote it. "
                 f"Update the checkout, or set CULTURESCOPE_HOME to another folder."
             )
         if _sha256(files[version]) != sha256:
@@ -86,23 +86,23 @@ def _pending(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Path]:
 
 
 def _applied(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]]:
-    """version -> (name, sha256) of the migrations that the database has had; none in a new one."""
-    known = connection.execute(
+    """Return version -> (name, sha256) of the migrations applied to the database; empty for a new one."""
+    table = connection.execute(
         "SELECT 1 FROM duckdb_tables() WHERE table_name = 'migration' AND database_name = current_database()"
     ).fetchone()
-    if known is None:
+    if table is None:
         return {}
     rows = connection.execute("SELECT version, name, sha256 FROM migration ORDER BY version").fetchall()
     return {version: (name, sha256) for version, name, sha256 in rows}
 
 
 def _state(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return the names and values that the database was last brought up to date with."""
+    """Return the table `state`, name -> value, as of the last time the database was made current."""
     return dict(connection.execute("SELECT name, value FROM state").fetchall())
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection, parts: str, views: list[tuple[str, str]]) -> None:
-    """(Re-)create `views`, which read parts at this absolute path or address."""
+    """Create or replace `views`. parts: absolute path or address of the parts that they read."""
     for source, sql in views:
         try:
             # A view's text takes no parameters.
@@ -117,23 +117,23 @@ def _views_state(root: str) -> dict[str, str]:
 
 
 def _views() -> list[tuple[str, str]]:
-    """(where it is written, SQL), in order: a view may use those before it.
+    """Return (source file, SQL) of every view, in order: a view may use those before it.
 
-    The names of the files begin with a number. They are in one folder per evaluation, and one of what
+    The names of the files begin with a number. Each evaluation has a folder; views/shared has the views that
     evaluations share.
     """
     kinds = [(f"kinds/{name}.toml", kind_view(kind)) for name, kind in KINDS.items()]
     files = sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
     evaluations = [file.parent.name for file in files if file.stem.endswith(f"_{file.parent.name}_doubt")]
     doubts = "\nUNION ALL\n".join(f"FROM {name}_doubt" for name in evaluations)
-    written = [(str(file), file.read_text(encoding="utf-8").replace(_DOUBTS, doubts)) for file in files]
-    return [*kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *written]
+    texts = [(str(file), file.read_text(encoding="utf-8").replace(_DOUBTS, doubts)) for file in files]
+    return [*kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *texts]
 
 
 def _version(file: Path) -> int:
     number = file.name.split("_")[0]
     if not number.isdigit():
-        raise WarehouseError(f"{file} is no migration: its name must be like 002_add_verdict.sql.")
+        raise WarehouseError(f"{file} is not a migration: give it a name such as 002_add_verdict.sql.")
     return int(number)
 
 

@@ -1,8 +1,8 @@
-"""Which parts a query needs, where parts have to be fetched first (`Store.has_all_parts`).
+"""Finds the parts that a query needs, for stores that have to fetch them first (`Store.has_all_parts`).
 
-DuckDB itself is asked: while a kind's files are not listed, planning a query that reads the kind fails and
-names it, whatever views are in between. The plan then says what is pushed down into every scan of parts: if
-all scans are of certain requests or runs only, so are the parts that the query needs.
+DuckDB's planner names them. While a kind's files are not listed, planning a query that reads the kind fails
+with an error that names it, whatever views are in between. The plan then has the filters of every scan of
+parts: if all scans are limited to certain requests or runs, only the parts of those are needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VALUE = r"'[\w.:-]+'"
 _FILTER = re.compile(
     rf"(?:optional: )?(request_hash|run_id)(?:=({_VALUE})| IN \(({_VALUE}(?:, {_VALUE})*)\))"
 )
-"""Pattern of a condition that narrows a scan. DuckDB doubles quotes, so no value looks like a filter."""
+"""Pattern of a condition that narrows a scan. DuckDB doubles quotes, so a value never looks like a filter."""
 
 _PARTS = """
 SELECT DISTINCT kind, part FROM part_unit
@@ -39,27 +39,27 @@ WHERE kind IN (SELECT unnest($kinds::VARCHAR[]))
 """
 
 
-def none_yet(folder: Path) -> dict[str, list[str]]:
-    """Return kind -> a file that is not there: what is listed as `parts` before `execute`."""
+def absent_files(folder: Path) -> dict[str, list[str]]:
+    """Return kind -> a file that does not exist: the list of `parts` before `execute`."""
     return {
         name: [glob_escaped(empty_part(folder, kind).with_name(_NOT_LISTED))] for name, kind in KINDS.items()
     }
 
 
-def empty_ones(folder: Path) -> dict[str, list[str]]:
+def empty_files(folder: Path) -> dict[str, list[str]]:
     """Return kind -> its part without rows."""
     return {name: [glob_escaped(empty_part(folder, kind))] for name, kind in KINDS.items()}
 
 
 def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, params: Params) -> pl.DataFrame:
-    """The rows of one query, once the parts that it reads have been fetched. Raises what DuckDB raises."""
+    """Fetch the parts that a query reads, and return its rows. Raises what DuckDB raises."""
     files: dict[str, list[Path]] = {}
-    plan = _planned(connection, store, files, sql, params)
+    plan = _plan(connection, store, files, sql, params)
     _list_files(connection, store, files, *_narrowed(plan, len(files)))
     while True:
         try:
             return to_frame(connection, sql, params)
-        except duckdb.IOException as error:  # of what cannot be planned alone, such as a PIVOT
+        except duckdb.IOException as error:  # from a query without a plan of its own, such as a PIVOT
             kind = _kind_not_listed(error)
             if kind is None or kind in files:
                 raise
@@ -67,14 +67,14 @@ def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, param
             _list_files(connection, store, files, None, None)
 
 
-def _planned(
+def _plan(
     connection: duckdb.DuckDBPyConnection,
     store: Store,
     files: dict[str, list[Path]],
     sql: str,
     params: Params,
 ) -> Any:
-    """The plan, and in `files` the kinds that it reads; None if DuckDB makes none of this query."""
+    """Return the plan, and add the kinds that it reads to `files`; None if DuckDB makes no plan."""
     while True:
         try:
             rows = connection.execute(f"EXPLAIN (FORMAT json) {sql}", params).fetchall()
@@ -84,11 +84,11 @@ def _planned(
             if kind is None or kind in files:
                 return None
             files[kind] = []
-            _show(connection, store, files)
+            _set_parts(connection, store, files)
 
 
 def _narrowed(plan: Any, n_kinds: int) -> tuple[list[str] | None, list[str] | None]:
-    """The requests and the runs that all scans of parts are confined to; None: not confined."""
+    """Return the requests and the runs that all scans of parts are limited to; None for no limit."""
     scans = [_filters(node) for node in _nodes(plan) if "READ_PARQUET" in str(node.get("name"))]
     if len(scans) < max(n_kinds, 1):
         return None, None
@@ -120,7 +120,7 @@ def _list_files(
     requests: list[str] | None,
     runs: list[str] | None,
 ) -> None:
-    """Fetch what is registered of the kinds in `files`, and list it."""
+    """Fetch the registered parts of the kinds in `files`, and list them."""
     if not files:
         return
     values = {"kinds": list(files), "requests": requests, "runs": runs}
@@ -128,22 +128,24 @@ def _list_files(
     store.fetch(parts)
     for kind in files:
         folder = empty_part(store.folder, KINDS[kind]).parent
-        there = {file.stem for file in folder.glob("*.parquet")} if len(parts) > 100 else None
+        present = {file.stem for file in folder.glob("*.parquet")} if len(parts) > 100 else None
         names = [part for of_kind, part in parts if of_kind == kind and is_part_name(part)]
         paths = [folder / f"{name}.parquet" for name in names]
-        paths = [p for p in paths if (p.stem in there if there is not None else p.exists())]
+        paths = [p for p in paths if (p.stem in present if present is not None else p.exists())]
         check_files(paths)
         files[kind] = paths
-    _show(connection, store, files)
+    _set_parts(connection, store, files)
 
 
-def _show(connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[Path]]) -> None:
-    listed = none_yet(store.folder)
+def _set_parts(
+    connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[Path]]
+) -> None:
+    listed = absent_files(store.folder)
     for kind, paths in files.items():
         listed[kind] = globs_of(store.folder, KINDS[kind], paths)
     list_parts(connection, listed)
 
 
 def _kind_not_listed(error: duckdb.Error) -> str | None:
-    named = _NAMED.search(str(error))
-    return named[1] if named else None
+    match = _NAMED.search(str(error))
+    return match[1] if match else None

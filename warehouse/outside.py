@@ -1,4 +1,4 @@
-"""Other programs that have the published file open: the locks of DuckDB's own, and patience with a writer."""
+"""Other programs that have the published file open: DuckDB's own locks, and waiting for a writer."""
 
 import fcntl
 import time
@@ -14,14 +14,14 @@ _OUTSIDE_WRITER_PATIENCE_S = 30.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
 
 
-class HeldOutside(Exception):  # noqa: N818 - it is no error yet: who reads waits for a while
+class HeldOutside(Exception):  # noqa: N818 - not an error yet: readers wait for a while
     """An outside program has the file open for writing."""
 
 
 def patiently(path: Path, attempt: Callable[[], T]) -> T:
     """Return `attempt`'s result once no outside program has the file at `path` open for writing.
 
-    Raises WarehouseError when one has had it for 30 s.
+    Raises WarehouseError if a program keeps it open for 30 s.
     """
     deadline, pause = time.monotonic() + _OUTSIDE_WRITER_PATIENCE_S, _FIRST_RETRY_S
     while True:
@@ -39,7 +39,7 @@ def patiently(path: Path, attempt: Callable[[], T]) -> T:
 
 
 def lock_shared(file: BinaryIO) -> None:
-    """Take the POSIX lock of a reader, which DuckDB's own write lock excludes; for use in `patiently`."""
+    """Take a reader's POSIX lock, which DuckDB's write lock excludes; for use in `patiently`."""
     try:
         fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
@@ -47,5 +47,5 @@ def lock_shared(file: BinaryIO) -> None:
 
 
 def unlock(file: BinaryIO) -> None:
-    """Give up the lock. POSIX locks belong to the process and the file: DuckDB's own goes as well."""
+    """Release the lock. POSIX locks belong to the process and the file, so DuckDB's own is released too."""
     fcntl.lockf(file, fcntl.LOCK_UN)

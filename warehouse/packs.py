@@ -1,4 +1,4 @@
-"""The content of users' packs when runs used them, by hash: old numbers keep their input."""
+"""The content of users' packs as runs used it, stored by hash, so that old numbers keep their input."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ def save_pack(
     about: Mapping[str, str],
     rows: Mapping[str, Rows],
 ) -> None:
-    """Store a pack's content under its hash; what is there stays as it is.
+    """Store a pack's content under its hash, unless that hash is stored already.
 
     Args:
-        about: title, version, author, licence, source; what is left out is empty.
-        rows: by file, as JSON has them.
+        about: title, version, author, licence, source; missing ones become empty.
+        rows: file -> its rows, as values of JSON.
     """
     if connection.execute(_KNOWN, [pack_hash]).fetchone():
         return
     fields = {field: about.get(field, "") for field in ("title", "version", "author", "licence", "source")}
     facts = {"pack_hash": pack_hash, "pack": name, "evaluation": evaluation, **fields, "added_at": now()}
     execute_with(connection, pl.DataFrame([facts]), _SAVE)
-    content = [
+    records = [
         {
             "pack_hash": pack_hash,
             "file": file,
             "position": position,
             "content": json.dumps(row, ensure_ascii=False),
         }
-        for file, some in rows.items()
-        for position, row in enumerate(some)
+        for file, content in rows.items()
+        for position, row in enumerate(content)
     ]
-    if content:
-        execute_with(connection, pl.DataFrame(content), _SAVE_ROWS)
+    if records:
+        execute_with(connection, pl.DataFrame(records), _SAVE_ROWS)
 
 
 def read_pack(warehouse: Warehouse, pack_hash: str) -> dict[str, list[dict[str, Any]]] | None:
-    """The rows that are stored under a hash, by file; None: none are."""
+    """Return file -> rows of the pack stored under a hash; None if there are none."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for file, content in warehouse.query(_READ, [pack_hash]).rows():
         rows.setdefault(file, []).append(json.loads(content))

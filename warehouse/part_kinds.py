@@ -1,19 +1,19 @@
-"""The kinds of Parquet parts, as the files kinds/<kind>.toml declare them, and the views that show them.
+"""The kinds of Parquet parts, declared in kinds/<kind>.toml, and the views that show them.
 
-    comment = "…"                  # of the view <kind> that shows the rows
-    unit = "item"                  # the column whose values a part answers
-    key = ["item", "judged"]       # no two rows of a part share it, of one request
-    moved = true                   # rows of many runs that the database file had before; may be left out
-    [provenance]                   # run_id, model or request_hash in words of the kind's own; may be left out
-    [columns]                      # name = { type, comment }, in file order, and where it applies:
+    comment = "…"                  # comment of the view <kind>, which shows the rows
+    unit = "item"                  # column whose values a part answers
+    key = ["item", "judged"]       # columns that identify a row of a part within one request
+    moved = true                   # optional: rows of many runs, moved here from the database file
+    [provenance]                   # optional: other comments for run_id, model or request_hash
+    [columns]                      # name = { type, comment }, in file order, with these options:
     reason = { type = "VARCHAR", comment = "…", nullable = true }
-    graded = { type = "DOUBLE", comment = "…", added = true }           # came later, and so is nullable
+    graded = { type = "DOUBLE", comment = "…", added = true }           # newer than some parts, so nullable
     group_name = { type = "VARCHAR", comment = "…", formerly = "origin" }
-    [computed]                     # name = { sql, comment }: columns that only the view has; may be left out
+    [computed]                     # optional: name = { sql, comment }: columns that only the view has
 
-A part written before has no column that was added, and one that was renamed under its old name: it is read as
-if it had NULL there, and the new name. The columns part, request_hash, run_id and model are in every part.
-A new kind is a new file.
+Parts written earlier lack the columns that were added since and have old names for those that were renamed.
+They are read as if they had NULL in the former, and with the new names of the latter. Every part has the
+columns part, request_hash, run_id and model. A new kind is a new file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import polars as pl
 
 from warehouse.storage import WarehouseError, glob_escaped, written_whole
 
-# Begins with an underscore, which no part name may, so that it is never taken for one.
+# No part name may begin with an underscore, so this is never taken for one.
 EMPTY_PART = "_empty"
 
 _FOLDER = Path(__file__).resolve().parent / "kinds"
@@ -45,10 +45,10 @@ _TYPES: Mapping[str, str] = {
     "FLOAT": "Float32",
     "DOUBLE": "Float64",
 }
-"""Types that a column, or an element of a list, may have: as they are declared -> as polars names them."""
+"""Types of a column, or of the elements of a list: declared name -> name in polars."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-"""With its suffixes a name for a file has 255 bytes at most."""
+"""Pattern of a part's name. With its suffixes it stays within the 255 bytes of a file name."""
 _HASHED = re.compile(r"-([0-9a-f]{32})$")
 _SECTIONS = {"comment", "unit", "key", "moved", "provenance", "columns", "computed"}
 
@@ -64,9 +64,9 @@ _COUNTS = (_FOLDER / "unit_rows.sql").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class PartColumn:
-    """One column of a kind's parts; without `nullable` it is never empty.
+    """One column of a kind's parts; unless it is nullable it has no empty values.
 
-    sql_type: its type as the file has it. formerly: its old name.
+    sql_type: type as declared. formerly: old name.
     """
 
     sql_type: str
@@ -77,19 +77,19 @@ class PartColumn:
 
     @property
     def type(self) -> pl.DataType:
-        """Its type in a frame."""
+        """Type of the column in a frame."""
         return as_type(self.sql_type)
 
 
 @dataclass(frozen=True)
 class PartKind:
-    """Contents of the parts of one kind; the docstring of the module explains the fields.
+    """The declaration of one kind of parts; the docstring of the module explains the fields.
 
-    declared: all columns in file order. `part` (without its hash), `request_hash` and `run_id` are written as
-    columns rather than as file metadata because SQL can join on them, any Parquet writer keeps them, and
-    run-length encoding makes them nearly free. They are what lets a part that a killed run left behind be
-    registered. computed: name -> (SQL, comment). moved: a part that is not registered answers nothing: what
-    is in it the database file still has.
+    declared: all columns in file order. `part` (without its hash), `request_hash` and `run_id` are columns
+    rather than file metadata because SQL can join on them, any Parquet writer keeps them, and run-length
+    encoding makes them nearly free. They make it possible to register a part that a killed run left behind.
+    computed: name -> (SQL, comment). moved: an unregistered part answers nothing, because the database file
+    still has its rows.
     """
 
     name: str
@@ -106,19 +106,19 @@ class PartKind:
         return {name: column.type for name, column in self.declared.items()}
 
     @property
-    def written(self) -> list[tuple[str, str]]:
-        """(name, type as declared) of the columns of the part without rows; old names count too."""
-        own = [(name, column.sql_type) for name, column in self.declared.items()]
-        return own + [(old, self.declared[new].sql_type) for old, new in self.renamed.items()]
+    def stored_columns(self) -> list[tuple[str, str]]:
+        """(name, declared type) of the columns of the part without rows, those with old names included."""
+        columns = [(name, column.sql_type) for name, column in self.declared.items()]
+        return columns + [(old, self.declared[new].sql_type) for old, new in self.renamed.items()]
 
     @property
     def added(self) -> frozenset[str]:
-        """The columns that parts written before lack."""
+        """Columns that parts written earlier lack."""
         return frozenset(name for name, column in self.declared.items() if column.added)
 
     @property
     def nullable(self) -> frozenset[str]:
-        """The columns that may be empty."""
+        """Columns that may have empty values."""
         return self.added | {name for name, column in self.declared.items() if column.nullable}
 
     @property
@@ -128,18 +128,18 @@ class PartKind:
 
 
 def as_type(sql_type: str) -> pl.DataType:
-    """Return a declared type, such as FLOAT[], in a frame."""
+    """Return the polars type of a declared type such as FLOAT[]."""
     inner: pl.DataType = getattr(pl, _TYPES[sql_type.removesuffix("[]")])()
     return pl.List(inner) if sql_type.endswith("[]") else inner
 
 
 def kind_view(kind: PartKind) -> str:
-    """The SQL that makes the view of a kind and its comments; `{parts}` stands for the folder of the parts.
+    """Return the SQL that makes the view of a kind and its comments; `{parts}` stands for the parts' folder.
 
-    Columns: run_id and model, those of the kind, those computed, request_hash and part.
+    The columns are run_id, model, the kind's own, the computed ones, request_hash and part.
     """
-    own = [name for name in kind.declared if name not in ("part", "request_hash", "run_id", "model")]
-    columns = [f'p."{name}"' for name in ("run_id", "model", *own)]
+    own_columns = [name for name in kind.declared if name not in ("part", "request_hash", "run_id", "model")]
+    columns = [f'p."{name}"' for name in ("run_id", "model", *own_columns)]
     columns += [f'{sql} AS "{name}"' for name, (sql, _) in kind.computed.items()]
     present = [f'coalesce("{new}", "{old}") AS "{new}"' for old, new in kind.renamed.items()]
     changes = f"REPLACE ({', '.join(['parse_filename(filename, true) AS part', *present])})"
@@ -150,7 +150,7 @@ def kind_view(kind: PartKind) -> str:
         unit=kind.unit,
         columns=", ".join([*columns, "p.request_hash", "p.part"]),
         changes=changes,
-        # Only where columns came later, because it reads the footers of all files first.
+        # Only for kinds whose columns changed, because it reads the footers of all files first.
         united=", union_by_name = true" if kind.added or kind.renamed else "",
     )
     comments = {name: column.comment for name, column in kind.declared.items()}
@@ -158,68 +158,71 @@ def kind_view(kind: PartKind) -> str:
 
 
 def unit_rows_view(kinds: Iterable[PartKind]) -> str:
-    """The SQL that makes the view `unit_rows`, which counts what the views of `kinds` show."""
+    """Return the SQL that makes the view `unit_rows`, which counts the rows in the views of `kinds`."""
     counts = (_COUNT.format(kind=kind.name, unit=kind.unit) for kind in kinds)
     return _COUNTS.replace("{counts}", "\nUNION ALL\n".join(counts))
 
 
 def part_path(home: Path, kind: str, name: str) -> Path:
-    """Return the path of the part in a folder, whether it exists or not.
+    """Return the path of a part in a home folder, whether it exists or not.
 
-    Raises WarehouseError for a kind that is not declared, and for a name that no part has: names come out of
-    databases that somebody else may have written, and lead nowhere else.
+    Raises WarehouseError for an unknown kind, and for a name that is not a part's. Names come from databases
+    that somebody else may have written, so a name must not lead out of the folder.
     """
     if name != EMPTY_PART and not is_part_name(name):
-        raise WarehouseError(f"{name[:200]!r} is no name of a part: see where this warehouse comes from.")
+        raise WarehouseError(
+            f"{name[:200]!r} is not a valid part name: check who wrote this warehouse before you trust it."
+        )
     return home / "parts" / part_kind(kind).name / f"{name}.parquet"
 
 
 def is_part_name(name: str) -> bool:
-    """Whether a part may have this name: no other gets near the path of a file."""
+    """Whether a part may have this name; other names never become part of a path."""
     return _PART.fullmatch(name) is not None
 
 
 def has_hash(name: str) -> bool:
-    """Whether a part's name has the hash of its content; older code wrote parts without."""
+    """Whether a part's name has the hash of its content; older code wrote parts without a hash."""
     return _HASHED.search(name) is not None
 
 
 def is_as_written(name: str, content: bytes) -> bool:
-    """Whether a part with this content is the one that was given this name, hash and all."""
-    return _is_of(name, sha256(content).hexdigest())
+    """Whether a part's content matches the hash in its name."""
+    return _matches_hash(name, sha256(content).hexdigest())
 
 
 def is_file_as_written(path: Path) -> bool:
-    """Whether a file is the part that its name says, hash and all; it is read in pieces."""
+    """Whether a file's content matches the hash in its name; the file is read in pieces."""
     with path.open("rb", buffering=0) as file:
-        return _is_of(path.stem, file_digest(file, "sha256").hexdigest())
+        return _matches_hash(path.stem, file_digest(file, "sha256").hexdigest())
 
 
-def _is_of(name: str, digest: str) -> bool:
+def _matches_hash(name: str, digest: str) -> bool:
     expected = _HASHED.search(name)
     return expected is not None and digest[:32] == expected[1]
 
 
 def empty_part(home: Path, kind: PartKind) -> Path:
-    """The part without rows, so that a view reads at least one file, which has every column."""
+    """Return the path of a kind's part without rows, which gives views a file with every column."""
     return home / "parts" / kind.name / f"{EMPTY_PART}.parquet"
 
 
 def globs_of(home: Path, kind: PartKind, parts: Iterable[Path]) -> list[str]:
-    """Return what a view of a kind reads, as globs: these parts and the one without rows.
+    """Return the globs that a view of a kind reads: these parts and the one without rows.
 
-    That one comes first, because the first one's columns are the view's. DuckDB also takes the first one for
-    as large as the others, so where all parts have the same columns, it comes last.
+    The part without rows comes first, because the view has the columns of the first file. DuckDB also
+    estimates the size of all files by the first, so for a kind whose parts all have the same columns the part
+    without rows comes last.
     """
     empty, files = [empty_part(home, kind)], list(parts)
     return [glob_escaped(file) for file in (files + empty if kind.moved else empty + files)]
 
 
 def create_empty_parts(home: Path) -> None:
-    """Write the parts without rows that are missing, damaged or have other columns; old names count too."""
+    """Write the parts without rows that are missing, damaged or have other columns than `stored_columns`."""
     for kind in KINDS.values():
         target = empty_part(home, kind)
-        schema = pl.Schema({name: as_type(sql_type) for name, sql_type in kind.written})
+        schema = pl.Schema({name: as_type(sql_type) for name, sql_type in kind.stored_columns})
         if _has_schema(target, schema):
             continue
         with written_whole(target, needed=0) as temporary:
@@ -227,25 +230,25 @@ def create_empty_parts(home: Path) -> None:
 
 
 def has_empty_parts(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
-    """Whether `create_empty_parts` would write nothing; polars is not needed to see it."""
+    """Whether `create_empty_parts` would write nothing; the check needs no polars."""
     files = {str(empty_part(home, kind)): kind for kind in KINDS.values()}
     listed = ", ".join("'{}'".format(glob_escaped(file).replace("'", "''")) for file in files)
     try:
         rows = connection.execute(_SCHEMAS.format(files=listed)).fetchall()
-    except duckdb.Error:  # one is missing or damaged
+    except duckdb.Error:  # a file is missing or damaged
         return False
-    found: dict[str, list[tuple[str, str]]] = {}
+    columns: dict[str, list[tuple[str, str]]] = {}
     nodes = iter(rows)
     for file, name, n_children, leaf in nodes:
-        if n_children:  # a list: a group within it, and its elements in there
+        if n_children:  # a list: the next row is a group within it, the one after it the elements
             _, (_, _, _, element) = next(nodes), next(nodes)
             leaf = f"{element}[]"
-        found.setdefault(file, []).append((name, leaf))
-    return all(found.get(file) == kind.written for file, kind in files.items())
+        columns.setdefault(file, []).append((name, leaf))
+    return all(columns.get(file) == kind.stored_columns for file, kind in files.items())
 
 
 def _has_schema(part: Path, schema: pl.Schema) -> bool:
-    """Whether a file is a part with these columns; on some damage Polars panics, which is no Exception."""
+    """Whether a file is a part with these columns; polars' panics on damage are not Exceptions."""
     try:
         return pl.read_parquet(part, glob=False).schema == schema
     except (KeyboardInterrupt, SystemExit, MemoryError):
@@ -262,15 +265,16 @@ def _comments(view: str, comment: str, columns: Mapping[str, str]) -> str:
 
 
 def read_kinds(folder: Path) -> Mapping[str, PartKind]:
-    """Kind -> its declaration, of every file in `folder`. Raises WarehouseError naming the wrong file."""
+    """Return kind -> declaration, from the files in `folder`. Raises WarehouseError naming the wrong file."""
     return MappingProxyType({file.stem: _read_kind(file) for file in sorted(folder.glob("*.toml"))})
 
 
 def part_kind(kind: str) -> PartKind:
-    """The declaration of `kind`. Raises WarehouseError for one that is not declared."""
+    """Return the declaration of a kind. Raises WarehouseError for an unknown one."""
     if kind not in KINDS:
         raise WarehouseError(
-            f"no part kind {kind!r}: expected one of {sorted(KINDS)}. A new one is a file in {_FOLDER}."
+            f"unknown part kind {kind!r}; known: {', '.join(sorted(KINDS))}. Declare a new one in a file of "
+            f"{_FOLDER}."
         )
     return KINDS[kind]
 
@@ -280,7 +284,7 @@ def _read_kind(file: Path) -> PartKind:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
         unknown = sorted(set(content) - _SECTIONS)
         if unknown:
-            raise ValueError(f"{unknown} is none of {sorted(_SECTIONS)}")
+            raise ValueError(f"unknown section {unknown[0]!r}; known: {', '.join(sorted(_SECTIONS))}")
         columns = {name: _column(name, cells) for name, cells in content["columns"].items()}
         kind = PartKind(
             name=file.stem,
@@ -300,42 +304,42 @@ def _read_kind(file: Path) -> PartKind:
 
 
 def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, PartColumn]:
-    usual = {
+    defaults = {
         "part": f"Part that holds the row: parts/{kind}/<part>.parquet.",
         "request_hash": "Request that this answers: run_request.request_hash.",
         "run_id": "Run: run.run_id.",
         "model": "Model.",
     }
-    unknown = sorted(set(comments) - set(usual))
+    unknown = sorted(set(comments) - set(defaults))
     if unknown:
         raise ValueError(
-            f"[provenance] has {unknown}, and none but {sorted(usual)} is a column of every part"
+            f"[provenance] has an unknown column {unknown[0]!r}; known: {', '.join(sorted(defaults))}"
         )
-    return {name: PartColumn("VARCHAR", comment) for name, comment in (usual | dict(comments)).items()}
+    return {name: PartColumn("VARCHAR", comment) for name, comment in (defaults | dict(comments)).items()}
 
 
 def _column(name: str, cells: Mapping[str, Any]) -> PartColumn:
-    written = cells["type"]
-    if written.removesuffix("[]") not in _TYPES:
+    sql_type = cells["type"]
+    if sql_type.removesuffix("[]") not in _TYPES:
         raise ValueError(
-            f"column {name}: no type {written!r}; expected one of {list(_TYPES)}, or a list: FLOAT[]"
+            f"column {name}: unknown type {sql_type!r}; known: {', '.join(_TYPES)}, or a list such as FLOAT[]"
         )
     return PartColumn(**{"sql_type" if name == "type" else name: value for name, value in cells.items()})
 
 
-def _check(kind: PartKind, own: set[str]) -> None:
-    """Raise ValueError for names that the view or a part could not have."""
-    for name in (kind.name, *own, *kind.computed):
+def _check(kind: PartKind, columns: set[str]) -> None:
+    """Raise ValueError for names that the view or a part cannot have."""
+    for name in (kind.name, *columns, *kind.computed):
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name: use small letters, digits and underscores")
+            raise ValueError(f"{name!r} is not a valid name: use lower-case letters, digits and underscores")
     for name in (kind.unit, *kind.key):
-        if name not in own:
-            raise ValueError(f"{name!r} is not among its columns {sorted(own)}")
+        if name not in columns:
+            raise ValueError(f"unknown column {name!r}; known: {', '.join(sorted(columns))}")
     if kind.declared[kind.unit].sql_type != "VARCHAR":
         raise ValueError(f"its unit {kind.unit} is not a VARCHAR")
-    taken = sorted({*kind.computed, *kind.renamed} & set(kind.declared))
-    if taken:
-        raise ValueError(f"{taken} is a column already")
+    repeated = sorted({*kind.computed, *kind.renamed} & set(kind.declared))
+    if repeated:
+        raise ValueError(f"column {repeated[0]!r} is declared twice")
 
 
 KINDS: Mapping[str, PartKind] = read_kinds(_FOLDER)

@@ -30,22 +30,22 @@ _NOT_SUPERSEDED = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (ki
 
 
 class CorruptPart(WarehouseError):  # noqa: N818 - "raise CorruptPart" says it all
-    """A part cannot be read, or is not what was written. It has been moved to quarantine/."""
+    """A part cannot be read, or differs from what was written. It has been moved to quarantine/."""
 
 
-def write_part(where: Path | Store, kind: str, name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Write `frame` as a part of `kind`, whole or not at all; returns what it answers, for `register_parts`.
+def write_part(location: Path | Store, kind: str, name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Write `frame` as a part of `kind`, whole or not at all; return its units, for `register_parts`.
 
-    where: a store, or a home folder, as for `Warehouse.open`. frame: the kind's columns (warehouse/kinds)
-    without `part`, in any order, at least one row. It is brought to the declared order and types, and NULL
-    where a nullable column is not there. name: letters, digits, dots, hyphens and underscores; a hash of what
-    was asked and of the units. A hyphen and 32 hex digits of the file's SHA-256 are added to it, so that no
-    part overwrites another and each can be checked. Register it afterwards: until then no view shows it.
-    Raises WarehouseError for a frame that is not of the kind, or a full disk.
+    location: a store, or a home folder, as for `Warehouse.open`. frame: the kind's columns (warehouse/kinds)
+    without `part`, in any order, at least one row; it is cast to the declared order and types, and missing
+    nullable columns become NULL. name: letters, digits, dots, hyphens and underscores, such as a hash of the
+    request and its units. A hyphen and 32 hex digits of the file's SHA-256 are added to it, so that no part
+    overwrites another and each can be checked. Register the part afterwards: no view shows it before.
+    Raises WarehouseError for a frame that does not fit the kind, or a full disk.
     """
     if not is_part_name(name):
         raise WarehouseError(
-            f"{name!r} is no name for a part: use letters, digits, dots, hyphens and underscores."
+            f"{name!r} is not a valid part name: use letters, digits, dots, hyphens and underscores."
         )
     declared = part_kind(kind)
     frame = frame.with_columns(pl.lit(name).alias("part"))
@@ -55,40 +55,41 @@ def write_part(where: Path | Store, kind: str, name: str, frame: pl.DataFrame) -
     complete.write_parquet(content, compression="zstd", row_group_size=_ROW_GROUP)
     part = f"{name}-{sha256(content.getbuffer()).hexdigest()[:32]}"
     interruption.check()
-    store_at(where).put_part(kind, part, content.getbuffer())
+    store_at(location).put_part(kind, part, content.getbuffer())
     return units_of(kind, part, complete)
 
 
 def read_part(
-    where: Path | Store,
+    location: Path | Store,
     kind: str,
     name: str,
     columns: Sequence[str] | None = None,
-    rows_where: pl.Expr | None = None,
+    condition: pl.Expr | None = None,
     *,
     anew: bool = False,
 ) -> pl.DataFrame:
-    """Rows of a part, which is first checked against the hash in its name; one of older code, by its content.
+    """Return the rows of a part after checking it against the hash in its name.
 
-    where: a store, or a home folder. columns, rows_where: which columns and rows; default: all. anew: as it
-    is kept, not as this machine remembers it. Raises CorruptPart, after moving the file to quarantine/, if it
-    cannot be read or is not as it was written; WarehouseError if there is no such part.
+    A part of older code, without a hash, is checked by its columns and types. where: a store, or a home
+    folder. columns: default all. rows_where: condition on rows; default none. anew: read the stored file, not
+    this machine's copy. Raises CorruptPart, after moving the file to quarantine/, if it cannot be read or
+    differs from what was written; WarehouseError if there is no such part.
     """
-    store, declared = store_at(where), part_kind(kind)
+    store, declared = store_at(location), part_kind(kind)
 
     def read() -> pl.DataFrame:
         rows = _checked(store.part(kind, name, anew=anew), name, declared).with_columns(part=pl.lit(name))
-        rows = rows if rows_where is None else rows.filter(rows_where)
+        rows = rows if condition is None else rows.filter(condition)
         return rows.select(list(columns or declared.columns)).collect()
 
     return _read_or_set_aside(store, kind, name, read)
 
 
 def read_orphan(store: Store, kind: str, name: str) -> pl.DataFrame:
-    """Rows of a part that is not registered, held to all that ``write_part`` holds a frame to.
+    """Return the rows of an unregistered part after all the checks that ``write_part`` makes on a frame.
 
-    Whoever gave it its name may have made its content: a hash says only that they belong to each other.
-    Raises as ``read_part``.
+    Anybody can write a part and name it after its hash: the hash proves only that name and content belong
+    together. Raises like ``read_part``.
     """
     declared = part_kind(kind)
 
@@ -108,21 +109,21 @@ def _read_or_set_aside(store: Store, kind: str, name: str, read: Callable[[], pl
     except FileNotFoundError as error:
         raise WarehouseError(
             f"there is no part {path}. If it is registered, run `culturescope check`: the next "
-            f"run then does its work again."
+            f"run then answers its units again."
         ) from error
-    except BaseException as error:  # on some damage Polars panics, with what is no Exception
+    except BaseException as error:  # polars' panics on damage are not Exceptions
         if isinstance(error, OSError) and error.errno not in (None, errno.EIO):
-            raise  # too many open files and the like: nothing is wrong with the part
+            raise  # such as too many open files: the part itself may be sound
         raise CorruptPart(
             f"part {path} is corrupt: {error}. It was moved to {store.set_part_aside(kind, name)}. Run "
-            f"`culturescope check` to unregister it; the next run then does its work again."
+            f"`culturescope check` to unregister it; the next run then answers its units again."
         ) from error
 
 
 def units_of(kind: str, part: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the units that a part with these rows answers: rows of `part_unit` to be."""
-    by = ["request_hash", "run_id", pl.col(part_kind(kind).unit).alias("unit")]
-    units = frame.group_by(by, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("n_rows"))
+    """Return the units that a part with these rows answers, as rows for the view `part_unit`."""
+    keys = ["request_hash", "run_id", pl.col(part_kind(kind).unit).alias("unit")]
+    units = frame.group_by(keys, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("n_rows"))
     return units.with_columns(kind=pl.lit(kind), part=pl.lit(part))
 
 
@@ -131,9 +132,9 @@ def register_parts(
 ) -> None:
     """Register parts as the answers to their units, inside the caller's transaction (`Warehouse.write`).
 
-    parts: of each, what `write_part` returned. A unit that another part already answers keeps it, unless
-    `replace` (a refresh). Among `parts`, the first that answers a unit has it, or with `replace` the last.
-    All are one statement: one each would take a hundred times as long.
+    parts: what `write_part` returned for each part. A unit that another part already answers keeps that part,
+    unless `replace` (a refresh). If several of `parts` answer a unit, the first one counts, with `replace`
+    the last. One statement registers all: one each would take a hundred times as long.
     """
     if not parts:
         return
@@ -147,46 +148,50 @@ def register_parts(
 
 
 def _checked(content: bytes, name: str, declared: PartKind) -> pl.LazyFrame:
-    """The rows of a sound part under the present names. Raises one of many errors if it is not sound."""
+    """Return the rows of a sound part under the present column names. Any error means a damaged part."""
     if not has_hash(name):
         frame = pl.read_parquet(BytesIO(content), hive_partitioning=False)
         return _conform(frame, declared, declared.added, f"part {declared.name}/{name}").lazy()
     if not is_as_written(name, content):
-        raise WarehouseError("its content is not what was written")
+        raise WarehouseError("its content does not match the hash in its name")
     return _completed(pl.scan_parquet(BytesIO(content), hive_partitioning=False), declared, declared.nullable)
 
 
 def _completed(rows: pl.LazyFrame, declared: PartKind, optional: Collection[str]) -> pl.LazyFrame:
-    """Old names become the present ones; of the `optional` columns, those that are not there become NULL."""
+    """Return `rows` with present column names; `optional` columns that are missing become NULL."""
     names = rows.collect_schema().names()
-    old = {o: new for o, new in declared.renamed.items() if o in names and new not in names}
-    missing = set(optional).difference(names, old.values())
-    return rows.rename(old).with_columns(pl.lit(None, declared.columns[n]).alias(n) for n in missing)
+    renamed = {o: new for o, new in declared.renamed.items() if o in names and new not in names}
+    missing = set(optional).difference(names, renamed.values())
+    return rows.rename(renamed).with_columns(pl.lit(None, declared.columns[n]).alias(n) for n in missing)
 
 
-def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str], what: str) -> pl.DataFrame:
-    """`frame` with exactly the declared columns, types and guarantees, or a WarehouseError naming `what`."""
+def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str], name: str) -> pl.DataFrame:
+    """Return `frame` with exactly the declared columns and types.
+
+    name: name of the part, for errors. Raises WarehouseError if the columns, the types, an empty cell or a
+    repeated key does not fit.
+    """
     frame = _completed(frame.lazy(), declared, optional).collect()
     if set(frame.columns) != set(declared.columns):
-        raise WarehouseError(f"{what}: columns are {frame.columns}, expected {list(declared.columns)}")
+        raise WarehouseError(f"{name}: columns are {frame.columns}, expected {list(declared.columns)}")
     if not frame.height:
-        raise WarehouseError(f"{what}: it has no rows")
+        raise WarehouseError(f"{name} has no rows")
     try:
         frame = frame.select(list(declared.columns)).cast(declared.columns)  # type: ignore[arg-type]
     except pl.exceptions.PolarsError as error:
-        raise WarehouseError(f"{what}: it cannot be cast to {dict(declared.columns)}: {error}") from error
-    for name in frame.columns:
-        column = frame[name]
-        if (column.null_count() and name not in declared.nullable) or (
+        raise WarehouseError(f"{name} cannot be cast to {dict(declared.columns)}: {error}") from error
+    for column_name in frame.columns:
+        column = frame[column_name]
+        if (column.null_count() and column_name not in declared.nullable) or (
             column.dtype.is_float() and column.is_nan().any()
         ):
             raise WarehouseError(
-                f"{what}, column {name}: it has empty or NaN values; leave unscored rows out"
+                f"{name}, column {column_name}: empty or NaN values; leave unscored rows out"
             )
     if frame["run_id"].n_unique() != 1 and not declared.moved:
-        raise WarehouseError(f"{what}, column run_id: it must be the same in all rows of a part")
+        raise WarehouseError(f"{name}, column run_id: all rows of a part must have the same run")
     repeated = frame.select("request_hash", *declared.key).is_duplicated()
     if repeated.any():
-        first = frame.filter(repeated).row(0, named=True)
-        raise WarehouseError(f"{what}: rows repeat at {[first[name] for name in declared.key]}")
+        example = frame.filter(repeated).row(0, named=True)
+        raise WarehouseError(f"{name}: rows repeat at {[example[key] for key in declared.key]}")
     return frame

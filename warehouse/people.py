@@ -1,4 +1,4 @@
-"""Studies with people: what they are asked, their answers, and whose do not count."""
+"""Studies with people: their items, answers and exclusions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SELECT * FROM incoming ANTI JOIN human_answer USING (study, annotator, item, fie
 
 
 def save_conversation_validation(warehouse: Warehouse, study: str, rows: Rows) -> None:
-    """Make these all that a study says of judges of conversations; columns without study and pulled_at."""
+    """Replace a study's rows of conversation_validation. rows: its columns without study and pulled_at."""
     with warehouse.write() as connection:
         connection.execute("DELETE FROM conversation_validation WHERE study = $study", {"study": study})
         schema = columns_of(connection, "conversation_validation")
@@ -43,15 +43,14 @@ def save_study(
     withdrawn: Sequence[str],
     domains: Rows = (),
 ) -> int:
-    """Add what was pulled of one study, in one transaction; returns how many rows of answers are new.
+    """Store a pull of one study in one transaction, and return the number of new rows of answers.
 
     study, items, answers, exclusions: columns of study (without pulled_at, which is now), study_item,
-    human_answer and human_exclusion. Answers are only added: what is there already stays. withdrawn: people
-    whose answers are deleted. domains: columns of human_domain without pulled_at; other snapshots stay. Items
-    and exclusions are replaced.
+    human_answer and human_exclusion. Items and exclusions are replaced; answers are only added. withdrawn:
+    people whose answers are deleted. domains: columns of human_domain without pulled_at; other pulls stay.
 
-    Raises WarehouseError, and changes nothing, for a revision that is stored with another value: it is
-    another study's answer, or a file that was edited.
+    Raises WarehouseError, and changes nothing, if a revision is stored with another value: the answer is of
+    another study, or a file was edited.
     """
     name = study["study"]
     with warehouse.write() as connection:
@@ -61,7 +60,7 @@ def save_study(
         if changed.height:
             raise WarehouseError(
                 f"study {name}: the answer {dict(changed.row(0, named=True))} is stored with another value. "
-                f"A study's name stands for one study: give the new one another name."
+                f"If this is a new study, give it another name; if not, a file was edited."
             )
         for person in withdrawn:
             connection.execute(
@@ -80,6 +79,6 @@ def save_study(
             frame = pl.DataFrame(rows, schema=columns_of(connection, table))
             execute_with(connection, frame, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         if domains:
-            schema = columns_of(connection, "human_domain", without=["pulled_at"])
+            schema = columns_of(connection, "human_domain", excluded=["pulled_at"])
             execute_with(connection, pl.DataFrame(domains, schema=schema), _PUT_DOMAINS, {"now": now()})
     return int(n_after - n_before)

@@ -1,13 +1,13 @@
 """Removal of superseded parts, answers and details of old occasions, and quarantined files. Numbers stay.
 
-A leaderboard row rests on the answers and detail tables of the newest occasion of its model, and on the
-answers of the runs of its cohort: these stay, and so does everything that was asked without an occasion,
-which any later run uses. Of an old occasion the bulk goes, which is its parts; the rows of ``run`` and
-``metric_value`` are small and are its history. Judges' validation against people is a table, and stays.
+A leaderboard row rests on the answers and detail tables of its model's newest occasion, and on the answers of
+its cohort's runs. These stay, and so do all answers without an occasion, because later runs use them. An old
+occasion loses its parts, which are most of its bytes; its rows of ``run`` and ``metric_value`` stay as
+history. The validation of judges against people is a table, and stays.
 
-Parts are unregistered first, in one transaction, and noted as superseded, so that nobody takes them for parts
-of a killed run; files are deleted after that. Killed anywhere, the next call goes on. A run that is under way
-(``at_work``) keeps what it has.
+One transaction unregisters the parts and marks them as superseded, so that nobody takes them for parts of a
+killed run. Files are deleted after that; after a kill the next call continues. Runs at work (``at_work``)
+lose nothing.
 """
 
 from __future__ import annotations
@@ -26,41 +26,42 @@ from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
 from warehouse.storage import execute_with, now
 
 SMALL_KINDS = ("headline_value", "metric_row")
-"""Kinds whose parts stay for ever: numbers of the past, which differences between occasions are made of."""
+"""Kinds whose parts always stay: past numbers, from which differences between occasions are computed."""
 
-# One row per registered part: of which evaluation and occasion, and why it stays, NULL if it does not. A
-# request that no run names is of the study itself (texts to embed, null models to judge) or a detail table:
-# it stays as long as anything of its evaluation and occasion does.
+# One row per registered part: its evaluation, its occasion, and the reason why it stays, NULL if it goes. A
+# request that no run names belongs to the study itself (texts to embed, null models to judge) or is a detail
+# table: it stays as long as anything else of its evaluation and occasion stays.
 _FATE = """
 WITH fate AS (
     SELECT run_id, evaluation, occasion, CASE
         WHEN run_id IN (SELECT unnest($at_work::VARCHAR[])) THEN 'of a run that is under way'
-        WHEN occasion = '' THEN 'asked without an occasion: later runs use it'
-        WHEN run_id IN (SELECT run_id FROM cohort) THEN 'of a frozen cohort: numbers are taken over it'
+        WHEN occasion = '' THEN 'answers without an occasion: later runs use them'
+        WHEN run_id IN (SELECT run_id FROM cohort) THEN 'of a frozen cohort: numbers are computed over it'
         WHEN run_id IN (SELECT run_id FROM latest_run) THEN 'newest occasion of its model: on the leaderboard'
-        WHEN coalesce(finished_at, started_at) >= $before THEN $young
+        WHEN coalesce(finished_at, started_at) >= $cutoff THEN $young
         WHEN NOT EXISTS (
             SELECT 1 FROM run AS newer
             WHERE newer.status = 'finished' AND newer.config_hash = r.config_hash AND newer.model = r.model
                 AND newer.engine_hash = r.engine_hash AND newer.finished_at >= r.started_at
-        ) THEN 'of a run that is not finished, and no newer one is'
-    END AS kept
+        ) THEN 'of an unfinished run; no newer run is finished'
+    END AS keep_reason
     FROM run AS r
 ), of_request AS (
-    SELECT request_hash, min(kept) AS kept FROM run_request JOIN fate USING (run_id) GROUP BY request_hash
+    SELECT request_hash, min(keep_reason) AS keep_reason
+    FROM run_request JOIN fate USING (run_id) GROUP BY request_hash
 ), of_occasion AS (
-    SELECT evaluation, occasion, min(kept) AS kept FROM fate GROUP BY ALL
+    SELECT evaluation, occasion, min(keep_reason) AS keep_reason FROM fate GROUP BY ALL
 ), part_request AS (
     SELECT DISTINCT kind, part, request_hash, run_id FROM part_unit
 )
 SELECT kind, part, coalesce(any_value(w.evaluation), '') AS evaluation,
     coalesce(any_value(w.occasion), '') AS occasion,
     min(CASE
-        WHEN kind IN (SELECT unnest($small::VARCHAR[])) THEN 'numbers of the past'
-        WHEN w.run_id IS NULL THEN 'of a run that is not known here'
-        WHEN r.request_hash IS NOT NULL THEN r.kept
-        ELSE o.kept
-    END) AS kept
+        WHEN kind IN (SELECT unnest($small::VARCHAR[])) THEN 'past numbers'
+        WHEN w.run_id IS NULL THEN 'of a run that is unknown here'
+        WHEN r.request_hash IS NOT NULL THEN r.keep_reason
+        ELSE o.keep_reason
+    END) AS keep_reason
 FROM part_request AS p
 LEFT JOIN fate AS w USING (run_id)
 LEFT JOIN of_request AS r USING (request_hash)
@@ -77,13 +78,13 @@ _LONG_AGO = datetime(1970, 1, 1)
 
 
 def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.DataFrame:
-    """Return what a prune would remove and keep; nothing is changed.
+    """Return what a prune would remove and keep, without changing anything.
 
     Args:
-        older_than: age of the occasions that may go, by the end of their runs; None: none may.
+        older_than: least age of the occasions that may go, by the end of their runs; None: none may go.
 
     Returns:
-        goes, what, why, n_files, bytes: what goes first, the largest first.
+        goes, what, why, n_files, bytes; the rows that go come first, then by size, the largest first.
     """
     with warehouse.read() as connection:
         fate = _fate(connection, older_than, at_work(warehouse.store))
@@ -91,13 +92,17 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
     sizes = {kind: warehouse.store.part_sizes(kind) for kind in {*fate["kind"], *superseded["kind"]}}
     rows: list[tuple[bool, str, str, int]] = []
     for kind, part, evaluation, occasion, reason in fate.rows():
-        of = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
-        rows.append((reason is None, of, reason or "old, and not the newest", sizes[kind].get(part, 0)))
+        subject = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
+        rows.append((reason is None, subject, reason or "old, and not the newest", sizes[kind].get(part, 0)))
     for kind, part, is_new in superseded.rows():
-        why = "less than a day: may still be read" if is_new else "others hold what they answered"
+        why = (
+            "superseded for less than a day: may still be read"
+            if is_new
+            else "other parts have their answers"
+        )
         rows.append((not is_new, "superseded parts", why, sizes[kind].get(part, 0)))
     rows += [
-        (True, "quarantine", "damaged, and answered anew", file.stat().st_size)
+        (True, "quarantine", "damaged, and answered again", file.stat().st_size)
         for file in _quarantined(warehouse)
     ]
     rows += [
@@ -114,13 +119,13 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
 
 
 def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
-    """Delete what ``prunable`` says may go, as it is then. Raises WarehouseError for an outside writer."""
+    """Delete what ``prunable`` lists as going at that time. Raises WarehouseError for an outside writer."""
     with warehouse.write() as connection:
         fate = _fate(connection, older_than, at_work(warehouse.store))
-        going = fate.filter(pl.col("kept").is_null()).select("kind", "part")
+        going = fate.filter(pl.col("keep_reason").is_null()).select("kind", "part")
         if going.height:
             execute_with(connection, going, _UNREGISTER)
-            # As if it had been so for long: nobody reads them but a query that began before.
+            # Dated long ago, so that they are deleted now: only a query that began earlier reads them.
             execute_with(connection, going, _SUPERSEDE, {"at": _LONG_AGO})
     delete_superseded(warehouse)
     for file in _quarantined(warehouse):
@@ -132,12 +137,12 @@ def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
 def _fate(
     connection: duckdb.DuckDBPyConnection, older_than: timedelta | None, working: list[str]
 ) -> pl.DataFrame:
-    """kind, part, evaluation, occasion, and kept: why it stays, null if it goes."""
-    before, young = _LONG_AGO, "of an occasion: --older-than says how old may go"
+    """Return kind, part, evaluation, occasion and keep_reason, which is null if the part goes."""
+    cutoff, young = _LONG_AGO, "of an occasion: set --older-than to remove old ones"
     if older_than is not None:
         young = f"younger than {older_than.days} days"
-        before = now() - min(older_than, now() - _LONG_AGO)  # no date is older than that
-    values = {"before": before, "young": young, "small": list(SMALL_KINDS), "at_work": working}
+        cutoff = now() - min(older_than, now() - _LONG_AGO)  # a longer time would leave the range of dates
+    values = {"cutoff": cutoff, "young": young, "small": list(SMALL_KINDS), "at_work": working}
     return connection.execute(_FATE, values).pl().filter(pl.col("kind").is_in(list(KINDS)))
 
 

@@ -1,10 +1,10 @@
-"""Reading the published file: one DuckDB instance per process, attached anew when the file has been replaced.
+"""Reading the published file: one DuckDB instance per process, attached again when the file was replaced.
 
-Starting an instance and attaching the file costs 40 ms, a cursor on a standing one a millisecond. The file is
-locked (shared) only while somebody reads: an idle process keeps no outside program from writing.
+Starting an instance and attaching the file costs 40 ms, a cursor on a running instance a millisecond. The
+file is locked (shared) only during reads, so an idle process does not block an outside writer.
 
-What is read is SQL that somebody else may have written. Once the file is attached, the instance may touch no
-file but the parts, load no extension, see no variable of Python, and cannot be told otherwise.
+Queries are SQL that somebody else may have written. Once the file is attached, the instance can read no file
+but the parts, load no extension, read no Python variable, and change none of these limits.
 """
 
 import os
@@ -18,7 +18,7 @@ from uuid import uuid4
 import duckdb
 
 from warehouse.literals import list_parts
-from warehouse.needed import none_yet
+from warehouse.needed import absent_files
 from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
 from warehouse.part_kinds import KINDS, empty_part, globs_of
 from warehouse.registrations import COLUMNS, Position, folded
@@ -41,8 +41,8 @@ _CONFIG = {
 _PARTS_IN_FILE = "SELECT DISTINCT kind, part FROM part_unit_base"
 _PARTS_WAITING = "SELECT DISTINCT kind, part FROM memory.main.waiting"
 
-# What was registered since lies over the file. No reader's view of it changes: rows are only added, and each
-# reader sees as many as there were when it came (schema/012_registrations.sql).
+# Registrations since the file was written are added to those in the file. Each reader sees as many as there
+# were when it began (schema/012_registrations.sql). Rows are only added, so what it sees does not change.
 _MAKE_WAITING = """
 CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0;
 COMMENT ON TABLE memory.main.waiting IS 'Registrations since the file was written. Query part_unit.';
@@ -58,12 +58,12 @@ _SHOW_WAITING = "SET VARIABLE waiting = 'SELECT * FROM memory.main.waiting WHERE
 
 
 class _Version:
-    """The published file as it was at one time. It stays readable when another takes its name."""
+    """One version of the published file. It stays readable after another file takes its name."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.path, self.store, self.signs, self.readers = path, store, _signs(path), 0
-        # An in-memory database of its own, because connect(path) returns a cached instance, and so an old
-        # version, while anybody in this process still reads one. Spills go to the system's temporary folder:
+        # A separate in-memory database, because connect(path) returns a cached instance, with an old version
+        # of the file, while anybody in this process reads that. Spills go to the system's temporary folder:
         # the default for in-memory databases is the working directory.
         spill = Path(tempfile.gettempdir()) / f"culturescope-{uuid4().hex}"
         self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
@@ -83,20 +83,20 @@ class _Version:
             raise
 
     def is_current(self, path: Path) -> bool:
-        """Whether the file at `path` is still this one, and no outside program has written to it."""
+        """Whether `path` still has this version, and no outside program has written to it."""
         return self.path == path and self.signs == _signs(path)
 
     def n_waiting(self, connection: duckdb.DuckDBPyConnection) -> int | None:
-        """Lay over the file what was registered since; as many registrations a reader that comes now sees.
+        """Add the new registrations, and return the number visible to a reader that begins now.
 
-        None: some are not there any more, because a newer version of the file has them.
+        None if some have left the log, because a newer version of the file has them.
         """
         with self._mutex:
             if self._position is None:
                 try:
                     connection.execute(_MAKE_WAITING)
                     self._position = folded(connection)
-                except duckdb.CatalogException:  # a file that another program began and we never filled
+                except duckdb.CatalogException:  # another program made the file, and it has no tables yet
                     return 0
             tail = self.store.log.after(self._position)
             if not tail.is_whole and not self.is_current(self.path):
@@ -110,13 +110,13 @@ class _Version:
             return self._n_waiting
 
     def parts(self, connection: duckdb.DuckDBPyConnection) -> Mapping[str, list[str]]:
-        """Return kind -> the files that its view reads: those registered and there, the empty one first.
+        """Return kind -> the files that its view reads: registered parts that exist, and the empty part.
 
-        Neither a part that is not registered yet, nor one that went to quarantine, can break a view. Where
-        parts have to be fetched, none is listed yet (`warehouse.needed`).
+        So a part that is not registered yet, or was moved to quarantine, cannot break a view. If parts have
+        to be fetched, none is listed yet (`warehouse.needed`).
         """
         if not self.store.has_all_parts:
-            return none_yet(self.store.folder)
+            return absent_files(self.store.folder)
         empty = [empty_part(self.store.folder, kind) for kind in KINDS.values()]
         signs = self._n_waiting, [sign_of(file.parent) for file in empty]
         if self._listed[0] != signs:
@@ -124,24 +124,24 @@ class _Version:
                 if self._in_file is None:
                     self._in_file = set(connection.execute(_PARTS_IN_FILE).fetchall())
                 registered = self._in_file | set(connection.execute(_PARTS_WAITING).fetchall())
-            except duckdb.CatalogException:  # a file that another program began and we never filled
+            except duckdb.CatalogException:  # another program made the file, and it has no tables yet
                 registered = set()
             files = [
-                [file for file in first.parent.glob("*.parquet") if (kind, file.stem) in registered]
-                for kind, first in zip(KINDS, empty, strict=True)
+                [file for file in empty_file.parent.glob("*.parquet") if (kind, file.stem) in registered]
+                for kind, empty_file in zip(KINDS, empty, strict=True)
             ]
             folder = self.store.folder
-            globs = (globs_of(folder, kind, each) for kind, each in zip(KINDS.values(), files, strict=True))
+            globs = (globs_of(folder, kind, parts) for kind, parts in zip(KINDS.values(), files, strict=True))
             self._listed = signs, dict(zip(KINDS, globs, strict=True))
         return self._listed[1]
 
     def close(self) -> None:
-        """Let go of the file; cursors that are still open keep the instance."""
+        """Close the file and the instance; cursors that are still open keep the instance alive."""
         self.instance.close()
         self.file.close()
 
 
-class _Standing:
+class _SharedVersion:
     """The version that the readers of this process share."""
 
     def __init__(self) -> None:
@@ -153,11 +153,11 @@ class _Standing:
         )
 
     def enter(self, path: Path, store: Store) -> _Version:
-        """The version at `path`, locked, with one reader more."""
+        """Return the version at `path`, locked, and count one more reader."""
         with self._mutex:
             version = self._version
             if version is None or not version.is_current(path):
-                self._leave_to_its_readers()
+                self._release_version()
                 version = self._version = _attached(path, store)
             elif not version.readers:
                 lock_shared(version.file)
@@ -165,7 +165,7 @@ class _Standing:
             return version
 
     def leave(self, version: _Version) -> None:
-        """One reader less; the last one unlocks the file."""
+        """Count one reader less; the last one unlocks the file."""
         with self._mutex:
             version.readers -= 1
             if version.readers:
@@ -175,7 +175,7 @@ class _Standing:
             else:
                 version.close()
 
-    def _leave_to_its_readers(self) -> None:
+    def _release_version(self) -> None:
         version, self._version = self._version, None
         if version is not None and not version.readers:
             version.close()
@@ -184,22 +184,22 @@ class _Standing:
         # The threads of an instance do not exist in a child, which would wait for them for ever.
         self._mutex.acquire()
         if self._version is not None and not self._version.readers:
-            self._leave_to_its_readers()
+            self._release_version()
 
     def _in_child(self) -> None:
-        self._parents.append(self._version)  # neither used nor closed here
+        self._parents.append(self._version)  # kept alive: a child must neither use nor close it
         self._version = None
         self._mutex.release()
 
 
-_standing = _Standing()
+_shared = _SharedVersion()
 
 
 @contextmanager
 def reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A read-only connection to what is published now, which it keeps until the block ends.
+    """Yield a read-only connection to the version that is published now; it keeps that version.
 
-    Raises WarehouseError where nothing is published, for a file that DuckDB cannot attach, or as `patiently`.
+    Raises WarehouseError if nothing is published or DuckDB cannot attach the file, and like `patiently`.
     """
     with store.reading():
         yield from _reader(store)
@@ -211,10 +211,9 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
         path = store.published()
         if path is None:
             raise WarehouseError(
-                f"there is no warehouse at {store.place}: `culturescope ingest` makes one, and so does any "
-                f"run."
+                f"there is no warehouse at {store.place}: `culturescope ingest` or any run makes one."
             )
-        version = patiently(path, lambda p=path: _standing.enter(p, store))  # type: ignore[misc]
+        version = patiently(path, lambda p=path: _shared.enter(p, store))  # type: ignore[misc]
         try:
             connection = version.instance.cursor()
             try:
@@ -227,17 +226,17 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
                     done = True
                     yield connection
             finally:
-                connection.interrupt()  # after Ctrl-C a query would go on, and close() wait for its end
+                connection.interrupt()  # after Ctrl-C close() would wait for a running query to end
                 connection.close()
         finally:
-            _standing.leave(version)
+            _shared.leave(version)
 
 
 @contextmanager
 def signals_as_raised() -> Iterator[None]:
-    """Raise what a signal's handler raised within a query, as Ctrl-C or Prefect's end of a flow run does.
+    """Raise the exception of a signal handler that ran within a query, such as that of Ctrl-C or Prefect's.
 
-    DuckDB makes a RuntimeError of it, which nobody would take for a wish to end.
+    DuckDB replaces it by a RuntimeError, which callers would not recognise as an interruption.
     """
     try:
         yield
@@ -249,16 +248,15 @@ def signals_as_raised() -> Iterator[None]:
 
 
 def damaged(path: object, error: duckdb.Error) -> WarehouseError:
-    """The error for a file that DuckDB cannot open, or in which it finds a block of another checksum."""
+    """Return the error for a file that DuckDB cannot open, or that has a block with a wrong checksum."""
     return WarehouseError(
         f"{path} cannot be opened: {str(error).splitlines()[0]} If it is damaged, move it away: "
-        f"`culturescope ingest` makes a new one, and a run again takes over the answers in parts/ before it "
-        f"asks a model."
+        f"`culturescope ingest` makes a new one, and later runs use the answers in parts/ again."
     )
 
 
 def is_damage(error: duckdb.Error) -> bool:
-    """Whether DuckDB stumbled over a block of another checksum."""
+    """Whether DuckDB read a block with a wrong checksum."""
     return "Corrupt database file" in str(error)
 
 
@@ -272,9 +270,9 @@ def _attached(path: Path, store: Store) -> _Version:
             raise damaged(path, error) from error
         if version.is_current(path):
             return version
-        version.close()  # another took its name meanwhile: which of the two is attached is unknown
+        version.close()  # the file was replaced meanwhile: either version may be attached
 
 
 def _signs(path: Path) -> tuple[FileSign | None, FileSign | None]:
-    """Return the signs of the file, and of the log that an outside program keeps beside it."""
+    """Return the signs of the file and of an outside program's write-ahead log beside it."""
     return sign_of(path), sign_of(path.with_name(f"{path.name}.wal"))

@@ -1,8 +1,8 @@
 """Runs a query, which somebody else may have written, within limits, and returns its result as a frame.
 
-A query is one SELECT in any of its forms. Its table functions are on a list, because what is not on it may
-write (logs, profiles, checkpoints), read what is no part, or run SQL that is hidden in a text. Types that
-polars has no room for become text by DuckDB's own cast.
+A query is one SELECT in any of its forms. It may call only the table functions on a list, because others can
+write (logs, profiles, checkpoints), read other files than parts, or run SQL that is hidden in a text. Types
+that polars lacks become text by DuckDB's own cast.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TABLE_FUNCTIONS = frozenset(
         "pragma_table_info", "pragma_version", "range", "repeat", "summary", "unnest",
     }
 )  # fmt: skip
-"""The table functions that a query may call: catalogue, series, and values of the query's own."""
+"""Table functions that a query may call: the catalogue, series, and values of the query itself."""
 
-# Of the functions that have effects, those that change nothing outside of the query.
+# Functions that DuckDB lists as having side effects, but which change nothing outside the query.
 _HARMLESS = frozenset(
     {"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7", "get_current_timestamp", "error"}
 )
@@ -38,50 +38,50 @@ SELECT DISTINCT lower(function_name), function_type LIKE 'table%' FROM duckdb_fu
 WHERE function_type IN ('table', 'table_macro') OR (function_type = 'scalar' AND has_side_effects)
 """
 
-_HELD = frozenset(
+_POLARS_TYPES = frozenset(
     {
         "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger",
         "ubigint", "uhugeint", "float", "double", "decimal", "varchar", "json", "uuid", "enum", "sqlnull",
     }
 )  # fmt: skip
-"""Types that polars holds, alone and within lists and structs."""
+"""Types that polars has, alone and within lists and structs."""
 _TIMES = frozenset(
     {
         "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
         "timestamp with time zone",
     }
 )  # fmt: skip
-"""Types of which polars holds most values, but not infinity."""
-_NUMBERS = _HELD - {"boolean", "varchar", "json", "uuid", "enum"}
-_PLAIN = _HELD | _TIMES - {"timestamp with time zone"}
-"""Types of which DuckDB gives the values that polars gives."""
+"""Types that polars has except for the value infinity."""
+_NUMBERS = _POLARS_TYPES - {"boolean", "varchar", "json", "uuid", "enum"}
+_PLAIN = _POLARS_TYPES | _TIMES - {"timestamp with time zone"}
+"""Types whose Python values from DuckDB equal those from polars."""
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-"""Times that Python can show; DuckDB also has infinity."""
+"""First and last time that Python can represent; DuckDB also has infinity."""
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raise WarehouseError for what is not one SELECT, or calls a function that is not on the list."""
-    # A PIVOT is a query too; the type that DuckDB makes for it first has no text.
-    statements = [each for each in connection.extract_statements(sql) if each.query]
+    """Raise WarehouseError unless `sql` is one SELECT that calls only functions on the list."""
+    # A PIVOT is a query too: DuckDB makes a statement without text before it, which creates a type.
+    statements = [statement for statement in connection.extract_statements(sql) if statement.query]
     for statement in statements:
         if statement.type != duckdb.StatementType.SELECT:
             raise WarehouseError(
-                f"{statement.type.name} is not allowed: the warehouse answers queries only "
+                f"{statement.type.name} is not allowed: the warehouse runs only queries "
                 f"(SELECT, FROM, SUMMARIZE …). `culturescope sql … --out FILE` writes a result."
             )
     if len(statements) > 1:
         raise WarehouseError(
-            f"one query at a time: these are {len(statements)}, and only one result can be shown"
+            f"one query at a time: these are {len(statements)}, and there is only one result"
         )
-    if refused := sorted(_called(connection, sql)):
+    if refused := sorted(_forbidden_calls(connection, sql)):
         raise WarehouseError(
-            f"{refused[0]}() is not allowed in a query. Table functions that are: "
+            f"{refused[0]}() is not allowed in a query. Allowed table functions: "
             f"{', '.join(sorted(TABLE_FUNCTIONS))}."
         )
 
 
 class Rows(NamedTuple):
-    """The result of a query as values of Python. numeric: the names of the columns of numbers."""
+    """The result of a query as Python values. numeric: names of the columns of numbers."""
 
     names: list[str]
     numeric: frozenset[str]
@@ -92,16 +92,16 @@ class Rows(NamedTuple):
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     @classmethod
-    def of_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> Rows:
-        """Rows with the columns of the first one."""
+    def from_dicts(cls, rows: Sequence[Mapping[str, Any]]) -> Rows:
+        """Return rows with the columns of the first one."""
         names = list(rows[0]) if rows else []
         columns = {name: [row[name] for row in rows if row[name] is not None] for name in names}
         numeric = {name for name, cells in columns.items() if cells and all(map(_is_number, cells))}
         return cls(names, frozenset(numeric), [tuple(row[name] for name in names) for row in rows])
 
     @classmethod
-    def of_frame(cls, frame: pl.DataFrame) -> Rows:
-        """The rows of a frame."""
+    def from_frame(cls, frame: pl.DataFrame) -> Rows:
+        """Return the rows of a frame."""
         numeric = frozenset(name for name, kind in frame.schema.items() if kind.is_numeric())
         return cls(frame.columns, numeric, frame.rows())
 
@@ -113,11 +113,11 @@ def _is_number(value: object) -> bool:
 def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> Rows:
     """Return the rows of a query, equal to those of `to_frame`. Raises what DuckDB raises.
 
-    Only odd types need polars, which takes as long to import as all else that a small query needs.
+    Only uncommon types need polars, whose import takes as long as the rest of a small query.
     """
     execute(connection, sql, params)
     description = connection.description or []
-    kinds = [of.id for _, of, *_ in description]
+    kinds = [column_type.id for _, column_type, *_ in description]
     names = [str(name) for name, *_ in description]
     is_plain = all(kind in _PLAIN for kind in kinds) and len({name.lower() for name in names}) == len(names)
     if is_plain:
@@ -125,19 +125,23 @@ def to_rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> 
         times = [place for place, kind in enumerate(kinds) if kind in _TIMES]
         if not any(_is_odd_time(row[place]) for row in rows for place in times):
             return Rows(names, frozenset(n for n, k in zip(names, kinds, strict=True) if k in _NUMBERS), rows)
-    return Rows.of_frame(to_frame(connection, sql, params))
+    return Rows.from_frame(to_frame(connection, sql, params))
 
 
 def _is_odd_time(value: object) -> bool:
-    """Whether a time may be one that Python cannot show: DuckDB gives a text for it, or the first or last."""
+    """Whether a time may be beyond Python's range: DuckDB returns a text, or the first or last time."""
     return isinstance(value, str) or getattr(value, "year", None) in (_FIRST.year, _LAST.year)
 
 
 def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> pl.DataFrame:
-    """Rows of a query; columns of types that polars does not hold are text. Raises what DuckDB raises."""
+    """Return a query's rows; columns of types that polars lacks become text. Raises what DuckDB raises."""
     execute(connection, sql, params)
     description = connection.description or []
-    odd = {place for place, (_, of, *_) in enumerate(description) if not (of.id in _TIMES or _is_held(of))}
+    odd = {
+        place
+        for place, (_, column_type, *_) in enumerate(description)
+        if not (column_type.id in _TIMES or _is_in_polars(column_type))
+    }
     if not odd:
         frame = connection.pl()
         odd = {place for place, column in enumerate(frame.iter_columns()) if not _has_python_times(column)}
@@ -151,30 +155,31 @@ def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) ->
     return to_frame(connection, f"SELECT {', '.join(columns)} FROM (\n{_bare(connection, sql)}\n)", params)
 
 
-def _is_held(of: Any) -> bool:
-    """Whether polars holds a type of DuckDB's whatever its values are."""
-    if of.id in ("list", "array", "struct", "map"):
-        return all(_is_held(child) for name, child in of.children if name != "size")
-    return of.id in _HELD
+def _is_in_polars(column_type: Any) -> bool:
+    """Whether polars has a DuckDB type with all its values."""
+    if column_type.id in ("list", "array", "struct", "map"):
+        return all(_is_in_polars(child) for name, child in column_type.children if name != "size")
+    return column_type.id in _POLARS_TYPES
 
 
 def _bare(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """The query without the semicolon and the comments after it."""
-    texts = [each.query for each in connection.extract_statements(sql) if each.query] or [sql]
+    """Return the query without a final semicolon and comments."""
+    statements = connection.extract_statements(sql)
+    texts = [statement.query for statement in statements if statement.query] or [sql]
     return re.sub(r";?(\s|--[^\n]*(\n|$)|/\*([^*]|\*(?!/))*\*/)*$", "", texts[-1])
 
 
 @cache
 def _refused() -> tuple[frozenset[str], frozenset[str]]:
-    """Names of the table functions, and of functions with effects, that a query may not call."""
+    """Return the names of the table functions and of the functions with effects that a query may not call."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         functions = connection.execute(_FUNCTIONS).fetchall()
     tables = frozenset(name for name, is_table in functions if is_table)
     return tables - TABLE_FUNCTIONS, frozenset(n for n, is_table in functions if not is_table) - _HARMLESS
 
 
-def _called(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
-    """Names of functions in a query that a query may not call."""
+def _forbidden_calls(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
+    """Yield the names of the functions that a query calls and may not call."""
     text = literal(sql) or literal(sql.replace("\0", " "))
     row = connection.execute(f"SELECT json_serialize_sql({text})").fetchone()
     tree = json.loads(row[0]) if row else {"error": True}
@@ -184,8 +189,7 @@ def _called(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
                 yield name
         return
     tables, effects = _refused()
-    # DuckDB gives no tree of a PIVOT. Then a name followed by a parenthesis is taken for a call, also one
-    # within a text.
+    # DuckDB has no parse tree of a PIVOT. So a name before a parenthesis counts as a call, even in a text.
     for name in tables | effects:
         if re.search(
             rf'\b{re.escape(name)}\b"?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(', sql, re.IGNORECASE | re.DOTALL
@@ -194,7 +198,7 @@ def _called(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
 
 
 def _functions(node: Any) -> Iterator[tuple[bool, str]]:
-    """(whether it is a table function, name) of every call in a parse tree."""
+    """Yield (whether it is a table function, name) for every call in a parse tree."""
     if isinstance(node, dict):
         if node.get("type") == "TABLE_FUNCTION":
             yield True, str(node["function"]["function_name"]).lower()
@@ -205,7 +209,7 @@ def _functions(node: Any) -> Iterator[tuple[bool, str]]:
 
 
 def _has_python_times(column: pl.Series) -> bool:
-    """Whether every date in a column is one that Python has."""
+    """Whether Python can represent every time in a column."""
     if not (column.dtype.is_temporal() and column.dtype not in (pl.Time, pl.Duration)):
         return True
     if column.dtype == pl.Date:

@@ -1,6 +1,6 @@
-"""Registration of evaluations from recipes when they run: catalogue rows, their leaderboard, their items.
+"""Registers evaluations from recipes when they run: their catalogue rows, leaderboard and items.
 
-Files win: an evaluation that has ``reference/metric/<name>.csv`` or a leaderboard of its own keeps it.
+Files take precedence: an evaluation with ``reference/metric/<name>.csv`` or its own leaderboard keeps those.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 
 from warehouse.literals import list_parts
-from warehouse.needed import empty_ones
+from warehouse.needed import empty_files
 from warehouse.storage import WarehouseError, columns_of, execute_with
 from warehouse.store import Store
 
@@ -52,13 +52,12 @@ def save_recipe(
     doubts: Mapping[str, str],
     published: Rows = (),
 ) -> None:
-    """Register an evaluation, inside the caller's transaction: what its numbers mean, its leaderboard, and
-    what others printed of it.
+    """Register an evaluation's metrics, leaderboard and published numbers, inside the caller's transaction.
 
     Args:
         metrics: rows of the table metric without the evaluation, in order.
-        doubts: a difference to a control -> the headline that it casts doubt on.
-        published: rows of recipe_published without the evaluation, in place of those that it had.
+        doubts: difference to a control -> the headline that it casts doubt on.
+        published: rows of recipe_published without the evaluation; they replace the earlier ones.
     """
     rows = [
         {"evaluation": evaluation, "place": place, **row, "doubts": doubts.get(row["metric"])}
@@ -66,32 +65,32 @@ def save_recipe(
     ]
     frame = pl.DataFrame(rows, schema=columns_of(connection, "recipe_metric"))
     connection.execute(_CLEAR, [evaluation, frame["metric"].to_list()])
-    connection.execute(_AGE, [evaluation])  # what earlier definitions called numbers that are stored
+    connection.execute(_AGE, [evaluation])  # metrics of earlier definitions stay, after the present ones
     execute_with(connection, frame, _SAVE)
     connection.execute(_CLEAR_PUBLISHED, [evaluation])
-    printed = [{"evaluation": evaluation, **row} for row in published]
+    published_rows = [{"evaluation": evaluation, **row} for row in published]
     schema = columns_of(connection, "recipe_published")
-    execute_with(connection, pl.DataFrame(printed, schema=schema), _SAVE_PUBLISHED)
+    execute_with(connection, pl.DataFrame(published_rows, schema=schema), _SAVE_PUBLISHED)
     if not (_FOLDER / "reference" / "metric" / f"{evaluation}.csv").exists():
         connection.execute(_FORGET, [evaluation])
         connection.execute(_REGISTER, [evaluation])
     if not list((_FOLDER / "views" / evaluation).glob(f"*_leaderboard_{evaluation}.sql")):
-        # A view is bound to some files when it is made, and those of a shared store may not be here.
-        list_parts(connection, empty_ones(store.folder))
+        # CREATE VIEW reads a file of each kind; those of a shared store may not be on this machine.
+        list_parts(connection, empty_files(store.folder))
         connection.execute(leaderboard_sql(evaluation, metrics))
         connection.execute("RESET VARIABLE parts")
 
 
 def restore_metrics(connection: duckdb.DuckDBPyConnection) -> None:
-    """Put back what recipes registered, after the catalogue was loaded anew from its files."""
+    """Add the metrics that recipes registered to the catalogue, after it was reloaded from its files."""
     connection.execute(_RESTORE)
 
 
 def save_items(connection: duckdb.DuckDBPyConnection, evaluation: str, item_hash: str, items: Rows) -> None:
-    """Store a version of an evaluation's items; one that is there stays as it is.
+    """Store a version of an evaluation's items, unless it is stored already.
 
     Args:
-        items: item, cluster and content, the cells by column.
+        items: item, cluster and content (column -> cell).
     """
     content = [
         {**item, "content": json.dumps(item["content"], ensure_ascii=False, sort_keys=True)} for item in items
@@ -102,31 +101,35 @@ def save_items(connection: duckdb.DuckDBPyConnection, evaluation: str, item_hash
 
 
 def leaderboard_sql(evaluation: str, metrics: Rows) -> str:
-    """The view ``leaderboard_<evaluation>``: the first headline with its interval and null, then the others.
+    """Return the SQL of the view ``leaderboard_<evaluation>``.
+
+    Its columns: the first metric with its interval and null, then the other metrics.
 
     Raises:
-        WarehouseError: a name that no view or column can have.
+        WarehouseError: a view or column cannot have such a name.
     """
     names = [str(row["metric"]) for row in metrics]
     for name in (evaluation, *names):
         if not re.fullmatch(_NAME, name):
-            raise WarehouseError(f"{name!r} is no name: use small letters, digits and underscores")
-    first, *others = metrics
-    beside = [row for row in others if not row["metric"].startswith(("judge_", "unanswered"))]
+            raise WarehouseError(
+                f"{name!r} is not a valid name: use lower-case letters, digits and underscores"
+            )
+    headline, *others = metrics
+    columns_after = [row for row in others if not row["metric"].startswith(("judge_", "unanswered"))]
     template = (_FOLDER / "leaderboard.sql").read_text(encoding="utf-8")
-    order = "" if first["direction"] == "lower" else " DESC"
+    order = "" if headline["direction"] == "lower" else " DESC"
     columns = "".join(
         f"        any_value(v.value) FILTER (v.metric = '{row['metric']}') AS \"{row['metric']}\",\n"
-        for row in beside
+        for row in columns_after
     )
     comments = "".join(
         f'COMMENT ON COLUMN leaderboard_{evaluation}."{row["metric"]}" '
         f"IS '{_quoted(row['description'])}';\n"
-        for row in (first, *beside)
+        for row in (headline, *columns_after)
     )
     return (
         template.replace("{evaluation}", evaluation)
-        .replace("{headline}", first["metric"])
+        .replace("{headline}", headline["metric"])
         .replace("{order}", order)
         .replace("{columns}", columns)
         .replace("{comments}", comments)

@@ -1,4 +1,4 @@
-"""Is the warehouse sound: checks, parts that a kill or a bad disk left behind, and many parts made few."""
+"""Maintenance of a warehouse: checks, parts left by a kill or damaged by a disk, merging of small parts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from warehouse.store import Store
 _CHECKS = Path(__file__).resolve().parent / "checks"
 
 _MANY = 32
-"""Number of small parts of one run and kind are put into one."""
+"""Least number of small parts of one run and kind that are merged."""
 _SMALL, _LARGEST = 1 << 20, 8 << 20
-"""Bytes up to which a part is small, and about which a part of many does not exceed: it is hashed as a whole
-whenever something of it is read."""
+"""Bytes below which a part is small, and approximate largest size of a merged part.
+
+A part is hashed as a whole whenever a row of it is read, so it must not be large.
+"""
 SUPERSEDED_STAY = timedelta(days=1)
 
 _KNOWN = """
@@ -37,7 +39,7 @@ _OLD = "FROM superseded_part ANTI JOIN part_unit USING (kind, part) WHERE supers
 _FORGET = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY kind, part, unit"
 _UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
-# Of null models too, which nobody runs by name: with the models of their configuration they are made again.
+# This includes null models, which nobody runs by name: a run of their configuration computes them again.
 _REOPEN = """
 UPDATE run SET status = 'failed' WHERE status = 'finished' AND (config_hash, coalesce(occasion, '')) IN (
     SELECT (config_hash, coalesce(occasion, '')) FROM run JOIN part_unit USING (run_id)
@@ -57,28 +59,30 @@ WHERE u.kind = $kind AND u.part = i.part AND u.request_hash = i.request_hash AND
 
 
 class Orphans(NamedTuple):
-    """Names of the parts that `register_orphans` registered, and of those that it moved to quarantine/."""
+    """Names of the parts that `register_orphans` registered and of those that it moved to quarantine/."""
 
     registered: list[str]
     quarantined: list[str]
 
 
 def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
-    """Register the parts on disk that `part_unit` does not name: a killed run got no further.
+    """Register the stored parts that `part_unit` does not name, which a killed run left behind.
 
-    Each is checked and says itself which request and run it belongs to; all are registered in one
-    transaction. Units that another part already answers keep it. A part with nothing new to answer is noted
-    as superseded, and so is any of a kind whose rows the database file had. Temporary files of dead writers
-    are deleted. Writes to the warehouse only if there is something to note.
+    Each part is checked; its columns name the request and run that it belongs to. One transaction registers
+    all. Units that another part already answers keep that part. A part without new units is marked as
+    superseded, and so is every part of a kind whose rows the database file still has. Temporary files of dead
+    writers are deleted. Writes to the warehouse only if it has found an orphan.
     """
     store = warehouse.store
     store.remove_abandoned(kind)
     store.send_unsent()
-    there = store.part_sizes(kind).keys()  # before those known: what is written meanwhile is no orphan
+    present = store.part_sizes(
+        kind
+    ).keys()  # listed before `known`: a part written meanwhile is not an orphan
     known = set(warehouse.query(_KNOWN, {"kind": kind})["part"])
     orphans: dict[str, pl.DataFrame] = {}
     quarantined: list[str] = []
-    for name in sorted(there - known):
+    for name in sorted(present - known):
         try:
             orphans[name] = units_of(kind, name, read_orphan(store, kind, name))
         except CorruptPart:
@@ -86,31 +90,31 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     if not orphans:
         return Orphans([], quarantined)
     with warehouse.write() as connection:
-        first = pl.concat(orphans.values()).unique(
+        units_of_orphans = pl.concat(orphans.values()).unique(
             ["request_hash", "unit"], keep="first", maintain_order=True
         )
-        new = set(execute_with(connection, first, _NEW, {"kind": kind})["part"])
+        new = set(execute_with(connection, units_of_orphans, _NEW, {"kind": kind})["part"])
         if KINDS[kind].moved:
-            new = set()  # the database file has their rows
+            new = set()  # the database file still has their rows
         register_parts(connection, [units for name, units in orphans.items() if name in new])
-        superseded = _named(kind, orphans.keys() - new)
+        superseded = _part_rows(kind, orphans.keys() - new)
         execute_with(connection, superseded, _SUPERSEDE, {"superseded_at": now()})
     return Orphans(sorted(new), quarantined)
 
 
 def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
-    """Unregister the parts that are missing or corrupt, so that the next run does them again.
+    """Unregister missing and corrupt parts, so that the next run answers their units again.
 
-    Reads every part, registered or not; corrupt files go to quarantine/. Returns kind, part, n_units (that
-    are now to be done again: 0 for a part that nothing rests on) and problem, one row for each bad part.
+    Reads every part, registered or not; corrupt files go to quarantine/. Returns kind, part, n_units (units
+    to answer again: 0 for an unregistered part) and problem, one row for each bad part.
     """
     bad: list[tuple[str, str, int, str]] = []
-    there: dict[object, Mapping[str, int]] = {}
+    present: dict[object, Mapping[str, int]] = {}
     units = warehouse.query(_UNITS)
     for (kind, part), expected in units.group_by("kind", "part", maintain_order=True):
-        if kind in KINDS and kind not in there:
-            there[kind] = warehouse.store.part_sizes(kind)
-        problem = _problem(warehouse.store, str(kind), str(part), there.get(kind, {}), expected)
+        if kind in KINDS and kind not in present:
+            present[kind] = warehouse.store.part_sizes(kind)
+        problem = _problem(warehouse.store, str(kind), str(part), present.get(kind, {}), expected)
         if problem:
             bad.append((str(kind), str(part), expected.height, problem))
     registered = set(units.select("kind", "part").iter_rows())
@@ -127,39 +131,39 @@ def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
 
 
 def compact_parts(warehouse: Warehouse, *, all_unhashed: bool = False) -> list[str]:
-    """Put the small parts of each finished run and kind into one, where there are many: readers open files.
+    """Merge small parts of each finished run and kind if there are many, so that readers open fewer files.
 
-    What is registered of them is copied into a part of about 8 MB at most and moved to it in one transaction;
-    the old files stay for a day, for programs that opened the database before. A part that turns out corrupt
-    goes to quarantine/ and is unregistered. Returns the names of those.
+    Registered rows are copied into parts of about 8 MB at most, and their registrations move to these in one
+    transaction. The old files stay for a day, for programs that opened the database before. Corrupt parts go
+    to quarantine/ and are unregistered. Returns the names of the corrupt parts.
 
-    all_unhashed: write every part anew that has no hash in its name yet, however large and few.
+    all_unhashed: also rewrite every part that has no hash in its name yet, however large.
     """
     corrupt: list[str] = []
-    there: dict[object, Mapping[str, int]] = {}
+    present: dict[object, Mapping[str, int]] = {}
     finished = warehouse.query(_FINISHED).filter(pl.col("kind").is_in(list(KINDS)))
     for (kind, run_id), parts in finished.group_by("kind", "run_id", maintain_order=True):
         if parts.height < _MANY and not all_unhashed:
             continue
-        if kind not in there:
-            there[kind] = warehouse.store.part_sizes(str(kind))
+        if kind not in present:
+            present[kind] = warehouse.store.part_sizes(str(kind))
         sized = parts.with_columns(
-            pl.Series("size", [there[kind].get(name) for name in parts["part"]], pl.Int64),
+            pl.Series("size", [present[kind].get(name) for name in parts["part"]], pl.Int64),
             pl.Series("is_unhashed", [all_unhashed and not has_hash(name) for name in parts["part"]]),
         ).filter((pl.col("size") < _SMALL) | pl.col("is_unhashed"))
         batches = sized.with_columns(batch=pl.col("size").cum_sum() // _LARGEST)
         for _, batch in batches.group_by("batch", maintain_order=True):
             if batch.height >= _MANY or batch["is_unhashed"].any():
-                corrupt += _put_together(warehouse, str(kind), str(run_id), batch["part"].to_list())
+                corrupt += _merge(warehouse, str(kind), str(run_id), batch["part"].to_list())
     delete_superseded(warehouse)
     return corrupt
 
 
 def run_checks(warehouse: Warehouse) -> pl.DataFrame:
-    """The rows that must not exist, counted: each file of checks/ is a query that returns some.
+    """Return the number of violations of each check; a file of checks/ selects rows that must not exist.
 
-    One row per check: check (its file's name), n_violations, and example, the first row as text or null. The
-    warehouse is sound if every n_violations is 0. Raises as `Warehouse.query`.
+    One row per check: check (name of its file), n_violations, and example, the first violation as text or
+    null. The warehouse is sound if every n_violations is 0. Raises like `Warehouse.query`.
     """
     results: list[tuple[str, int, str | None]] = []
     for file in sorted(_CHECKS.glob("*.sql")):
@@ -170,8 +174,8 @@ def run_checks(warehouse: Warehouse) -> pl.DataFrame:
     return pl.DataFrame(results, schema=schema, orient="row")
 
 
-def _put_together(warehouse: Warehouse, kind: str, run_id: str, names: list[str]) -> list[str]:
-    """Returns the names of parts that are corrupt."""
+def _merge(warehouse: Warehouse, kind: str, run_id: str, names: list[str]) -> list[str]:
+    """Merge parts of one kind and run into one; return the names of corrupt parts."""
     frames: list[pl.DataFrame] = []
     corrupt: list[str] = []
     for name in names:
@@ -179,26 +183,27 @@ def _put_together(warehouse: Warehouse, kind: str, run_id: str, names: list[str]
             frames.append(read_part(warehouse.store, kind, name))
         except CorruptPart:
             corrupt.append(name)
-    _unregister(warehouse, _named(kind, corrupt))
+    _unregister(warehouse, _part_rows(kind, corrupt))
     if not frames:
         return corrupt
     units = warehouse.query(_UNITS_OF, [kind, names])
-    own = ["part", "request_hash", KINDS[kind].unit]
-    rows = pl.concat(frames).join(units, left_on=own, right_on=["part", "request_hash", "unit"], how="semi")
-    rows = rows.sort(own[1:], maintain_order=True)
-    into = write_part(warehouse.store, kind, f"run-{run_id}", rows)["part"][0]
+    keys = ["part", "request_hash", KINDS[kind].unit]
+    rows = pl.concat(frames).join(units, left_on=keys, right_on=["part", "request_hash", "unit"], how="semi")
+    rows = rows.sort(keys[1:], maintain_order=True)
+    merged = write_part(warehouse.store, kind, f"run-{run_id}", rows)["part"][0]
     with warehouse.write() as connection:
-        # Units that another part has come to answer meanwhile stay with it.
-        execute_with(connection, units, _MOVE, {"kind": kind, "into": into, "written_at": now()})
-        execute_with(connection, _named(kind, names), _SUPERSEDE, {"superseded_at": now()})
-        execute_with(connection, _named(kind, [into]), _FORGET)
+        # Units that another part answers by now stay with that part.
+        execute_with(connection, units, _MOVE, {"kind": kind, "into": merged, "written_at": now()})
+        execute_with(connection, _part_rows(kind, names), _SUPERSEDE, {"superseded_at": now()})
+        execute_with(connection, _part_rows(kind, [merged]), _FORGET)
     return corrupt
 
 
 def _unregister(warehouse: Warehouse, parts: pl.DataFrame) -> None:
-    """Older parts of these kinds that are still there may have the answers: they are orphans again.
+    """Unregister parts, and make superseded parts of these kinds orphans again: they may have the answers.
 
-    Runs whose numbers are lost have failed: run again, they are made anew from the stored answers.
+    Runs whose numbers are lost are marked as failed; running them again computes the numbers from the stored
+    answers.
     """
     if parts.height:
         with warehouse.write() as connection:
@@ -208,17 +213,18 @@ def _unregister(warehouse: Warehouse, parts: pl.DataFrame) -> None:
 
 
 def delete_superseded(warehouse: Warehouse) -> None:
+    """Delete the parts that were superseded at least a day ago."""
     if warehouse.query(_OLD, [now() - SUPERSEDED_STAY]).is_empty():
         return
     with warehouse.write() as connection:
-        old = connection.execute(_OLD, [now() - SUPERSEDED_STAY]).pl()
-        for kind, part in old.select("kind", "part").rows():
+        superseded = connection.execute(_OLD, [now() - SUPERSEDED_STAY]).pl()
+        for kind, part in superseded.select("kind", "part").rows():
             warehouse.store.delete_part(kind, part)
-        execute_with(connection, old, _FORGET)
+        execute_with(connection, superseded, _FORGET)
 
 
 def _damage(store: Store, kind: str, part: str) -> str | None:
-    """Return the fault of a part's file, or None; a faulty one is moved to quarantine/."""
+    """Return the fault of a part's file, or None; a corrupt file is moved to quarantine/."""
     try:
         read_part(store, kind, part, ["request_hash"], anew=True)
     except CorruptPart as error:
@@ -226,16 +232,21 @@ def _damage(store: Store, kind: str, part: str) -> str | None:
     return None
 
 
-def _named(kind: str, parts: Iterable[str]) -> pl.DataFrame:
-    """Rows of kind and part."""
+def _part_rows(kind: str, parts: Iterable[str]) -> pl.DataFrame:
+    """Return rows of kind and part for these parts."""
     return pl.DataFrame({"part": list(parts)}, schema={"part": pl.String}).with_columns(kind=pl.lit(kind))
 
 
-def _problem(store: Store, kind: str, part: str, there: Container[str], expected: pl.DataFrame) -> str | None:
-    """Return the fault of a registered part, or None. expected: its rows of `part_unit`."""
+def _problem(
+    store: Store, kind: str, part: str, present: Container[str], expected: pl.DataFrame
+) -> str | None:
+    """Return the fault of a registered part, or None.
+
+    present: names of the stored parts. expected: rows of `part_unit` for the part.
+    """
     if kind not in KINDS:
-        return f"no part kind {kind!r} is declared"
-    if part not in there:
+        return f"unknown part kind {kind!r}"
+    if part not in present:
         return "the file is missing"
     try:
         rows = read_part(store, kind, part, ["request_hash", "run_id", KINDS[kind].unit], anew=True)
@@ -243,4 +254,4 @@ def _problem(store: Store, kind: str, part: str, there: Container[str], expected
         return str(error)
     answered = units_of(kind, part, rows).select("request_hash", "unit", "n_rows")
     lacking = set(expected.select("request_hash", "unit", "n_rows").rows()) - set(answered.rows())
-    return f"it lacks what is registered of it, such as {sorted(lacking)[0]}" if lacking else None
+    return f"it lacks registered units, such as {sorted(lacking)[0]}" if lacking else None

@@ -1,12 +1,12 @@
 """Reference data: the CSV files in reference/, each loaded into the table that it is named after.
 
-The rows of a table are those of `<table>.csv` and of all files in the folder `<table>/` together, so that an
-evaluation can bring rows of its own by adding a file. They replace the whole table when one of the files has
-changed. The folder item_list/ has item lists instead, one per file and named after it: each is loaded when it
-has changed itself, so that a list scraped later stays current until then. Every version of a list stays,
-under the hash of its items; one is current.
+A table has the rows of `<table>.csv` and of all files in the folder `<table>/`, so that an evaluation can add
+rows of its own in a new file. When one of the files has changed, they replace the whole table. The folder
+item_list/ has one item list per file instead. A list is loaded when its own file has changed, so a list
+scraped later stays current until then. Every version of a list stays, under the hash of its items; one is
+current.
 
-Whatever is wrong with a file is a WarehouseError that names file, line and column.
+A fault in a file raises a WarehouseError that names file, line and column.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from warehouse.storage import WarehouseError, columns_of, content_hash, execute_
 
 _FOLDER = Path(__file__).resolve().parent / "reference"
 _LISTS = "item_list"
-_BUILD = "build"  # not a table: how the files were made
+_BUILD = "build"  # not a table: the scripts that made the files
 
 _ITEM_COLUMNS = ["item", "aliases", "countries"]
 _OPTIONAL_ITEM_COLUMNS = ("ingredients", "code")
@@ -57,12 +57,12 @@ _MAKE_CURRENT = "UPDATE item_list SET is_current = (list_hash = $list_hash) WHER
 _PUT_ITEMS = "INSERT INTO item BY NAME SELECT $list_hash AS list_hash, * FROM incoming ORDER BY position"
 
 Lines = list[tuple[int, list[str]]]
-"""Line number and cells of each row."""
+"""Rows of a file, as (line number, cells)."""
 
 
 @dataclass(frozen=True)
 class ReferenceItem:
-    """One entry of an item list. Only `item` is scored; see the comments on the table `item`."""
+    """An entry of an item list. Only `item` is scored. Comments on the table `item` explain the fields."""
 
     item: str
     aliases: tuple[str, ...] = ()
@@ -72,30 +72,30 @@ class ReferenceItem:
 
 
 def reference_folder() -> Path:
-    """Return the folder of the files."""
+    """Return the folder of the reference files."""
     return _FOLDER
 
 
 def reference_state() -> dict[str, str]:
-    """The rows of the table `state` that a database with the present reference files has."""
+    """Return the rows of the table `state` that a database with the present reference files has."""
     return {name: content_hash(files) for name, files in _units().items()}
 
 
 def load_reference(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, str]) -> dict[str, str]:
-    """Load what is not as `stored` has it, inside the caller's transaction; returns all of the new state."""
-    wanted = reference_state()
+    """Load the files that differ from `stored`, inside the caller's transaction, and return the new state."""
+    present = reference_state()
     for name, files in _units().items():
-        if stored.get(name) == wanted[name]:
+        if stored.get(name) == present[name]:
             continue
         if files[0].parent.name == _LISTS:
             _load_list(connection, files[0])
         else:
             _load_table(connection, name.removeprefix("reference/"), files)
-    return wanted
+    return present
 
 
 def list_hash(items: Sequence[str]) -> str:
-    """Identity of a list in any order: 16 hex digits of the SHA-256 of its sorted items, one a line."""
+    """Return a list's identity, whatever its order: 16 hex digits of the SHA-256 of its sorted lines."""
     return sha256("\n".join(sorted(items)).encode()).hexdigest()[:16]
 
 
@@ -104,29 +104,29 @@ def put_item_list(
     name: str,
     rows: Sequence[ReferenceItem],
     source: str,
-    where: Callable[[int], str],
+    place_of: Callable[[int], str],
 ) -> str:
     """Make `rows` the current version of the list `name` and return its list_hash; old versions stay.
 
-    source: for item_list.source. Raises WarehouseError, placed by where(index of the row), for an empty or
-    repeated item or an unknown country.
+    source: text for item_list.source. where: index of a row -> its place, for errors. Raises WarehouseError
+    for an empty or repeated item or an unknown country.
     """
-    _check_items(connection, rows, where)
+    _check_items(connection, rows, place_of)
     identity = list_hash([row.item for row in rows])
-    schema = columns_of(connection, "item", without=["list_hash", "position"])
+    schema = columns_of(connection, "item", excluded=["list_hash", "position"])
     columns = {name: [getattr(row, name) for row in rows] for name in schema}
     frame = pl.DataFrame(columns, schema=schema).with_row_index("position")
     facts = {"list_hash": identity, "item_list": name, "n_items": len(rows), "source": source}
     connection.execute(_PUT_ITEM_LIST, facts | {"loaded_at": now()})
     connection.execute(_MAKE_CURRENT, {"list_hash": identity, "item_list": name})
-    # The hash is of the items' texts alone: their aliases and countries may be corrected under the same one.
+    # The hash covers the items' texts alone: aliases and countries may be corrected without a new version.
     connection.execute("DELETE FROM item WHERE list_hash = ?", [identity])
     execute_with(connection, frame, _PUT_ITEMS, {"list_hash": identity})
     return identity
 
 
 def _units() -> Mapping[str, Sequence[Path]]:
-    """Name in the table `state` -> the files that are loaded together.
+    """Return name in the table `state` -> the files that are loaded together.
 
     Tables come before item lists, because items are checked against `country`.
     """
@@ -140,11 +140,14 @@ def _units() -> Mapping[str, Sequence[Path]]:
 
 
 def _load_list(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """The columns item, aliases, countries and perhaps ingredients or code; cells are split at `|`."""
+    """Load a list with the columns item, aliases, countries and optionally ingredients or code.
+
+    Cells with several values are split at `|`.
+    """
     header, lines = _read_csv(file)
     if header[:3] != _ITEM_COLUMNS or not set(header[3:]) <= set(_OPTIONAL_ITEM_COLUMNS):
         raise WarehouseError(
-            f"{file}, line 1: columns are {header}, expected {_ITEM_COLUMNS} and perhaps "
+            f"{file}, line 1: columns are {header}, expected {_ITEM_COLUMNS} and optionally "
             f"{' or '.join(_OPTIONAL_ITEM_COLUMNS)}. Correct the header."
         )
     _check_lengths(file, header, lines)
@@ -162,16 +165,16 @@ def _as_item(cells: dict[str, str]) -> ReferenceItem:
 
 
 def _load_table(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> None:
-    """All rows of a table: columns, types, required cells and key are those of the table."""
+    """Replace the rows of a table, which sets the columns, types, required cells and key of the files."""
     columns = connection.execute(_TABLE_COLUMNS, [table]).fetchall()
     if not columns:
         raise WarehouseError(
-            f"{files[0]}: there is no table {table!r}. Correct the name, or create the table in a new file "
+            f"{files[0]}: unknown table {table!r}. Correct the name, or create the table in a new file "
             f"of warehouse/schema."
         )
     key = [name for (name,) in connection.execute(_PRIMARY_KEY, [table]).fetchall()]
-    seen: dict[tuple[str, ...], str] = {}
-    rows = {file: _checked_rows(file, columns, key, seen) for file in files}
+    places: dict[tuple[str, ...], str] = {}
+    rows = {file: _checked_rows(file, columns, key, places) for file in files}
     connection.execute(f'DELETE FROM "{table}"')
     for file, frame in rows.items():
         try:
@@ -181,11 +184,14 @@ def _load_table(connection: duckdb.DuckDBPyConnection, table: str, files: Sequen
 
 
 def _checked_rows(
-    file: Path, columns: Sequence[tuple[str, str, bool]], key: Sequence[str], seen: dict[tuple[str, ...], str]
+    file: Path,
+    columns: Sequence[tuple[str, str, bool]],
+    key: Sequence[str],
+    places: dict[tuple[str, ...], str],
 ) -> pl.DataFrame:
-    """Strings for DuckDB to cast, empty cells null.
+    """Return a file's cells as strings for DuckDB to cast, with null for empty cells.
 
-    columns: name, type, nullable. seen: key -> where it is, of the files before; this file's are added.
+    columns: name, type, nullable. places: key -> file and line, from earlier files; this file's are added.
     """
     header, lines = _read_csv(file)
     expected = [name for name, _, _ in columns]
@@ -199,26 +205,26 @@ def _checked_rows(
             if not cell and not nullable:
                 raise WarehouseError(f"{file}, line {line}, column {name}: the cell is empty. Fill it in.")
             _check_type(cell, kind, f"{file}, line {line}, column {name}")
-        identity, here = tuple(row[expected.index(name)] for name in key), f"{file}, line {line}"
-        if identity and seen.setdefault(identity, here) != here:
+        identity, place = tuple(row[expected.index(name)] for name in key), f"{file}, line {line}"
+        if identity and places.setdefault(identity, place) != place:
             raise WarehouseError(
-                f"{here}, column {', '.join(key)}: {identity} is on {seen[identity]} already. Remove one."
+                f"{place}, column {', '.join(key)}: {identity} is on {places[identity]} already. Remove one."
             )
     cells = [[cell or None for cell in row] for _, row in lines]
     return pl.DataFrame(cells, schema=dict.fromkeys(header, pl.String), orient="row")
 
 
-def _check_type(cell: str, kind: str, where: str) -> None:
+def _check_type(cell: str, kind: str, place: str) -> None:
     if cell and kind in _PARSERS:
         try:
             _PARSERS[kind](cell)
         except (ValueError, KeyError) as error:
             expected = "true or false" if kind == "BOOLEAN" else f"a number of type {kind}"
-            raise WarehouseError(f"{where}: {cell!r} is not {expected}. Correct the cell.") from error
+            raise WarehouseError(f"{place}: {cell!r} is not {expected}. Correct the cell.") from error
 
 
 def _read_csv(file: Path) -> tuple[list[str], Lines]:
-    """The header, and the rows below it."""
+    """Return the header and the rows below it."""
     with file.open(encoding="utf-8", newline="") as text:
         reader = csv.reader(text, strict=True)
         try:
@@ -235,30 +241,30 @@ def _check_lengths(file: Path, header: list[str], lines: Lines) -> None:
     for line, row in lines:
         if len(row) != len(header):
             raise WarehouseError(
-                f"{file}, line {line}: {len(row)} cells under {len(header)} columns. A cell with a comma "
+                f"{file}, line {line}: {len(row)} cells for {len(header)} columns. A cell with a comma "
                 f"needs quotes."
             )
 
 
 def _check_items(
-    connection: duckdb.DuckDBPyConnection, rows: Sequence[ReferenceItem], where: Callable[[int], str]
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[ReferenceItem], place_of: Callable[[int], str]
 ) -> None:
     countries = {code for (code,) in connection.execute("SELECT country FROM country").fetchall()}
-    seen: dict[str, int] = {}
+    first_rows: dict[str, int] = {}
     for index, row in enumerate(rows):
         if not row.item or row.item != row.item.strip():
             raise WarehouseError(
-                f"{where(index)}, column item: {row.item!r} is empty or has outer spaces, which would be "
-                f"scored."
+                f"{place_of(index)}, column item: {row.item!r} is empty, or has spaces around it, which "
+                f"would be scored."
             )
-        first = seen.setdefault(row.item, index)
+        first = first_rows.setdefault(row.item, index)
         if first != index:
             raise WarehouseError(
-                f"{where(index)}, column item: {row.item!r} repeats {where(first)}. Remove one."
+                f"{place_of(index)}, column item: {row.item!r} repeats {place_of(first)}. Remove one."
             )
         unknown = sorted(set(row.countries) - countries)
         if unknown:
             raise WarehouseError(
-                f"{where(index)}, column countries: {unknown} of {row.item!r} are not in the table country. "
-                f"Correct the codes, or add the countries to country.csv."
+                f"{place_of(index)}, column countries: unknown country {unknown[0]!r} of {row.item!r}. "
+                f"Correct the code, or add the country to country.csv."
             )

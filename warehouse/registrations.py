@@ -1,11 +1,11 @@
-"""Registrations since the published file was last written: a log beside it, in SQLite.
+"""Log of the registrations since the published file was last written, in SQLite beside that file.
 
-A registration is one short transaction here and costs the same however much the warehouse holds; to write it
-to the published file, that would have to be copied. Whoever writes the file first folds the log into it and
-notes how far it came; readers lay the rest over it (`warehouse.published`). What is folded is then forgotten,
-so the log stays small whatever the history. Of several registrations of a unit the first one counts.
+A registration is one short transaction here, whose cost does not grow with the warehouse; writing it to the
+published file would mean copying that file. Each writer of the file first folds the log into it and records
+the position reached; readers add the rest of the log to the file (`warehouse.published`). Folded rows are
+then deleted, so the log stays small. Of several registrations of a unit the first one counts.
 
-SQLite's write-ahead log lets readers and one writer go on side by side and survives kill -9 and power cuts.
+SQLite's write-ahead log lets readers and one writer work side by side, and survives kill -9 and power cuts.
 It needs a disk of this machine: a network file system has no shared memory.
 """
 
@@ -30,7 +30,7 @@ _log = logging.getLogger("culturescope")
 T = TypeVar("T")
 
 _FILE = "registrations.sqlite"
-_PATIENCE_S = 600.0  # for other processes, each of which needs milliseconds
+_PATIENCE_S = 600.0  # wait for other processes, each of which needs milliseconds
 _NEEDED = 1 << 20  # bytes, for the error of a full disk
 
 _SCHEMA = """
@@ -47,7 +47,7 @@ CREATE TABLE registration (
 CREATE TABLE log (name TEXT NOT NULL, forgotten INTEGER NOT NULL);
 """
 COLUMNS = ("kind", "request_hash", "unit", "part", "run_id", "n_rows", "written_at")
-"""Those of part_unit."""
+"""Columns of part_unit."""
 
 _APPEND = f"INSERT INTO registration ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _WAITING = "SELECT max(0, (SELECT seq FROM sqlite_sequence) - forgotten) FROM log"
@@ -57,14 +57,14 @@ _FORGET = (
     "DELETE FROM registration WHERE id <= :id AND :log = (SELECT name FROM log)",
 )
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""The last is for tables that are not there: all statements are written here."""
+"""SQLite's codes for a damaged log. The last one means missing tables: no statement here is wrong."""
 _NO_ROOM_TO_READ = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL,
 )
-"""Even a reader makes files of its own, which a read-only folder or a full disk denies it."""
+"""SQLite's codes where even a reader cannot make its own files: a read-only folder or a full disk."""
 
 
 _FOLDED = "SELECT value FROM state WHERE name = 'registrations'"
@@ -75,9 +75,7 @@ _NOTE = "INSERT OR REPLACE INTO state VALUES ('registrations', $log || ' ' || $i
 
 
 class Position(NamedTuple):
-    """Place up to which a log was read: its name, and the id of the last registration. A new log has a new
-    name.
-    """
+    """Position in a log: its name, and the id of the last registration read. A new log has a new name."""
 
     log: str = ""
     id: int = 0
@@ -86,9 +84,9 @@ class Position(NamedTuple):
 class Tail(NamedTuple):
     """Registrations of a log after a position.
 
-    registrations: id and COLUMNS, in the order of registration. position: of the last one.
-    is_whole: whether all since the position asked for is there; some of it may be forgotten already.
-    published: name of the file that was published when the log was read, where the log knows.
+    registrations: id and COLUMNS, in the order of registration. position: position of the last one.
+    is_whole: whether no registration after the requested position is deleted yet.
+    published: name of the file that was published when the log was read, or None if the log has no such name.
     """
 
     registrations: Sequence[tuple[object, ...]]
@@ -98,7 +96,7 @@ class Tail(NamedTuple):
 
     @property
     def rows(self) -> pl.DataFrame:
-        """The columns of part_unit, in the order of registration, each unit once."""
+        """Columns of part_unit, in the order of registration, each unit once."""
         types = {"n_rows": pl.Int64(), "written_at": pl.Datetime("us")}
         schema = {"id": pl.Int64(), **dict.fromkeys(COLUMNS, pl.String()), **types}
         frame = pl.DataFrame(self.registrations, schema=schema, orient="row").drop("id")
@@ -106,30 +104,30 @@ class Tail(NamedTuple):
 
 
 class Log(Protocol):
-    """The registrations since the published file was last written, wherever they are kept."""
+    """The registrations since the published file was last written, in any kind of store."""
 
     def append(self, units: pl.DataFrame) -> int:
-        """Add registrations, all or none, for good; returns about how many wait to be folded."""
+        """Add registrations durably, all or none; return about how many are not folded yet."""
 
     def after(self, position: Position) -> Tail:
-        """Return the registrations after `position`; all of them if that is of another log."""
+        """Return the registrations after `position`, or all if the position is of another log."""
 
 
 class Registrations:
     """The log of one home folder. It holds no connection: one is opened for each call.
 
-    A damaged log is moved to quarantine/ by whoever meets it, and begun anew. Nothing is lost: the parts say
-    themselves what they answer, and the next run registers those that it finds unregistered.
+    The process that meets a damaged log moves it to quarantine/ and begins a new one. Nothing is lost: the
+    columns of a part name the units that it answers, and the next run registers unregistered parts.
     """
 
     def __init__(self, home: Path) -> None:
         self.home, self.path = home, home / _FILE
 
     def append(self, units: pl.DataFrame) -> int:
-        """Add registrations, all or none, and return how many wait to be folded.
+        """Add registrations, all or none, and return how many are not folded yet.
 
         units: kind, request_hash, unit, part, run_id and n_rows, as `write_part` returns them. Raises
-        WarehouseError if the disk is full, or the folder not to be written to.
+        WarehouseError if the disk is full or the folder is read-only.
         """
         written_at = pl.Series([now()], dtype=pl.Datetime("us")).to_physical()[0]
         rows = [(*row, written_at) for row in units.select(COLUMNS[:-1]).rows()]
@@ -148,10 +146,10 @@ class Registrations:
         return self._call(add)
 
     def after(self, position: Position) -> Tail:
-        """Return the registrations after `position`; all of them if that is of another log."""
+        """Return the registrations after `position`, or all if the position is of another log."""
 
         def read(connection: sqlite3.Connection) -> tuple[list[tuple[object, ...]], Position, bool]:
-            connection.execute("BEGIN")  # both tables as they are at one time
+            connection.execute("BEGIN")  # reads both tables as of one time
             log, forgotten = connection.execute("SELECT name, forgotten FROM log").fetchone()
             start = position.id if position.log == log else 0
             rows = connection.execute(_AFTER, [start]).fetchall()
@@ -161,7 +159,7 @@ class Registrations:
         return Tail(rows, last, is_whole)
 
     def forget(self, position: Position) -> None:
-        """Delete what the published file has: all up to `position`."""
+        """Delete the registrations up to `position`, which the published file has."""
 
         def delete(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
@@ -173,7 +171,7 @@ class Registrations:
             self._call(delete)
 
     def _call(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
-        """Return `work`'s result. Where the log is damaged, it is called again with a new one."""
+        """Return `work`'s result. If the log is damaged, `work` is called again on a new log."""
         try:
             with room_for(self.path, _NEEDED):
                 try:
@@ -185,7 +183,7 @@ class Registrations:
                 return self._call_once(work, reads=reads)
         except sqlite3.DatabaseError as error:
             raise WarehouseError(
-                f"{self.path} cannot be used: {error}. CULTURESCOPE_HOME has to be a folder that you may "
+                f"{self.path} cannot be used: {error}. Set CULTURESCOPE_HOME to a folder that you may "
                 f"write to, on a disk of this machine."
             ) from error
 
@@ -200,16 +198,16 @@ class Registrations:
         with closing(self._connected("immutable=1")) as connection:
             return work(connection)
 
-    def _connected(self, how: str) -> sqlite3.Connection:
-        uri = f"{self.path.as_uri()}?{how}"
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        uri = f"{self.path.as_uri()}?{mode}"
         return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
 
     def _create(self) -> None:
-        """Make an empty log, complete or not at all, unless another process just has."""
+        """Make an empty log, whole or not at all, unless another process has just made one."""
         with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
             if self.path.exists():
                 return
-            for name in ("-wal", "-shm"):  # of one that somebody deleted: SQLite would take them for ours
+            for name in ("-wal", "-shm"):  # files of a deleted log, which SQLite would take for the new one's
                 self._beside(name).unlink(missing_ok=True)
             with (
                 written_whole(self.path, needed=0) as temporary,
@@ -221,7 +219,7 @@ class Registrations:
                 connection.execute("PRAGMA journal_mode = WAL")
 
     def _set_aside(self) -> None:
-        """Move a damaged log to quarantine/, unless another process just has, and begin another."""
+        """Move a damaged log to quarantine/ and begin a new one, unless another process has just done so."""
         with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
             try:
                 self._call_once(
@@ -236,7 +234,7 @@ class Registrations:
                     if self._beside(suffix).exists():
                         self._beside(suffix).rename(f"{moved}{suffix}")
                 _log.warning(
-                    "%s is damaged (%s) and was moved to %s: the next run registers again what was in it.",
+                    "%s is damaged (%s) and was moved to %s: the next run registers its parts again.",
                     self.path, error, moved,
                 )  # fmt: skip
         self._create()
@@ -246,23 +244,23 @@ class Registrations:
 
 
 def fold(log: Log, connection: duckdb.DuckDBPyConnection) -> Position:
-    """Take in what waits in a log, inside the caller's transaction."""
-    before = folded(connection)
-    tail = log.after(before)
-    if tail.position != before:
+    """Fold a log's new registrations into the file, inside the caller's transaction; return the position."""
+    position = folded(connection)
+    tail = log.after(position)
+    if tail.position != position:
         execute_with(connection, tail.rows, _FOLD)
         connection.execute(_NOTE, tail.position._asdict())
     return tail.position
 
 
 def folded(connection: duckdb.DuckDBPyConnection) -> Position:
-    """Return the position up to which the log is in the file that the connection is on."""
+    """Return the position up to which the connection's file has the log."""
     row = connection.execute(_FOLDED).fetchone()
     log, _, number = (row[0] if row else " 0").partition(" ")
     return Position(log, int(number))
 
 
 def _code(error: sqlite3.DatabaseError) -> int | None:
-    """SQLite's primary error code; errors of Python's module have none."""
+    """Return SQLite's primary error code, or None for errors of Python's module."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF

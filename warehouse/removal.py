@@ -1,8 +1,8 @@
-"""A run taken away: what goes with it, why it may not go, and its deletion.
+"""Removal of a run: what goes with it, obstacles to it, and the deletion.
 
-A run's numbers and detail tables go with it. Its answers stay unless they are to go too, since any later run
-uses them; what another run names stays in any case. A run stays while it is at work, and where other runs'
-numbers are taken over its cohort.
+A run's numbers and detail tables go with it. Its answers stay by default, because later runs use them;
+answers that another run names always stay. A run cannot be removed while a process works on it, or while its
+cohort has other runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from warehouse.connection import Warehouse
 from warehouse.storage import WarehouseError, execute_with, now
 
 ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "response")
-"""Kinds of parts that hold what engines answered; the others are detail tables of one run."""
+"""Kinds of parts with answers of engines; the other kinds are detail tables of one run."""
 
 _FIND = "SELECT run_id, evaluation, model, status FROM run WHERE starts_with(run_id, ?)"
 _OTHERS = """
@@ -52,13 +52,13 @@ SELECT (SELECT count(*) FROM metric_value_base WHERE run_id = $run) + (
 
 @dataclass(frozen=True)
 class Removal:
-    """Contents that go with a run.
+    """Rows and parts that go with a run.
 
     Attributes:
         run_id, evaluation, model, status: the run.
-        n_metrics: rows of metric_value.
-        units: kind, request_hash, unit, part, n_rows of what else is stored in Parquet parts and goes.
-        obstacle: why it may not go; "" if it may.
+        n_metrics: number of its rows in metric_value.
+        units: kind, request_hash, unit, part, n_rows of its other rows, which are in Parquet parts.
+        obstacle: why the run cannot be removed; "" if it can.
     """
 
     run_id: str
@@ -71,43 +71,44 @@ class Removal:
 
 
 def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str, str, str]:
-    """run_id, evaluation, model and status of the one run whose id begins so.
+    """Return run_id, evaluation, model and status of the run whose id begins with `run`.
 
     Raises:
-        WarehouseError: no run, or several, begin so.
+        WarehouseError: no id, or several, begin with `run`.
     """
-    parts: list[tuple[str, str, str, str]] = connection.execute(_FIND, [run]).fetchall()
-    if len(parts) != 1:
-        which = ", ".join(sorted(row[0] for row in parts)[:5])
-        what = f"{len(parts)} runs begin with it: {which}" if parts else "`culturescope runs` lists them"
-        raise WarehouseError(f"there is no run {run!r}: {what}.")
-    return parts[0]
+    runs: list[tuple[str, str, str, str]] = connection.execute(_FIND, [run]).fetchall()
+    if not runs:
+        raise WarehouseError(f"unknown run {run!r}; `culturescope runs` lists them.")
+    if len(runs) > 1:
+        examples = ", ".join(sorted(row[0] for row in runs)[:5])
+        raise WarehouseError(f"run {run!r} is ambiguous: {len(runs)} runs begin with it, such as {examples}.")
+    return runs[0]
 
 
 def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
-    """Return what would go with a run; nothing is changed.
+    """Return what would go with a run, without changing anything.
 
     Args:
         run: its run_id, or the beginning of it.
-        answers: whether the answers go that no other run names.
+        answers: whether answers that no other run names go too.
 
     Raises:
-        WarehouseError: no run, or several, begin so.
+        WarehouseError: no run_id, or several, begin with `run`.
     """
     with warehouse.read() as connection:
         return _removal(connection, run, answers, at_work(warehouse.store))
 
 
 def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
-    """Delete a run in one transaction, and say what went. Its files go with the next ``prune``.
+    """Delete a run in one transaction, and return what went. The next ``prune`` deletes its files.
 
     Raises:
-        WarehouseError: as ``removable``; or the run may not go.
+        WarehouseError: like ``removable``; or the run has an obstacle.
     """
     with warehouse.write() as connection:
         going = _removal(connection, run, answers, at_work(warehouse.store))
         if going.obstacle:
-            raise WarehouseError(f"run {going.run_id} stays: {going.obstacle}.")
+            raise WarehouseError(f"run {going.run_id} cannot be removed: {going.obstacle}.")
         numbers = connection.execute(_NUMBERS, [going.run_id]).pl()
         forget_metrics(connection, going.run_id)
         if going.units.height:
@@ -124,12 +125,12 @@ def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool, wor
     values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
     units = connection.execute(_UNITS, values).pl()
     n_metrics = _count(connection, _METRICS, run=run_id)
-    reason = ""
+    obstacle = ""
     if run_id in working:
-        reason = "a process is at work on it"
-    elif others := _count(connection, _OTHERS, run=run_id):
-        reason = f"other runs are compared with it: its cohort has {others} more"
-    return Removal(run_id, evaluation, model, status, n_metrics, units, reason)
+        obstacle = "a process is working on it"
+    elif n_others := _count(connection, _OTHERS, run=run_id):
+        obstacle = f"its cohort has {n_others} other runs, whose numbers are computed over it"
+    return Removal(run_id, evaluation, model, status, n_metrics, units, obstacle)
 
 
 def _count(connection: duckdb.DuckDBPyConnection, sql: str, **values: Any) -> int:

@@ -1,4 +1,4 @@
-"""Runs, their numbers, those of judges and users' rankings: what is stored of them, and asked for."""
+"""Stored runs: their requests and numbers, judge validation, users' rankings, and reads of stored answers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from warehouse.part_kinds import part_kind
 from warehouse.parts import read_part
 from warehouse.storage import WarehouseError, as_numbers, columns_of, execute_with, now
 
-# Clocks are set back, and machines that share a warehouse have several. What came later is the newest all the
-# same: no run begins or ends before the last one that had ended, nor with it.
+# Clocks are set back, and machines that share a warehouse have several. So that later runs are newer all the
+# same, a run begins and ends after the end of every run that had ended before.
 _SAVE_RUN = """
 INSERT INTO run BY NAME SELECT * REPLACE (
     greatest(started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND) AS started_at
@@ -67,9 +67,9 @@ WHERE kind = $kind AND request_hash IN (SELECT unnest($requests::VARCHAR[]))
 
 @dataclass(frozen=True)
 class Run:
-    """One run; the comments on the table `run` say what each is. params, engine, item_lists become JSON.
+    """One run; the comments on the table `run` explain the fields. params, engine, item_lists become JSON.
 
-    model_hash: "" where no more is known of the model than its engine, whose hash then names it.
+    model_hash: "" if only the engine is known; engine_hash then stands in for it.
     """
 
     run_id: str
@@ -89,9 +89,9 @@ class Run:
 
 
 def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Store the run as running from now, or from the last run's end where the clock is behind that.
+    """Store the run as running from now, or from the last run's end if the clock is behind that.
 
-    A finished one stays finished, on the leaderboards.
+    A finished run stays finished and on the leaderboards.
     """
     values = asdict(run) | {"started_at": now(), "status": "running"}
     values["model_hash"] = run.model_hash or run.engine_hash
@@ -101,7 +101,7 @@ def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
 
 
 def save_run_requests(connection: duckdb.DuckDBPyConnection, run_id: str, requests: pl.DataFrame) -> None:
-    """Store what the run asks. requests: request_hash, topic, label; one row per request."""
+    """Store the run's requests. requests: request_hash, topic, label; one row per request."""
     for statement in (_CLEAR_REQUESTS, _SAVE_REQUESTS):
         execute_with(connection, requests, statement, {"run_id": run_id})
 
@@ -109,54 +109,54 @@ def save_run_requests(connection: duckdb.DuckDBPyConnection, run_id: str, reques
 def finish_run(
     connection: duckdb.DuckDBPyConnection, run_id: str, status: Literal["finished", "failed"] = "finished"
 ) -> None:
-    """Mark the run as ended now, or right after the run that ended last, where the clock is behind that.
+    """Mark the run as ended now, or right after the run that ended last if the clock is behind that.
 
     Raises WarehouseError for a run that was never saved.
     """
     values = {"run_id": run_id, "status": status, "now": now()}
     if connection.execute(_FINISH_RUN, values).fetchone() is None:
-        raise WarehouseError(f"there is no run {run_id!r} to finish: store it first with save_run().")
+        raise WarehouseError(f"unknown run {run_id!r}: store it with save_run() before finish_run().")
 
 
 def freeze_cohort(
     connection: duckdb.DuckDBPyConnection, config_hash: str, cohort: str, runs: Sequence[str]
 ) -> None:
-    """Fix which runs a cohort is made of, once: a name that is taken keeps its runs."""
+    """Store the runs of a cohort, unless a cohort of that name is stored already: it keeps its runs."""
     values = {"config_hash": config_hash, "cohort": cohort, "runs": list(runs), "frozen_at": now()}
     connection.execute(_FREEZE, values)
 
 
 def save_metrics(connection: duckdb.DuckDBPyConnection, run_id: str, metrics: pl.DataFrame) -> None:
-    """Make `metrics` all the metric values of the run; earlier ones go.
+    """Replace the metric values of the run by `metrics`.
 
-    metrics: the columns of metric_value without run_id, in any order. Raises WarehouseError naming the first
-    row that has a NaN, or a value and a reason, or neither, or that is there twice.
+    metrics: the columns of metric_value without run_id, in any order. Raises WarehouseError with the first
+    row that has a NaN, both a value and a reason, or neither, or that is repeated.
     """
-    schema = columns_of(connection, "metric_value_base", without=["run_id"])
+    schema = columns_of(connection, "metric_value_base", excluded=["run_id"])
     frame = as_numbers(metrics, schema, f"metrics of run {run_id}")
     repeated = frame.filter(pl.struct("metric", "slice_kind", "slice").is_duplicated())
     if repeated.height:
-        raise WarehouseError(f"metrics of run {run_id}: {repeated.row(0, named=True)} is there twice.")
+        raise WarehouseError(f"metrics of run {run_id}: repeated row {repeated.row(0, named=True)}.")
     forget_metrics(connection, run_id)
     execute_with(connection, frame, _SAVE_METRICS, {"run_id": run_id})
 
 
 def save_validation(warehouse: Warehouse, rows: pl.DataFrame) -> None:
-    """Make `rows` all that is known of their judges on their dimensions, in one transaction.
+    """Replace the validation of judges on the dimensions in `rows`, in one transaction.
 
     rows: the columns of judge_validation without created_at, which is now. Earlier rows of the same judge,
-    engine, rubric and dimension go. Raises WarehouseError, and changes nothing, for other columns or a row
-    that has a NaN, a value and a reason, or neither.
+    engine, rubric and dimension are deleted. Raises WarehouseError, and changes nothing, for other columns or
+    a row that has a NaN, both a value and a reason, or neither.
     """
     with warehouse.write() as connection:
-        schema = columns_of(connection, "judge_validation", without=["created_at"])
+        schema = columns_of(connection, "judge_validation", excluded=["created_at"])
         frame = as_numbers(rows, schema, "judge validation")
         execute_with(connection, frame, _CLEAR_VALIDATION)
         execute_with(connection, frame, _SAVE_VALIDATION, {"created_at": now()})
 
 
 def save_ranking(warehouse: Warehouse, rows: pl.DataFrame) -> None:
-    """Make `rows` all that users brought of their benchmarks, in one transaction.
+    """Replace users' rankings of the benchmarks in `rows`, in one transaction.
 
     rows: the columns of user_rank without added_at, which is now.
     """
@@ -166,10 +166,10 @@ def save_ranking(warehouse: Warehouse, rows: pl.DataFrame) -> None:
 
 
 def missing_units(connection: duckdb.DuckDBPyConnection, kind: str, units: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `units` that no registered part answers: what is still to be done, in any order.
+    """Return the rows of `units` that no registered part answers yet, in any order.
 
-    units: request_hash, unit and any other columns, which are kept. Raises WarehouseError for an undeclared
-    kind.
+    units: request_hash, unit and any other columns, which are returned too. Raises WarehouseError for an
+    unknown kind.
     """
     return execute_with(connection, units, _MISSING, {"kind": part_kind(kind).name})
 
@@ -177,33 +177,33 @@ def missing_units(connection: duckdb.DuckDBPyConnection, kind: str, units: pl.Da
 def read_answers(
     warehouse: Warehouse, kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]
 ) -> pl.DataFrame:
-    """These columns of what one request answered for `units`: `read_requests` of one."""
+    """Return these columns of the answers to one request's `units`, as `read_requests` does."""
     return read_requests(warehouse, kind, {request_hash: units}, columns)[request_hash]
 
 
 def read_requests(
-    warehouse: Warehouse, kind: str, wanted: Mapping[str, Sequence[str]], columns: Sequence[str]
+    warehouse: Warehouse, kind: str, units: Mapping[str, Sequence[str]], columns: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
-    """These columns of what several requests answered, from their parts of `kind`, by request.
+    """Return request -> these columns of its answers, from registered parts of `kind`.
 
-    wanted: request -> units. One query for all: opening the warehouse takes longer than a part. Reads the
-    registered parts and no others, each once, with no connection held meanwhile. Units that are not answered
-    yet are absent (`missing_units` finds them). Raises CorruptPart.
+    units: request -> its units. One query finds the parts of all, because opening the warehouse takes longer
+    than reading a part. Each part is read once, with no connection open meanwhile. Units without an answer
+    are absent (`missing_units` finds them). Raises CorruptPart.
     """
     declared = part_kind(kind)
-    by = ["request_hash", declared.unit]
-    registered = warehouse.query(_PARTS_OF_REQUESTS, {"kind": kind, "requests": list(wanted)})
+    keys = ["request_hash", declared.unit]
+    registered = warehouse.query(_PARTS_OF_REQUESTS, {"kind": kind, "requests": list(units)})
     registered = registered.rename({"unit": declared.unit}).join(
-        pl.DataFrame({by[0]: list(wanted), by[1]: [list(units) for units in wanted.values()]},
-                     schema={by[0]: pl.String, by[1]: pl.List(pl.String)}).explode(by[1]),
-        on=by, how="semi",
+        pl.DataFrame({keys[0]: list(units), keys[1]: [list(names) for names in units.values()]},
+                     schema={keys[0]: pl.String, keys[1]: pl.List(pl.String)}).explode(keys[1]),
+        on=keys, how="semi",
     )  # fmt: skip
-    read = list(dict.fromkeys([*columns, *by, "part"]))
-    frames = [pl.DataFrame(schema={name: declared.columns[name] for name in read})]
+    names = list(dict.fromkeys([*columns, *keys, "part"]))
+    frames = [pl.DataFrame(schema={name: declared.columns[name] for name in names})]
     for (part,), rows in registered.group_by("part", maintain_order=True):
-        of_rows = pl.all_horizontal(pl.col(name).is_in(rows[name].unique().to_list()) for name in by)
-        frames.append(read_part(warehouse.store, kind, str(part), read, of_rows))
-    answers = pl.concat(frames).join(registered, on=[*by, "part"], how="semi")
-    nothing = answers.clear().select(columns)
-    of_request = answers.partition_by("request_hash", as_dict=True)
-    return {r: of_request[(r,)].select(columns) if (r,) in of_request else nothing for r in wanted}
+        condition = pl.all_horizontal(pl.col(name).is_in(rows[name].unique().to_list()) for name in keys)
+        frames.append(read_part(warehouse.store, kind, str(part), names, condition))
+    answers = pl.concat(frames).join(registered, on=[*keys, "part"], how="semi")
+    no_rows = answers.clear().select(columns)
+    by_request = answers.partition_by("request_hash", as_dict=True)
+    return {r: by_request[(r,)].select(columns) if (r,) in by_request else no_rows for r in units}

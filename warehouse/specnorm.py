@@ -1,4 +1,4 @@
-"""SpecNorm under construction: drafts, what reviewers decided, and the items that are published."""
+"""Tables of a SpecNorm build: drafts, decisions of reviewers, and published items."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PUBLISH = "INSERT INTO specnorm_item BY NAME SELECT * FROM incoming"
 
 
 def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
-    """Store drafts and what the checks said of them, in one transaction.
+    """Store drafts with the results of their checks, in one transaction.
 
-    drafts: columns of specnorm_draft; those left out are NULL. A draft that the checks rejected earlier is
-    stored anew; one that is queued or decided stays as it is.
+    drafts: columns of specnorm_draft; missing ones become NULL. A draft that the checks rejected earlier is
+    replaced; a draft that is queued or decided stays as it is.
     """
     with warehouse.write() as connection:
         incoming = pl.DataFrame(drafts, schema=columns_of(connection, "specnorm_draft"))
@@ -40,7 +40,7 @@ def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
 
 
 def save_reviews(warehouse: Warehouse, decisions: Rows, items: Rows) -> None:
-    """Store decisions, and make `items` all that is published of the drafts decided on, in one transaction.
+    """Store decisions, and replace the published items of these drafts by `items`, in one transaction.
 
     decisions: draft, status, reviewer, note, reviewed_at; items: columns of specnorm_item. An item whose
     draft is rejected now is withdrawn.

@@ -1,4 +1,4 @@
-"""Basics of all modules: home and error, files complete or absent, rows held to the columns of a table."""
+"""Basics of all modules: home folder, error, files written whole, rows checked against a table's columns."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ import duckdb
 import polars as pl
 
 HOME = "CULTURESCOPE_HOME"
-"""The warehouse's folder."""
+"""Variable with the path of the warehouse's folder."""
 
 CACHE_GB = "CULTURESCOPE_CACHE_GB"
-"""Variable with the gigabytes that a machine may keep of a store that is elsewhere."""
+"""Variable with the limit, in gigabytes, of a machine's copies from a shared store."""
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
 
-# A file-size limit and a quota stop a write exactly as a full disk does.
+# A file-size limit and a quota stop a write just like a full disk.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 
-# Writing a part takes seconds. Age, unlike a process id, means the same in every container on the disk.
+# Writing a part takes seconds. Unlike a process id, a file's age means the same in every container.
 _ABANDONED_AFTER_S = 3600.0
 
 FileSign = tuple[int, int, int]
-"""Inode, time of the last change in ns, and size: another content has another sign."""
+"""Inode, time of the last change in ns, and size of a file; they change with its content."""
 
 
 class WarehouseError(RuntimeError):
-    """Something is wrong with the warehouse; the message says what, where and what to do next."""
+    """A fault of the warehouse; the message names the fault, its place and what to do next."""
 
 
 class CacheSize(NamedTuple):
-    """This machine's copies from a remote store. limit: bytes that it is trimmed to."""
+    """Size of this machine's copies from a shared store. limit: bytes above which they are trimmed."""
 
     n_files: int
     bytes: int
@@ -54,9 +54,9 @@ class CacheSize(NamedTuple):
 
 
 def home() -> Path:
-    """The warehouse's folder, made if missing: $CULTURESCOPE_HOME, else `.culturescope` in the checkout.
+    """Return the warehouse's folder, and make it if missing: $CULTURESCOPE_HOME, else `.culturescope`.
 
-    Where the packages are installed there is no checkout: it is in the working directory then.
+    `.culturescope` is in the checkout, or in the working directory if the packages are installed without one.
     """
     folder = usual_home()
     try:
@@ -70,36 +70,36 @@ def home() -> Path:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder, or take an empty one, that nobody but its owner can look into.
+    """Make a folder, or change an empty one, so that only its owner can read it.
 
-    One that holds something stays as it is: its owner may have opened it to others.
+    A folder with content stays as it is: its owner may have opened it to others.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if next(folder.iterdir(), None) is None:
-        with suppress(PermissionError):  # it is somebody else's
+        with suppress(PermissionError):  # another user owns it
             folder.chmod(0o700)
 
 
 def usual_home() -> Path:
-    """Return the path of ``home``; nothing is made.
+    """Return the path of ``home`` without making it.
 
-    Raises WarehouseError for a name that leads nowhere: a link to itself, or ~ of a user that there is not.
+    Raises WarehouseError for a path that cannot be resolved: a link to itself, or ~ of an unknown user.
     """
-    usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
-    named = os.environ.get(HOME) or str(usual)
+    default = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
+    folder = os.environ.get(HOME) or str(default)
     try:
-        return Path(named).expanduser().resolve()
+        return Path(folder).expanduser().resolve()
     except (RuntimeError, ValueError) as error:
-        raise WarehouseError(f"{HOME}={named} is no folder: {error}") from error
+        raise WarehouseError(f"{HOME}={folder} is not a folder: {error}") from error
 
 
 def now() -> datetime:
-    """The time as tables have it: UTC, without a zone."""
+    """Return the current time in UTC, without a zone, as tables store it."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def content_hash(files: Iterable[Path]) -> str:
-    """SHA-256 of the files' names and contents, in the order given."""
+    """Return the SHA-256 of the files' names and contents, in their order."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.name}\n".encode())
@@ -108,7 +108,7 @@ def content_hash(files: Iterable[Path]) -> str:
 
 
 def sign_of(file: Path | str) -> FileSign | None:
-    """The sign of one file, or None if there is none; a link to itself is none."""
+    """Return the sign of a file, or None if there is no file or only a link to itself."""
     try:
         stat = os.stat(file)
     except OSError as error:
@@ -119,23 +119,23 @@ def sign_of(file: Path | str) -> FileSign | None:
 
 
 def folder_signs(folders: Iterable[Path]) -> frozenset[tuple[str, FileSign | None]]:
-    """Path and sign of every file under the folders: half a millisecond for a hundred."""
-    places = (
-        os.path.join(here, name) for top in folders for here, _, names in os.walk(top) for name in names
+    """Return path and sign of every file under the folders; a hundred files take half a millisecond."""
+    paths = (
+        os.path.join(folder, name) for top in folders for folder, _, names in os.walk(top) for name in names
     )
-    return frozenset((place, sign_of(place)) for place in places)
+    return frozenset((path, sign_of(path)) for path in paths)
 
 
 def glob_escaped(path: Path | str) -> str:
-    """`path` as a glob that matches itself alone."""
+    """Return `path` as a glob that matches this path alone."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Delete the temporary files in `folder` that are an hour old: their writers were killed."""
+    """Delete the temporary files in `folder` that are over an hour old: their writers were killed."""
     oldest = time.time() - _ABANDONED_AFTER_S
     for temporary in folder.glob(".*.tmp"):
-        with suppress(FileNotFoundError):  # its writer has just given it its name
+        with suppress(FileNotFoundError):  # its writer has just renamed it
             if temporary.stat().st_mtime < oldest:
                 temporary.unlink()
 
@@ -143,7 +143,7 @@ def remove_abandoned(folder: Path) -> None:
 def publish(temporary: Path, target: Path) -> None:
     """Rename `temporary` over `target` (same folder) so that a power cut leaves the old file or the new one.
 
-    The data must be on disk before the name points to it, and the name itself lives in the folder's data.
+    The data must be on disk before the name points to it, and the folder's own data, which has the name, too.
     """
     _fsync(temporary)
     temporary.replace(target)
@@ -152,9 +152,9 @@ def publish(temporary: Path, target: Path) -> None:
 
 @contextmanager
 def written_whole(target: Path, needed: int) -> Iterator[Path]:
-    """A temporary path to write to within the block; it then becomes `target`, or goes if there is an error.
+    """Yield a temporary path to write to; the file becomes `target` at the end, or is deleted after an error.
 
-    needed: bytes that the file takes, estimated. Raises WarehouseError if the disk is full.
+    needed: estimated bytes of the file. Raises WarehouseError if the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
@@ -169,9 +169,9 @@ def written_whole(target: Path, needed: int) -> Iterator[Path]:
 
 @contextmanager
 def room_for(target: Path, needed: int) -> Iterator[None]:
-    """Turns the error of a write to `target` that had no room into one that says what to do.
+    """Replace the error of a write to `target` on a full disk by one that says what to do.
 
-    needed: bytes that it takes, estimated.
+    needed: estimated bytes of the write.
     """
     try:
         yield
@@ -187,21 +187,21 @@ def room_for(target: Path, needed: int) -> Iterator[None]:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether `error` (an OSError, or DuckDB's or Polars' wrapping of one) means that there was no room."""
+    """Whether `error` (an OSError, or DuckDB's or polars' wrapping of one) means a full disk."""
     if isinstance(error, WarehouseError):
-        return False  # said already
+        return False  # its message already says what to do
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _DISK_FULL
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL
-    # DuckDB and Polars pass on the operating system's words only.
+    # DuckDB and polars pass on only the operating system's message.
     return any(os.strerror(code) in str(error) for code in _DISK_FULL)
 
 
 def without_bar(connection: duckdb.DuckDBPyConnection) -> None:
-    """Have a connection draw no bar of a slow query: it would go to standard output, among the data.
+    """Turn off the progress bar of a connection, which would appear on standard output among the data.
 
-    In a notebook without ipywidgets DuckDB draws none, and raises an error where it is told so.
+    In a notebook without ipywidgets DuckDB draws no bar, and raises an error if it is turned off.
     """
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() != (False,):
         connection.execute("SET enable_progress_bar = false")
@@ -213,7 +213,7 @@ def execute_with(
     sql: str,
     values: Mapping[str, object] | None = None,
 ) -> pl.DataFrame:
-    """The result of `sql`, to which the rows are the table `incoming`."""
+    """Return the result of `sql`, which reads the rows as the table `incoming`."""
     connection.register("incoming", incoming)
     try:
         return connection.execute(sql, values).pl()
@@ -221,32 +221,36 @@ def execute_with(
         connection.unregister("incoming")
 
 
-def columns_of(connection: duckdb.DuckDBPyConnection, table: str, without: Collection[str] = ()) -> pl.Schema:
-    """Name and type of a table's columns, in order, without those named."""
+def columns_of(
+    connection: duckdb.DuckDBPyConnection, table: str, excluded: Collection[str] = ()
+) -> pl.Schema:
+    """Return name and type of a table's columns, in order, without those in `excluded`."""
     schema = connection.execute(f'FROM "{table}" LIMIT 0').pl().schema
-    return pl.Schema({name: kind for name, kind in schema.items() if name not in without})
+    return pl.Schema({name: kind for name, kind in schema.items() if name not in excluded})
 
 
-def as_table(frame: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
-    """`frame` in the table's order and types. Raises WarehouseError, naming `what`, for other columns."""
+def as_table(frame: pl.DataFrame, schema: pl.Schema, name: str) -> pl.DataFrame:
+    """Return `frame` with the table's order and types.
+
+    Raises WarehouseError, which begins with `name`, if the columns differ.
+    """
     if set(frame.columns) != set(schema):
-        raise WarehouseError(f"{what}: columns are {frame.columns}, expected {list(schema)}.")
+        raise WarehouseError(f"{name}: columns are {frame.columns}, expected {list(schema)}.")
     return frame.select(list(schema)).cast(schema)
 
 
-def as_numbers(frame: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
-    """Return `as_table`'s table for rows of numbers that may be unscored (value, unscored_reason and an
-    interval).
+def as_numbers(frame: pl.DataFrame, schema: pl.Schema, name: str) -> pl.DataFrame:
+    """Return `as_table`'s table for rows of numbers, which may be unscored.
 
-    Raises WarehouseError too, with the first row that has a NaN, or a value and a reason, or neither.
+    Raises WarehouseError too for a NaN, and for a row with both a value and a reason, or neither.
     """
-    frame = as_table(frame, schema, what)
+    frame = as_table(frame, schema, name)
     unclear = pl.col("value").is_null() != pl.col("unscored_reason").is_not_null()
     is_nan = pl.any_horizontal(pl.selectors.float().is_nan().fill_null(False))
     wrong = frame.filter(unclear | is_nan)
     if wrong.height:
         raise WarehouseError(
-            f"{what}: {wrong.height} rows, first {wrong.row(0, named=True)}. A row has a value, or a null "
+            f"{name}: {wrong.height} rows, first {wrong.row(0, named=True)}. A row has a value, or a null "
             f"with an unscored_reason; NaN is neither."
         )
     return frame

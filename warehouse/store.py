@@ -1,7 +1,7 @@
-"""Places of a warehouse: a folder of this machine, or Postgres and S3 that many machines share.
+"""Stores of a warehouse: a folder of this machine, or Postgres and S3 that many machines share.
 
-All else in this package is the same for both. What differs is what a store does: it keeps the published
-database file and replaces it whole, takes registrations, keeps parts that are never changed, and gives locks.
+A store keeps the published database file and replaces it as a whole, takes registrations, keeps parts that
+never change, and grants locks. The rest of this package is the same for both stores.
 """
 
 import os
@@ -17,51 +17,51 @@ from warehouse.storage import CacheSize, WarehouseError
 from warehouse.storage import home as default_home
 
 VARIABLE = "CULTURESCOPE_WAREHOUSE"
-"""The address of a shared store's database; not set: the store is the home folder."""
+"""Variable with the address of a shared store's database; if unset, the store is the home folder."""
 
 
 class Leases(Protocol):
-    """The leases of a store: unit, as (request_hash, unit) -> holder, and until when."""
+    """The leases of a store: (request_hash, unit) -> holder and end."""
 
     def take(self, units: Collection[tuple[str, str]], holder: str, seconds: float) -> set[tuple[str, str]]:
-        """Take those units that no other holder has, for so long; returns them."""
+        """Lease the units that no other holder has, for so many seconds, and return them."""
 
     def renew(self, holder: str, seconds: float) -> None:
-        """Keep all of a holder's units for so long from now."""
+        """Extend the leases of all units of a holder to so many seconds from now."""
 
     def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
-        """Give units free that a holder has."""
+        """End a holder's leases of units."""
 
     def held(self, request_hash: str, seconds: float) -> set[str]:
-        """Return the units of a request whose leases of so many seconds have not run out."""
+        """Return the units of a request whose leases have not run out. seconds: length of a lease."""
 
     def remove_ended(self) -> None:
-        """Delete the leases of processes that were killed a day ago or before."""
+        """Delete leases that ran out at least a day ago: their processes were killed."""
 
 
 class FileDraft(Protocol):
     """A private copy of the published file, made while the write lock is held.
 
-    path: where it is; there is no file if nothing is published yet.
+    path: place of the copy; it has no file if nothing is published yet.
     """
 
     path: Path
 
     def publish(self, folded: Position | None) -> None:
-        """Give the copy the name of the published file, whole or not at all.
+        """Publish the copy in place of the published file, whole or not at all.
 
-        folded: the registrations up to here are in it. Raises WarehouseError if it could not be done, or if
-        the write lock or another lock that this thread holds was lost meanwhile.
+        folded: position up to which the copy has the registrations. Raises WarehouseError if it cannot be
+        published, or if this thread lost the write lock or another lock meanwhile.
         """
 
 
 class Store(Protocol):
     """The place of a warehouse. It holds no connection: share it among threads, send it to processes.
 
-    home: this machine's folder of models, engines, reports and what was set aside. folder: where DuckDB finds
-    parts (``parts/<kind>/<part>.parquet``) on this machine. root: where parts are to whoever opens the file
-    without us. place: what people are told. has_all_parts: whether ``folder`` has every part at any time; if
-    not, they have to be fetched.
+    home: this machine's folder of models, engines, reports and quarantined files. folder: folder in which
+    DuckDB finds parts (``parts/<kind>/<part>.parquet``) on this machine. root: folder or address of the parts
+    for other programs that open the file. place: name of the store in messages. has_all_parts: whether
+    ``folder`` always has every part; if not, parts have to be fetched.
     """
 
     home: Path
@@ -72,32 +72,32 @@ class Store(Protocol):
 
     @property
     def log(self) -> Log:
-        """The registrations."""
+        """Log of the registrations."""
 
     @property
     def leases(self) -> Leases | None:
-        """Who is having what answered (``warehouse.claims``); None: nobody is kept waiting."""
+        """Leases of units (``warehouse.claims``); None: processes do not wait for each other."""
 
     def version(self) -> object | None:
-        """Changes with every publication; None: nothing is published."""
+        """Return a value that changes with every publication; None if nothing is published."""
 
     def published(self) -> Path | None:
-        """The newest published file, on this machine's disk; None: nothing is published."""
+        """Return the newest published file, on this machine's disk; None if nothing is published."""
 
     def draft(self) -> AbstractContextManager[FileDraft]:
-        """Hold the write lock, and a private copy of what is published, until the block ends."""
+        """Hold the write lock within the block, and yield a private copy of the published file."""
 
     def locked(self, name: str) -> AbstractContextManager[None]:
-        """Hold a lock of this name, which one process has at a time; it goes when its holder is killed."""
+        """Hold a lock of this name within the block; one process has it at a time, and a kill releases it."""
 
     def jobs(self, request_hash: str) -> StoredJobs:
-        """Return the jobs that a server was sent of this request, which are answered later."""
+        """Return the jobs of this request that were sent to a server and are answered later."""
 
     def job_requests(self) -> Sequence[str]:
-        """The request_hash of all that there are such jobs of."""
+        """Return the request_hash of every request with such jobs."""
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
-        """Keep a part, whole or not at all. remember: whether it is likely to be read here soon."""
+        """Store a part, whole or not at all. remember: whether this machine is likely to read it soon."""
 
     def send_unsent(self) -> None:
         """Send the finished parts that this machine could not send before."""
@@ -105,67 +105,67 @@ class Store(Protocol):
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         """Return a part's content, unchecked. anew: from the store, not from this machine's copy.
 
-        Raises FileNotFoundError if there is none; WarehouseError for what is no name of a part, or no file.
+        Raises FileNotFoundError if there is none; WarehouseError for an invalid name, or if it is not a file.
         """
 
     def part_sizes(self, kind: str) -> Mapping[str, int]:
-        """Part -> bytes, of all that are there, registered or not; without the empty one."""
+        """Return part -> bytes for all stored parts, registered or not, without the empty part."""
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
-        """Have these (kind, part) in ``folder``, except those that are not there or damaged."""
+        """Copy these (kind, part) to ``folder``, except missing and damaged ones."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """Keep what is fetched within the block, and the published file, on this machine until it ends."""
+        """Keep the published file and files fetched within the block on this machine until it ends."""
 
     def cache_size(self) -> CacheSize | None:
-        """Return this machine's cache, with its size; None for a local store."""
+        """Return the size of this machine's cache; None for a local store."""
 
     def trim(self) -> None:
-        """Delete what this machine keeps above its limit, except what is being read."""
+        """Delete cached files above this machine's limit, except those that are being read."""
 
     def delete_part(self, kind: str, part: str) -> None:
-        """Delete a part, if it is there."""
+        """Delete a part if it exists."""
 
     def set_part_aside(self, kind: str, part: str) -> Path:
-        """Move a damaged part to quarantine/ at home; returns where it is."""
+        """Move a damaged part to quarantine/ in the home folder, and return its path there."""
 
     def strays(self) -> Mapping[str, int]:
-        """Name -> bytes, of files that were to be published an hour ago or before, and never were."""
+        """Return name -> bytes of strays: files that were uploaded over an hour ago and never published."""
 
     def delete_strays(self) -> None:
-        """Delete them."""
+        """Delete the strays."""
 
     def remove_abandoned(self, kind: str) -> None:
-        """Delete what killed writers left half written."""
+        """Delete temporary files that killed writers left."""
 
 
-def store_at(where: "Path | Store | None" = None) -> Store:
-    """The store of a home folder: the shared one if $CULTURESCOPE_WAREHOUSE names one, else the folder.
+def store_at(location: "Path | Store | None" = None) -> Store:
+    """Return the store of a home folder: the shared one that $CULTURESCOPE_WAREHOUSE names, else the folder.
 
-    where: default: ``warehouse.home()``; a store is itself. Raises WarehouseError if the environment does not
-    name a whole shared store.
+    location: home folder, default ``warehouse.home()``; a store is returned as it is. Raises WarehouseError
+    if the environment names a shared store incompletely.
     """
-    if where is not None and not isinstance(where, Path):
-        return where
-    home = default_home() if where is None else where.expanduser().resolve()
+    if location is not None and not isinstance(location, Path):
+        return location
+    home = default_home() if location is None else location.expanduser().resolve()
     url = os.environ.get(VARIABLE)
     if not url:
         return LocalStore(home)
-    from warehouse.shared.store import SharedStore  # its libraries are an extra
+    from warehouse.shared.store import SharedStore  # imported here because its libraries are an extra
 
-    return SharedStore.of_environment(home, url)
+    return SharedStore.from_environment(home, url)
 
 
 def store_named(place: str, parts: str | None = None) -> Store:
-    """The store that somebody typed: a folder, or the address of a database without its password.
+    """Return the store named on a command line: a folder, or the address of a database without its password.
 
-    parts: of a database: s3://bucket/prefix; default $CULTURESCOPE_PARTS. Raises WarehouseError for an
+    parts: s3://bucket/prefix for a database; default $CULTURESCOPE_PARTS. Raises WarehouseError for an
     address with a password, which everybody on the machine could see.
     """
     if not place.startswith(("postgresql://", "postgres://")):
         if parts:
-            raise WarehouseError(f"{parts} goes with a database, and {place} is a folder: leave it out.")
+            raise WarehouseError(f"{place} is a folder, which needs no place for parts: leave out {parts}.")
         return LocalStore(Path(place).expanduser().resolve())
     from warehouse.shared.store import SharedStore
 
-    return SharedStore.typed(default_home(), place, parts)
+    return SharedStore.from_command_line(default_home(), place, parts)

@@ -1,8 +1,8 @@
-"""Parts are held to the hash in their names before a query reads them, once per process and file.
+"""Checks parts against the hash in their names before a query reads them, once per process and file.
 
-DuckDB reads a flipped bit as data: it holds Parquet files to no checksum. So the first query of a process
-hashes the parts of the kinds that it can touch, and remembers each file by inode, time and size. A bit that
-flips later, while the process lives and the file's times stay as they are, is seen by the next process.
+DuckDB reads a flipped bit as data: it checks no checksum of Parquet files. So before a query a process hashes
+the parts of the kinds that the query can read, and remembers each file by inode, time and size. Only the next
+process sees a bit that flips later without a change of these.
 """
 
 import re
@@ -20,15 +20,15 @@ _VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = curren
 _LISTED = "SELECT unnest(getvariable('parts')[?])"
 
 _sound: dict[str, FileSign] = {}
-"""Path -> sign of the file when its content was seen to be what its name says."""
+"""Path -> sign of the file when its content matched the hash in its name."""
 _reads: tuple[object, dict[str, frozenset[str]]] = None, {}
-"""Version of the published file, and view -> words of its SQL."""
+"""Version of the published file, and view -> words in its SQL."""
 
 
 def check_parts_of(connection: duckdb.DuckDBPyConnection, version: object, sql: str) -> None:
-    """Raise WarehouseError if a part that a query can read is not what was written.
+    """Raise WarehouseError if a part that a query can read differs from what was written.
 
-    version: of the published file; while it is the same, its views are not read again.
+    version: version of the published file; its views are read again only when it changes.
     """
     for kind in sorted(kinds_read(connection, version, sql)):
         execute(connection, _LISTED, [kind])
@@ -36,9 +36,9 @@ def check_parts_of(connection: duckdb.DuckDBPyConnection, version: object, sql: 
 
 
 def check_files(paths: Iterable[str | Path]) -> None:
-    """Raise WarehouseError, naming the first, if a file is not what the hash in its name says.
+    """Raise WarehouseError for the first file whose content does not match the hash in its name.
 
-    Of parts of older code, without a hash, and of those without rows only that they are files is seen.
+    Parts without a hash (of older code, or without rows) are only checked to be files.
     """
     signs = {path: sign_of(path) for path in map(str, paths)}
     new = [path for path, sign in signs.items() if sign and _sound.get(path) != sign]
@@ -48,26 +48,27 @@ def check_files(paths: Iterable[str | Path]) -> None:
         for path, is_sound in zip(new, pool.map(_is_sound, new), strict=True):
             if not is_sound:
                 raise WarehouseError(
-                    f"part {path} is not what was written: bits of it have changed. Run `culturescope "
-                    f"check`: it moves the part to quarantine/, and the next run does its work again."
+                    f"part {path} is corrupt: its content does not match the hash in its name. Run "
+                    f"`culturescope check`: it moves the part to quarantine/, and the next run answers its "
+                    f"units again."
                 )
             _sound[path] = signs[path] or (0, 0, 0)
 
 
 def kinds_read(connection: duckdb.DuckDBPyConnection, version: object, sql: str) -> set[str]:
-    """Part kinds whose names stand in a query, or in a view that it names; maybe more than it reads.
+    """Return the part kinds named in a query or in a view that it names; maybe more than it reads.
 
-    No query reads a view without its name in it: functions that take names as texts are not allowed.
+    A query cannot read a view without naming it: functions that take names as texts are not allowed.
     """
     global _reads
     if _reads[0] != version:
         rows = connection.execute(_VIEWS).fetchall()
         _reads = version, {str(name).lower(): _words(text) for name, text in rows if name not in KINDS}
     views = _reads[1]
-    words, seen = set(_words(sql)), set[str]()
-    while named := (words & views.keys()) - seen:
-        seen |= named
-        words |= frozenset().union(*(views[name] for name in named))
+    words, visited = set(_words(sql)), set[str]()
+    while new := (words & views.keys()) - visited:
+        visited |= new
+        words |= frozenset().union(*(views[name] for name in new))
     return words & KINDS.keys()
 
 
@@ -77,6 +78,6 @@ def _words(sql: str) -> frozenset[str]:
 
 def _is_sound(path: str) -> bool:
     file = Path(path)
-    if not file.is_file():  # DuckDB would wait for a pipe
+    if not file.is_file():  # reading a pipe would block
         return False
     return not has_hash(file.stem) or is_file_as_written(file)

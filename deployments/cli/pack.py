@@ -108,7 +108,7 @@ def from_paper(
         countries = dict(warehouse.query("SELECT name, country FROM country").rows())
         imported = pack_from(importer, data, countries)
         write_imported(folder, imported, replace)
-        for line in imported.taken:
+        for line in imported.added:
             say(line, "taken", "green")
         for line in imported.left_out:
             say(line, "left out", "yellow")

@@ -28,10 +28,10 @@ from tasks.papers.reproduction import (
     Reproduction,
     Tools,
     agreement,
+    compare_cells,
     find_files,
     is_of_table,
     variants,
-    work_off,
 )
 from warehouse import Warehouse
 
@@ -146,7 +146,7 @@ def recompute(
         say(note, style="yellow")
     queries = {table: warehouse.query(sql).to_dicts() for table, sql in kind.tables.items()}
     tools = Tools(queries, _embedding(warehouse.home / "models"), printed)
-    rows, n_tried = work_off(kind, content, chosen, tools, cells)
+    rows, n_tried = compare_cells(kind, content, chosen, tools, cells)
     (_, first), *_ = variants(kind.complete(content, chosen))
     rows += [
         ComparedCell(cell, number, agreement(cell, number.value), "")

@@ -113,12 +113,12 @@ def leaderboard(
             return show(report.leaderboard(warehouse, name, key, occasion), form)
         door = doors()[name]
         board = report.board_for_people(warehouse, name, key, occasion, door.columns)
-        show_rows(Rows.of_dicts(board), title, caption, is_wide=wide, notes=door.notes)
+        show_rows(Rows.from_dicts(board), title, caption, is_wide=wide, notes=door.notes)
         printed = None if published is False or occasion else report.under_the_line(warehouse, name, key)
         if printed is None:
             return
         below, n_more = printed[1] if wide else printed[1][:SHORT], len(printed[1]) - SHORT
-        show_rows(Rows.of_dicts(below), printed[0], is_wide=wide)
+        show_rows(Rows.from_dicts(below), printed[0], is_wide=wide)
         if not wide and n_more > 0:
             say(f"{n_more} more with --wide, all numbers with --published", style="dim")
 

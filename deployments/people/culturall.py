@@ -158,7 +158,7 @@ def follow_reviewed(warehouse: Warehouse, results: StudyResults, folder: Path) -
             left[problem] += 1
         else:
             decided.append(row)
-    reviewed = steps.take(decided)
+    reviewed = steps.store_decisions(decided)
     counts = Counter(row["decision"] for row in reviewed.decisions)
     left["the revised texts have an error"] = len(reviewed.faulty)
     return [f"{name}: {counts[name]}" for name in DECISIONS] + _left(left)

@@ -82,7 +82,7 @@ def show(
         case Format.json:
             sys.stdout.write(to_json(frame))
         case Format.table:
-            show_rows(Rows.of_frame(frame), title, caption, is_wide=is_wide, notes=notes)
+            show_rows(Rows.from_frame(frame), title, caption, is_wide=is_wide, notes=notes)
 
 
 def show_rows(

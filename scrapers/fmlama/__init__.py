@@ -1,1 +1,1 @@
-"""FmLAMA's published dishes: JSON Lines, one file a language."""
+"""FmLAMA's published dishes: one file of JSON Lines per language."""

@@ -1,4 +1,4 @@
-"""The published format: one JSON object a line, with url, origin, lang, sub_label and obj_label."""
+"""The published format: a JSON object per line, with url, origin, lang, sub_label and obj_label."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ OPTIONAL_TEXTS = ("origin_name", "image")
 
 
 def parse(files: Mapping[str, bytes], in_order: bool = False) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return the dishes of all files (name -> content), and counts of dropped lines and labels by reason.
+    """Return the dishes of all files, and the number of dropped dishes and ingredients by reason.
 
-    Dishes are sorted by url and language, or in the order of the files. Left out are a dish that a file
-    repeats in its language (``repeated_dish``), one without a name (``no_name``) or ingredient
-    (``no_ingredient``), and an ingredient that is empty (``empty_ingredient``) or that its dish repeats
-    (``repeated_ingredient``).
+    Dropped are a dish that occurs again in a language (``repeated_dish``), a dish without a name
+    (``no_name``) or ingredient (``no_ingredient``), and an ingredient that is empty (``empty_ingredient``) or
+    that its dish repeats (``repeated_ingredient``).
+
+    Args:
+        files: contents by name.
+        in_order: keep the order of the files; else dishes are sorted by url and language.
 
     Raises:
-        ScrapeError: a line is not of the format; names file, line and field.
+        ScrapeError: a line does not have the format; the message names file, line and field.
     """
     dropped: Counter[str] = Counter()
     rows: dict[tuple[str, str], dict[str, Any]] = {}
@@ -52,7 +55,7 @@ def parse(files: Mapping[str, bytes], in_order: bool = False) -> tuple[pl.DataFr
 
 
 def _lines(name: str, content: bytes) -> Iterable[tuple[int, str]]:
-    """(number, text) of the lines that are not blank."""
+    """Return number and text of the lines that are not blank."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,9 +66,7 @@ def _lines(name: str, content: bytes) -> Iterable[tuple[int, str]]:
 def _object(line: str, where: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
-        json.dumps(
-            row, ensure_ascii=False
-        ).encode()  # JSON can spell half a surrogate pair, which is not a text.
+        json.dumps(row, ensure_ascii=False).encode()  # fails for half a surrogate pair, which JSON can spell
     except (ValueError, RecursionError) as error:
         raise ScrapeError(f"{where}: not JSON: {error}") from error
     if not isinstance(row, dict):

@@ -1,7 +1,7 @@
-"""Foods from a JSON export of TasteAtlas that the user has and configures. Opt-in; never shipped."""
+"""Foods from the user's JSON export of TasteAtlas. Opt-in; none are shipped."""
 
 NOTICE = (
     "TasteAtlas' pages are rendered by script and its terms may not allow programs to collect them, so this "
-    "project does not. Configure a JSON export or an endpoint that you are allowed to use. What it yields is "
-    "for your own use: do not publish it."
+    "project does not. Configure a JSON export or an endpoint that you are allowed to use. The results are "
+    "for your own use: do not publish them."
 )

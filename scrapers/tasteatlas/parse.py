@@ -1,9 +1,9 @@
-"""A JSON export of foods to an item per food.
+"""Parses a JSON export of foods into one item per food.
 
-The export is a list of objects, or an object that holds such a list as "items", "results", "data" or
-"foods". Each object has a name, and may have countries of origin, ingredients and other names. Keys may be
-written in any usual way (``alternativeNames``, ``alternative_names``); values may be texts, lists, or
-objects with a name.
+The export is a list of objects, or an object with such a list as "items", "results", "data" or "foods". Each
+object has a name, and may have countries of origin, ingredients and other names. Case and punctuation of keys
+do not matter (``alternativeNames``, ``alternative_names``); values may be texts, lists, or objects with a
+name.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ _INGREDIENTS = ("ingredients", "mainingredients")
 _ALIASES = ("alternativenames", "othernames", "aliases", "alsoknownas")
 _NOT_A_LETTER = re.compile("[^a-z]")
 
-# What json.loads returns; spelled out so that mypy sees every branch below.
+# The type of json.loads's results, so that mypy checks every branch below.
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 def parse(content: bytes, countries: CountryCodes) -> Parsed:
-    """Items of the list ``dishes``, with aliases, countries and ingredients.
+    """Return items of the list ``dishes``, with aliases, countries and ingredients.
 
-    Dropped and counted: ``empty_name``, and ``unknown_country`` (the item stays, without that country).
-    Raises ScrapeError that names the place in the JSON where something else was expected, or if there is no
-    item.
+    Counted: ``empty_name`` (the food is dropped) and ``unknown_country`` (the item lacks that country).
+    Raises ScrapeError for an unexpected value, with its place in the JSON, and if there is no item.
     """
     try:
         export: Json = json.loads(decode(content))
@@ -47,7 +46,7 @@ def parse(content: bytes, countries: CountryCodes) -> Parsed:
             dropped["empty_name"] += 1
             continue
         origins = _texts(food, _COUNTRY, path)
-        codes, unknown = countries.codes(name for text in origins for name in countries.listed(text))
+        codes, unknown = countries.codes(name for text in origins for name in countries.split_names(text))
         dropped["unknown_country"] += unknown
         aliases = (*names[1:], *_texts(food, _ALIASES, path))
         ingredients = tuple(_texts(food, _INGREDIENTS, path))
@@ -56,7 +55,7 @@ def parse(content: bytes, countries: CountryCodes) -> Parsed:
 
 
 def _foods(value: Json, path: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """(place in the export, object) of every food, out of any wrapper."""
+    """Yield the place in the export and the object of every food."""
     while isinstance(value, dict):
         key = next((key for key in _WRAPPERS if key in value), None)
         if key is None:
@@ -71,7 +70,7 @@ def _foods(value: Json, path: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
 
 
 def _texts(food: Mapping[str, Json], keys: tuple[str, ...], path: str) -> list[str]:
-    """All texts that a food has under any of the keys, clean and not empty."""
+    """Return the cleaned texts of a food under any of the keys, without empty ones."""
     texts: list[str] = []
     for key, value in food.items():
         if _NOT_A_LETTER.sub("", key.casefold()) in keys:
@@ -80,7 +79,11 @@ def _texts(food: Mapping[str, Json], keys: tuple[str, ...], path: str) -> list[s
 
 
 def _leaves(value: Json, path: str, split: bool) -> Iterator[str]:
-    """The texts in a value: itself (split: at its commas), a list's, or the name of an object."""
+    """Yield the texts in a value: a text, those of a list, or the name of an object.
+
+    Args:
+        split: split a text at its commas.
+    """
     if isinstance(value, str):
         yield from value.split(",") if split else (value,)
     elif isinstance(value, list):
@@ -95,9 +98,9 @@ def _leaves(value: Json, path: str, split: bool) -> Iterator[str]:
 
 
 def _expected(path: str, expected: str, value: Json) -> ScrapeError:
-    """The error for a value of the wrong kind."""
+    """Return the error for a value of the wrong kind."""
     kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    there = kinds.get(type(value), "a number")
+    kind = kinds.get(type(value), "a number")
     if isinstance(value, dict):
-        there += f" with {', '.join(list(value)[:10]) or 'nothing'}"
-    return ScrapeError(f"tasteatlas: expected {expected} at {path} of the export, but there is {there}")
+        kind += f" with {', '.join(list(value)[:10]) or 'nothing'}"
+    return ScrapeError(f"tasteatlas: expected {expected} at {path} of the export, got {kind}")

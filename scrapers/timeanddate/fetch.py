@@ -12,9 +12,10 @@ INDEX_URL = "https://www.timeanddate.com/holidays/"
 
 
 def fetch(session: WebSession, countries: CountryCodes, year: int | None = None) -> list[FetchedPage]:
-    """The index, then the pages of the countries that we know and no others: about 170 requests.
+    """Return the index and then the pages of the warehouse's countries: about 170 requests.
 
-    year: of the holidays; None is the current one.
+    Args:
+        year: year of the holidays; None: the current one.
     """
     index = session.get(INDEX_URL)
     year = year or datetime.now(UTC).year

@@ -1,4 +1,4 @@
-"""The index of countries and a page of holidays per country to an item per holiday."""
+"""Parses the index of countries and the pages of their holidays into one item per holiday."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from scrapers.countries import CountryCodes
-from scrapers.html_table import HtmlTable, cell_text, find, is_repeated_header, parsed_html, tables_of
+from scrapers.html_table import (
+    HtmlTable,
+    cell_text,
+    is_repeated_header,
+    matching_tables,
+    parsed_html,
+    tables_of,
+)
 from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError, parsed
 
 _HEADERS = (("Name", "Holiday Name"), ("Type", "Holiday Type"))
 _LINK = re.compile(r"(?:https://www\.timeanddate\.com)?/holidays/([a-z0-9-]+)/?")
-# By type, not by name: the equinoxes are national holidays in Japan.
+# By type, not by name, because the equinoxes are national holidays in Japan.
 _NO_HOLIDAY = {
     "season": re.compile(r"season\b", re.IGNORECASE),
     "clock_change": re.compile(r"clock change|daylight saving", re.IGNORECASE),
@@ -27,14 +34,19 @@ _SAME_HOLIDAY = re.compile(
 
 
 def parse(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
-    """Items of the list ``holidays``: one per name, with the countries that keep it.
+    """Return items of the list ``holidays``: one per name, with its countries.
 
-    pages: the index and pages of countries, as ``fetch`` returns them. "Labor Day / May Day" becomes an item
-    and an alias; "(tentative date)", "observed" and the like are cut off. Dropped and counted: ``season``,
-    ``clock_change``, ``working_day``, ``empty_name``, ``repeated_header``, ``spanning_row`` (a month or a
-    remark across the table), ``unknown_country`` (a page of none of our countries; its items stay) and
-    ``page_without_table``. Raises ScrapeError if the index is missing or names no country, if a page was cut
-    off, or if no page has the table.
+    "Labor Day / May Day" becomes an item and an alias; remarks such as "(tentative date)" and "observed" are
+    cut off. Dropped and counted are ``season``, ``clock_change``, ``working_day``, ``empty_name``,
+    ``repeated_header``, ``spanning_row`` (a month or a remark across the table) and ``page_without_table``.
+    Also counted is ``unknown_country`` (a page of a country outside the warehouse; its items have no
+    country).
+
+    Args:
+        pages: index and pages of countries, as ``fetch`` returns them.
+
+    Raises:
+        ScrapeError: the index is missing or names no country, a page was cut off, or no page has the table.
     """
     index = next((page for page in pages if _path(page) == ["holidays"]), None)
     if index is None:
@@ -51,7 +63,7 @@ def parse(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
 
 
 def country_links(index: FetchedPage, countries: CountryCodes) -> dict[str, str]:
-    """Slug of a country's page ("south-korea") -> alpha-2 code, for the countries that we know.
+    """Return the alpha-2 codes of the warehouse's countries by the slug of their page ("south-korea").
 
     Raises ScrapeError if the index has no link to any of them.
     """
@@ -62,24 +74,24 @@ def country_links(index: FetchedPage, countries: CountryCodes) -> dict[str, str]
             codes[slug[1]] = code
     if not codes:
         raise ScrapeError(
-            f"{index.url}: no link to the holidays of a country. The page's layout has probably changed; "
-            "adapt the parser, the last good list stays in use."
+            f"{index.url}: no link to the holidays of a country. The page's layout has probably changed. "
+            "Adapt the parser to the new page; until then the last good list is used."
         )
     return codes
 
 
 def _path(page: FetchedPage) -> list[str]:
-    """The parts of a page's address: ["holidays", "brazil", "2026"]."""
+    """Return the parts of an address's path, such as ["holidays", "brazil", "2026"]."""
     return [part for part in urlsplit(page.url).path.split("/") if part]
 
 
 def _entries(page: FetchedPage, codes: tuple[str, ...], dropped: Counter[str]) -> Iterator[ListItem]:
-    """One entry per holiday of a country's page; what is left out is added to ``dropped``."""
-    on_page = tables_of(page)
+    """Yield an entry per holiday of a country's page; dropped rows are counted in ``dropped``."""
+    page_tables = tables_of(page)
     try:
-        holidays = find(on_page, _HEADERS)
+        holidays = matching_tables(page_tables, _HEADERS)
     except ScrapeError:
-        # A country without a table must not lose the others; if all lack one, `parsed` raises.
+        # Pages without the table are skipped; if none has it, `parsed` raises.
         dropped["page_without_table"] += 1
         return
     for table in holidays:
@@ -93,7 +105,7 @@ def _entries(page: FetchedPage, codes: tuple[str, ...], dropped: Counter[str]) -
 
 
 def _reason_to_drop(table: HtmlTable, row: Sequence[str], name: str, kind: str) -> str | None:
-    """Return why a row is not a holiday; None if it is one."""
+    """Return the reason why a row is not a holiday; None if it is one."""
     if is_repeated_header(table, row):
         return "repeated_header"
     if not _SAME_HOLIDAY.sub("", name).strip("/ "):

@@ -1,6 +1,6 @@
 """Dishes, their origins and ingredients from Wikidata, by SPARQL.
 
-``fetch`` asks five queries (the ``.rq`` files) of an ``Endpoint`` and returns a ``Harvest``; ``join`` turns
+``fetch`` sends five queries (the ``.rq`` files) to an ``Endpoint`` and returns a ``Harvest``; ``join`` turns
 it into rows without any I/O.
 """
 

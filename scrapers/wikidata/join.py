@@ -1,6 +1,6 @@
 """Joins the results of the five queries: a verdict per dish, and one row per dish and language.
 
-Pure, and the same for any order of the answers.
+Pure; the order of the queries' rows does not matter.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import polars as pl
 ENTITY = "http://www.wikidata.org/entity/"
 
 ITEM = r"^Q[0-9]+$"
-"""An item's id. Anything else in an id column is an unknown value (a blank node or genid address)."""
+"""Pattern of an item's id. Other text in an id column is an unknown value (blank node or genid address)."""
 
 LANGUAGE = r"[a-z]{2,8}(-[a-z0-9]{1,8})*"
-"""A language tag (BCP 47 without its rarer forms), in lower case as Wikidata writes it."""
+"""Pattern of a language tag (BCP 47 without rare forms), in lower case as in Wikidata."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The answers of an endpoint, counted.
+    """Counts of an endpoint's answers.
 
     Attributes:
-        queries: answered ones; failed tries are not counted.
-        bytes: of the answers, after content-encoding is undone.
-        sha256: hex digits over all answers in the order in which they came.
+        queries: number of answered queries; failed tries are not counted.
+        bytes: bytes of the answers, after content-encoding is undone.
+        sha256: hex digits of the hash of all answers in their order.
     """
 
     queries: int
@@ -37,15 +37,15 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Harvest:
-    """One frame a query, all columns strings, item ids without their address (``Q42``).
+    """The results of the five queries as frames of strings; item ids are without address (``Q42``).
 
     Attributes:
-        dishes: dish.
-        countries: country; the current ones.
-        statements: dish, property (P495, P2012, P527, P186 or P18), value.
-        cuisines: cuisine, country.
-        labels: item, language (lower case), label; English is always among the languages.
-        traffic: of the endpoint, up to the last query.
+        dishes: column dish.
+        countries: column country, the current countries.
+        statements: columns dish, property (P495, P2012, P527, P186 or P18) and value.
+        cuisines: columns cuisine and country.
+        labels: columns item, language (lower case) and label; the languages always include English.
+        traffic: counts of the endpoint's answers.
     """
 
     dishes: pl.DataFrame
@@ -63,8 +63,8 @@ def language_tags(languages: Sequence[str]) -> list[str]:
         ValueError: there is none, or one is not a language tag.
     """
     tags = list(dict.fromkeys(language.lower() for language in languages))
-    if wrong := [tag for tag in tags if not re.fullmatch(LANGUAGE, tag)]:
-        raise ValueError(f"not language tags: {wrong}; write them like en, ko or zh-hans")
+    if invalid := [tag for tag in tags if not re.fullmatch(LANGUAGE, tag)]:
+        raise ValueError(f"not language tags: {invalid}; write them like en, ko or zh-hans")
     if not tags:
         raise ValueError("at least one language is needed")
     return tags
@@ -87,19 +87,20 @@ DISH_REASONS = (
 def verdicts(
     dishes: pl.DataFrame, countries: pl.DataFrame, statements: pl.DataFrame, cuisines: pl.DataFrame
 ) -> pl.DataFrame:
-    """One row a dish id: dish, verdict (``kept`` or one of ``DISH_REASONS``), origin (null unless kept).
+    """Return a row per dish id: dish, verdict (``kept`` or one of ``DISH_REASONS``), origin (null unless
+    kept).
 
-    The frames are those of a ``Harvest``. Candidates are the dish's countries of origin (P495) if it has
-    any; only a dish without one takes the countries of its cuisines. Exactly one candidate must be a current
-    country: a region or a dissolved country beside it does not count, two current ones are
-    ``several_origins``. Unknown values count as absent; where a dish lacks its origin or its ingredients and
-    has an unknown value in that very place, the reason is ``unknown_value``.
+    The frames are those of a ``Harvest``. Candidates for the origin are the dish's countries of origin
+    (P495); without any, the countries of its cuisines. Exactly one candidate must be a current country:
+    regions and dissolved countries are ignored, and several current countries are ``several_origins``.
+    Unknown values count as missing. If the origin or the ingredients are missing and there is an unknown
+    value instead, the reason is ``unknown_value``.
     """
     dishes = dishes.unique()
-    known = statements.filter(_is_item("value"))
-    stated = known.filter(property=ORIGIN).select("dish", origin="value")
+    item_statements = statements.filter(_is_item("value"))
+    stated = item_statements.filter(property=ORIGIN).select("dish", origin="value")
     by_cuisine = (
-        known.filter(property=CUISINE)
+        item_statements.filter(property=CUISINE)
         .join(cuisines.filter(_is_item("country")), left_on="value", right_on="cuisine")
         .select("dish", origin="country")
     )
@@ -110,7 +111,7 @@ def verdicts(
     ).with_columns(
         pl.col("n_current").fill_null(0),
         has_candidate=_within(candidates),
-        has_ingredient=_within(known.filter(property=INGREDIENT)),
+        has_ingredient=_within(item_statements.filter(property=INGREDIENT)),
         origin_unknown=_within(_unknown_origins(statements, cuisines)),
         ingredient_unknown=_within(statements.filter(~_is_item("value"), property=INGREDIENT)),
     )
@@ -129,24 +130,24 @@ def verdicts(
             pl.when("ingredient_unknown").then(pl.lit("unknown_value")).otherwise(pl.lit("no_ingredient"))
         )
     )
-    judged = facts.with_columns(verdict=verdict)
+    rows = facts.with_columns(verdict=verdict)
     origin = pl.when(pl.col("verdict") == KEPT).then("origin")
-    return judged.select("dish", "verdict", origin=origin).sort("dish")
+    return rows.select("dish", "verdict", origin=origin).sort("dish")
 
 
-def by_property(statements: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The known items that a property gives to dishes: dish, item, each pair once."""
+def items_of_property(statements: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return the items that are a property's values for dishes: dish and item, each pair once."""
     return statements.filter(_is_item("value"), property=name).select("dish", item="value").unique()
 
 
 def _unknown_origins(statements: pl.DataFrame, cuisines: pl.DataFrame) -> pl.DataFrame:
-    """Dishes with an unknown origin, an unknown cuisine, or a cuisine of unknown country."""
-    direct = statements.filter(~_is_item("value") & pl.col("property").is_in([ORIGIN, CUISINE]))
-    nowhere = cuisines.filter(~_is_item("country"))
-    through = statements.filter(property=CUISINE).join(
-        nowhere, left_on="value", right_on="cuisine", how="semi"
+    """Return statements of an unknown origin, an unknown cuisine, or a cuisine of unknown country."""
+    unknown_values = statements.filter(~_is_item("value") & pl.col("property").is_in([ORIGIN, CUISINE]))
+    unknown_countries = cuisines.filter(~_is_item("country"))
+    through_cuisine = statements.filter(property=CUISINE).join(
+        unknown_countries, left_on="value", right_on="cuisine", how="semi"
     )
-    return pl.concat([direct, through])
+    return pl.concat([unknown_values, through_cuisine])
 
 
 def _is_item(column: str) -> pl.Expr:
@@ -154,7 +155,7 @@ def _is_item(column: str) -> pl.Expr:
 
 
 def _within(frame: pl.DataFrame) -> pl.Expr:
-    """Whether the dish is one of the frame's."""
+    """Return whether the dish is in the frame."""
     return pl.col("dish").is_in(frame["dish"].unique().to_list())
 
 
@@ -171,41 +172,44 @@ ROW_SCHEMA = {
     "image": pl.String,
 }
 UNKNOWN = "/.well-known/genid/"
-"""In the address that stands for an unknown value in the Wikidata Query Service."""
+"""Part of the addresses that the Wikidata Query Service returns for unknown values."""
 
-BY_DISH = (KEPT, *DISH_REASONS, "no_label")
+DISH_OUTCOMES = (KEPT, *DISH_REASONS, "no_label")
 
 
 def join(harvest: Harvest, languages: Sequence[str]) -> tuple[pl.DataFrame, dict[str, int]]:
     """Return the rows of the data set and counts.
 
-    A row exists where the dish and at least one of its ingredients have a label in the row's language. Its
-    columns are those of ``ROW_SCHEMA``: ``country`` is the origin's label in English (else in the first
-    language that has one, else its id), ``country_name`` that in the row's language or null;
-    ``ingredients`` and ``ingredient_ids`` belong together, by number of the id, as are ``materials``; parts
-    without a label in the language are left out; two parts of one name stay two; ``image`` is the first
-    address in code-point order or null. Rows are in order of the dish's number and the language.
+    There is a row where the dish and at least one of its ingredients have a label in the row's language. Rows
+    are sorted by the dish's number and the language. The columns are those of ``ROW_SCHEMA``:
 
-    Counts: the keys ``BY_DISH`` add up to the dish ids (``no_label``: no row in any language). For each
-    language ``l``, ``rows:l + no_label:l + no_ingredient_label:l`` are the dishes with an origin and an
-    ingredient. ``ingredient_without_label:l`` and ``material_without_label:l`` are parts left out of rows.
-    ``unknown_statement`` are unknown values among the origins, cuisines, ingredients and materials.
+    - ``country``: the origin's label in English, else in the first language that has one, else its id.
+    - ``country_name``: the origin's label in the row's language, or null.
+    - ``ingredients``, ``ingredient_ids`` and ``materials``: sorted by the number of the id, without parts
+      that have no label in the language. Two parts of the same name stay two.
+    - ``image``: the first address in code-point order, or null.
+
+    The counts of ``DISH_OUTCOMES`` add up to the number of dish ids (``no_label``: no row in any language).
+    For each language ``l``, ``rows:l + no_label:l + no_ingredient_label:l`` is the number of dishes with an
+    origin and an ingredient; ``ingredient_without_label:l`` and ``material_without_label:l`` count parts left
+    out of rows. ``unknown_statement`` counts unknown values among origins, cuisines, ingredients and
+    materials.
 
     Raises:
-        ValueError: a language that cannot be used.
+        ValueError: a language is not valid.
     """
     tags = sorted(language_tags(languages))
-    judged = verdicts(harvest.dishes, harvest.countries, harvest.statements, harvest.cuisines)
-    good = judged.filter(verdict=KEPT)
+    dish_verdicts = verdicts(harvest.dishes, harvest.countries, harvest.statements, harvest.cuisines)
+    kept_dishes = dish_verdicts.filter(verdict=KEPT)
     labels = harvest.labels.group_by("item", "language").agg(pl.col("label").min())
-    wanted = good.join(pl.DataFrame({"language": tags}), how="cross")
-    named = wanted.join(
+    dish_languages = kept_dishes.join(pl.DataFrame({"language": tags}), how="cross")
+    named_dishes = dish_languages.join(
         labels.rename({"item": "dish", "label": "name"}), on=["dish", "language"], how="inner"
     )
-    ingredients = _labelled(by_property(harvest.statements, INGREDIENT), named, labels)
-    materials = _labelled(by_property(harvest.statements, MATERIAL), named, labels)
-    full = (
-        named.join(_lists(ingredients, "ingredients"), on=["dish", "language"], how="inner")
+    ingredients = _labelled(items_of_property(harvest.statements, INGREDIENT), named_dishes, labels)
+    materials = _labelled(items_of_property(harvest.statements, MATERIAL), named_dishes, labels)
+    joined = (
+        named_dishes.join(_lists(ingredients, "ingredients"), on=["dish", "language"], how="inner")
         .join(_lists(materials, "materials"), on=["dish", "language"], how="left")
         .join(_country_names(labels, languages), on="origin", how="left")
         .join(
@@ -213,14 +217,14 @@ def join(harvest: Harvest, languages: Sequence[str]) -> tuple[pl.DataFrame, dict
         )
         .join(_images(harvest.statements), on="dish", how="left")
     )
-    rows = full.sort(_number("dish"), "language").with_columns(
+    rows = joined.sort(_number("dish"), "language").with_columns(
         url=pl.lit(ENTITY) + pl.col("dish"),
         country=pl.col("country").fill_null(pl.col("origin")),
         materials=pl.col("materials").fill_null([]),
     )
-    counts = _by_dish(judged, full)
+    counts = _outcome_counts(dish_verdicts, joined)
     for tag in tags:
-        counts |= _by_language(tag, good, named, full, ingredients, materials)
+        counts |= _language_counts(tag, kept_dishes, named_dishes, joined, ingredients, materials)
     counts["unknown_statement"] = harvest.statements.filter(
         (pl.col("property") != IMAGE) & ~pl.col("value").str.contains(ITEM)
     ).height
@@ -228,7 +232,7 @@ def join(harvest: Harvest, languages: Sequence[str]) -> tuple[pl.DataFrame, dict
 
 
 def _labelled(parts: pl.DataFrame, named: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """dish, language, item, label of every part of every named dish; label null where there is none."""
+    """Return dish, language, item and label of every part of every named dish; a missing label is null."""
     return (
         named.select("dish", "language")
         .join(parts, on="dish")
@@ -237,14 +241,14 @@ def _labelled(parts: pl.DataFrame, named: pl.DataFrame, labels: pl.DataFrame) ->
 
 
 def _lists(parts: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The labels of parts as a list column, and their ids beside it, for dishes that have any."""
-    in_order = parts.drop_nulls("label").sort("dish", "language", _number("item"))
+    """Return the labels of parts and their ids as two list columns, for dishes that have any."""
+    labelled = parts.drop_nulls("label").sort("dish", "language", _number("item"))
     ids = f"{name.removesuffix('s')}_ids"
-    return in_order.group_by("dish", "language").agg(pl.col("label").alias(name), pl.col("item").alias(ids))
+    return labelled.group_by("dish", "language").agg(pl.col("label").alias(name), pl.col("item").alias(ids))
 
 
 def _country_names(labels: pl.DataFrame, languages: Sequence[str]) -> pl.DataFrame:
-    """item -> its label in English, else in the first of the languages that has one: origin, country."""
+    """Return origin and country: each item's label in English, else in the first language that has one."""
     order = list(dict.fromkeys(["en", *language_tags(languages)]))
     rank = pl.col("language").replace_strict(order, range(len(order)), default=None)
     ranked = labels.with_columns(rank=rank).drop_nulls("rank").sort("rank")
@@ -253,44 +257,44 @@ def _country_names(labels: pl.DataFrame, languages: Sequence[str]) -> pl.DataFra
 
 
 def _images(statements: pl.DataFrame) -> pl.DataFrame:
-    """dish, image. Unknown images, which are no addresses of files, are left out."""
+    """Return dish and image, without unknown images, whose values are not addresses of files."""
     value = pl.col("value")
     is_file = value.str.contains("^https?://") & ~value.str.contains(UNKNOWN, literal=True)
     files = statements.filter(is_file, property=IMAGE)
     return files.group_by("dish").agg(image=pl.col("value").min())
 
 
-def _by_dish(judged: pl.DataFrame, full: pl.DataFrame) -> dict[str, int]:
+def _outcome_counts(dish_verdicts: pl.DataFrame, joined: pl.DataFrame) -> dict[str, int]:
     """Return the number of dish ids by outcome."""
-    counts = dict.fromkeys(BY_DISH, 0) | dict(judged["verdict"].value_counts().iter_rows())
-    with_row = full["dish"].n_unique()
-    return counts | {KEPT: with_row, "no_label": counts[KEPT] - with_row}
+    counts = dict.fromkeys(DISH_OUTCOMES, 0) | dict(dish_verdicts["verdict"].value_counts().iter_rows())
+    n_with_row = joined["dish"].n_unique()
+    return counts | {KEPT: n_with_row, "no_label": counts[KEPT] - n_with_row}
 
 
-def _by_language(
+def _language_counts(
     tag: str,
-    good: pl.DataFrame,
-    named: pl.DataFrame,
-    full: pl.DataFrame,
+    kept_dishes: pl.DataFrame,
+    named_dishes: pl.DataFrame,
+    joined: pl.DataFrame,
     ingredients: pl.DataFrame,
     materials: pl.DataFrame,
 ) -> dict[str, int]:
-    """Counts of what became of the dishes in one language."""
-    n_named, n_rows = named.filter(language=tag).height, full.filter(language=tag).height
+    """Return the numbers of rows, and of dishes and parts without a label, in one language."""
+    n_named, n_rows = named_dishes.filter(language=tag).height, joined.filter(language=tag).height
 
-    def left_out(parts: pl.DataFrame) -> int:
-        missing = parts.filter(pl.col("label").is_null(), language=tag)
-        return missing.join(full, on=["dish", "language"], how="semi").height
+    def n_unlabelled(parts: pl.DataFrame) -> int:
+        unlabelled = parts.filter(pl.col("label").is_null(), language=tag)
+        return unlabelled.join(joined, on=["dish", "language"], how="semi").height
 
     return {
         f"rows:{tag}": n_rows,
-        f"no_label:{tag}": good.height - n_named,
+        f"no_label:{tag}": kept_dishes.height - n_named,
         f"no_ingredient_label:{tag}": n_named - n_rows,
-        f"ingredient_without_label:{tag}": left_out(ingredients),
-        f"material_without_label:{tag}": left_out(materials),
+        f"ingredient_without_label:{tag}": n_unlabelled(ingredients),
+        f"material_without_label:{tag}": n_unlabelled(materials),
     }
 
 
 def _number(column: str) -> pl.Expr:
-    """The number of an item's id, for sorting: Q9 before Q10."""
+    """Return the number of an item's id, which sorts Q9 before Q10."""
     return pl.col(column).str.slice(1).cast(pl.UInt64)

@@ -1,4 +1,4 @@
-"""'List of circulating currencies' and 'Major religious groups' to an item per currency and religion."""
+"""Parses 'List of circulating currencies' and 'Major religious groups' into currencies and religions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from scrapers.countries import CountryCodes
-from scrapers.html_table import Header, find, is_repeated_header, tables_of
+from scrapers.html_table import Header, is_repeated_header, matching_tables, tables_of
 from scrapers.model import FetchedPage, ListItem, Parsed, parsed
 
 _OF_CURRENCIES = (
@@ -25,11 +25,12 @@ _SUMS = frozenset({"total", "world", "world population", "other", "others", "oth
 
 
 def currencies(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
-    """Items of the list ``currencies``, with code and the countries that use them; a row per state.
+    """Return items of the list ``currencies``, with code and the countries that use them.
 
-    A currency without ISO code is kept; one whose name is "(none)" is dropped. Counted: ``empty_name``,
-    ``repeated_header``, ``unreadable_iso_code`` (the item stays, without code) and ``unknown_country`` (the
-    item stays, without that territory). Raises ScrapeError if the table is not there or empty.
+    The page has a row per state. A currency without ISO code is kept. Dropped and counted are ``empty_name``
+    (also "(none)") and ``repeated_header``. Also counted are ``unreadable_iso_code`` (the item has no code)
+    and ``unknown_country`` (the item lacks that territory). Raises ScrapeError if the table is missing or
+    empty.
     """
     dropped: Counter[str] = Counter()
     entries = []
@@ -40,17 +41,17 @@ def currencies(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
         country, readable = countries.code(state), _CODE.fullmatch(code)
         dropped["unknown_country"] += country is None
         dropped["unreadable_iso_code"] += readable is None and not _is_nothing(code)
-        used_by = (country,) if country else ()
-        entries.append(ListItem(name, countries=used_by, code=code if readable else None))
+        item_countries = (country,) if country else ()
+        entries.append(ListItem(name, countries=item_countries, code=code if readable else None))
     return parsed(entries, dropped, "Wikipedia, circulating currencies")
 
 
 def religions(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
-    """Items of the list ``religions``, by number of followers. The page names no countries.
+    """Return items of the list ``religions``; the page names no countries.
 
-    Dropped and counted: ``empty_name``, ``repeated_header``, ``sum_of_religions`` ("Total", "Other
-    religions") and ``no_followers``, a row whose number of followers has no digit ("250–300 million" and
-    "c. 5" have). Raises ScrapeError if no such table is there or all are empty.
+    Dropped and counted are ``empty_name``, ``repeated_header``, ``sum_of_religions`` ("Total", "Other
+    religions") and ``no_followers``, a row without a digit in the number of followers ("250–300 million" and
+    "c. 5" have one). Raises ScrapeError if the tables are missing or empty.
     """
     dropped: Counter[str] = Counter()
     entries = []
@@ -69,9 +70,9 @@ def religions(pages: Sequence[FetchedPage], countries: CountryCodes) -> Parsed:
 def _rows(
     pages: Sequence[FetchedPage], headers: Sequence[Header], dropped: Counter[str]
 ) -> Iterator[tuple[str, ...]]:
-    """The cells under the headers; rows that repeat a header are added to ``dropped``."""
+    """Yield the cells under the headers; rows that repeat a header are counted in ``dropped``."""
     for page in pages:
-        for table in find(tables_of(page), headers):
+        for table in matching_tables(tables_of(page), headers):
             for row, cells in zip(table.rows, table.records(headers), strict=True):
                 if is_repeated_header(table, row):
                     dropped["repeated_header"] += 1
@@ -80,5 +81,5 @@ def _rows(
 
 
 def _is_nothing(text: str) -> bool:
-    """Whether a cell says that there is no value."""
+    """Return whether a cell means that there is no value."""
     return text.strip("()").casefold() in _NOTHING

@@ -1,9 +1,9 @@
-"""The food knowledge base of World Cuisines to an item per dish.
+"""Parses the food knowledge base of World Cuisines into one item per dish.
 
-The published file (Hugging Face ``worldcuisines/food-kb``, ``worldcuisines.csv``) has "Name", "Alias",
-"Countries", categories, cuisines, areas, a description and images. Lists are JSON (``["Indonesia"]``) or,
-in older files, Python literals. Aliases are an object of language to name, or a list of objects of name to
-language.
+The published file (Hugging Face ``worldcuisines/food-kb``, ``worldcuisines.csv``) has the columns "Name",
+"Alias", "Countries", categories, cuisines, areas, a description and images. Lists are JSON
+(``["Indonesia"]``) or, in older files, Python literals. Aliases are an object with names by language, or a
+list of objects with languages by name.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PLACEHOLDERS = frozenset({"no_alias", "not_stated", "name", ""})
 
 
 def parse(content: bytes, countries: CountryCodes) -> Parsed:
-    """Items of the list ``dishes``, with aliases and countries.
+    """Return items of the list ``dishes``, with aliases and countries.
 
-    Dropped and counted: ``empty_name``; ``unknown_country``, ``unreadable_countries`` and
-    ``unreadable_aliases`` (the item stays, without them). Raises ScrapeError that names a missing column,
-    or if there is no dish.
+    Dropped and counted is ``empty_name``. Also counted are ``unknown_country``, ``unreadable_countries`` and
+    ``unreadable_aliases`` (the item lacks these). Raises ScrapeError for a missing column, or if there is no
+    dish.
     """
     table = csv_table.read(content, _SOURCE)
     name_column = table.required(_SOURCE, "Name", "Dish name", "Food name")
@@ -39,9 +39,9 @@ def parse(content: bytes, countries: CountryCodes) -> Parsed:
         if not name:
             dropped["empty_name"] += 1
             continue
-        named = _value(row[country_column], countries.listed)
-        dropped["unreadable_countries"] += named is None
-        codes, unknown = countries.codes(set(_strings(named)))
+        country_cell = _value(row[country_column], countries.split_names)
+        dropped["unreadable_countries"] += country_cell is None
+        codes, unknown = countries.codes(set(_strings(country_cell)))
         dropped["unknown_country"] += unknown
         aliases = _value(row[alias_column], _at_commas) if alias_column is not None else []
         dropped["unreadable_aliases"] += aliases is None
@@ -63,27 +63,27 @@ def _value(cell: str, split: Callable[[str], list[str]]) -> object:
 
 
 def _at_commas(text: str) -> list[str]:
-    """The parts of "nasi, rice"."""
+    """Return the parts of a text such as "nasi, rice"."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _strings(value: object) -> Iterator[str]:
-    """The texts of a list."""
+    """Yield the texts of a list."""
     yield from (text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
 
 
 def _aliases(value: object, name: str) -> Iterator[str]:
-    """Return other names of a dish, from any of the formats; its own name in another case is left out."""
+    """Yield other names of a dish, in any of the formats, without its own name in another case."""
     if isinstance(value, dict):
         candidates = [text for text in value.values() if isinstance(text, str)]
     elif isinstance(value, list):
         objects = [pair for pair in value if isinstance(pair, dict)]
-        # A few rows have the pair turned round, {language: name}; the dish's own name tells.
-        named = [
+        # A few rows have reversed pairs, {language: name}, which are recognised by the dish's own name.
+        pairs = [
             pair for pair in objects if name.casefold() not in map(str.casefold, _strings([*pair.values()]))
         ]
-        candidates = [*_strings(value), *_strings([key for pair in named for key in pair])]
+        candidates = [*_strings(value), *_strings([key for pair in pairs for key in pair])]
     else:
         candidates = []
-    known = _PLACEHOLDERS | {name.casefold()}
-    yield from (text for text in candidates if text.casefold() not in known)
+    excluded = _PLACEHOLDERS | {name.casefold()}
+    yield from (text for text in candidates if text.casefold() not in excluded)

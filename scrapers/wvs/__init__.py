@@ -1,1 +1,1 @@
-"""Languages spoken at home by respondents of the World Values Survey, from files of the user's."""
+"""Languages spoken at home by respondents of the World Values Survey, from the user's files."""

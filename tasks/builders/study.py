@@ -1,4 +1,4 @@
-"""Builds of data sets as studies: a stage runs, resumes and pays in the same loop as an evaluation.
+"""Builds of data sets as studies: the loop that runs, resumes and bills evaluations also runs their stages.
 
 A stage reads tables, lists the prompts that can be sent now, and turns the completions into rows of the
 build's own tables instead of metric rows. Pure.
@@ -28,12 +28,14 @@ class BuildParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    seed: int = Field(0, ge=0, description="seed of choices and of the sampling")
+    seed: int = Field(0, ge=0, description="seed of random choices and of the sampling")
     temperature: float = Field(0.7, ge=0, le=2, description="temperature of the model that writes")
     max_tokens: int = Field(
-        768, ge=64, description="most tokens of a draft, label or translation; a longer one is cut off"
+        768, ge=64, description="maximum tokens of a draft, label or translation; a longer one is cut off"
     )
-    batch: int = Field(8, ge=1, description="completions stored together; a kill loses this many at most")
+    batch: int = Field(
+        8, ge=1, description="completions stored together; a killed run loses at most this many"
+    )
     max_total_tokens: int | None = Field(
         None, ge=1, description="stop sending once the run has used this many tokens; empty: no limit"
     )
@@ -44,11 +46,11 @@ class BuildParams(BaseModel):
             "stop sending once the run has cost this much (US dollars; needs prices); empty: no limit"
         ),
     )
-    profile: str = Field("custom", description="a label for the table run; changes nothing")
+    profile: str = Field("custom", description="a label stored in the table run; changes nothing else")
 
 
 class StudyParams(GenerationParams):
-    """A build's params with the ones that the loop expects of every study."""
+    """A build's params and those that the loop expects of every study."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -57,10 +59,10 @@ class StudyParams(GenerationParams):
 
 @dataclass(frozen=True)
 class BuildStudy(ABC):
-    """One stage of a build: its requests, and the rows made of the completions."""
+    """One stage of a build: its requests, and the rows made from the completions."""
 
     topic: ClassVar[str]
-    """Topic of all requests, in SQL."""
+    """Topic of all requests, a column in the warehouse."""
     stage: ClassVar[str]
 
     knobs: Any
@@ -94,19 +96,19 @@ class BuildStudy(ABC):
 
     @abstractmethod
     def prompts(self, completions: Completions) -> Sequence[Prompt]:
-        """Return all prompts that the stage's model can get now."""
+        """Return all prompts that can be sent to the stage's model now."""
 
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
         """See ``contract.Evaluation``."""
         return [self.request(self.prompts(completions))]
 
     def replies(self, completions: Completions) -> Mapping[str, Completion]:
-        """Prompt id -> completion."""
+        """Return the completion of each prompt, by the prompt's id."""
         return completions(self.request(self.prompts(completions)))
 
     @abstractmethod
     def read(self, completions: Completions) -> Any:
-        """Return what the stage's ``save`` stores of a model's completions."""
+        """Return the part of a model's completions that the stage's ``save`` stores."""
 
 
 def _ask(study: BuildStudy, completions: Completions) -> Sequence[Request[Any]]:
@@ -123,11 +125,13 @@ def _no_rows(study: BuildStudy, cohort: Any, shared: None) -> Tables:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BuildStage(Evaluation[Any, S, A]):
-    """One stage of a build for the loop; a model that fails loses only its own rows.
+    """One stage of a build for the loop; if a model fails, only its own rows are lost.
 
     Attributes:
-        save: (study, model -> result of ``read``, model -> run_id) stores the rows. models: params -> models:
-            catalogue names, ids or folders. role: of the models.
+        save: stores the rows; called with the study, the result of ``read`` by model, and the run_id by
+            model.
+        models: returns the models named in the params: catalogue names, ids or folders.
+        role: role of the models.
     """
 
     save: Callable[[S, Mapping[str, A], Mapping[str, str]], None]

@@ -19,7 +19,7 @@ def as_table(values: ArrayLike, names: Sequence[str] | None) -> FloatArray:
 
 
 def as_square(similarity: ArrayLike) -> FloatArray:
-    """A float64 n x n finite symmetric matrix; else ValueError."""
+    """Return a finite symmetric n x n matrix as float64; else ValueError."""
     matrix = np.asarray(similarity, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"expected a non-empty square similarity matrix, got shape {matrix.shape}")
@@ -31,7 +31,7 @@ def as_square(similarity: ArrayLike) -> FloatArray:
 
 
 def as_pair(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Two float64 vectors of one length without NaN (infinity is allowed); else ValueError."""
+    """Return two float64 vectors of one length without NaN (infinity is allowed); else ValueError."""
     left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if left.ndim != 1 or left.shape != right.shape:
         raise ValueError(f"expected two vectors of one length, got shapes {left.shape} and {right.shape}")
@@ -41,5 +41,5 @@ def as_pair(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def row_label(row: int, names: Sequence[str] | None) -> str:
-    """'row 3' or 'row 3 (Chad)'."""
+    """Return 'row 3' or 'row 3 (Chad)'."""
     return f"row {row}" if names is None else f"row {row} ({names[row]})"

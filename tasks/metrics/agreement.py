@@ -23,7 +23,7 @@ _ALL_ORDERS = 8
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation, or the reason for none, and its number of points."""
+    """A correlation, or the reason why there is none, and its numbers of points."""
 
     value: float | None
     reason: str | None
@@ -32,10 +32,10 @@ class Correlation:
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float | None:
-    """Pearson's r of two finite vectors; range [-1, 1]. None where a side is constant.
+    """Pearson's r of two finite vectors; range [-1, 1]. None if a side is constant.
 
-    Constant means a spread below 1e-12 of the values' size: rounding gives equal cosines a spread, whose
-    correlation would be random.
+    A side is constant if its spread is below 1e-12 of the values' size: the rounding of equal cosines has
+    such a spread, and its correlation would be random.
     """
     dx, dy = x - x.mean(), y - y.mean()
     for values, deviation in ((x, dx), (y, dy)):
@@ -54,7 +54,7 @@ def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[fl
     where answers are common across countries and SR is HIGH there, so the order by descending SR is compared
     with the order by ascending human score. Range [-1, 1] both; 1: the same order; -1: the reverse; 0:
     unrelated. Ties have their average rank in rho and are corrected for in tau-b. None if either side has
-    fewer than 3 distinct values. Raises ValueError for a NaN or different lengths. Source: human scores are
+    fewer than 3 distinct values. Raises ValueError for a NaN or different lengths. Human scores are from
     table 1 of "Measuring Meta-Cultural Competency" (2025); this number is ours.
     """
     model, human = as_pair(model_values, human_scores)
@@ -70,9 +70,9 @@ def spearman_test(x: ArrayLike, y: ArrayLike) -> tuple[float, float] | None:
     """Spearman's rho of n points with its two-sided p-value.
 
     x, y: n values each, in the same order; ties have their average rank. rho in [-1, 1]; 1: the same order;
-    0: unrelated. p is the share of all n! orders of y with so large a |rho|, exact with ties too, up to 8
-    points; above from the t distribution. Four points have p = 1 / 12 at least. None for fewer than 3 points
-    or where a side does not vary. Raises ValueError for a NaN or different lengths.
+    0: unrelated. Up to 8 points p is exact, also with ties: the share of all n! orders of y with at least
+    this |rho|; above it is from the t distribution. With four points p is at least 1 / 12. None for fewer
+    than 3 points or if a side does not vary. Raises ValueError for a NaN or different lengths.
     """
     left, right = (rankdata(side) for side in as_pair(x, y))
     rho = pearson(left, right) if left.size >= _MIN_DISTINCT else None
@@ -92,8 +92,9 @@ def spearman_interval(rho: float, n: int) -> Interval:
     """95 % interval of Spearman's rho of n independent points, as in the view evaluation_agreement.
 
     rho in [-1, 1]. Bonett and Wright's variance (2000) on Fisher's scale, with the t of n - 2 degrees of
-    freedom; full agreement counts as the next lower possible rho, and rho is its own end. Wide below ten
-    points, where it may contain 0 although `spearman_test` rejects 0. None below `MIN_CLUSTERS` points.
+    freedom. For full agreement the variance is that of the next lower possible rho, and rho itself is one
+    end. Below ten points the interval is wide and may contain 0 although `spearman_test` rejects 0. None
+    below `MIN_CLUSTERS` points.
     """
     if n < MIN_CLUSTERS:
         return None
@@ -113,9 +114,9 @@ def er_sr_correlation(
     consensus; 0: unrelated. Value None, with a reason, if fewer than 3 points remain or one side does not
     vary.
 
-    Spearman by default: SR runs from 1 to millions, so that Pearson's r is mostly the position of the largest
-    SR, and an infinite SR has a rank but no value. The paper (table 4) does not say which it used, presumably
-    Pearson: `method="pearson"` compares with it, leaves infinite values out and counts them in n_dropped.
+    Spearman by default: SR runs from 1 to millions, so Pearson's r depends mostly on the largest SR, and an
+    infinite SR has a rank but no value. The paper (table 4) does not name its method, presumably Pearson:
+    `method="pearson"` compares with it, leaves infinite values out and counts them in n_dropped.
     """
     x, y = as_pair(er, sr)
     if method == "spearman":
@@ -128,10 +129,10 @@ def kendall_w(ranks: ArrayLike) -> float | None:
     """Kendall's coefficient of concordance W (Kendall and Babington Smith 1939), corrected for ties.
 
     ranks: m raters x n things, each row the ranks or scores of all things by one rater, finite. Range [0, 1],
-    higher is better; 1: all give the same order. Raters who rank at random have 1 / m on average, so W of few
-    raters looks high: the mean of their pairwise Spearman correlations is (m W - 1) / (m - 1), and 0 then.
+    higher is better; 1: all give the same order. Random ranks have 1 / m on average, so W looks high for few
+    raters; the mean of their pairwise Spearman correlations, (m W - 1) / (m - 1), is then 0.
 
-    None for fewer than two raters or three things, or where a rater gives all things the same rank. Raises
+    None for fewer than two raters or three things, or if a rater gives all things the same rank. Raises
     ValueError for a value that is not finite or another shape.
     """
     table = np.asarray(ranks, dtype=np.float64)
@@ -141,7 +142,7 @@ def kendall_w(ranks: ArrayLike) -> float | None:
     if m < 2 or n < _MIN_DISTINCT or (np.ptp(table, axis=1) == 0).any():
         return None
     ranked = rankdata(table, axis=1)
-    # The sum of t^3 - t over the ties of all raters: each makes the sum of squared ranks less by a twelfth.
+    # Sum of t^3 - t over the ties of all raters; each tie lowers the sum of squared ranks by a twelfth of it.
     ties = 2 * m * n * (n + 1) * (2 * n + 1) - 12 * float((ranked**2).sum())
     totals = ranked.sum(axis=0)
     spread = float(((totals - totals.mean()) ** 2).sum())
@@ -149,10 +150,10 @@ def kendall_w(ranks: ArrayLike) -> float | None:
 
 
 def kendall_w_interval(ranks: ArrayLike) -> Interval:
-    """Interval of W over raters like these, for as many of them; None for fewer than five.
+    """95 % interval of W for as many raters like these; None for fewer than five.
 
-    Jackknife over raters, in groups where they are many, of the mean pairwise correlation, which does not
-    depend on how many they are, and its ends brought to the scale of W.
+    It is a jackknife over raters, or groups of many raters, of the mean pairwise correlation, which does not
+    depend on the number of raters. Its ends are converted to the scale of W.
     """
     table = np.asarray(ranks, dtype=np.float64)
     table = table[np.lexsort(table.T)] if len(table) else table
@@ -174,17 +175,17 @@ def fleiss_kappa(counts: ArrayLike) -> float | None:
 
     counts: subjects x categories, number of raters who chose the category; each subject has the same number
     of raters, two or more. Range [-1, 1]; higher is better; 1: they always agree; 0: no more than chance.
-    None where all ratings are in one category: agreement is then complete and says nothing. Raises ValueError
-    for a negative or broken count, or for a subject with another number of raters.
+    None if all ratings are in one category: agreement is then complete but uninformative. Raises ValueError
+    for a negative or fractional count, or a subject with another number of raters.
     """
     table = as_table(counts, None)
     if not ((table >= 0) & (table == np.floor(table))).all() or np.isinf(table).any():
         raise ValueError("counts of ratings must be whole numbers, none negative")
     raters = table.sum(axis=1)
-    odd = np.flatnonzero(raters != raters[0])
-    if odd.size:
+    differing = np.flatnonzero(raters != raters[0])
+    if differing.size:
         raise ValueError(
-            f"subject {odd[0]} has {raters[odd[0]]:.0f} ratings and subject 0 has {raters[0]:.0f}: "
+            f"subject {differing[0]} has {raters[differing[0]]:.0f} ratings, subject 0 has {raters[0]:.0f}: "
             "leave out subjects that not all raters rated"
         )
     if raters[0] < 2:
@@ -202,7 +203,7 @@ def cohen_kappa(
     classes: Sequence[Hashable],
     weights: Literal["none", "quadratic"] = "none",
 ) -> float | None:
-    """Cohen's kappa (1960; weighted 1968): agreement of two raters beyond chance, given each one's habits.
+    """Cohen's kappa (1960; weighted 1968): agreement of two raters beyond chance, given their class counts.
 
     first, second: m ratings each, of the same things in the same order; classes: possible ratings, in rising
     order if that matters. weights: cost of a disagreement, always 1 ("none") or the squared distance of the
@@ -212,13 +213,14 @@ def cohen_kappa(
     different lengths, a rating that is no class, or a class named twice.
     """
     if len(first) != len(second):
-        raise ValueError(f"kappa compares the same things: {len(first)} and {len(second)} ratings were given")
+        raise ValueError(f"kappa needs ratings of the same things, got {len(first)} and {len(second)}")
     place = {name: number for number, name in enumerate(classes)}
     if len(place) < len(classes):
         raise ValueError(f"a class is named twice: {list(classes)}")
-    strange = {*first, *second} - place.keys()
-    if strange:
-        raise ValueError(f"ratings {sorted(map(repr, strange))} are none of the classes {list(classes)}")
+    unknown = {*first, *second} - place.keys()
+    if unknown:
+        known = ", ".join(map(repr, classes))
+        raise ValueError(f"unknown class {sorted(map(repr, unknown))[0]}; known: {known}")
     observed = np.zeros((len(place), len(place)))
     for a, b in zip(first, second, strict=True):
         observed[place[a], place[b]] += 1
@@ -231,7 +233,7 @@ def cohen_kappa(
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
-    """Return Pearson's r of the remaining points, or the reason for none."""
+    """Return Pearson's r of the remaining points, or the reason why there is none."""
     if x.size < _MIN_DISTINCT:
         return Correlation(None, f"{x.size} points, {_MIN_DISTINCT} are needed", x.size, n_dropped)
     value = pearson(x, y)
@@ -242,10 +244,10 @@ def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
 class OppositeOrder(NamedTuple):
     """Agreement of a judge with people on pairs of conversations.
 
-    opposite: share of pairs ordered in opposite ways, among pairs that both order; range [0, 1], lower is
-    better, 0.5 by chance. tied: share of all pairs in which one side sees no difference; they are left out of
-    ``opposite``.
-    kappa: Cohen's, of before, equal and after over all pairs; None where it is not defined. n: pairs.
+    opposite: share of pairs ordered in opposite ways, among pairs that both sides order; range [0, 1], lower
+    is better, 0.5 by chance. tied: share of all pairs in which a side has no difference; they are left out of
+    ``opposite``. kappa: Cohen's kappa of the orders before, equal and after over all pairs; None if it is not
+    defined. n: number of pairs.
     """
 
     opposite: float | None
@@ -257,19 +259,18 @@ class OppositeOrder(NamedTuple):
 def opposite_order(
     people: ArrayLike, judge: ArrayLike, groups: ArrayLike | None = None
 ) -> OppositeOrder | None:
-    """Share of pairs that a judge and people order in opposite ways (“Measuring meta-cultural competency”,
-    5.2).
+    """Agreement of a judge and people on the order of pairs (“Measuring meta-cultural competency”, 5.2).
 
     people, judge: m ratings each of the same conversations, in the same order. groups: m labels; only pairs
-    within a group count, such as those that one person rated. None where there is no pair. The paper counts
-    ties as aligned: its share is ``opposite * (1 - tied)``. Raises ValueError for a NaN or different lengths.
+    within a group count, such as those that one person rated. None if there is no pair. The paper counts ties
+    as aligned: its share is ``opposite * (1 - tied)``. Raises ValueError for a NaN or different lengths.
     """
     first, second = as_pair(people, judge)
     names = np.zeros(first.size) if groups is None else np.asarray(groups)
     if names.shape != first.shape:
-        raise ValueError(f"{names.shape} groups for {first.shape} ratings: one each")
+        raise ValueError(f"groups of shape {names.shape} for {first.shape} ratings: give one label for each")
     members = (np.flatnonzero(names == name).tolist() for name in np.unique(names))
-    pairs = [pair for own in members for pair in combinations(own, 2)]
+    pairs = [pair for group in members for pair in combinations(group, 2)]
     if not pairs:
         return None
     orders = [[int(np.sign(side[i] - side[j])) for i, j in pairs] for side in (first, second)]

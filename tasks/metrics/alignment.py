@@ -2,12 +2,11 @@
 
 Source: WorldWise (2024), sections 2.3 and 4.3. Scores and targets lie on [-2, 2].
 
-Raw alignment flatters profiles near the middle. Over the paper's five cultures and six dimensions (section
-7.4) the targets have a mean size of 37 / 30, so that a score of 0 everywhere has an alignment of 10 - 2.5
-* 37 / 30 = 6.92, and the mean of the cultures, one answer for all, 7.33. The paper's four models,
-told which culture to be, have 6.63 (section 4.1): less than either. So the number to read is the gain
-over a null: the mean difference of alignments on the same responses, with its interval over scenarios
-(`intervals.mean_interval`).
+Raw alignment favours profiles near the middle. Over the paper's five cultures and six dimensions (section
+7.4) the targets have a mean size of 37 / 30. So a score of 0 everywhere has an alignment of 10 - 2.5 * 37 /
+30 = 6.92, and the mean of the cultures, the same for all, has 7.33. The paper's four models with personas
+have 6.63 (section 4.1), less than either. So read the gain over a null: the mean difference of alignments on
+the same responses, with its interval over scenarios (`intervals.mean_interval`).
 """
 
 from __future__ import annotations
@@ -24,20 +23,19 @@ from tasks.metrics.types import FloatArray, IntArray
 _BAND_ENDS: Final = (0.5, 1.0, 1.5)
 ACCURACY_BANDS: Final = ("excellent", "good", "acceptable", "poor")
 
-# A score of 20 is in the second bucket, a score of 80 in the last.
+# Lower ends of the buckets above the first: a score of 20 is in the second bucket, a score of 80 in the last.
 _BUCKET_STARTS: Final = (20, 35, 45, 55, 65, 80)
 _BUCKET_VALUES: Final = np.array([-2.0, -1.5, -1.0, 0.0, 1.0, 1.5, 2.0])
 
-# The published scale runs to 100, but later samples lie beyond its ends: Greece has 112 in uncertainty
-# avoidance.
+# The published scale ends at 100, but later samples exceed it: Greece has 112 in uncertainty avoidance.
 _HIGHEST_PUBLISHED = 120
 
 
 class HofstedeErrors(NamedTuple):
     """Errors of n scores against their targets.
 
-    mae, median, sd: of the absolute errors (sd with ddof 1, None for one score); bias: mean of score -
-    target, so that a positive one overestimates; bands: how many errors lie in each of `ACCURACY_BANDS`.
+    mae, median, sd: mean, median and standard deviation of the absolute errors (ddof 1, None for one score);
+    bias: mean of score - target, positive for overestimates; bands: number of errors by `ACCURACY_BANDS`.
     """
 
     mae: float
@@ -53,34 +51,34 @@ def alignment(target: ArrayLike, score: ArrayLike) -> FloatArray:
 
     target, score: numbers on [-2, 2] of shapes that broadcast. Returns float64 of the common shape, range
     [0, 10]; higher is better; 10: on target; 0: at the other end of the scale. A model without knowledge does
-    not score 0: see the nulls of this module. Raises ValueError for a number that is not finite: leave
+    not have 0: see the nulls of this module. Raises ValueError for a number that is not finite: leave
     unscored responses out.
     """
-    wanted, got = np.asarray(target, dtype=np.float64), np.asarray(score, dtype=np.float64)
-    if not (np.isfinite(wanted).all() and np.isfinite(got).all()):
+    targets, scores = np.asarray(target, dtype=np.float64), np.asarray(score, dtype=np.float64)
+    if not (np.isfinite(targets).all() and np.isfinite(scores).all()):
         raise ValueError(
             "a target or score is not finite: leave cultures without a target and unscored texts out"
         )
-    return np.maximum(0.0, 10.0 - 2.5 * np.abs(wanted - got))
+    return np.maximum(0.0, 10.0 - 2.5 * np.abs(targets - scores))
 
 
 def hofstede_errors(target: ArrayLike, score: ArrayLike) -> HofstedeErrors | None:
-    """Return the distances of scores from the published values (section 4.3).
+    """Return the errors of scores against the published values (section 4.3).
 
     target, score: n numbers each on [-2, 2]. None for no response. Errors below 0.5 are excellent, below
-    1 good, below 1.5 acceptable, else poor. The mean alignment is 10 - 2.5 mae: the same number twice.
+    1 good, below 1.5 acceptable, else poor. The mean alignment is 10 - 2.5 mae, so it adds no information.
     Raises ValueError for a NaN or different lengths.
     """
-    wanted, got = as_pair(target, score)
-    if not got.size:
+    targets, scores = as_pair(target, score)
+    if not scores.size:
         return None
-    error = np.abs(got - wanted)
+    error = np.abs(scores - targets)
     counts = np.bincount(np.searchsorted(_BAND_ENDS, error, side="right"), minlength=len(ACCURACY_BANDS))
     return HofstedeErrors(
         mae=float(error.mean()),
         median=float(np.median(error)),
         sd=float(error.std(ddof=1)) if error.size > 1 else None,
-        bias=float((got - wanted).mean()),
+        bias=float((scores - targets).mean()),
         bands=dict(zip(ACCURACY_BANDS, counts.tolist(), strict=True)),
         n=error.size,
     )
@@ -89,28 +87,27 @@ def hofstede_errors(target: ArrayLike, score: ArrayLike) -> HofstedeErrors | Non
 def culture_distances(scores: ArrayLike, targets: ArrayLike) -> FloatArray:
     """Root mean square distance of scores without a persona to each culture (section 2.3 C).
 
-    scores: m numbers; targets: cultures x m, what each culture should have scored in the same places.
-    Returns one float64 for each culture, range [0, 4]; the smallest is the culture that the model resembles
+    scores: m numbers; targets: cultures x m, each culture's targets for the same m places. Returns one
+    float64 for each culture, range [0, 4]; the smallest belongs to the culture that the model resembles most
     without a persona.
 
-    The places are responses on their scenario's dimension in the paper, `targets[:, dimension]`. Then the
-    distance holds the spread between scenarios too and is larger than that of a profile, the mean score
-    on each dimension. Raises ValueError for shapes that do not fit, no place or a number that is not
-    finite.
+    In the paper the places are responses on their scenario's dimension, `targets[:, dimension]`. The distance
+    then includes the spread between scenarios, and is larger than that of a profile, the mean score on each
+    dimension. Raises ValueError for shapes that do not fit, no place or a number that is not finite.
     """
-    got, wanted = np.asarray(scores, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-    if got.ndim != 1 or not got.size or wanted.ndim != 2 or wanted.shape[1] != got.size:
-        raise ValueError(f"scores of shape {got.shape} do not fit targets of shape {wanted.shape}")
-    if not (np.isfinite(got).all() and np.isfinite(wanted).all()):
+    score, target = np.asarray(scores, dtype=np.float64), np.asarray(targets, dtype=np.float64)
+    if score.ndim != 1 or not score.size or target.ndim != 2 or target.shape[1] != score.size:
+        raise ValueError(f"scores of shape {score.shape} do not fit targets of shape {target.shape}")
+    if not (np.isfinite(score).all() and np.isfinite(target).all()):
         raise ValueError("a score or target is not finite: leave unscored places out")
-    distance: FloatArray = np.sqrt(((wanted - got) ** 2).mean(axis=1))
+    distance: FloatArray = np.sqrt(((target - score) ** 2).mean(axis=1))
     return distance
 
 
 def linear_profile(score: ArrayLike) -> FloatArray:
     """Published scores, 0..100, as targets: score / 25 - 2, range [-2, 2].
 
-    score: any shape; a missing one, NaN, stays NaN. Scores above 100, of which Hofstede has a few, are 2.
+    score: any shape; NaN (missing) stays NaN. Scores above 100, of which Hofstede has a few, become 2.
     Raises ValueError for a score outside 0..120.
     """
     return np.clip(_published(score) / 25 - 2, -2.0, 2.0)
@@ -119,10 +116,10 @@ def linear_profile(score: ArrayLike) -> FloatArray:
 def bucketed_profile(score: ArrayLike) -> FloatArray:
     """Published scores, 0..100, as the paper's targets (section 7.4).
 
-    Below 20: -2; below 35: -1.5; below 45: -1; below 55: 0; below 65: 1; below 80: 1.5; else 2. Nothing
-    is at 0.5. The paper prints the profiles alone; the thresholds are those of its published program, and
-    they give its table back. They push targets outwards: a published 68 is 1.5 here and 0.72 on the
-    straight line. Missing scores and errors as `linear_profile`.
+    Below 20: -2; below 35: -1.5; below 45: -1; below 55: 0; below 65: 1; below 80: 1.5; else 2. No score
+    becomes 0.5. The paper prints only the profiles; the thresholds are those of its published program, and
+    they reproduce its table. They move targets outwards: a published 68 is 1.5 here and 0.72 in
+    `linear_profile`. Missing scores and errors are treated like there.
     """
     published = _published(score)
     bucket = _BUCKET_VALUES[np.searchsorted(_BUCKET_STARTS, published, side="right")]
@@ -130,7 +127,7 @@ def bucketed_profile(score: ArrayLike) -> FloatArray:
 
 
 def global_mean_profile(targets: ArrayLike) -> FloatArray:
-    """The null with the same answer for every culture: the mean of their targets on each dimension.
+    """Null with the same answer for every culture: the mean of their targets on each dimension.
 
     targets: cultures x k, missing ones as NaN. Returns k float64 in [-2, 2]. Raises ValueError for a
     dimension without any target.
@@ -146,36 +143,35 @@ def global_mean_profile(targets: ArrayLike) -> FloatArray:
 
 
 def derangements(n: int, replicates: int, seed: int) -> IntArray:
-    """Return equally likely shuffles of n cultures in which none keeps its own place.
+    """Return equally likely shuffles of n cultures in which no culture keeps its place.
 
-    Returns replicates x n indices, by a generator of its own (PCG64): the same arguments give the same
-    shuffles. Raises ValueError for fewer than two cultures, which cannot be shuffled so.
+    Returns replicates x n indices from a generator of its own (PCG64): the same arguments give the same
+    shuffles. Raises ValueError for fewer than two cultures, which have no such shuffle.
     """
     if n < 2 or replicates < 1:
         raise ValueError(
             f"{n} cultures and {replicates} replicates: at least two cultures and one replicate are needed"
         )
     generator = np.random.Generator(np.random.PCG64(seed))
-    own = np.arange(n, dtype=np.intp)
+    identity = np.arange(n, dtype=np.intp)
     rotations = np.empty((0, n), dtype=np.intp)
-    # One shuffle in e leaves nothing in its place, whatever n is (one in two to three for the smallest).
+    # About one shuffle in e leaves no culture in its place, whatever n is (one in two to three for small n).
     while len(rotations) < replicates:
-        drawn = generator.permuted(np.tile(own, (3 * replicates, 1)), axis=1)
-        rotations = np.concatenate([rotations, drawn[(drawn != own).all(axis=1)]])
+        drawn = generator.permuted(np.tile(identity, (3 * replicates, 1)), axis=1)
+        rotations = np.concatenate([rotations, drawn[(drawn != identity).all(axis=1)]])
     return rotations[:replicates]
 
 
 def shuffled_alignments(
     targets: ArrayLike, culture: ArrayLike, dimension: ArrayLike, scores: ArrayLike, shuffles: ArrayLike
 ) -> FloatArray:
-    """The null of shuffled personas: each response against the target of another culture.
+    """Null of shuffled personas: alignment of each response with the target of another culture.
 
-    targets: c x k; culture, dimension: the row and column of each of n responses; scores: n; shuffles: r
-    x c of `derangements`. Returns r x n alignments: their mean over r is the null of each response, their
-    means over n say what the mean alignment would be if the personas did nothing. In expectation a
-    response meets every other culture alike, and the c - 1 rotations `(arange(c) + i) % c` give just
-    that, without chance. Raises ValueError as `alignment`, and IndexError for a culture or dimension that
-    targets do not have.
+    targets: c x k; culture, dimension: row and column of each of n responses; scores: n; shuffles: r x c from
+    `derangements`. Returns r x n alignments: their mean over r is the null of each response, their means over
+    n are the mean alignments expected if personas had no effect. In expectation a response is compared with
+    every other culture equally often; the c - 1 rotations `(arange(c) + i) % c` do so without chance. Raises
+    ValueError like `alignment`, and IndexError for a culture or dimension that targets lack.
     """
     table = np.asarray(targets, dtype=np.float64)
     other = np.asarray(shuffles, dtype=np.intp)[:, np.asarray(culture, dtype=np.intp)]
@@ -183,7 +179,7 @@ def shuffled_alignments(
 
 
 def _published(score: ArrayLike) -> FloatArray:
-    """Published scores as float64; else ValueError."""
+    """Return published scores as float64; else ValueError."""
     published = np.asarray(score, dtype=np.float64)
     if ((published < 0) | (published > _HIGHEST_PUBLISHED)).any():
         raise ValueError(f"a published score lies outside 0..{_HIGHEST_PUBLISHED}: is it normalised already?")

@@ -13,10 +13,10 @@ def lower_median(values: ArrayLike) -> FloatArray:
     """Return the largest value that counts as low in a median split; high values are strictly above it.
 
     values: m rows of numbers, infinities allowed. Returns the lower of the two middle values over the rows,
-    for each column. Without ties exactly floor(m/2) are high; values equal to the median are low, so ties
-    make fewer high and constant values have none. Raises ValueError for no values or a NaN. What the median
-    is taken over is the caller's choice: the paper pools all questions and models (section 3.3), which lets
-    one model be high throughout.
+    for each column. Without ties exactly floor(m/2) values are high; values equal to the median are low, so
+    ties leave fewer high ones, and of equal values none is high. Raises ValueError for no values or a NaN.
+    The caller chooses the rows: the paper pools all questions and models (section 3.3), so one model may be
+    high throughout.
     """
     points = np.asarray(values, dtype=np.float64)
     if not points.size or np.isnan(points).any():
@@ -30,8 +30,8 @@ def f1_per_class(
 ) -> dict[str, float]:
     """F1 = 2 TP / (2 TP + FP + FN) of each class.
 
-    true, predicted: m labels each. Returns class -> F1 in [0, 1]; 1: found exactly; 0: never right. A class
-    that is neither true nor predicted anywhere gets 0, as in scikit-learn with zero_division=0. Raises
+    true, predicted: m labels each. Returns class -> F1 in [0, 1]; 1: predicted exactly where true; 0: never
+    right. A class that is neither true nor predicted gets 0, as in scikit-learn with zero_division=0. Raises
     ValueError for vectors of different lengths or without points.
     """
     if len(true) != len(predicted) or not len(true):
@@ -46,25 +46,25 @@ def f1_per_class(
 
 
 def macro_f1(true: Sequence[str], predicted: Sequence[str]) -> float:
-    """The mean F1 over the classes present in truth (figure 2 of the spectral paper).
+    """Mean F1 over the classes present in truth (figure 2 of the spectral paper).
 
-    Range [0, 1]; higher is better; 1: every label right; 0: none right. A class that is only predicted is no
-    term of the mean but costs as the false negatives of others (scikit-learn: labels=set(true),
-    zero_division=0). Raises as `f1_per_class`.
+    Range [0, 1]; higher is better; 1: every label right; 0: none right. A class that is only predicted has no
+    term in the mean, but its points are false negatives of others (scikit-learn: labels=set(true),
+    zero_division=0). Raises like `f1_per_class`.
     """
     scores = f1_per_class(true, predicted, sorted(set(true)))
     return float(np.mean(list(scores.values())))
 
 
 LOST = ""
-"""Label of a lost answer: its gold class is missed, and no other class is named instead."""
+"""Label of a lost answer: its gold class is missed, and no other class is predicted."""
 
 
 class LabelScores(NamedTuple):
     """Scores of labels; all in [0, 1], higher is better, 1: every label right, 0: none.
 
-    exact_match: share right; f1_micro: F1 of all classes' hits and misses together, which is the same where
-    no label is LOST and else higher; f1_macro: mean F1 of the classes in gold.
+    exact_match: share right; f1_micro: F1 of all classes' hits and misses together, which equals exact_match
+    if no label is LOST and is higher otherwise; f1_macro: mean F1 of the classes in gold.
     """
 
     exact_match: float
@@ -75,8 +75,8 @@ class LabelScores(NamedTuple):
 def label_scores(gold: Sequence[str], predicted: Sequence[str]) -> LabelScores:
     """Exact match and F1 of m labels (CURE, "Thin vs. thick": F1 micro and macro).
 
-    gold, given: m labels each; LOST where an answer was lost. HELM, by which Vo and Koyejo (2025) evaluate,
-    counts a text that is no label so (Liang et al. 2023). Raises ValueError as `f1_per_class`.
+    gold, predicted: m labels each; LOST for a lost answer. HELM, which Vo and Koyejo (2025) use, counts a
+    text that is not a label the same way (Liang et al. 2023). Raises ValueError like `f1_per_class`.
     """
     macro = macro_f1(gold, predicted)
     hits = int((np.asarray(gold) == np.asarray(predicted)).sum())
@@ -85,14 +85,14 @@ def label_scores(gold: Sequence[str], predicted: Sequence[str]) -> LabelScores:
 
 
 class F1LeftOut(NamedTuple):
-    """F1 micro and macro without one cluster after another: [clusters] by name, NaN where nothing is left."""
+    """F1 micro and macro without each cluster in turn: [clusters] by name, NaN if no item is left."""
 
     micro: FloatArray
     macro: FloatArray
 
 
 def f1_left_out(gold: Sequence[str], predicted: Sequence[str], clusters: Sequence[str]) -> F1LeftOut:
-    """`label_scores` without one cluster of items after another, for `intervals.jackknife_interval`.
+    """F1 of `label_scores` without each cluster of items in turn, for `intervals.jackknife_interval`.
 
     clusters: m labels.
     """
@@ -102,19 +102,19 @@ def f1_left_out(gold: Sequence[str], predicted: Sequence[str], clusters: Sequenc
     tables = np.zeros((cluster.max() + 1, len(names), len(names)))
     true, predicted_places = (np.array([place[name] for name in labels]) for labels in (gold, predicted))
     np.add.at(tables, (cluster, true, predicted_places), 1)
-    rest = tables.sum(axis=0) - tables
-    in_gold, named = rest.sum(axis=2), rest.sum(axis=2) + rest.sum(axis=1)
-    f1 = 2 * np.diagonal(rest, axis1=1, axis2=2) / np.maximum(named, 1)
+    remaining = tables.sum(axis=0) - tables
+    in_gold, named = remaining.sum(axis=2), remaining.sum(axis=2) + remaining.sum(axis=1)
+    f1 = 2 * np.diagonal(remaining, axis1=1, axis2=2) / np.maximum(named, 1)
     n_classes = (in_gold > 0).sum(axis=1)
     macro = np.where(n_classes > 0, (f1 * (in_gold > 0)).sum(axis=1) / np.maximum(n_classes, 1), np.nan)
-    n_named = named.sum(axis=1) - rest.sum(axis=1)[:, place[LOST]]
-    hits = np.diagonal(rest, axis1=1, axis2=2).sum(axis=1)
+    n_named = named.sum(axis=1) - remaining.sum(axis=1)[:, place[LOST]]
+    hits = np.diagonal(remaining, axis1=1, axis2=2).sum(axis=1)
     micro = np.where(n_classes > 0, 2 * hits / np.maximum(n_named, 1), np.nan)
     return F1LeftOut(micro, macro)
 
 
 def commonest(labels: Sequence[str]) -> str:
-    """The commonest label; ties: the first by name. Raises ValueError for no labels."""
+    """Return the commonest label; ties go to the first by name. Raises ValueError for no labels."""
     if not len(labels):
         raise ValueError("a baseline needs labels")
     names, counts = np.unique(np.asarray(labels, dtype=np.str_), return_counts=True)
@@ -122,10 +122,10 @@ def commonest(labels: Sequence[str]) -> str:
 
 
 def random_baseline(gold: Sequence[str]) -> LabelScores:
-    """Expected scores of random labels at the prior: those of gold, dealt out again at random.
+    """Expected scores of random labels at the prior: the gold labels, shuffled.
 
-    Exact. A class with share p_c is then predicted as often as it is true, so that its F1 is its share of
-    hits, p_c in the mean. Exact match and F1 micro are the sum of p_c^2, F1 macro is 1 / classes. Raises
+    Exact. A class with share p_c is then predicted as often as it is true, so its F1 equals its share of
+    hits, p_c on average. Exact match and F1 micro are the sum of p_c^2, F1 macro is 1 / classes. Raises
     ValueError for no labels.
     """
     if not len(gold):

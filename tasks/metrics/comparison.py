@@ -1,4 +1,4 @@
-"""Comparing numbers: their spread over groups, paired differences and tests, and the correction of many."""
+"""Comparisons of numbers: spread over groups, paired differences and tests, and adjustment of p-values."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tasks.metrics.intervals import (
 )
 from tasks.metrics.types import FloatArray, Interval
 
-# Of five pairs even the most extreme order has p = 2 / 2^5 = 0.0625: no data could show a difference.
+# With five pairs even the most extreme order has p = 2 / 2^5 = 0.0625: no data could show a difference.
 _MIN_PAIRS = 6
 
-# Correlations come so near to 1 on Fisher's scale, where 1 is infinite.
-_NEARLY = 0.98
+# Factor that keeps correlations below 1, which is infinite on Fisher's scale.
+_SHRINKAGE = 0.98
 
 # A standard error below this share of the value's size is rounding.
 _ROUNDING = 1e-12
 
 
 class PairedTest(NamedTuple):
-    """Mean of a - b over n pairs, and the two-sided p-value; None where there are too few pairs."""
+    """Mean of a - b over n pairs, and the two-sided p-value; None for too few pairs."""
 
     mean_difference: float
     p_value: float | None
@@ -39,14 +39,14 @@ class PairedTest(NamedTuple):
 
 
 def coefficient_of_variation(values: ArrayLike) -> float | None:
-    """Standard deviation (ddof 1) over mean: how unevenly groups fare.
+    """Standard deviation (ddof 1) over mean, a measure of unevenness over groups.
 
     values: one number for each group, none of them negative. Range [0, sqrt(number of groups)]; lower is more
     even; 0: all equal. None for fewer than two values or a mean of 0. Raises ValueError for a negative or not
     finite value.
 
-    A ratio, over the groups alone. Table 1 of FmLAMA prints percents, and its numbers come out only if the
-    row ALL is counted as a fifteenth group; this makes them smaller (BERT base 40.87 for 42.67).
+    It is a ratio, over the groups alone. Table 1 of FmLAMA prints percents, and its numbers result only if
+    the row ALL counts as a fifteenth group, which makes them smaller (BERT base 40.87 instead of 42.67).
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 1 or not np.isfinite(table).all() or (table < 0).any():
@@ -57,16 +57,16 @@ def coefficient_of_variation(values: ArrayLike) -> float | None:
 
 
 def paired_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
-    """Wilcoxon's signed-rank test: do a and b differ on the same things?
+    """Wilcoxon's signed-rank test of whether a and b differ on the same things.
 
-    a, b: m numbers each, in the same order and within [-1, 1] or so. The pairs must be independent of each
-    other: average a dish over its templates first, or the same dish counts ten times. A positive difference
-    says that a is larger. p is 1.0 where all pairs are equal, None for fewer than 6 pairs. Differences that
-    agree to 12 decimals are tied. Raises ValueError for a NaN or different lengths.
+    a, b: m numbers each, in the same order and roughly within [-1, 1]. The pairs must be independent: average
+    a dish over its templates first, or the same dish counts ten times. The mean difference is positive if a
+    is larger. p is 1.0 if all pairs are equal, None for fewer than 6 pairs. Differences that agree to 12
+    decimals are tied. Raises ValueError for a NaN or different lengths.
 
-    Equal pairs are kept by Pratt's rule (1959): they take the lowest ranks and then drop out. Wilcoxon's own
-    rule forgets them, so that a hundred dishes on which nothing changes would count for nothing against six
-    on which something does. The p-value is exact for small m, else from the normal approximation (scipy).
+    Equal pairs count by Pratt's rule (1959): they take the lowest ranks and then drop out. Wilcoxon's own
+    rule ignores them, so that six dishes with a change would outweigh a hundred without one. The p-value is
+    exact for small m, else from the normal approximation (scipy).
     """
     left, right = as_pair(a, b)
     if not left.size:
@@ -82,11 +82,11 @@ def paired_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """Holm's step-down adjustment of m p-values (Holm 1979), in the order given.
+    """Holm's step-down adjustment of m p-values (Holm 1979), in their order.
 
-    Returns m float64 values in [0, 1]: a test is significant at level alpha, with the chance of any false
-    alarm among the m held below alpha, if its adjusted p is at most alpha. Raises ValueError for a p-value
-    outside [0, 1] or NaN: leave tests without one out first.
+    Returns m float64 values in [0, 1]. Rejecting all tests with an adjusted p of at most alpha keeps the
+    chance of any false positive among the m at alpha or below. Raises ValueError for a p-value outside [0, 1]
+    or NaN: leave tests without a p-value out first.
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
@@ -102,9 +102,9 @@ def holm(p_values: ArrayLike) -> FloatArray:
 class Difference(NamedTuple):
     """Difference of a number between a first and a second model, on the same items.
 
-    interval: 95 %; p_value: two-sided, below 0.05 where the interval does not reach beyond 0; detectable: the
-    minimum detectable difference, which a test at 5 % finds in 80 of 100 samples of this size. All None if
-    they would be unreliable (see the functions); p_value is 1 if nothing differs.
+    interval: 95 % confidence interval; p_value: two-sided, below 0.05 if the interval does not contain 0;
+    detectable: minimum detectable difference, at a level of 5 % with 80 % power for samples of this size. All
+    three are None if they would be unreliable (see the functions); p_value is 1 if nothing differs.
     """
 
     value: float
@@ -114,24 +114,24 @@ class Difference(NamedTuple):
 
 
 def mean_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike | None = None) -> Difference:
-    """Difference of two means over the same m items: the t test of pairs, with related items in clusters.
+    """Difference of two means over the same m items by a cluster-robust paired t test.
 
-    first, second: m finite numbers each, in the same order; clusters: m labels, by default each item is one.
-    Variance CR2, Satterthwaite's degrees of freedom. The p-value is of that plain t, without clusters that of
-    a paired t test: differences of two similar models are hardly skewed, and a more cautious test would lose
-    power. The interval is longer on the side to which clusters are skewed, as `intervals.mean_interval`,
-    since models that do differ need it; where 0 is rejected it ends there. No interval for fewer than
-    `MIN_CLUSTERS` clusters, or where all items differ by the same. Raises ValueError for shapes that do not
-    fit or no items.
+    first, second: m finite numbers each, in the same order; clusters: m labels, by default one per item. The
+    variance is CR2, with Satterthwaite's degrees of freedom. The p-value is that of the plain t, without
+    clusters that of a paired t test: differences of two similar models are hardly skewed, and a more cautious
+    test would lose power. The interval is longer on the side to which clusters are skewed, like
+    `intervals.mean_interval`, because models that differ need this; if 0 is rejected it ends at 0. No
+    interval for fewer than `MIN_CLUSTERS` clusters, or if all items differ by the same. Raises ValueError for
+    shapes that do not fit or no items.
     """
     points = np.subtract(*as_pair(first, second))
     code = np.arange(points.size) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     if not points.size or code.shape != points.shape:
-        raise ValueError(f"{code.size} clusters for {points.size} pairs: one each, and one at least")
+        raise ValueError(f"{code.size} clusters for {points.size} pairs: one each, and at least one pair")
     if code.max() + 1 < MIN_CLUSTERS:
         return Difference(float(points.mean()), None, None if points.any() else 1.0, None)
     value, deviations, df = mean_deviations(points, code)
-    plain = _by_error(value, math.sqrt(float((deviations**2).mean()) / deviations.size), df)
+    plain = _t_difference(value, math.sqrt(float((deviations**2).mean()) / deviations.size), df)
     ends = t_interval(value, deviations, df)
     if plain.interval is None or ends is None:
         return plain
@@ -142,18 +142,20 @@ def mean_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike | N
 
 
 def left_out_difference(value: float, first: ArrayLike, second: ArrayLike) -> Difference:
-    """Difference of two smooth numbers from their values without one cluster, or group of them, each: by t.
+    """Difference of two smooth numbers by the jackknife and t.
 
     value: the difference; first, second: g values each (`intervals.jackknife_interval`), without the same
-    clusters. No interval for fewer than `MIN_CLUSTERS`, or where one of them is not finite. Not longer to any
-    side, as `intervals.t_interval` is: differences of two of a kind are hardly skewed.
+    clusters. No interval for fewer than `MIN_CLUSTERS` values, or if one is not finite. The interval is
+    symmetric, unlike `intervals.t_interval`: differences of two similar models are hardly skewed.
     """
     left, right = (np.asarray(side, dtype=np.float64) for side in (first, second))
-    rest = left - right
-    if rest.size < MIN_CLUSTERS or not np.isfinite([value, *rest]).all():
+    differences = left - right
+    if differences.size < MIN_CLUSTERS or not np.isfinite([value, *differences]).all():
         return Difference(value, None, None, None)
-    deviations = jackknife_deviations(np.sort(rest))
-    return _by_error(value, math.sqrt(float((deviations**2).mean()) / rest.size), rest.size - 1)
+    deviations = jackknife_deviations(np.sort(differences))
+    return _t_difference(
+        value, math.sqrt(float((deviations**2).mean()) / differences.size), differences.size - 1
+    )
 
 
 def half_sample_difference(
@@ -163,38 +165,45 @@ def half_sample_difference(
     n: int,
     is_correlation: bool = False,
 ) -> Difference:
-    """Difference of two numbers that jump, from their values on the same half-samples of n clusters: by t.
+    """Difference of two numbers that jump, by t, from their values on the same half-samples of n clusters.
 
-    values: the two; first, second: r values each (`intervals.half_sample_interval`), NaN where there is none;
-    pairs that lack one are left out. Correlations differ on Fisher's scale (1915), and the interval is what
-    that comes to on their own: near 1 they vary less, so that one error for both finds too little. No
-    interval where under half of the pairs are left.
+    values: the two numbers; first, second: r values each (`intervals.half_sample_interval`), NaN if missing;
+    pairs with a missing value are left out. Correlations are compared on Fisher's scale (1915), and the
+    interval is converted back: near 1 correlations vary less, and one error for both would lose power. No
+    interval if fewer than half of the pairs remain.
 
     Two nearly equal numbers, such as a model measured twice, differ by a jump or not at all, and so do their
-    half-samples. If few of these jump, their spread is too small for a jump of the whole. So if most of them
-    do not differ, the error is at least the difference itself.
+    half-samples. If few half-samples jump, their spread is too small for a jump of the whole sample. So if
+    most of them do not differ, the error is at least the difference itself.
     """
-    one, other = (
+    first_values, second_values = (
         np.array([whole, *halves], float) for whole, halves in zip(values, (first, second), strict=True)
     )
-    value, slope = float(one[0] - other[0]), 1.0
+    value, slope = float(first_values[0] - second_values[0]), 1.0
     if is_correlation:
-        at = float(one[0])
-        one, other = np.arctanh(_NEARLY * one), np.arctanh(_NEARLY * other)
-        apart = float(one[0] - other[0])
-        slope = value / apart if abs(value) > _ROUNDING else (1 - (_NEARLY * at) ** 2) / _NEARLY
-    both = (one - other)[1:]
-    known = both[np.isfinite(both)]
-    if known.size < max(2, both.size / 2) or n < MIN_CLUSTERS:
+        first_correlation = float(first_values[0])
+        first_values, second_values = (
+            np.arctanh(_SHRINKAGE * first_values),
+            np.arctanh(_SHRINKAGE * second_values),
+        )
+        scaled_difference = float(first_values[0] - second_values[0])
+        slope = (
+            value / scaled_difference
+            if abs(value) > _ROUNDING
+            else (1 - (_SHRINKAGE * first_correlation) ** 2) / _SHRINKAGE
+        )
+    differences = (first_values - second_values)[1:]
+    finite = differences[np.isfinite(differences)]
+    if finite.size < max(2, differences.size / 2) or n < MIN_CLUSTERS:
         return Difference(value, None, None, None)
-    error = half_sample_error(known, n)
-    if np.mean(np.abs(known) <= _ROUNDING) > 0.5:
+    error = half_sample_error(finite, n)
+    if np.mean(np.abs(finite) <= _ROUNDING) > 0.5:
         error = max(error, abs(value) / slope)
-    return _by_error(value, slope * error, n - 1)
+    return _t_difference(value, slope * error, n - 1)
 
 
-def _by_error(value: float, error: float, df: float) -> Difference:
-    """The plain t interval and test; without either where nothing varies."""
+def _t_difference(value: float, error: float, df: float) -> Difference:
+    """Return the difference with the plain t interval and test, or without them if nothing varies."""
     if error <= _ROUNDING * max(1.0, abs(value)):
         return Difference(value, None, 1.0 if value == 0 else None, None)
     half = float(t.ppf(0.975, df)) * error
@@ -207,7 +216,7 @@ def _detectable(error: float, df: float) -> float:
 
 
 class McNemar(NamedTuple):
-    """Items that only one of two got right, and the two-sided p-value of that difference."""
+    """Numbers of items that only one side got right, and the two-sided p-value of their difference."""
 
     only_first: int
     only_second: int
@@ -225,11 +234,11 @@ class Spread(NamedTuple):
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
-    """McNemar's exact test (1947): are the same items right under two conditions?
+    """McNemar's exact test (1947) of whether equally many items are right under two conditions.
 
-    first, second: m booleans each, right or not, of the same items in the same order. Items that both or
-    neither got right say nothing; of the others either may be first's with chance 1/2. p is 1 where there are
-    none. Raises ValueError for different lengths or what is not a boolean.
+    first, second: m booleans each, whether the same items in the same order are right. Items that both or
+    neither got right do not count; each other item is first's with probability 1/2. p is 1 if there are no
+    other items. Raises ValueError for different lengths or values that are not booleans.
     """
     a, b = np.asarray(first), np.asarray(second)
     if a.ndim != 1 or a.shape != b.shape or a.dtype != np.bool_ or b.dtype != np.bool_:
@@ -243,7 +252,7 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
 
 
 def spread(values: ArrayLike) -> Spread | None:
-    """Median, interquartile range and variance, as of models' scores (CURE, figures 2 and 3).
+    """Median, interquartile range and variance, for example of models' scores (CURE, figures 2 and 3).
 
     values: finite numbers. None for fewer than two: one value has no spread. Raises ValueError for a value
     that is not finite.

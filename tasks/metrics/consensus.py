@@ -19,10 +19,10 @@ from tasks.metrics.types import FloatArray, IntArray
 def competence(similarity: ArrayLike) -> FloatArray | None:
     """Each country's loading on the shared pattern: sqrt(lambda_1) * v_1, signed so that the sum is positive.
 
-    similarity: n x n cosines with unit diagonal. Returns n float64 values, range [-1, 1] ([0, 1] where no
-    cosine is negative). 1: the country answers just as the consensus; 0: it has no part in it. None where no
-    pattern leads: lambda_1 and lambda_2 coincide (the identity; two equal blocks), or the loadings sum to 0,
-    and the vector or its sign would be an accident of the solver.
+    similarity: n x n cosines with unit diagonal. Returns n float64 values, range [-1, 1] ([0, 1] if no cosine
+    is negative). 1: the country's answers equal the consensus; 0: they have no part in it. None if no pattern
+    leads: lambda_1 and lambda_2 coincide (the identity; two equal blocks), or the loadings sum to 0, so that
+    the vector or its sign would depend on the solver.
     """
     matrix = as_square(similarity)
     n = len(matrix)
@@ -41,30 +41,30 @@ def competence(similarity: ArrayLike) -> FloatArray | None:
 def competence_left_out(similarity: ArrayLike, subsets: Sequence[IntArray]) -> FloatArray | None:
     """`competence` of all n countries in the pattern of some of them: r x n, for intervals.
 
-    subsets: r arrays of positions. A country that is not in a subset loads on its pattern as its cosines to
-    the subset's countries say. None where a subset has no leading pattern.
+    subsets: r arrays of positions. A country outside a subset loads on its pattern by its cosines to the
+    subset's countries. None if a subset has no leading pattern.
     """
     matrix = as_square(similarity)
     loadings = []
     for members in subsets:
-        own = competence(matrix[np.ix_(members, members)])
-        if own is None:
+        loading = competence(matrix[np.ix_(members, members)])
+        if loading is None:
             return None
-        # A v = lambda v: so a country's own loading comes back, and any other's from its row of A alike.
-        loadings.append(matrix[:, members] @ own / (own @ own))
+        # As A v = lambda v, this returns the loadings of the subset's countries, and loadings of the others.
+        loadings.append(matrix[:, members] @ loading / (loading @ loading))
     return np.clip(np.array(loadings).reshape(-1, len(matrix)), -1.0, 1.0)
 
 
 def nearest(similarity: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
-    """Each country's k most similar others.
+    """Each country's k most similar other countries.
 
-    similarity: n x n. Returns (index, value), n x k both, most similar first; a country is not its own
-    neighbour. Ties go to the smaller index; values equal to 12 decimals are ties, since equal cosines differ
-    in the last bits. Raises ValueError unless 1 <= k <= n - 1.
+    similarity: n x n. Returns (index, value), n x k both, most similar first. Ties go to the smaller index;
+    values equal to 12 decimals are ties, because equal cosines differ in the last bits. Raises ValueError
+    unless 1 <= k <= n - 1.
     """
     matrix = as_square(similarity)
     if not 1 <= k < len(matrix):
-        raise ValueError(f"k is {k}: {len(matrix)} countries have between 1 and {len(matrix) - 1} neighbours")
+        raise ValueError(f"k is {k}, but {len(matrix)} countries have 1 to {len(matrix) - 1} neighbours")
     key = -np.round(matrix, 12)
     np.fill_diagonal(key, np.inf)
     index = np.argsort(key, axis=1, kind="stable")[:, :k]
@@ -75,7 +75,7 @@ def mantel(a: ArrayLike, b: ArrayLike) -> float | None:
     """Mantel's statistic: Pearson correlation of two similarity matrices' off-diagonal entries.
 
     a, b: n x n over the same countries in the same order. Range [-1, 1]; 1: the same structure up to scale
-    and shift; 0: unrelated. None for fewer than 3 countries or where all cosines of a matrix are equal.
+    and shift; 0: unrelated. None for fewer than 3 countries or if all cosines of a matrix are equal.
     """
     left, right = as_square(a), as_square(b)
     if left.shape != right.shape:
@@ -89,13 +89,13 @@ def mantel(a: ArrayLike, b: ArrayLike) -> float | None:
 def paraphrase_agreement(similarities: Sequence[ArrayLike]) -> float | None:
     """Mean Mantel statistic over all pairs of a domain's phrasings.
 
-    similarities: two or more n x n matrices. Range [-1, 1]; 1: every phrasing draws the same map of
-    countries; 0: the map depends on the phrasing. None if any pair has no correlation: a mean over the others
-    would hide that one phrasing does not distinguish countries. Raises ValueError for fewer than two
+    similarities: two or more n x n matrices. Range [-1, 1]; 1: every phrasing has the same structure of
+    countries; 0: the structure depends on the phrasing. None if a pair has no correlation: a mean over the
+    others would hide that a phrasing does not distinguish countries. Raises ValueError for fewer than two
     matrices.
     """
     if len(similarities) < 2:
-        raise ValueError("agreement needs two phrasings at least")
+        raise ValueError("agreement needs at least two phrasings")
     scores = [mantel(a, b) for a, b in combinations(similarities, 2)]
     scored = [score for score in scores if score is not None]
     return float(np.mean(scored)) if len(scored) == len(scores) else None

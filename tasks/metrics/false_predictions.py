@@ -1,8 +1,8 @@
 """Error analysis of rankings: foreign or local confusions, and whether templates agree on them.
 
-Source: FmLAMA, section 7, which names the patterns and gives no formulas; the definitions are
-ours. A prediction is one of the top-l candidates of a dish, l being the number of its ingredients
-(`ranking.top_mask`). A false one is no ingredient of the dish.
+Source: FmLAMA, section 7, which names the patterns but gives no formulas; the definitions are ours. A
+prediction is one of the top-l candidates of a dish, where l is the number of its ingredients
+(`ranking.top_mask`). A false prediction is not an ingredient of the dish.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
 
 class Confusions(NamedTuple):
-    """Counts for each dish over all templates: predictions, and the false ones, foreign or local."""
+    """Counts for each dish over all templates: all predictions, foreign (coarse) and local (fine) errors."""
 
     n_predicted: IntArray
     n_coarse: IntArray
@@ -27,22 +27,20 @@ class Confusions(NamedTuple):
 def local_candidates(relevant: ArrayLike, groups: ArrayLike) -> BoolArray:
     """Return which candidates are local to a dish's origin.
 
-    relevant: dishes x n booleans; groups: the origin of each dish. Returns dishes x n booleans: the candidate
-    is an ingredient of some *other* dish of the same origin. A dish alone in its group has no local
-    candidates at all: leave such groups out, since all their errors would look foreign.
+    relevant: dishes x n booleans; groups: the origin of each dish. Returns dishes x n booleans: whether the
+    candidate is an ingredient of some *other* dish of the same origin. A dish alone in its group has no local
+    candidates: leave such groups out, because all their errors would count as foreign.
     """
     local: BoolArray = frequency_scores(relevant, groups) > 0
     return local
 
 
 def confusions(predicted: ArrayLike, relevant: ArrayLike, local: ArrayLike) -> Confusions:
-    """Return the number of predictions of each dish that are coarse (foreign) or fine (local, but not of this
-    dish) errors.
+    """Return each dish's numbers of coarse errors (foreign) and fine errors (local, but not of this dish).
 
     predicted: templates x dishes x n booleans; relevant, local: dishes x n. Returns counts for each dish,
-    summed over the templates; n_coarse + n_fine are all false predictions. Read the coarse share against
-    `foreign_share`: where a group has few dishes, few candidates are local. Raises ValueError for wrong
-    shapes.
+    summed over the templates; n_coarse + n_fine are all false predictions. Compare the coarse share with
+    `foreign_share`: in a group with few dishes, few candidates are local. Raises ValueError for wrong shapes.
     """
     guesses, answers = _checked(predicted, relevant)
     home = np.asarray(local, dtype=np.bool_)
@@ -57,11 +55,11 @@ def confusions(predicted: ArrayLike, relevant: ArrayLike, local: ArrayLike) -> C
 
 
 def foreign_share(relevant: ArrayLike, local: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """The coarse share of false predictions made at random: the null of `confusions`.
+    """Coarse share of random false predictions, the null of `confusions`.
 
     relevant, local: dishes x n booleans. Returns (values, scored): the share of foreign candidates among
-    those that are no ingredient of the dish, in [0, 1], for the scored dishes; scored is False for a dish
-    whose ingredients are all the candidates there are. Raises ValueError for wrong shapes.
+    those that are not ingredients of the dish, in [0, 1], for the scored dishes; scored is False for a dish
+    that has all candidates as ingredients. Raises ValueError for wrong shapes.
     """
     wrong, foreign = ~np.asarray(relevant, dtype=np.bool_), ~np.asarray(local, dtype=np.bool_)
     if wrong.ndim != 2 or wrong.shape != foreign.shape:
@@ -73,13 +71,13 @@ def foreign_share(relevant: ArrayLike, local: ArrayLike) -> tuple[FloatArray, Bo
 
 
 def inconsistency(predicted: ArrayLike, relevant: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Return the change of a dish's false predictions from template to template.
+    """Return how much a dish's false predictions differ between templates.
 
     predicted: templates x dishes x n booleans; relevant: dishes x n. For each dish, 1 minus the mean Jaccard
-    similarity of the false predictions over all pairs of templates that have any: a template without an error
-    has none to compare. Returns (values, scored): values in [0, 1] for the scored dishes, in order; 0: every
-    template errs alike; 1: no error is made twice. scored is False for a dish with errors in fewer than two
-    templates. Raises ValueError for wrong shapes.
+    similarity of the false predictions over all pairs of templates with errors. Returns (values, scored):
+    values in [0, 1] for the scored dishes, in order; 0: every template has the same errors; 1: no error
+    repeats. scored is False for a dish with errors in fewer than two templates. Raises ValueError for wrong
+    shapes.
     """
     guesses, answers = _checked(predicted, relevant)
     # Counts below 2^24 are exact in float32, and matrix products are far faster than integer ones.
@@ -97,7 +95,7 @@ def inconsistency(predicted: ArrayLike, relevant: ArrayLike) -> tuple[FloatArray
 
 
 def _checked(predicted: ArrayLike, relevant: ArrayLike) -> tuple[BoolArray, BoolArray]:
-    """Predictions as templates x dishes x n and relevance as dishes x n; else ValueError."""
+    """Return predictions as templates x dishes x n and relevance as dishes x n; else ValueError."""
     guesses, answers = np.asarray(predicted, dtype=np.bool_), np.asarray(relevant, dtype=np.bool_)
     if guesses.ndim != 3 or guesses.shape[1:] != answers.shape:
         raise ValueError(

@@ -1,12 +1,12 @@
 """Tests whether groups of responses to the same scenarios differ, and effect sizes.
 
-Responses to one scenario are related, within a group and, since all groups answer the same scenarios, between
-groups. So scenarios are the clusters. By default a test is on the scenarios' means: the mixed model in which
-a scenario has a random effect of its own in each group, whatever its variances and correlations. Its test is
+Responses to one scenario are related within a group, and also between groups, because all groups answer the
+same scenarios. So scenarios are the clusters. By default a test uses the scenarios' means: it is the mixed
+model in which a scenario has a random effect in each group, with any variances and correlations. The test is
 a paired t for two groups and Hotelling's T^2 for more, both exact for normal effects. Groups that share too
-few scenarios are compared by Welch's test, which lets variances differ. The tests of WorldWise (section 4.8),
-Student's t and one-way analysis of variance over responses, reject far too often and stand here to be
-compared with it. ``python -m benchmarks coverage`` shows the levels of all.
+few scenarios are compared by Welch's test, which allows unequal variances. The tests of WorldWise (section
+4.8), Student's t and one-way analysis of variance over responses, reject far too often and are here only for
+comparison with the paper. ``python -m benchmarks coverage`` shows the levels of all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tasks.metrics.types import FloatArray
 # A spread below this share of the values' size is rounding.
 _ROUNDING = 1e-12
 
-# The fewest scenarios in common for a test of differences.
+# Least number of scenarios in common for a test of differences.
 _MIN_SHARED = 3
 
 Groups = Mapping[str, ArrayLike]
@@ -35,10 +35,10 @@ Groups = Mapping[str, ArrayLike]
 
 @dataclass(frozen=True)
 class GroupTest:
-    """Test of whether all groups have the same mean, or the reason for no test.
+    """Test of whether all groups have the same mean, or the reason why there is none.
 
-    f, p_value: of the F test; eta_squared: share of the sum of squares of responses that lies between groups,
-    range [0, 1]; all None where `reason` says why. df_between, df_within: degrees of freedom.
+    f, p_value: of the F test; eta_squared: share of the responses' sum of squares that lies between groups,
+    range [0, 1]; all None if there is a reason. df_between, df_within: degrees of freedom.
     """
 
     f: float | None
@@ -51,10 +51,10 @@ class GroupTest:
 
 @dataclass(frozen=True)
 class PairTest:
-    """Test of whether two groups have the same mean, or the reason for no test.
+    """Test of whether two groups have the same mean, or the reason why there is none.
 
-    mean_difference: first less second, over responses; p_bonferroni: p_value times the number of pairs
-    tested, at most 1; d: Cohen's d. None where `reason` says why.
+    mean_difference: first minus second, over responses; p_bonferroni: p_value times the number of tested
+    pairs, at most 1; d: Cohen's d. None if there is a reason.
     """
 
     first: str
@@ -68,43 +68,45 @@ class PairTest:
 
 
 def group_test(groups: Groups, reproduce: bool = False) -> GroupTest:
-    """Test of all groups at once; those without a value are left out.
+    """Test all groups at once; groups without a value are left out.
 
-    reproduce: one-way analysis of variance over responses, as WorldWise has it. No result for fewer than two
-    groups, or where nothing varies within them. Raises ValueError for shapes that do not fit or an infinity.
+    reproduce: one-way analysis of variance over responses, as in WorldWise. No result for fewer than two
+    groups, or if nothing varies within them. Raises ValueError for shapes that do not fit or an infinity.
     """
     tables = {name: table for name, table in _tables(groups).items() if not np.isnan(table).all()}
     samples = [table[~np.isnan(table)] for table in tables.values()]
     n = sum(values.size for values in samples)
-    between, within = max(len(samples) - 1, 0), n - len(samples)
+    df_between, df_within = max(len(samples) - 1, 0), n - len(samples)
     reason = None
     if len(samples) < 2:
         reason = f"{len(samples)} groups have values: two are needed"
-    elif within < 1:
+    elif df_within < 1:
         reason = "no group has two values: there is no spread to compare with"
     elif all(_constant(values) for values in samples):
         reason = "the values do not vary within any group"
     if reason is not None:
-        return GroupTest(None, None, None, between, within, reason)
+        return GroupTest(None, None, None, df_between, df_within, reason)
     anova = f_oneway(*samples)
     f = float(anova.statistic)
     # SSB / (SSB + SSW), with F = (SSB / between) / (SSW / within).
-    result = GroupTest(f, float(anova.pvalue), f * between / (f * between + within), between, within)
+    result = GroupTest(
+        f, float(anova.pvalue), f * df_between / (f * df_between + df_within), df_between, df_within
+    )
     return result if reproduce else _mixed(result, np.array([_means(table) for table in tables.values()]))
 
 
 def pair_tests(groups: Groups, reproduce: bool = False) -> list[PairTest]:
     """Two-sided tests between all pairs of groups, with Bonferroni's correction, in the groups' order.
 
-    reproduce: Student's t over responses, as WorldWise has it. A pair with fewer than two values on a side,
-    or without any spread, has no p-value and does not count among the tests corrected for. Raises ValueError
-    as `group_test`.
+    reproduce: Student's t over responses, as in WorldWise. A pair with fewer than two values on a side, or
+    without any spread, has no p-value and does not count in the correction. Raises ValueError like
+    `group_test`.
     """
     tables = _tables(groups)
-    known = {name: table[~np.isnan(table)] for name, table in tables.items()}
+    values = {name: table[~np.isnan(table)] for name, table in tables.items()}
     means = {name: _means(table) for name, table in tables.items()}
     pairs = [
-        _pair(PairTest(a, b), (known[a], known[b]), (means[a], means[b]), reproduce)
+        _pair(PairTest(a, b), (values[a], values[b]), (means[a], means[b]), reproduce)
         for a, b in combinations(tables, 2)
     ]
     n_tests = sum(pair.p_value is not None for pair in pairs)
@@ -117,16 +119,16 @@ def pair_tests(groups: Groups, reproduce: bool = False) -> list[PairTest]:
 def cohens_d(first: FloatArray, second: FloatArray) -> float:
     """Difference of two means in units of their pooled standard deviation (Cohen 1988).
 
-    first, second: n and m values, two or more of each, which vary. Any sign, unbounded; 0.2 is called small,
+    first, second: n and m values, at least two of each, which vary. Any sign, unbounded; 0.2 is called small,
     0.5 medium, 0.8 large. The variances (ddof 1) are weighted by n - 1 and m - 1; WorldWise takes their plain
-    mean, the same where n = m.
+    mean, which is the same if n = m.
     """
     squares = (first.size - 1) * first.var(ddof=1) + (second.size - 1) * second.var(ddof=1)
     return float((first.mean() - second.mean()) / np.sqrt(squares / (first.size + second.size - 2)))
 
 
 def _mixed(anova: GroupTest, means: FloatArray) -> GroupTest:
-    """The test on scenarios' means [groups, scenarios]; effect size as of the responses."""
+    """Return the test on scenarios' means [groups, scenarios], with the effect size of the responses."""
     k = len(means)
     shared = means[:, ~np.isnan(means).any(axis=0)].T
     n = len(shared)
@@ -161,18 +163,18 @@ def _untested(anova: GroupTest, reason: str) -> GroupTest:
 
 def _pair(
     pair: PairTest,
-    known: tuple[FloatArray, FloatArray],
+    values: tuple[FloatArray, FloatArray],
     means: tuple[FloatArray, FloatArray],
     reproduce: bool,
 ) -> PairTest:
-    """Fill in a pair. known: the values of both sides. means: [scenarios] of both, NaN where unknown."""
-    one, other = known
-    reason = _untestable(one, other)
+    """Return the pair with its test. values: of both sides. means: [scenarios] of both, NaN if unknown."""
+    first, second = values
+    reason = _untestable(first, second)
     if reason is not None:
         return replace(pair, reason=reason)
-    result = replace(pair, mean_difference=float(one.mean() - other.mean()), d=cohens_d(one, other))
+    result = replace(pair, mean_difference=float(first.mean() - second.mean()), d=cohens_d(first, second))
     if reproduce:
-        test = ttest_ind_from_stats(*_summary(one), *_summary(other))
+        test = ttest_ind_from_stats(*_summary(first), *_summary(second))
         return replace(result, t=float(test.statistic), p_value=float(test.pvalue))
     differences = means[0] - means[1]
     differences = differences[~np.isnan(differences)]
@@ -180,7 +182,7 @@ def _pair(
         if _constant(differences):
             return replace(result, reason="the difference is the same in every scenario")
         mean, deviation, n = _summary(differences)
-        statistic = mean / (deviation / np.sqrt(n))  # as ttest_1samp, whose checks take most of its time
+        statistic = mean / (deviation / np.sqrt(n))  # equals ttest_1samp, whose checks take most of its time
         return replace(result, t=float(statistic), p_value=float(2 * stdtr(n - 1, -abs(statistic))))
     samples = [mean[~np.isnan(mean)] for mean in means]
     reason = _untestable(*samples)
@@ -192,9 +194,9 @@ def _pair(
 
 
 def _means(table: FloatArray) -> FloatArray:
-    """Return [scenarios]: the mean of the known values, NaN if there is none."""
-    known = ~np.isnan(table)
-    total, count = np.where(known, table, 0.0).sum(axis=1), known.sum(axis=1)
+    """Return [scenarios] the mean of the values that are not NaN, NaN if there are none."""
+    is_known = ~np.isnan(table)
+    total, count = np.where(is_known, table, 0.0).sum(axis=1), is_known.sum(axis=1)
     means: FloatArray = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
     return means
 
@@ -203,11 +205,11 @@ def _summary(values: FloatArray) -> tuple[float, float, int]:
     return float(values.mean()), float(values.std(ddof=1)), values.size
 
 
-def _untestable(one: FloatArray, other: FloatArray) -> str | None:
+def _untestable(first: FloatArray, second: FloatArray) -> str | None:
     """Return why two groups cannot be compared, or None."""
-    if min(one.size, other.size) < 2:
-        return f"{one.size} and {other.size} values: two of each are needed"
-    if _constant(one) and _constant(other):
+    if min(first.size, second.size) < 2:
+        return f"{first.size} and {second.size} values: two of each are needed"
+    if _constant(first) and _constant(second):
         return "the values do not vary within either group"
     return None
 
@@ -217,7 +219,7 @@ def _constant(values: FloatArray) -> bool:
 
 
 def _tables(groups: Groups) -> dict[str, FloatArray]:
-    """Float64 tables of the same scenarios, NaN allowed; else ValueError naming the group."""
+    """Return float64 tables of the same scenarios, NaN allowed; else ValueError naming the group."""
     tables = {name: np.asarray(values, dtype=np.float64) for name, values in groups.items()}
     for name, table in tables.items():
         if table.ndim != 2 or np.isinf(table).any() or len(table) != len(next(iter(tables.values()))):

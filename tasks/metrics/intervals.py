@@ -1,12 +1,12 @@
 """95 % intervals whose coverage is simulated: ``python -m benchmarks coverage``, table in docs/intervals.md.
 
-The sampling unit is a cluster: a dish, a scenario with all its answers, a pair of items, a country. Nothing
-here resamples clusters with replacement, which is too narrow for few clusters and repeats countries, which
-agree with themselves. Means have a cluster-robust t, other numbers a jackknife over clusters, numbers that
-jump (labels by a median, ranks) half-samples. Results do not depend on the order of the points.
+The sampling unit is a cluster: a dish, a scenario with all its answers, a pair of items, a country. Clusters
+are never resampled with replacement: such intervals are too narrow for few clusters, and a repeated country
+agrees with itself. Means have a cluster-robust t interval, other smooth numbers a jackknife over clusters,
+and numbers that jump (labels by a median, ranks) half-samples. Results do not depend on the order of points.
 
-No interval below ``MIN_CLUSTERS``, and none where nothing varies; there is one for independent yes and no
-from the first, since Clopper and Pearson's (1934) holds by construction.
+There is no interval below ``MIN_CLUSTERS`` clusters, and none if nothing varies. Shares of independent yes
+and no have one from the first point on, because Clopper and Pearson's (1934) holds by construction.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from scipy.stats import beta, t
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 MIN_CLUSTERS = 5
-"""Fewest clusters with which intervals reach their coverage."""
+"""Least number of clusters with which intervals reach their coverage."""
 
 SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
-"""Range of numbers; a difference of two shares is as a correlation is."""
+"""Ranges of numbers; a difference of two shares has the range of a correlation."""
 
-# Largest number of clusters left out one by one; more are left out in this number of groups, which gives a
-# t quantile of 2.03.
+# Largest number of clusters left out one by one; more clusters are left out in this number of groups, for
+# which the t quantile is 2.03.
 _GROUPS = 36
 
-# With more clusters, sign flips are drawn instead of listed: 2^14.
+# Largest number of clusters whose 2^n sign flips are all used; for more clusters 19,999 are drawn.
 _LISTED, _DRAWN = 14, 19_999
 
 # A spread below this share of the values' size is rounding.
@@ -45,15 +45,15 @@ def mean_interval(
 ) -> Interval:
     """Interval of the mean of n points in clusters.
 
-    values: n finite numbers; clusters: n labels, by default each point is a cluster; bounds: what a value can
-    be, such as (0, 1) for a share. Bounds on both sides of 0, as of a difference, do not skew the interval:
-    they only cut it.
+    values: n finite numbers; clusters: n labels, by default each point is a cluster; bounds: range of a
+    value, such as (0, 1) for a share. Bounds on both sides of 0, as for a difference, do not skew the
+    interval but only cut it.
 
-    Variance: CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom by
-    Satterthwaite. A share of independent yes and no, which are 0 or 1, is Clopper and Pearson's; grades that
-    happen to lie on the bounds of their scale do not count as these. See `_around` for the rest. None for
-    fewer than ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that
-    is not finite.
+    The variance is CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom are
+    Satterthwaite's. Shares of independent yes and no, coded 0 and 1, have Clopper and Pearson's interval;
+    grades on the bounds of another scale do not. See `_around` for the rest. None for fewer than
+    ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that is not
+    finite.
     """
     points = np.asarray(values, dtype=np.float64)
     names = np.arange(points.size) if clusters is None else np.asarray(clusters)
@@ -70,25 +70,26 @@ def mean_interval(
 
 
 def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArray, float]:
-    """The mean of n points, how much each of two or more clusters (0, 1, ... in `code`) moves it, sorted, and
-    degrees of freedom.
+    """Return the mean of n points, the deviations of its two or more clusters, sorted, and degrees of
+    freedom.
 
-    The deviations' mean square over their number is the CR2 variance of the mean.
+    code: n cluster numbers from 0. The deviations' mean square over their number is the CR2 variance of the
+    mean.
     """
     sizes = np.bincount(code)
     mean, share = math.fsum(points) / points.size, sizes / points.size
-    # Sorted, so that the sums do not depend on the order of the points.
+    # Sorted so that the sums do not depend on the order of the points.
     order = np.lexsort((points, code))
     totals = np.bincount(code[order], weights=(points - mean)[order])
     deviations = np.sort(sizes.size * totals / (points.size * np.sqrt(1 - share)))
     return mean, deviations, _degrees_of_freedom(share)
 
 
-@cache  # cached: thousands of calls have the same few counts
+@cache  # thousands of calls have the same few counts
 def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE) -> Interval:
     """Clopper and Pearson's exact interval (1934) of a share of n independent points, stretched to `bounds`.
 
-    Two of two: (0.16, 1). None for no points.
+    For two of two it is (0.16, 1). None for no points.
     """
     if not n:
         return None
@@ -99,10 +100,10 @@ def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE)
 
 
 def jackknife_groups(n: int, seed: int) -> list[IntArray]:
-    """Which clusters stay when one, or one group of several, is left out: sorted positions in 0..n-1.
+    """Return the clusters that remain when each cluster, or group of clusters, is left out: sorted positions.
 
-    n groups up to 36 clusters, else 36 of sizes as equal as can be, dealt out at random by a generator of its
-    own (PCG64): as many eigendecompositions as 36, not as 170.
+    Up to 36 clusters are left out one by one, more in 36 groups of nearly equal size, drawn by a generator of
+    its own (PCG64): 170 countries then need 36 eigendecompositions.
     """
     order = np.random.Generator(np.random.PCG64(seed)).permutation(n)
     parts = np.array_split(order, min(n, _GROUPS))
@@ -118,31 +119,32 @@ def jackknife_interval(
 ) -> Interval:
     """Interval of a smooth number from its values with each cluster, or group of clusters, left out.
 
-    left_out: its values without one cluster each, of clusters of about the same size. is_biased: the number
-    depends on the number of clusters, and its value for very many is wanted; the interval is then extended by
-    the jackknife's estimate of the bias. It always contains the estimate. None for fewer than `at_least`
-    values, or if one of them is missing (None, NaN, infinite): then a single cluster determines the number.
+    left_out: values without one cluster each, for clusters of about the same size. is_biased: the number
+    depends on the number of clusters, and its value for very many clusters is estimated; the interval is then
+    extended by the jackknife's estimate of the bias. It always contains the estimate. None for fewer than
+    `at_least` values, or if one is missing (None, NaN, infinite): then a single cluster determines the
+    number.
     """
-    rest = np.array([math.nan if value is None else value for value in left_out], dtype=np.float64)
-    if rest.size < at_least or not np.isfinite([estimate, *rest]).all():
+    values_left_out = np.array([math.nan if value is None else value for value in left_out], dtype=np.float64)
+    if values_left_out.size < at_least or not np.isfinite([estimate, *values_left_out]).all():
         return None
-    g = rest.size
-    numbers = np.array([estimate, *np.sort(rest)])
+    g = values_left_out.size
+    numbers = np.array([estimate, *np.sort(values_left_out)])
     scaled = _to_scale(numbers, bounds)
     is_inside = bool(np.isfinite(scaled).all())
-    first, *others = scaled if is_inside else numbers
-    deviations = jackknife_deviations(np.array(others))
+    scaled_estimate, *scaled_values = scaled if is_inside else numbers
+    deviations = jackknife_deviations(np.array(scaled_values))
     if not is_inside:
         return _around(estimate, deviations, g - 1, bounds)
-    ends = t_interval(float(first), deviations, g - 1)
-    bias = (g - 1) * float(np.mean(others) - first) if is_biased else 0.0
+    ends = t_interval(float(scaled_estimate), deviations, g - 1)
+    bias = (g - 1) * float(np.mean(scaled_values) - scaled_estimate) if is_biased else 0.0
     return ends and _from_scale((ends[0] - max(bias, 0.0), ends[1] - min(bias, 0.0)), bounds)
 
 
 def jackknife_deviations(left_out: FloatArray) -> FloatArray:
-    """Pseudo-values less their mean, of a number's values without one cluster each.
+    """Return pseudo-values minus their mean, from a number's values without one cluster each.
 
-    Scaled so that their mean square over their number is Tukey's variance, as of `mean_deviations`.
+    They are scaled so that their mean square over their number is Tukey's variance, like `mean_deviations`.
     """
     g = left_out.size
     return math.sqrt(g * (g - 1)) * (np.mean(left_out) - left_out)
@@ -153,24 +155,23 @@ def jackknife(
     clusters: ArrayLike,
     bounds: tuple[float, float] = UNBOUNDED,
 ) -> Interval:
-    """`jackknife_interval` of a statistic of points, leaving out one cluster of them after another.
+    """`jackknife_interval` of a statistic of points, with each cluster of points left out in turn.
 
-    statistic: takes positions of points and returns its value on them, None where it has none. clusters: n
-    labels, one for each point.
+    statistic: positions of points -> its value on them, or None. clusters: n labels, one for each point.
     """
     names = np.asarray(clusters)
     estimate = statistic(np.arange(names.size))
     if estimate is None:
         return None
-    rest = (statistic(np.flatnonzero(names != name)) for name in np.unique(names))
-    return jackknife_interval(estimate, rest, bounds)
+    values = (statistic(np.flatnonzero(names != name)) for name in np.unique(names))
+    return jackknife_interval(estimate, values, bounds)
 
 
 def half_samples(n: int, replicates: int, seed: int) -> IntArray:
-    """Which half of n clusters each replicate has: replicates x n // 2 sorted positions, without repeats.
+    """Return the half of n clusters in each replicate: replicates x n // 2 sorted positions without repeats.
 
-    Drawn by a generator of its own (PCG64). Without repeats a number of pairs, such as an effective rank,
-    keeps its meaning, and the spread of half-samples is that of samples of twice the size (the delete-d
+    They are drawn by a generator of its own (PCG64). Without repeats a number of pairs, such as an effective
+    rank, keeps its meaning. The spread of half-samples is that of samples of twice the size (the delete-d
     jackknife with d = n / 2, Shao and Wu 1989), also for numbers that jump. Raises ValueError for fewer than
     two clusters or replicates.
     """
@@ -187,17 +188,17 @@ def half_sample_interval(
     bounds: tuple[float, float] = UNBOUNDED,
     at_least: int = MIN_CLUSTERS,
 ) -> Interval:
-    """Estimate -+ t standard deviations of its half-samples' values, within the bounds.
+    """Return the estimate -+ t standard errors from half-samples, within the bounds.
 
-    replicates: the values on `half_samples` of n clusters. Only their spread is used: half a sample has
-    another expectation. None for fewer than `at_least` clusters, or where under half of the replicates have a
-    value.
+    replicates: values on `half_samples` of n clusters. Only their spread is used, because half a sample has
+    another expectation. None for fewer than `at_least` clusters, or if fewer than half of the replicates have
+    a value.
     """
     values = [math.nan if value is None else value for value in replicates]
-    known = [value for value in values if math.isfinite(value)]
-    if n < at_least or len(known) < max(2, len(values) / 2) or not math.isfinite(estimate):
+    finite = [value for value in values if math.isfinite(value)]
+    if n < at_least or len(finite) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
-    half = _quantile(n - 1) * half_sample_error(np.array(known), n)
+    half = _quantile(n - 1) * half_sample_error(np.array(finite), n)
     return max(bounds[0], estimate - half), min(bounds[1], estimate + half)
 
 
@@ -207,16 +208,16 @@ def half_sample_error(values: FloatArray, n: int) -> float:
 
 
 MIN_FLIPPED = 6
-"""Least number of clusters for ``sign_flip_p``: with five, the clearest signs have the chance 1 / 32."""
+"""Least number of clusters for ``sign_flip_p``: with five, even equal signs have a p of 1 / 32."""
 
 
 def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
-    """Return the chance of so high a mean among values of mean 0: exact test by flipping signs (Fisher 1935),
-    one-sided.
+    """Return the one-sided p-value of a mean above 0, by an exact sign-flip test (Fisher 1935).
 
     values: n differences; clusters: n labels, whose values flip together. Under the null a difference is as
-    likely as its opposite. All flips of up to 14 clusters, else 19,999 drawn ones. Range (0, 1]: below 0.025
-    values are above 0, which five clusters cannot show (1 / 32). Raises ValueError for no values.
+    likely as its opposite. All flips are used for up to 14 clusters, else 19,999 drawn ones. Range (0, 1]: p
+    below 0.025 shows a mean above 0, which five clusters cannot reach (1 / 32). Raises ValueError for no
+    values.
     """
     points = np.asarray(values, dtype=np.float64)
     names = np.arange(points.size) if clusters is None else np.asarray(clusters)
@@ -234,21 +235,19 @@ def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int 
 
 
 def sign_flip_p_two_sided(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
-    """Return the chance of a mean so far from 0 among values of mean 0: twice the smaller ``sign_flip_p``, at
-    most 1.
-    """
+    """Return the two-sided p-value of a mean other than 0: twice the smaller ``sign_flip_p``, at most 1."""
     points = np.asarray(values, dtype=np.float64)
     return min(1.0, 2 * min(sign_flip_p(side * points, clusters, seed) for side in (1, -1)))
 
 
 def _degrees_of_freedom(share: FloatArray) -> float:
-    """Satterthwaite's degrees of freedom of the CR2 variance of a mean; share: of each cluster in the points.
+    """Return Satterthwaite's degrees of freedom of the CR2 variance of a mean.
 
-    With clusters whose means vary alike: tr(M)^2 / tr(M^2) for the covariance M of the terms of the variance.
-    One less than the clusters if they are of one size.
+    share: each cluster's share of the points. For clusters whose means vary equally they are tr(M)^2 /
+    tr(M^2), with the covariance M of the terms of the variance; for g clusters of one size they are g - 1.
     """
-    # M = W (D - s s')^2 W with D = diag(s) and W = diag(1 - s)^(-1/2), a diagonal and vectors' products: its
-    # trace and squares take as many steps as there are clusters, not their square.
+    # M = W (D - s s')^2 W with D = diag(s) and W = diag(1 - s)^(-1/2) is a diagonal and products of vectors,
+    # so the time for its trace and squares grows with the number of clusters, not with its square.
     u, q = share / np.sqrt(1 - share), float(share @ share)
     v, diagonal = share * u, share**2 / (1 - share)
     rest = q * u**2 - 2 * u * v
@@ -260,13 +259,13 @@ def _degrees_of_freedom(share: FloatArray) -> float:
 def _around(
     mean: float, deviations: Sequence[float] | FloatArray, df: float, bounds: tuple[float, float]
 ) -> Interval:
-    """Interval of a mean from its clusters' deviations, whose mean square over their number is its variance.
+    """Return the interval of a mean from its clusters' deviations, as in `mean_deviations`.
 
-    Within finite bounds of one sign: the t interval on the logit scale, which is skewed as values near a
-    bound are. For fewer than 30 clusters it also holds the plain one and, where they vary by more than 1.25
-    times the mean's distance from the nearest bound, Wilson's for as many yes and no: the clusters drawn may
-    lack the rare ones. On a bound, with all values there: up to where such a sample has the chance 0.025,
-    whatever the values.
+    Within finite bounds of one sign it is the t interval on the logit scale, which is skewed like values near
+    a bound. For fewer than 30 clusters it also contains the plain t interval. If these clusters vary by more
+    than 1.25 times the mean's distance from the nearest bound, it also contains Wilson's interval for as many
+    yes and no, because the sample may lack rare clusters. If all values lie on a bound, it extends to where
+    such a sample has the probability 0.025, whatever the values.
     """
     spread = np.asarray(deviations, dtype=np.float64)
     low, high = bounds
@@ -294,10 +293,10 @@ def _around(
 
 
 def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
-    """The t interval, made longer on the side to which the deviations are skewed.
+    """Return the t interval, extended on the side to which the deviations are skewed.
 
-    By twice the first term of the skewness of t (Johnson 1978): with few clusters the skewness seen is less
-    than there is. None where nothing varies.
+    The extension is twice the first term of the skewness of t (Johnson 1978), because few clusters understate
+    the skewness. None if nothing varies.
     """
     g = deviations.size
     variance = float((deviations**2).mean())
@@ -311,12 +310,12 @@ def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
 
 @cache
 def _quantile(df: float) -> float:
-    """Return the 97.5 % quantile of t; it is kept, because many intervals have the same df."""
+    """Return the 97.5 % quantile of t; cached because many intervals have the same df."""
     return float(t.ppf(0.975, df))
 
 
 def _to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """Numbers between two bounds on the logit scale, above one on the log scale."""
+    """Return numbers between two bounds on the logit scale, above one bound on the log scale."""
     low, high = bounds
     with np.errstate(divide="ignore", invalid="ignore"):
         if math.isfinite(high):

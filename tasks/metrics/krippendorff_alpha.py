@@ -16,16 +16,16 @@ Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float | None:
     """1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha").
 
-    ratings: units x raters, NaN where a rater did not rate a unit; a unit with one rating is left out.
-    level: cost of a disagreement of two values. "nominal": 1 if they differ; "ordinal": the squared number of
-    ratings between them, half of each of the two counted; "interval": the square of their difference. Range
-    up to 1, higher is better; 1: no disagreement; 0: as much as if the ratings had been dealt out at random;
-    below 0: more than that. Does not depend on the order of units or raters.
+    ratings: units x raters, NaN for a missing rating; a unit with one rating is left out. level: cost of a
+    disagreement of two values. "nominal": 1 if they differ; "ordinal": the squared number of ratings between
+    them, with half of the ratings at either value; "interval": their squared difference. Range up to 1,
+    higher is better; 1: no disagreement; 0: as much as in randomly shuffled ratings; below 0: more than that.
+    It does not depend on the order of units or raters.
 
-    None where no unit has two ratings, or all ratings that can be compared are equal: agreement is then
-    complete and says nothing. Raises ValueError for an infinite rating or another shape.
+    None if no unit has two ratings, or all comparable ratings are equal: agreement is then complete but
+    uninformative. Raises ValueError for an infinite rating or another shape.
 
-    Few raters and rare values make alpha low even where raters mostly agree; Krippendorff asks for 0.8, and
+    Few raters and rare values make alpha low even if raters mostly agree; Krippendorff requires 0.8, and
     0.667 for tentative conclusions.
     """
     counts, values = _counts(ratings)
@@ -33,11 +33,11 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float | None:
 
 
 def krippendorff_alpha_interval(ratings: ArrayLike, level: Level) -> Interval:
-    """Interval of alpha by leaving out unit after unit, each with all its ratings (`intervals.jackknife`).
+    """95 % interval of alpha by leaving out each unit with all its ratings in turn (`intervals.jackknife`).
 
-    Arguments as `krippendorff_alpha`. None for fewer than five units that can be compared, or where alpha
-    hangs on one of them. Does not depend on the order of units or raters. (Krippendorff's own bootstrap draws
-    pairs as if they were independent, and is narrower.)
+    Arguments as in `krippendorff_alpha`. None for fewer than five comparable units, or if alpha is undefined
+    without one of them. It does not depend on the order of units or raters. (Krippendorff's own bootstrap
+    draws pairs as if they were independent, and is narrower.)
     """
     counts, values = _counts(ratings)
     counts = counts[np.lexsort(counts.T)] if len(counts) else counts
@@ -49,7 +49,7 @@ def krippendorff_alpha_interval(ratings: ArrayLike, level: Level) -> Interval:
 
 
 def _counts(ratings: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Units with two or more ratings x distinct values: how often each was given; and the values, rising."""
+    """Return [units with two or more ratings, distinct values] counts, and the values, ascending."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(
@@ -63,22 +63,22 @@ def _counts(ratings: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _alpha(counts: FloatArray, values: FloatArray, times: FloatArray, level: Level) -> float | None:
-    """Alpha of units that count `times` each.
+    """Return alpha of units that count `times` each.
 
-    Both sums of the definition, over pairs within a unit and over all pairs, are sums over unordered pairs of
-    squared differences, which moments give without any pair: m * sum x^2 - (sum x)^2. The ordinal cost is the
-    interval cost of the values' mid-ranks; the nominal one counts the pairs that are not equal.
+    Both sums of the definition, over pairs within a unit and over all pairs, are sums of squared differences
+    over unordered pairs, which follow from moments: m * sum x^2 - (sum x)^2. The ordinal cost is the interval
+    cost of the values' mid-ranks; the nominal cost counts the unequal pairs.
     """
-    of_value = times @ counts
-    if np.count_nonzero(of_value) < 2:
+    value_counts = times @ counts
+    if np.count_nonzero(value_counts) < 2:
         return None
-    raters, n = counts.sum(axis=1), of_value.sum()
+    raters, n = counts.sum(axis=1), value_counts.sum()
     if level == "nominal":
         within = raters**2 - (counts**2).sum(axis=1)
-        overall = n**2 - (of_value**2).sum()
+        overall = n**2 - (value_counts**2).sum()
     else:
-        x = values if level == "interval" else np.cumsum(of_value) - of_value / 2
-        x = x - of_value @ x / n  # keeps the digits of values far from 0
+        x = values if level == "interval" else np.cumsum(value_counts) - value_counts / 2
+        x = x - value_counts @ x / n  # keeps the digits of values far from 0
         within = raters * (counts @ x**2) - (counts @ x) ** 2
-        overall = n * (of_value @ x**2)
+        overall = n * (value_counts @ x**2)
     return float(1 - (n - 1) * (times @ (within / (raters - 1))) / overall)

@@ -16,8 +16,8 @@ from tasks.metrics.types import FloatArray, IntArray
 class LengthAdjustment:
     """Scores at equal length.
 
-    adjusted: n scores, their mean that of the scores given; slope: score per unit of length, which was taken
-    out, None where lengths do not vary and the scores are as given.
+    adjusted: n scores with the mean of the original ones; slope: removed effect, in score per unit of length;
+    None if lengths do not vary, and the scores are unchanged.
     """
 
     adjusted: FloatArray
@@ -33,12 +33,12 @@ def adjust_for_length(
     """Regress scores on length by least squares; residual + mean is the length-normalised score.
 
     scores: n finite numbers; lengths: n numbers of words, 0 or more. scale: the regressor is log(1 + length)
-    by default, since the tenth word adds more than the hundredth, or the length itself. The result's range is
-    not bound to that of the scores; cutting it would move the mean. Vo and Koyejo (2025, judge validation)
-    report that it raised Coherence's correlation with people from 0.75 to 0.81, and give no formula. groups:
-    n labels, such as models. With them the slope is that within groups (one intercept for each, as in
-    analysis of covariance). Without them a model that writes both more and better is pulled down for being
-    better: the pooled slope takes the difference between models for an effect of length.
+    by default, because the tenth word adds more than the hundredth; "plain" is the length itself. Results may
+    leave the range of the scores; cutting them would move the mean. Vo and Koyejo (2025, judge validation)
+    report that the adjustment raised Coherence's correlation with people from 0.75 to 0.81, but give no
+    formula. groups: n labels, such as models. With groups the slope is that within groups (one intercept per
+    group, as in analysis of covariance). Without them the pooled slope takes a difference between models for
+    an effect of length, so a model that writes both more and better loses score.
 
     Raises ValueError for a NaN, an infinite value, a negative length, different lengths or no scores.
     """
@@ -46,7 +46,7 @@ def adjust_for_length(
     if not score.size or not (np.isfinite(score).all() and np.isfinite(length).all()):
         raise ValueError("an adjustment for length needs scores, all of them finite")
     if (length < 0).any():
-        raise ValueError("a length is 0 or more")
+        raise ValueError("a length is negative: give numbers of words, 0 or more")
     x = np.log1p(length) if scale == "log" else length
     code = np.zeros(x.size, dtype=np.intp) if groups is None else _codes(groups, x.size)
     within, response = x - _means(x, code), score - _means(score, code)
@@ -64,5 +64,5 @@ def _codes(groups: ArrayLike, n: int) -> IntArray:
 
 
 def _means(values: FloatArray, code: IntArray) -> FloatArray:
-    """Each point's group mean."""
+    """Return each point's group mean."""
     return (np.bincount(code, weights=values) / np.bincount(code))[code]

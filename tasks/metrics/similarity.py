@@ -1,7 +1,7 @@
-"""Word similarity of predictions to references: credit for what is near, by vectors (FmLAMA, equations 6-8).
+"""Word similarity of predictions to references: credit for near words, by vectors (FmLAMA, equations 6-8).
 
-A zero vector has no direction and a missing one (NaN) no position, so that a pair with either has no cosine.
-Such a reference is unscored and counted; such a prediction is never the best match.
+A zero or missing (NaN) vector has no direction, so a pair with one has no cosine. Such a reference is
+unscored and counted; such a prediction is never the best match.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
-# Cosines compared at once: the temporaries of one block stay within the processor's cache.
+# Number of cosines compared at once: the temporaries of one block fit into the processor's cache.
 _BLOCK = 1 << 18
 
 
 class WordSimilarities(NamedTuple):
-    """Word similarity of each scored dish, and how many references of each dish it rests on.
+    """Word similarity of each scored dish, and each dish's numbers of references.
 
-    values: one float64 for each dish with n_scored > 0, in order; n_scored, n_unscored: one count of
+    values: one float64 for each dish with n_scored > 0, in order; n_scored, n_unscored: one number of
     references for each dish.
     """
 
@@ -33,10 +33,9 @@ def mean_word_similarity(predicted: ArrayLike, reference: ArrayLike) -> float | 
     """Mean over the references of the cosine to the most similar prediction (equations 6 and 7).
 
     predicted: l x d vectors of the l best-ranked candidates; reference: m x d vectors. Range [-1, 1]; higher
-    is better; 1: each reference has a prediction of its own direction. References with a zero or missing
-    vector are left out of the mean. None where no reference or no prediction has a vector.
-    `word_similarity_rows` gives the same for a whole template, with counts. Raises ValueError for wrong
-    shapes or an infinity.
+    is better; 1: each reference has a prediction with its direction. References with a zero or missing vector
+    are left out of the mean. None if no reference or no prediction has a vector. `word_similarity_rows`
+    returns the same for a whole template, with counts. Raises ValueError for wrong shapes or an infinity.
     """
     guesses, answers = _vectors(predicted), _vectors(reference)
     if guesses.shape[1] != answers.shape[1]:
@@ -56,7 +55,7 @@ def cosine_matrix(vectors: ArrayLike) -> FloatArray:
     the row and column of a zero or missing vector. Raises ValueError for wrong shapes or an infinity.
     """
     table = _vectors(vectors)
-    # Scaled to unit size first, so that squares neither overflow nor vanish.
+    # Scaled to unit size first so that squares neither overflow nor vanish.
     size = np.abs(table).max(axis=1, keepdims=True, initial=0.0)
     unit = table / np.where(size > 0, size, np.nan)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
@@ -65,19 +64,19 @@ def cosine_matrix(vectors: ArrayLike) -> FloatArray:
 
 
 def word_similarity_rows(cosines: ArrayLike, predicted: ArrayLike, reference: ArrayLike) -> WordSimilarities:
-    """Equation 7 for every dish: `mean_word_similarity` from cosines that are computed once.
+    """`mean_word_similarity` of every dish (equation 7), from cosines that are computed once.
 
-    cosines: n x n of `cosine_matrix`; predicted, reference: dishes x n booleans (`ranking.top_mask` and the
+    cosines: n x n from `cosine_matrix`; predicted, reference: dishes x n booleans (`ranking.top_mask` and the
     ingredients). mWS (equation 8) is the mean of the values. Range [-1, 1]; higher is better; 1: every
-    reference was predicted, or has a prediction of its own direction. Predictions at random score
-    `expected_word_similarity`, not 0. A dish none of whose predictions has a vector is wholly unscored.
-    Raises ValueError for wrong shapes.
+    reference was predicted, or has a prediction with its direction. Random predictions have
+    `expected_word_similarity`, not 0. A dish without a prediction with a vector is unscored. Raises
+    ValueError for wrong shapes.
     """
     similarity, answers = _checked(cosines, reference)
     guesses = np.asarray(predicted, dtype=np.bool_)
     if guesses.shape != answers.shape:
         raise ValueError(f"predicted has shape {guesses.shape} and reference {answers.shape}")
-    # Without a cosine a prediction is below every other, and a reference stays at -inf.
+    # A prediction without a cosine ranks below every other, and a reference without one stays at -inf.
     similarity = np.where(np.isnan(similarity), -np.inf, similarity)
     rows, columns = np.nonzero(answers)
     best = np.empty(rows.size)
@@ -89,13 +88,13 @@ def word_similarity_rows(cosines: ArrayLike, predicted: ArrayLike, reference: Ar
 
 
 def expected_word_similarity(cosines: ArrayLike, reference: ArrayLike, counts: ArrayLike) -> WordSimilarities:
-    """Return the expectation of `word_similarity_rows` for predictions drawn at random.
+    """Return the expectation of `word_similarity_rows` for random predictions.
 
-    cosines, reference: as there; counts: how many of the n candidates are drawn for a dish, without
-    replacement, in 1..n: one number or one for each dish. Range [-1, 1]. Exact, by order statistics: the
-    largest of l drawn is the k-th largest of all n with probability C(n - k, l - 1) / C(n, l). Candidates
-    without a vector may be drawn; the expectation is over the draws that have one prediction with a vector at
-    least, since the others are unscored. Raises ValueError for wrong shapes or counts.
+    cosines, reference: as there; counts: number of candidates drawn for a dish without replacement, in 1..n,
+    one number or one for each dish. Range [-1, 1]. It is exact, by order statistics: the largest of l drawn
+    candidates is the k-th largest of all n with probability C(n - k, l - 1) / C(n, l). Candidates without a
+    vector may be drawn; the expectation is over draws with at least one vector, because the others are
+    unscored. Raises ValueError for wrong shapes or counts.
     """
     similarity, answers = _checked(cosines, reference)
     drawn = np.broadcast_to(np.asarray(counts, dtype=np.intp), len(answers))
@@ -107,18 +106,18 @@ def expected_word_similarity(cosines: ArrayLike, reference: ArrayLike, counts: A
     rows, columns = np.nonzero(answers)
     expected = np.full(rows.size, -np.inf)
     for count in np.unique(drawn):
-        of_candidate = np.full(n, -np.inf)
-        of_candidate[has_vector] = descending @ _largest_of(int(count), n, len(descending))
+        candidate_expectations = np.full(n, -np.inf)
+        candidate_expectations[has_vector] = descending @ _largest_of(int(count), n, len(descending))
         chosen = drawn[rows] == count
-        expected[chosen] = of_candidate[columns[chosen]]
+        expected[chosen] = candidate_expectations[columns[chosen]]
     return _mean_by_dish(expected, rows, len(answers))
 
 
 def _largest_of(count: int, n: int, n_scored: int) -> FloatArray:
-    """Probability that the k-th largest of n is the largest of `count` drawn, for k = 1..n_scored.
+    """Return the probability that the k-th largest of n is the largest of `count` drawn, for k = 1..n_scored.
 
-    Given that one of these is drawn at all. The chance of k = 1 is count / n, and of k + 1 it is that of k
-    times (n - k - count + 1) / (n - k).
+    It is conditional on at least one of these being drawn. The probability of k = 1 is proportional to count
+    / n, and that of k + 1 is that of k times (n - k - count + 1) / (n - k).
     """
     if not n_scored:
         return np.empty(0)
@@ -129,7 +128,7 @@ def _largest_of(count: int, n: int, n_scored: int) -> FloatArray:
 
 
 def _mean_by_dish(best: FloatArray, rows: IntArray, n_dishes: int) -> WordSimilarities:
-    """Mean over each dish's references, leaving out those at -inf."""
+    """Return the mean over each dish's references without those at -inf."""
     scored = np.isfinite(best)
     n_scored = np.bincount(rows[scored], minlength=n_dishes)
     total = np.bincount(rows[scored], weights=best[scored], minlength=n_dishes)
@@ -142,7 +141,7 @@ def _mean_by_dish(best: FloatArray, rows: IntArray, n_dishes: int) -> WordSimila
 
 
 def _vectors(vectors: ArrayLike) -> FloatArray:
-    """A float64 n x d array without infinities; else ValueError."""
+    """Return a float64 n x d array without infinities; else ValueError."""
     table = np.asarray(vectors, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"expected vectors as rows (n x dimensions), got shape {table.shape}")
@@ -153,7 +152,7 @@ def _vectors(vectors: ArrayLike) -> FloatArray:
 
 
 def _checked(cosines: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Cosines as float64 n x n and references as dishes x n booleans; else ValueError."""
+    """Return cosines as float64 n x n and references as dishes x n booleans; else ValueError."""
     similarity, answers = np.asarray(cosines, dtype=np.float64), np.asarray(reference, dtype=np.bool_)
     if similarity.ndim != 2 or similarity.shape[0] != similarity.shape[1] or not similarity.size:
         raise ValueError(f"cosines must be a non-empty n x n matrix, got shape {similarity.shape}")

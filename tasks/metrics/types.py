@@ -1,4 +1,4 @@
-"""Names for the arrays and labels that the metrics share: small, because every metric imports it."""
+"""Types of arrays and labels that the metrics share; small because every metric imports it."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 Interval: TypeAlias = tuple[float, float] | None
-"""(low, high); None where there is none."""
+"""(low, high), or None if there is no interval."""
 
 # The first letter is effective rank, the second is spectral gap ratio: H(igh) or L(ow) (Zhou et al. 2025,
 # section 3.1.1).

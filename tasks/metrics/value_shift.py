@@ -1,7 +1,7 @@
-"""Counts of chosen values, their shift by a persona, and the shift by chance alone.
+"""Counts of chosen values, their shift by a persona, and the shift expected by chance.
 
-Source: WorldWise (2024), sections 2.3 D, 4.5 and 4.9. It gives distances in percent points and no
-noise floor: two samples of the same distribution lie apart as well, the further the fewer answers there are.
+Source: WorldWise (2024), sections 2.3 D, 4.5 and 4.9. It has distances in percentage points and no noise
+floor: two samples of the same distribution differ too, and more with fewer answers.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
 _Labels: TypeAlias = NDArray[np.generic]
 
-# Distances that differ by rounding alone are equal.
+# Distances that differ only by rounding are equal.
 _ROUNDING = 1e-12
 
 
 class ValueShift(NamedTuple):
-    """Distance of a persona's values from the baseline's, beside what chance gives.
+    """Distance of a persona's values from the baseline's, with the distance expected by chance.
 
-    tvd: observed, range [0, 1]; floor: mean over random relabellings; p_value: share of relabellings that
-    lie as far apart or further, the observed one counted (never 0); n_persona, n_baseline: responses with
-    a value.
+    tvd: observed distance, range [0, 1]; floor: mean over random relabellings; p_value: share of relabellings
+    with at least this distance, the observed one included (never 0); n_persona, n_baseline: responses with a
+    value.
     """
 
     tvd: float
@@ -40,9 +40,8 @@ class ValueShift(NamedTuple):
 def choice_counts(choices: ArrayLike, n_values: int) -> IntArray:
     """Return the number of times that each response chose each value.
 
-    choices: n x c positions in the list of values, -1 for none. Returns n x n_values counts; their sum
-    over the rows counts the values of a culture (section 4.9). Raises ValueError for a position outside
-    the list.
+    choices: n x c positions in the list of values, -1 for none. Returns n x n_values counts; summed over the
+    rows they are the counts of a culture (section 4.9). Raises ValueError for a position outside the list.
     """
     codes = np.asarray(choices, dtype=np.intp)
     if codes.ndim != 2:
@@ -57,19 +56,21 @@ def choice_counts(choices: ArrayLike, n_values: int) -> IntArray:
 def total_variation(left: ArrayLike, right: ArrayLike) -> float | None:
     """Total variation distance of two count vectors: half the sum of |share - share| (section 2.3 D).
 
-    left, right: v counts each. Range [0, 1]; 0: the same shares; 1: no value in common. Times 100 it is
-    the paper's percent points. Symmetric. None where a side counts nothing. Raises ValueError for a
+    left, right: v counts each. Range [0, 1]; 0: the same shares; 1: no value in common. Times 100 it is in
+    the paper's percentage points. Symmetric. None if all counts of a side are 0. Raises ValueError for a
     negative or not finite count or different lengths.
     """
-    one, other = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ValueError(f"expected two vectors of one length, got shapes {one.shape} and {other.shape}")
-    for counts in (one, other):
+    left_counts, right_counts = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if left_counts.ndim != 1 or left_counts.shape != right_counts.shape:
+        raise ValueError(
+            f"expected two vectors of one length, got shapes {left_counts.shape} and {right_counts.shape}"
+        )
+    for counts in (left_counts, right_counts):
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
             raise ValueError("a count is negative or not finite")
-    if not (one.any() and other.any()):
+    if not (left_counts.any() and right_counts.any()):
         return None
-    return float(_distances(one, other))
+    return float(_distances(left_counts, right_counts))
 
 
 def persona_shift(
@@ -82,24 +83,31 @@ def persona_shift(
 ) -> ValueShift | None:
     """Total variation distance of a persona's values from the baseline's, with its permutation noise floor.
 
-    persona, baseline: counts of `choice_counts`, n x v and m x v; strata: the scenario of each of their
-    responses. Whole responses are relabelled, since the values of one answer hang together, and only
-    within their scenario, since a scenario calls for its own values. (The same stratum throughout
-    relabels freely: that floor also holds the scenarios' differences and is too high.) None where a side
-    has no value at all.
+    persona, baseline: counts from `choice_counts`, n x v and m x v; strata: scenario of each of their
+    responses. Whole responses are relabelled, because the values of one answer are related, and only within
+    their scenario, because scenarios evoke different values. (One stratum for all relabels freely: that floor
+    includes the scenarios' differences and is too high.) None if a side has no value.
 
-    Replicates are drawn by a generator of its own (PCG64): the floor depends on the seed and the order of
-    the responses, not on the order of the values. Memory: replicates x (n + m). Raises ValueError for
-    shapes that do not fit.
+    Replicates are drawn by a generator of its own (PCG64): the floor depends on the seed and the order of the
+    responses, not on the order of the values. Memory: replicates x (n + m). Raises ValueError for shapes that
+    do not fit.
     """
-    own, other = _checked_side(persona, persona_strata), _checked_side(baseline, baseline_strata)
-    if own[0].shape[1] != other[0].shape[1]:
-        raise ValueError(f"persona counts {own[0].shape[1]} values and baseline {other[0].shape[1]}")
-    observed = total_variation(own[0].sum(axis=0), other[0].sum(axis=0))
+    persona_side, baseline_side = (
+        _checked_side(persona, persona_strata),
+        _checked_side(baseline, baseline_strata),
+    )
+    if persona_side[0].shape[1] != baseline_side[0].shape[1]:
+        raise ValueError(
+            f"persona counts {persona_side[0].shape[1]} values and baseline {baseline_side[0].shape[1]}"
+        )
+    observed = total_variation(persona_side[0].sum(axis=0), baseline_side[0].sum(axis=0))
     if observed is None:
         return None
-    pooled, strata = np.concatenate([own[0], other[0]]), np.concatenate([own[1], other[1]])
-    is_persona = np.arange(len(pooled)) < len(own[0])
+    pooled, strata = (
+        np.concatenate([persona_side[0], baseline_side[0]]),
+        np.concatenate([persona_side[1], baseline_side[1]]),
+    )
+    is_persona = np.arange(len(pooled)) < len(persona_side[0])
     counts = _relabel(is_persona, strata, replicates, seed).astype(np.float64) @ pooled
     random = _distances(counts, pooled.sum(axis=0) - counts)
     as_far = np.count_nonzero(random >= observed - _ROUNDING)
@@ -107,13 +115,13 @@ def persona_shift(
         tvd=observed,
         floor=float(random.mean()),
         p_value=(1 + as_far) / (1 + replicates),
-        n_persona=len(own[0]),
-        n_baseline=len(other[0]),
+        n_persona=len(persona_side[0]),
+        n_baseline=len(baseline_side[0]),
     )
 
 
 def value_shares(counts: FloatArray) -> FloatArray:
-    """Counts [..., v] as shares along the last axis; NaN where there are none."""
+    """Return counts [..., v] as shares along the last axis; NaN if all are 0."""
     total = counts.sum(axis=-1, keepdims=True)
     shares: FloatArray = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
     return shares
@@ -124,40 +132,47 @@ def shift_interval(
 ) -> Interval:
     """95 % interval of the mean total variation distance of personas from the baseline, over scenarios.
 
-    shifts: of the personas; personas: [personas, scenarios, v] counts; baseline: [scenarios, v]; replicates,
-    seed: of `intervals.half_samples` of the scenarios. From two samples a distance comes out too large, by a
-    bias that falls with the root of the answers: it is 1 / (sqrt 2 - 1) times what half of the scenarios add
-    to it. The lower end is that much lower, and at 0 for a persona whose shift chance alone reaches (p_value
-    over 0.025). None for fewer than five scenarios or where a side has no values without one of them.
+    shifts: the personas' shifts; personas: [personas, scenarios, v] counts; baseline: [scenarios, v] counts;
+    replicates, seed: for `intervals.half_samples` of the scenarios. The distance of two samples is biased
+    upwards, by a bias that falls with the root of the number of answers: it is 1 / (sqrt 2 - 1) times the
+    increase on half of the scenarios. The lower end is lowered by this bias, and to 0 for a persona whose
+    shift is not significant (p_value over 0.025). None for fewer than five scenarios, or if a side has no
+    values without one of them.
     """
 
-    def distances(own: FloatArray, other: FloatArray) -> FloatArray:
-        gap: FloatArray = np.abs(value_shares(own) - value_shares(other)).sum(axis=-1) / 2
-        return gap
+    def distances(persona_counts: FloatArray, baseline_counts: FloatArray) -> FloatArray:
+        difference = np.abs(value_shares(persona_counts) - value_shares(baseline_counts))
+        distance: FloatArray = difference.sum(axis=-1) / 2
+        return distance
 
     tvd = np.array([shift.tvd for shift in shifts])
-    rest = distances(personas.sum(axis=1)[:, None] - personas, baseline.sum(axis=0) - baseline).mean(axis=0)
-    ends = jackknife_interval(float(tvd.mean()), rest)
+    values_left_out = distances(
+        personas.sum(axis=1)[:, None] - personas, baseline.sum(axis=0) - baseline
+    ).mean(axis=0)
+    ends = jackknife_interval(float(tvd.mean()), values_left_out)
     if ends is None:
         return None
     halves = half_samples(baseline.shape[0], replicates, seed)
-    half = np.array([distances(own[halves].sum(axis=1), baseline[halves].sum(axis=1)) for own in personas])
-    bias = np.maximum(np.nanmean(half, axis=1) - tvd, 0.0) / (math.sqrt(2) - 1)
-    by_chance = [shift.p_value > 0.025 for shift in shifts]
-    lower = ends[0] - float(np.where(by_chance, tvd, bias).mean())
-    return max(lower, 0.0), min(ends[1], 1.0)
+    half_distances = np.array(
+        [distances(counts[halves].sum(axis=1), baseline[halves].sum(axis=1)) for counts in personas]
+    )
+    bias = np.maximum(np.nanmean(half_distances, axis=1) - tvd, 0.0) / (math.sqrt(2) - 1)
+    is_chance = [shift.p_value > 0.025 for shift in shifts]
+    low = ends[0] - float(np.where(is_chance, tvd, bias).mean())
+    return max(low, 0.0), min(ends[1], 1.0)
 
 
 def _distances(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Total variation distances along the last axis, [..., v]; no side may count nothing."""
-    share = left / left.sum(axis=-1, keepdims=True)
-    other = right / right.sum(axis=-1, keepdims=True)
-    # Rounding may leave 1 + 1e-16 where nothing is in common.
-    return np.minimum(np.asarray(0.5 * np.abs(share - other).sum(axis=-1), dtype=np.float64), 1.0)
+    """Return total variation distances along the last axis, [..., v]; neither side may be all 0."""
+    left_shares = left / left.sum(axis=-1, keepdims=True)
+    right_shares = right / right.sum(axis=-1, keepdims=True)
+    distances = 0.5 * np.abs(left_shares - right_shares).sum(axis=-1)
+    # Rounding may give 1 + 1e-16 for sides without a value in common.
+    return np.minimum(np.asarray(distances, dtype=np.float64), 1.0)
 
 
 def _checked_side(counts: ArrayLike, strata: ArrayLike) -> tuple[FloatArray, _Labels]:
-    """Counts and strata of the responses that chose a value; else ValueError."""
+    """Return counts and strata of the responses that chose a value; else ValueError."""
     table, labels = np.asarray(counts, dtype=np.float64), np.asarray(strata)
     if table.ndim != 2 or labels.shape != table.shape[:1]:
         raise ValueError(f"counts of shape {table.shape} need one stratum for each row, got {labels.shape}")
@@ -166,9 +181,9 @@ def _checked_side(counts: ArrayLike, strata: ArrayLike) -> tuple[FloatArray, _La
 
 
 def _relabel(is_persona: BoolArray, strata: _Labels, replicates: int, seed: int) -> BoolArray:
-    """Random labels, replicates x n: in each stratum as many are the persona's as in `is_persona`."""
+    """Return random labels, replicates x n, with as many personas in each stratum as in `is_persona`."""
     if replicates < 1:
-        raise ValueError(f"{replicates} replicates: a noise floor needs one at least")
+        raise ValueError(f"{replicates} replicates: a noise floor needs at least one")
     code = np.unique(strata, return_inverse=True)[1]
     generator = np.random.Generator(np.random.PCG64(seed))
     # Sorting stratum + a random fraction shuffles within strata and leaves the strata in order.

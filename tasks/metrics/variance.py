@@ -1,4 +1,4 @@
-"""Components of variance: of responses crossed by scenario, persona and model, and of nested grades."""
+"""Variance components of responses crossed by scenario, persona and model, and of nested grades."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ _SINGULAR = 1e10
 class CrossedVariance:
     """Variance of n values by its sources, or the reason why it cannot be split.
 
-    components: variance due to each factor and RESIDUAL, none negative; shares: components over their
-    sum; clipped: sources whose estimate was negative and is given as 0. All empty where `reason` says
-    why.
+    components: variance due to each factor and RESIDUAL, none negative; shares: components over their sum;
+    clipped: sources whose estimate was negative and is set to 0. All are empty if there is a reason.
     """
 
     components: dict[str, float]
@@ -34,23 +33,23 @@ class CrossedVariance:
 
 
 def crossed_variance(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> CrossedVariance:
-    """Variance of values due to each of several crossed random factors, and what is left.
+    """Variance of values due to each of several crossed random factors, and the residual variance.
 
-    values: n scores; factors: name to n labels, such as scenario, persona and model. The model is value =
+    values: n scores; factors: name -> n labels, such as scenario, persona and model. The model is value =
     mean + one independent random effect for each factor + residual. Interactions are in the residual; a
-    factor of its own with joined labels takes one out, where each combination was asked more than once. A
-    factor with one level has no variance and is left out of the answer.
+    separate factor with joined labels takes one out, if each combination was asked more than once. A factor
+    with one level has no variance and is left out of the result.
 
-    Estimates by moments: Henderson's method 1 (1953; Searle, Casella and McCulloch 1992, chapter 5). The
-    sum of squares of each factor's means is set equal to its expectation, which is linear in the
-    variances. Unbiased, negative ones included, for any pattern of gaps; with balanced data these are the
-    estimates of the analysis of variance and its expected mean squares, and REML's unless one is
-    negative. A negative one is given as 0 and named; the others stay.
+    Estimates are by moments, Henderson's method 1 (1953; Searle, Casella and McCulloch 1992, chapter 5). The
+    sum of squares of each factor's means is set equal to its expectation, which is linear in the variances.
+    They are unbiased, negative ones included, for any pattern of gaps; for balanced data they are those of
+    the analysis of variance, and of REML unless one is negative. A negative estimate is set to 0 and named;
+    the others stay.
 
-    Shares are of the sum over the sources, range [0, 1]. Of few levels (four models) a variance is hardly
-    known. No result where factors cannot be told apart, no response is left for the residual, or all
-    values are equal. Raises ValueError for shapes that do not fit, a value that is not finite, or a
-    factor named RESIDUAL.
+    Shares are of the sum over the sources, range [0, 1]. The variance of a factor with few levels (four
+    models) is very uncertain. No result if factors cannot be distinguished, no response is left for the
+    residual, or all values are equal. Raises ValueError for shapes that do not fit, a value that is not
+    finite, or a factor named RESIDUAL.
     """
     table = _values(values)
     if RESIDUAL in factors:
@@ -75,15 +74,14 @@ def crossed_variance(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> Cro
 
 
 def _moments(centred: FloatArray, codes: list[IntArray]) -> tuple[FloatArray, FloatArray]:
-    """Sums of squares over n, and what each variance adds to their expectation.
+    """Return sums of squares over n, and the coefficients of each variance in their expectations.
 
-    centred: n values of mean 0, by which the terms of the mean drop out. Rows: one for each factor,
-    sum(total of level^2 / size of level) / n, then the plain sum of squares / n. Columns: the factors,
-    then the residual.
+    centred: n values with mean 0, so that the terms of the mean vanish. Rows: for each factor sum(total of
+    level^2 / size of level) / n, then the plain sum of squares / n. Columns: the factors, then the residual.
 
-    Levels i of factor A, of size n_i, and cells ij with B, of size n_ij: the variance of B is in the sum
-    of squares of A sum_ij n_ij^2 / n_i times, of which the mean takes sum_j n_j^2 / n. The residual is in
-    it once for each level, of which the mean takes one.
+    Factor A has levels i of size n_i, and cells ij with B of size n_ij. The variance of B has the coefficient
+    sum_ij n_ij^2 / n_i in the sum of squares of A, minus sum_j n_j^2 / n for the mean. The residual has one
+    per level, minus one for the mean.
     """
     n = centred.size
     sizes = [np.bincount(code) for code in codes]
@@ -92,10 +90,10 @@ def _moments(centred: FloatArray, codes: list[IntArray]) -> tuple[FloatArray, Fl
     moments = np.empty(len(codes) + 1)
     for a, code in enumerate(codes):
         moments[a] = (np.bincount(code, weights=centred) ** 2 / sizes[a]).sum()
-        for b, other in enumerate(codes):
-            cells, cell_sizes = np.unique(code * sizes[b].size + other, return_counts=True)
-            of_a = sizes[a][cells // sizes[b].size]
-            expected[a, b] = (cell_sizes.astype(np.float64) ** 2 / of_a).sum() - in_mean[b]
+        for b, other_code in enumerate(codes):
+            cells, cell_sizes = np.unique(code * sizes[b].size + other_code, return_counts=True)
+            level_sizes = sizes[a][cells // sizes[b].size]
+            expected[a, b] = (cell_sizes.astype(np.float64) ** 2 / level_sizes).sum() - in_mean[b]
         expected[a, -1] = sizes[a].size - 1
     moments[-1] = (centred**2).sum()
     expected[-1] = [*(n - share for share in in_mean), n - 1]
@@ -103,7 +101,7 @@ def _moments(centred: FloatArray, codes: list[IntArray]) -> tuple[FloatArray, Fl
 
 
 def _codes(labels: ArrayLike, name: str, n: int) -> IntArray:
-    """Labels as 0..levels-1; else ValueError naming the factor."""
+    """Return labels as 0..levels-1; else ValueError naming the factor."""
     table = np.asarray(labels)
     if table.shape != (n,):
         raise ValueError(f"factor {name!r} has shape {table.shape}: one label for each of {n} values")
@@ -115,7 +113,7 @@ def _unsplit(n: int, reason: str) -> CrossedVariance:
 
 
 def _values(values: ArrayLike) -> FloatArray:
-    """A float64 vector of finite numbers; else ValueError."""
+    """Return a float64 vector of finite numbers; else ValueError."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 1 or not np.isfinite(table).all():
         raise ValueError("expected a vector of finite values: leave unscored responses out")
@@ -123,10 +121,10 @@ def _values(values: ArrayLike) -> FloatArray:
 
 
 class NestedVariance(NamedTuple):
-    """Shares of the variance of one grade, which add up to 1.
+    """Shares of the variance of one grade, which sum to 1.
 
     person: between persons; repetition: between repetitions with one person; judge: between judges' levels;
-    rest: what judges disagree on in single conversations. judge and rest are None with one judge, whose
+    rest: disagreement of judges on single conversations. judge and rest are None with one judge, whose
     disagreement with itself is part of repetition.
     """
 
@@ -138,41 +136,47 @@ class NestedVariance(NamedTuple):
 
 
 def nested_variance(grades: ArrayLike) -> NestedVariance | None:
-    """Components of variance by the method of moments (Searle, Casella and McCulloch 1992, chapter 4).
+    """Variance components by the method of moments (Searle, Casella and McCulloch 1992, chapter 4).
 
     grades: [persons, repetitions, judges]; repetitions are nested in persons, judges grade all conversations.
     Persons with a NaN are left out. Negative components count as 0. None for fewer than two persons or
-    repetitions, or where nothing varies. Raises ValueError for another shape or an infinity.
+    repetitions, or if nothing varies. Raises ValueError for another shape or an infinity.
     """
     table = np.asarray(grades, dtype=np.float64)
     if table.ndim != 3 or np.isinf(table).any():
-        raise ValueError(f"grades are persons x repetitions x judges, finite or NaN: {table.shape}")
+        raise ValueError(
+            f"grades must be persons x repetitions x judges, finite or NaN, got shape {table.shape}"
+        )
     table = table[~np.isnan(table).any(axis=(1, 2))]
     persons, repetitions, judges = table.shape
     if persons < 2 or repetitions < 2 or judges < 1 or np.ptp(table) == 0:
         return None
-    mean, of_person, of_talk = table.mean(), table.mean(axis=(1, 2)), table.mean(axis=2)
-    between = judges * repetitions * _sum_of_squares(of_person - mean) / (persons - 1)
-    within = judges * _sum_of_squares(of_talk - of_person[:, None]) / (persons * (repetitions - 1))
-    error = level = 0.0
+    mean, person_means, conversation_means = table.mean(), table.mean(axis=(1, 2)), table.mean(axis=2)
+    person_square = judges * repetitions * _sum_of_squares(person_means - mean) / (persons - 1)
+    repetition_square = (
+        judges * _sum_of_squares(conversation_means - person_means[:, None]) / (persons * (repetitions - 1))
+    )
+    residual_square = judge_square = 0.0
     if judges > 1:
-        of_judge = table.mean(axis=(0, 1))
-        rest = table - of_talk[:, :, None] - of_judge + mean
-        error = _sum_of_squares(rest) / ((persons * repetitions - 1) * (judges - 1))
-        level = persons * repetitions * _sum_of_squares(of_judge - mean) / (judges - 1)
+        judge_means = table.mean(axis=(0, 1))
+        residuals = table - conversation_means[:, :, None] - judge_means + mean
+        residual_square = _sum_of_squares(residuals) / ((persons * repetitions - 1) * (judges - 1))
+        judge_square = persons * repetitions * _sum_of_squares(judge_means - mean) / (judges - 1)
     components = np.array(
         [
-            (between - within) / (judges * repetitions),
-            (within - error) / judges,
-            (level - error) / (persons * repetitions),
-            error,
+            (person_square - repetition_square) / (judges * repetitions),
+            (repetition_square - residual_square) / judges,
+            (judge_square - residual_square) / (persons * repetitions),
+            residual_square,
         ]
     ).clip(min=0)
     if not components.sum():
         return None
-    person, repetition, judge, left = (float(share) for share in components / components.sum())
-    one = judges == 1
-    return NestedVariance(person, repetition, None if one else judge, None if one else left, persons)
+    person, repetition, judge, rest = (float(share) for share in components / components.sum())
+    is_one_judge = judges == 1
+    return NestedVariance(
+        person, repetition, None if is_one_judge else judge, None if is_one_judge else rest, persons
+    )
 
 
 def _sum_of_squares(deviations: FloatArray) -> float:

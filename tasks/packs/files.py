@@ -15,27 +15,27 @@ from tasks.packs.shape import PackFault, PackFile, Text
 from tasks.parsing import TooDeep, parse_toml, plain
 
 Placed = tuple[str, int | None, dict[str, Any]]
-"""File, line and cells of a row."""
+"""(file, line, cells) of a row."""
 
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
 _TABLE = re.compile(r"\s*\[+\s*([\w.-]+)\s*\]")
 _KEY = re.compile(r"\s*([\w.-]+)\s*=")
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Control characters, and marks that reverse the direction of text, so that people read something else."""
+"""Control characters, and marks that reverse the direction of text and so hide what is written."""
 
 
 class AnyCells(BaseModel):
-    """A row with whatever columns its file has."""
+    """A row with any columns."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, Text] = Field(init=False)
 
 
 def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[PackFault]]:
-    """Return the complete rows of a CSV file, and all faults.
+    """Return the complete rows of a CSV file without their empty cells, and all faults.
 
-    Lines above the header that begin with # are comments; empty cells are left out of a row.
+    Lines above the header that begin with # are comments.
     """
     records = csv_records(content, with_comments=True)
     try:
@@ -47,12 +47,12 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
         line = content[: error.start].count(b"\n") + 1
         return [], [PackFault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
     except CsvError as error:
-        what = f"not a CSV file ({error})"
-        return [], [PackFault(file, error.line, "", what, "put texts with quotes or commas in quotes")]
+        fault = f"not a CSV file ({error})"
+        return [], [PackFault(file, error.line, "", fault, "put texts with quotes or commas in quotes")]
 
 
 def header_of(content: bytes) -> list[str]:
-    """Return the columns of a CSV file; none if ``read_csv`` finds the file faulty."""
+    """Return the columns of a CSV file; none if it is not CSV in UTF-8."""
     try:
         _, header = next(csv_records(content, with_comments=True), (1, []))
         return [name.strip() for name in header if name.strip()]
@@ -61,11 +61,11 @@ def header_of(content: bytes) -> list[str]:
 
 
 class CsvError(ValueError):
-    """Raised for a file that stops being CSV at a line."""
+    """Raised for a file that is not CSV from a line on."""
 
-    def __init__(self, line: int, what: str) -> None:
+    def __init__(self, line: int, fault: str) -> None:
         self.line = line
-        super().__init__(what)
+        super().__init__(fault)
 
 
 def csv_records(
@@ -73,26 +73,26 @@ def csv_records(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the records of a CSV file, header first, each with the line on which it begins.
 
-    It uses the standard reader, because polars does not report the broken line.
+    The standard reader is used because polars does not report the line of a fault.
 
     Args:
         with_comments: whether to skip lines above the header that begin with #.
 
     Raises:
-        UnicodeDecodeError: it is not UTF-8. CsvError: it is not CSV.
+        UnicodeDecodeError: the content is not UTF-8. CsvError: it is not CSV.
     """
-    text, above = content.decode("utf-8-sig"), 0
+    text, n_comments = content.decode("utf-8-sig"), 0
     while with_comments and text.startswith("#"):
         _, _, text = text.partition("\n")
-        above += 1
+        n_comments += 1
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        before = 0
+        last_line = 0
         for cells in reader:
-            yield above + before + 1, cells
-            before = reader.line_num
+            yield n_comments + last_line + 1, cells
+            last_line = reader.line_num
     except csv.Error as error:
-        raise CsvError(above + reader.line_num, str(error)) from error
+        raise CsvError(n_comments + reader.line_num, str(error)) from error
 
 
 def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[PackFault]]:
@@ -114,8 +114,8 @@ def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[PackFault
         return {}, [PackFault(file, None, "", str(error), "shorten the dotted names, or nest less")]
     except ValueError as error:  # a number with thousands of digits raises no TOMLDecodeError
         line = re.search(r"at line (\d+)", str(error))
-        what = f"not a TOML file ({str(error).partition(' (at')[0]})"
-        return {}, [PackFault(file, int(line[1]) if line else None, "", what, "correct it there")]
+        fault = f"not a TOML file ({str(error).partition(' (at')[0]})"
+        return {}, [PackFault(file, int(line[1]) if line else None, "", fault, "correct it there")]
 
 
 def line_of(text: str, field: str) -> int | None:
@@ -141,36 +141,36 @@ def checked_row(
 ) -> tuple[dict[str, Any] | None, list[PackFault]]:
     """Return the cells converted to their columns' types, in JSON types; None if they do not fit."""
     faults = [
-        PackFault(file, line, name, *wrong)
+        PackFault(file, line, name, *hostile)
         for name, text in _texts(cells)
-        if (wrong := _hostile(text, line is not None))
+        if (hostile := _hostile(text, line is not None))
     ]
     if faults:
         return None, faults
     try:
         return row.model_validate(dict(cells)).model_dump(mode="json", exclude_none=True), []
     except ValidationError as error:
-        return None, [_fault(each, file, line) for each in error.errors()]
+        return None, [_fault(details, file, line) for details in error.errors()]
 
 
 def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
-    """Return the fault of a text that no column may have, and what to do; None if there is none."""
+    """Return the fault of a text that no column may have, and what to do; None for other texts."""
     if hidden := HIDDEN.search(text):
-        return f"it holds the control character U+{ord(hidden[0]):04X}", "remove it"
+        return f"it has the control character U+{ord(hidden[0]):04X}", "remove it"
     if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):
-        what = f"{_short(text)} begins with {text[0]!r}, which spreadsheets would run as a formula"
-        return what, "begin with something else"
+        fault = f"{_short(text)} begins with {text[0]!r}, which spreadsheets would run as a formula"
+        return fault, "begin with something else"
     return None
 
 
 def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Iterator[PackFault]:
     fields = shape.row.model_fields
-    needed = [name for name, field in fields.items() if field.is_required()]
-    for name in needed:
+    required = [name for name, field in fields.items() if field.is_required()]
+    for name in required:
         if name not in header:
-            have = ", ".join(header) or "none"
+            present = ", ".join(header) or "none"
             yield PackFault(
-                file, line, name, f"the column is missing; the header has: {have}", "add it to the header"
+                file, line, name, f"the column is missing; the header has: {present}", "add it to the header"
             )
     is_any = shape.row.model_config.get("extra") == "allow"
     for name in dict.fromkeys(header):
@@ -179,13 +179,13 @@ def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Ite
                 file, line, "", "a column's name is empty or has two lines", "rename or remove it"
             )
         elif name not in fields and not is_any:
-            near = process.extractOne(name, list(fields))
-            hint = f"did you mean {near[0]}? " if near and near[1] > 70 else ""
+            closest = process.extractOne(name, list(fields))
+            hint = f"did you mean {closest[0]}? " if closest and closest[1] > 70 else ""
             yield PackFault(
-                file, line, name, f"there is no such column; {hint}known: {', '.join(fields)}", "rename it"
+                file, line, name, f"unknown column; {hint}known: {', '.join(fields)}", "rename it"
             )
         elif header.count(name) > 1:
-            yield PackFault(file, line, name, "the column is there twice", "remove one")
+            yield PackFault(file, line, name, "the column is repeated", "remove one")
 
 
 def _rows(
@@ -197,17 +197,17 @@ def _rows(
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            what = f"{len(cells)} cells under {len(header)} columns"
-            faults.append(PackFault(file, line, "", what, "put a cell with a comma in quotes"))
+            fault = f"{len(cells)} cells for {len(header)} columns"
+            faults.append(PackFault(file, line, "", fault, "put a cell with a comma in quotes"))
             continue
         filled = {name: cell.strip() for name, cell in zip(header, cells, strict=True) if cell.strip()}
-        row, wrong = checked_row(shape.row, filled, file, line)
-        faults += wrong
+        row, new_faults = checked_row(shape.row, filled, file, line)
+        faults += new_faults
         if row is not None:
             rows.append((file, line, row))
     if not rows and not faults:
         faults.append(
-            PackFault(file, None, "", "it has a header and no rows", "add some, or remove the file")
+            PackFault(file, None, "", "it has a header but no rows", "add some, or remove the file")
         )
     return rows, faults
 
@@ -217,21 +217,21 @@ def _fault(error: Any, file: str, line: int | None) -> PackFault:
     column = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         is_csv = file.endswith(".csv")
-        what = "the cell is empty" if is_csv else "the field is missing"
-        return PackFault(file, line, column, what, "fill it in" if is_csv else "add it")
+        fault = "the cell is empty" if is_csv else "the field is missing"
+        return PackFault(file, line, column, fault, "fill it in" if is_csv else "add it")
     if error["type"] == "extra_forbidden":
-        return PackFault(file, line, column, "there is no such field", "remove it, or correct its name")
+        return PackFault(file, line, column, "unknown field", "remove it, or correct its name")
     message = plain(str(error["msg"]))
-    what = message[:1].lower() + message[1:]
+    fault = message[:1].lower() + message[1:]
     if error["input"] == "":
-        return PackFault(file, line, column, f"it is empty, but {what}", "fill it in")
+        return PackFault(file, line, column, f"it is empty, but {fault}", "fill it in")
     if isinstance(error["input"], str | int | float):
-        what = f"{_short(str(error['input']))}: {what}"
-    return PackFault(file, line, column, what, "correct it")
+        fault = f"{_short(str(error['input']))}: {fault}"
+    return PackFault(file, line, column, fault, "correct it")
 
 
 def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text in nested values, with the dotted name of its place."""
+    """Yield (dotted name of its place, text) for every text in nested values."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):

@@ -22,14 +22,12 @@ Each names a package whose folder is the pack; it is not imported.
 """
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 MOST_BYTES = 32 * 2**20
-"""Most bytes of one file."""
+"""Largest size of one file in bytes."""
 MOST_FILES = 2000
 
 _READ = (".csv", ".toml")
-_PASSED_OVER = re.compile(
-    r"^\.|^__pycache__$|^__init__\.py$|^(licen[cs]e|notice|readme|changelog)\b|\.md$", re.I
-)
-"""Names of files that a pack may have and nobody reads."""
+_SKIPPED = re.compile(r"^\.|^__pycache__$|^__init__\.py$|^(licen[cs]e|notice|readme|changelog)\b|\.md$", re.I)
+"""Names of files that a pack may have and that are not read."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class PackFolder:
 
 
 def packs_of(home: Path) -> Path:
-    """Return the folder of a home that holds packs."""
+    """Return the folder with the packs of a home."""
     return home / "packs"
 
 
@@ -60,24 +58,23 @@ def checked_name(name: str) -> str:
 
 def folders(home: Path) -> dict[str, PackFolder]:
     """Return all packs by name: those of the home, then installed ones with other names."""
-    own = packs_of(home)
-    there = sorted(own.iterdir()) if own.is_dir() else []
-    known = {
+    packs = packs_of(home)
+    paths = sorted(packs.iterdir()) if packs.is_dir() else []
+    own_packs = {
         path.name: PackFolder(path.name, path)
-        for path in there
+        for path in paths
         if path.is_dir() and NAME.fullmatch(path.name)
     }
-    return dict(sorted((_installed(tuple(sys.path)) | known).items()))
+    return dict(sorted((_installed(tuple(sys.path)) | own_packs).items()))
 
 
 def folder_of(name: str, home: Path) -> PackFolder:
-    """Return one pack. Raises ValueError that lists the known packs."""
+    """Return one pack. Raises ValueError with the known packs if it does not exist."""
     known = folders(home)
     if checked_name(name) not in known:
-        there = f"known packs: {', '.join(known)}" if known else "there is none yet"
         raise ValueError(
-            f"there is no pack {name!r}; {there}. A pack is a folder in {packs_of(home)}; one to begin with: "
-            f"culturescope pack new {name} --for spectral"
+            f"unknown pack {name!r}; known: {', '.join(known) or 'none'}. A pack is a folder in "
+            f"{packs_of(home)}; begin one with: culturescope pack new {name} --for spectral"
         )
     return known[name]
 
@@ -93,11 +90,11 @@ def files(folder: PackFolder) -> tuple[dict[str, Path], list[PackFault]]:
         elif not stat.S_ISREG(path.stat().st_mode):
             faults.append(PackFault(name, None, "", "it is not an ordinary file", "remove it"))
         elif path.suffix not in _READ:
-            what = "packs are data: CSV and TOML"
-            faults.append(PackFault(name, None, "", f"this kind of file is not read ({what})", "remove it"))
+            fault = "unknown kind of file; known: .csv, .toml"
+            faults.append(PackFault(name, None, "", fault, "remove it"))
         elif (size := path.stat().st_size) > MOST_BYTES:
-            what = f"it has {size / 2**20:.0f} MiB, more than {MOST_BYTES // 2**20}"
-            faults.append(PackFault(name, None, "", what, "split it into several packs"))
+            fault = f"it has {size / 2**20:.0f} MiB, more than {MOST_BYTES // 2**20}"
+            faults.append(PackFault(name, None, "", fault, "split it into several packs"))
         else:
             paths[name] = path
         if len(paths) > MOST_FILES:
@@ -108,7 +105,7 @@ def files(folder: PackFolder) -> tuple[dict[str, Path], list[PackFault]]:
 
 
 def read(path: Path) -> bytes:
-    """Return the bytes of a file of ``files``; a link that replaced it meanwhile is not followed."""
+    """Return the bytes of a file from ``files``; raises OSError if a link has replaced it meanwhile."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:
         return file.read(MOST_BYTES)
@@ -117,7 +114,7 @@ def read(path: Path) -> bytes:
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield files and links below a folder; links are not followed."""
     for path in sorted(folder.iterdir()):
-        if _PASSED_OVER.search(path.name):
+        if _SKIPPED.search(path.name):
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _walk(path)
@@ -127,7 +124,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=2)
 def _installed(path: tuple[str, ...]) -> dict[str, PackFolder]:
-    """Return installed packs by name; cached, since reading the metadata of all packages is slow."""
+    """Return installed packs by name; cached because reading the metadata of all packages is slow."""
     packs = {entry.name: _folder(entry) for entry in entry_points(group=GROUP) if NAME.fullmatch(entry.name)}
     return {name: PackFolder(name, folder) for name, folder in packs.items() if folder}
 

@@ -1,4 +1,4 @@
-"""Renders users' prompts: Jinja2 templates over a row's cells, in a sandbox, without loops. Pure."""
+"""Renders users' prompts: Jinja2 templates over the cells of a row, in a sandbox, without loops. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALLOWED = (
     nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Filter, nodes.Test,
 )  # fmt: skip
 _DEEPEST = 50
-"""Most levels of nested conditions, filters and brackets; deeper templates overflow the parser."""
+"""Largest number of nested conditions, filters and brackets; deeper templates overflow the parser."""
 _TOO_DEEP = f"it is nested more than {_DEEPEST} deep"
 _FILTERS = frozenset({"capitalize", "default", "first", "last", "lower", "title", "trim", "upper"})
 """Allowed filters.
@@ -28,8 +28,8 @@ def fields_of(template: str) -> set[str]:
     """Return the names that a template uses.
 
     Raises:
-        TemplateError: it is not a Jinja2 template.
-        ValueError: it holds more than names, conditions and filters.
+        TemplateError: the text is not a Jinja2 template.
+        ValueError: it has more than names, conditions and allowed filters.
     """
     try:
         tree = _SANDBOX.parse(template)
@@ -40,7 +40,7 @@ def fields_of(template: str) -> set[str]:
             raise ValueError(f"line {node.lineno}: {type(node).__name__.lower()} is not allowed in a prompt")
         if isinstance(node, nodes.Filter) and node.name not in _FILTERS:
             known = ", ".join(sorted(_FILTERS))
-            raise ValueError(f"line {node.lineno}: no filter {node.name!r}; there are {known}")
+            raise ValueError(f"line {node.lineno}: unknown filter {node.name!r}; known: {known}")
     return meta.find_undeclared_variables(tree)
 
 
@@ -56,7 +56,7 @@ def _nodes(tree: nodes.Template) -> Iterator[nodes.Node]:
 
 
 def rendered(template: str, fields: Mapping[str, str]) -> str:
-    """Return the filled template without outer space."""
+    """Return the filled template without spaces around it."""
     return _compiled(template).render(fields).strip()
 
 

@@ -23,30 +23,30 @@ Row = Mapping[str, Any]
 
 DATASET_ID = re.compile(r"[\w.-]+/[\w.-]+")
 CONVERTED = "refs/convert/parquet"
-"""The branch on which Hugging Face keeps every dataset that its viewer can show, as Parquet."""
+"""Branch on which Hugging Face has every dataset that its viewer can show, as Parquet."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-"""A required text, not empty after stripping outer space."""
+"""A required text, not empty once stripped."""
 
 Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell, str) else cell)
-"""For labels whose case varies: ``label: Annotated[Literal["yes", "no"], Lower]``."""
+"""Validator for labels in any case: ``label: Annotated[Literal["yes", "no"], Lower]``."""
 
 _MOST_UNPACKED = 2**30
-"""Most bytes of an unpacked spreadsheet, which is unpacked in memory."""
+"""Largest size in bytes of an unpacked spreadsheet, which is unpacked in memory."""
 LARGEST = 2**30
-"""Most bytes of a file; published files are smaller."""
+"""Largest size of a file in bytes; published files are smaller."""
 _MOST_CELLS = 50_000_000
-"""Most cells of a Parquet file, which can hold very many repetitions of a value in a few bytes."""
+"""Largest number of cells of a Parquet file, which can encode many repetitions of a value in a few bytes."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 
 
 class BenchmarkError(ValueError):
-    """A benchmark cannot be read; the message says what is wrong, where, and what to do."""
+    """A benchmark cannot be read; the message names the fault, its place and what to do."""
 
 
 class PublishedRow(BaseModel):
-    """Base of the benchmarks' schemas. Field names are the published columns under ``column``."""
+    """Base of the benchmarks' schemas. Field names are published columns as ``column`` spells them."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", str_strip_whitespace=True, coerce_numbers_to_str=True
@@ -58,9 +58,13 @@ T = TypeVar("T")
 
 
 def read_rows(source: str | Path) -> list[dict[str, Any]]:
-    """Return all published rows of a file, or of all splits of a Hugging Face dataset. source: a path that
-    ends in .json (an array of objects), .jsonl, .csv, .tsv, .parquet or .xlsx (its first sheet), or a dataset
-    id such as "owner/name". Cells of CSV, TSV and sheets are texts, empty ones None.
+    """Return all published rows of a file, or of all splits of a Hugging Face dataset.
+
+    Cells of CSV, TSV and sheets are texts, empty ones None.
+
+    Args:
+        source: a path that ends in .json (an array of objects), .jsonl, .csv, .tsv, .parquet or .xlsx (its
+            first sheet), or a dataset id such as "owner/name".
 
     Raises:
         BenchmarkError: the source is missing, unreadable (with line or row), in another format, or without
@@ -77,18 +81,18 @@ def read_rows(source: str | Path) -> list[dict[str, Any]]:
             f"(owner/name): check the path and its ending"
         )
     if not rows:
-        raise BenchmarkError(f"{source}: it has no rows")
+        raise BenchmarkError(f"{source}: no rows")
     return rows
 
 
 def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P], Counter[str]]:
-    """Return the rows that fit the schema, and the number of others by reason.
+    """Return the rows that fit the schema, and the number of other rows by reason.
 
-    A reason is ``no_<column>`` (missing or empty) or ``invalid_<column>``, after the first bad cell. Columns
-    are matched by ``column``; others are ignored.
+    A reason is ``no_<column>`` (missing or empty) or ``invalid_<column>``, for the first bad cell. Columns
+    are matched as spelled by ``column``; further columns are ignored.
 
     Raises:
-        BenchmarkError: there are rows, but none fits: the columns are not this benchmark's.
+        BenchmarkError: no row fits: the columns are not this benchmark's.
     """
     valid: list[P] = []
     dropped: Counter[str] = Counter()
@@ -108,22 +112,22 @@ def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]
     """Return the rows of all files that fit the schema, and a line for every reason why others do not.
 
     Raises:
-        BenchmarkError: as ``read_each``.
+        BenchmarkError: like ``read_each``.
     """
     notes: list[str] = []
     valid: list[P] = []
-    read = read_each(paths, lambda path: validate(str(path), read_rows(path), model), notes)
-    for path, (rows, dropped) in read.items():
+    contents = read_each(paths, lambda path: validate(str(path), read_rows(path), model), notes)
+    for path, (rows, dropped) in contents.items():
         valid += rows
         notes += [f"{path.name}: {n} rows left out: {reason}" for reason, n in dropped.items()]
     return valid, notes
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], T], notes: list[str]) -> dict[Path, T]:
-    """Yield the content of each file; files that cannot be read are skipped with a note.
+    """Return file -> content; files that cannot be read are skipped with a note.
 
     Raises:
-        ValueError: there are files, but none can be read; the error of the first file.
+        ValueError: no file can be read; it is the error of the first file.
     """
     contents: dict[Path, T] = {}
     faults: list[ValueError] = []
@@ -132,14 +136,14 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], T], notes: list[str]
             contents[path] = read(path)
         except ValueError as error:
             faults.append(error)
-            notes.append(passed_over(path, error))
+            notes.append(skipped_note(path, error))
     if faults and not contents:
         raise faults[0]
     return contents
 
 
-def passed_over(path: Path, error: ValueError) -> str:
-    """Return a line that names a skipped file and the reason, with its path only once."""
+def skipped_note(path: Path, error: ValueError) -> str:
+    """Return a line with the name of a skipped file and the reason, without its path."""
     return f"{path.name} is skipped: {str(error).removeprefix(str(path)).lstrip(':, ')}"
 
 
@@ -186,14 +190,14 @@ def _jsonl(path: Path) -> list[dict[str, Any]]:
             try:
                 rows.append(_object(parse_json(line), f"{path}, line {number}"))
             except ValueError as error:
-                what = getattr(error, "msg", str(error))
-                raise BenchmarkError(f"{path}, line {number}: not JSON: {what}") from error
+                fault = getattr(error, "msg", str(error))
+                raise BenchmarkError(f"{path}, line {number}: not JSON: {fault}") from error
     return rows
 
 
-def _object(row: Any, where: str) -> dict[str, Any]:
+def _object(row: Any, place: str) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise BenchmarkError(f"{where}: expected an object, found {type(row).__name__}")
+        raise BenchmarkError(f"{place}: expected an object, found {type(row).__name__}")
     return row
 
 
@@ -206,10 +210,10 @@ def _csv(path: Path, delimiter: str = ",") -> list[dict[str, Any]]:
         raise BenchmarkError(f"{path}, line {error.line}: not CSV: {error}") from error
 
 
-def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
+def _cells(header: list[str], cells: list[str], place: str) -> dict[str, Any]:
     if len(cells) != len(header):
         raise BenchmarkError(
-            f"{where}: {len(cells)} cells under {len(header)} columns: quote texts that hold the separator"
+            f"{place}: {len(cells)} cells for {len(header)} columns: quote texts that contain the separator"
         )
     return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
@@ -226,17 +230,18 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
-    """Turn any failure of a reader into an error that names the file. Some readers panic with a
-    BaseException.
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn any failure of a reader into an error that names the file; some readers raise BaseExceptions.
+
+    kind: kind of the file, for the error.
     """
     try:
         yield
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise BenchmarkError(f"{path}: not a readable {what}: {first}") from error
+        message = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BenchmarkError(f"{path}: not a readable {kind}: {message}") from error
 
 
 def _xlsx(path: Path) -> list[dict[str, Any]]:
@@ -249,8 +254,8 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
         unpacked = sum(entry.file_size for entry in book.infolist())
         if unpacked > _MOST_UNPACKED:
             raise ValueError(f"it unpacks to {unpacked / 2**30:.1f} GiB: save it as CSV")
-        if (wrong := book.testzip()) is not None:  # or it unpacks to more than its header states
-            raise ValueError(f"{wrong} in it does not match its header: save it again")
+        if (damaged := book.testzip()) is not None:  # otherwise it may unpack to more than its header states
+            raise ValueError(f"{damaged} in it does not match its header: save it again")
         frame = pl.read_excel(content, sheet_id=1, infer_schema_length=0, raise_if_empty=False)
     rows = frame.rows()
     is_numbered = frame.columns == [str(n) for n in range(frame.width)]
@@ -264,8 +269,8 @@ def _download(dataset: str) -> list[Path]:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise BenchmarkError(
-            f"{dataset!r} is a dataset of Hugging Face: pip install 'culturescope[local]' brings its client, "
-            "or download its files and give their paths"
+            f"{dataset!r} is a dataset of Hugging Face: install its client with pip install "
+            "'culturescope[local]', or download its files and give their paths"
         ) from error
     try:
         folder = snapshot_download(
@@ -273,7 +278,7 @@ def _download(dataset: str) -> list[Path]:
         )
     except Exception as error:  # any error of the network and the HTTP library
         raise BenchmarkError(
-            f"Hugging Face gives no dataset {dataset!r} as Parquet ({type(error).__name__}): check the "
+            f"cannot download {dataset!r} from Hugging Face as Parquet ({type(error).__name__}): check the "
             f"spelling and the network, or download its files and give their paths"
         ) from error
     return sorted(Path(folder).rglob("*.parquet"))
@@ -286,18 +291,18 @@ def _is_null(cell: Any) -> bool:
 
 def _reason(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = str(first["loc"][0]) if first["loc"] else "row"
-    return f"{'no' if first['type'] in ('missing', 'string_too_short') else 'invalid'}_{where}"
+    column_name = str(first["loc"][0]) if first["loc"] else "row"
+    return f"{'no' if first['type'] in ('missing', 'string_too_short') else 'invalid'}_{column_name}"
 
 
 def _no_row_fits(
     source: str, rows: Sequence[Row], model: type[PublishedRow], dropped: Mapping[str, int]
 ) -> str:
-    needed = [name for name, info in model.model_fields.items() if info.is_required()]
+    required = [name for name, info in model.model_fields.items() if info.is_required()]
     columns = sorted({str(name) for row in rows for name in row})
     reasons = ", ".join(f"{reason} {n}" for reason, n in dropped.items())
     return (
-        f"{source}: none of {len(rows)} rows fits ({reasons}): expected the columns {', '.join(needed)}, "
+        f"{source}: none of {len(rows)} rows fits ({reasons}): expected the columns {', '.join(required)}, "
         f"found {', '.join(columns)}. Check that the file is the benchmark's, or rename its columns."
     )
 
@@ -315,5 +320,5 @@ _READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
 def _content(path: Path) -> bytes:
     """Return a file's bytes; raises BenchmarkError if it is larger than ``LARGEST``."""
     if path.stat().st_size > LARGEST:
-        raise BenchmarkError(f"{path}: it is larger than {LARGEST // 2**20} MiB: split it")
+        raise BenchmarkError(f"{path}: larger than {LARGEST // 2**20} MiB: split it")
     return path.read_bytes()

@@ -18,7 +18,7 @@ from tasks.packs.prompts import fields_of
 
 Rows = Sequence[Mapping[str, Any]]
 ByName = Mapping[str, Rows]
-"""Rows by table of the study, or by file of a pack."""
+"""Table of the study, or file of a pack -> its rows."""
 
 LONGEST = 20_000
 
@@ -42,11 +42,11 @@ class PackRow(BaseModel):
 
 
 class Refers(NamedTuple):
-    """Requires that the values of ``column`` exist elsewhere.
+    """Reference: the values of ``column`` have to exist in a file of the pack or a table of the study.
 
     Attributes:
-        file, of: file of the pack and its column that may have the value; "": none.
-        table, known_as: table of the study and its column that may have it; "": none.
+        file, of: file of the pack and its column with the values; "": none.
+        table, known_as: table of the study and its column with the values; "": none.
     """
 
     column: str
@@ -57,7 +57,7 @@ class Refers(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Refuses rows whose values of ``columns`` together already exist in a table of the study."""
+    """Table of the study and columns whose values together identify its rows."""
 
     table: str
     columns: tuple[str, ...]
@@ -68,11 +68,11 @@ class PackFile:
     """A CSV file ``<name>.csv``, a folder ``<name>/`` of TOML files with a row each, or one TOML file.
 
     Attributes:
-        row: its columns, or fields. about: what the rows are, in a sentence.
+        row: its columns or fields. about: description of the rows, one sentence.
         key: columns whose values together must be unique.
-        taken: where a row would coincide with a shipped one, and is refused.
-        over: where its rows replace shipped ones with the same values.
-        is_single: whether it is ``<name>.toml``, which is one row.
+        taken: rows with the values of a shipped row are refused.
+        over: rows with the values of a shipped row replace that row.
+        is_single: whether it is ``<name>.toml``, with one row.
     """
 
     name: str
@@ -100,8 +100,8 @@ class PackFile:
     @property
     def table(self) -> str:
         """Return the table of the study that its rows belong to."""
-        beside = self.taken or self.over
-        return beside.table if beside else self.name
+        shipped = self.taken or self.over
+        return shipped.table if shipped else self.name
 
 
 class Replaces(PackRow):
@@ -109,8 +109,7 @@ class Replaces(PackRow):
 
     files: tuple[Name, ...] = Field(
         min_length=1,
-        description="files of this pack, without their endings, whose rows are asked instead of all shipped "
-        "ones, not beside them",
+        description="files of this pack, without their endings, whose rows replace all shipped rows",
     )
 
 
@@ -150,8 +149,8 @@ class Wording:
         except TemplateError as error:
             raise ValueError(f"not a valid template ({error.message})") from error
         if unknown := sorted(used - self.example.keys()):
-            there = ", ".join(f"{{{{ {name} }}}}" for name in self.example) or "none"
-            raise ValueError(f"unknown field {', '.join(unknown)}; known: {there}")
+            known = ", ".join(f"{{{{ {name} }}}}" for name in self.example) or "none"
+            raise ValueError(f"unknown field {', '.join(unknown)}; known: {known}")
         if missing := [name for name in self.needs if name not in used]:
             raise ValueError(f"it must use {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
         return template
@@ -164,46 +163,53 @@ class Wording:
 
 @dataclass(frozen=True)
 class Shape:
-    """The files that a pack may bring to an evaluation.
+    """The files that a pack may have for an evaluation.
 
     Attributes:
         files: files in the order of reading and explanation.
         join: (the pack's rows by file, the study's tables) -> rows to add to those tables. A table that is
             not in ``Evaluation.tables`` exists for packs only. Prompts need no join.
-        wordings: the texts that ``prompts.toml`` may replace, where it is among the files.
+        wordings: texts that ``prompts.toml`` may replace, if it is among the files.
     """
 
     files: tuple[PackFile, ...]
     join: Callable[[ByName, ByName], ByName]
     wordings: tuple[Wording, ...] = ()
 
-    def left(self, rows: ByName, tables: ByName) -> ByName:
-        """The study's tables without those that the pack replaces as a whole."""
-        named = {name for row in rows.get(REPLACES.name, ()) for name in row["files"]}
-        gone = {file.table for file in self.files if file.name in named}
-        return {name: () if name in gone else some for name, some in tables.items()}
+    def remaining(self, rows: ByName, tables: ByName) -> ByName:
+        """Return the study's tables, without rows if the pack replaces all of them."""
+        replacing = {name for row in rows.get(REPLACES.name, ()) for name in row["files"]}
+        replaced = {file.table for file in self.files if file.name in replacing}
+        return {name: () if name in replaced else table_rows for name, table_rows in tables.items()}
 
     def added(self, rows: ByName, tables: ByName) -> ByName:
-        """The study's tables with the rows of a pack, by file: after their own, or in their place."""
-        left = self.left(rows, tables)
-        new = {**left}
+        """Return the study's tables with a pack's rows, which follow shipped rows or replace them.
+
+        rows: the pack's rows by file.
+        """
+        remaining = self.remaining(rows, tables)
+        joined = {**remaining}
         over = {file.over.table: file.over.columns for file in self.files if file.over}
-        for name, own in self.join(rows, left).items():
+        for name, pack_rows in self.join(rows, remaining).items():
             columns = over.get(name, ())
-            taken = {tuple(str(row.get(c, "")) for c in columns) for row in own} if columns else set()
-            fields = [
-                row for row in left.get(name, ()) if tuple(str(row.get(c, "")) for c in columns) not in taken
+            pack_keys = (
+                {tuple(str(row.get(c, "")) for c in columns) for row in pack_rows} if columns else set()
+            )
+            shipped_rows = [
+                row
+                for row in remaining.get(name, ())
+                if tuple(str(row.get(c, "")) for c in columns) not in pack_keys
             ]
-            new[name] = [*fields, *own]
-        if own_prompts := rows.get(PROMPTS):
-            before = dict(left[PROMPTS][0]) if left.get(PROMPTS) else {}
-            new[PROMPTS] = [{**before, **own_prompts[0]}]
-        return new
+            joined[name] = [*shipped_rows, *pack_rows]
+        if pack_prompts := rows.get(PROMPTS):
+            prompts = dict(remaining[PROMPTS][0]) if remaining.get(PROMPTS) else {}
+            joined[PROMPTS] = [{**prompts, **pack_prompts[0]}]
+        return joined
 
 
 @dataclass(frozen=True)
 class PackContent:
-    """The content of one pack for one evaluation; ``rows`` by file, as JSON has them."""
+    """The content of one pack for one evaluation. rows: file -> rows, as values of JSON."""
 
     pack: str
     evaluation: str
@@ -212,17 +218,17 @@ class PackContent:
 
     @cached_property
     def hash(self) -> str:
-        """Identifies the rows: neither the pack's name nor its place, title or version."""
+        """Hash of evaluation and rows, independent of the pack's name, place, title and version."""
         return digest([self.evaluation, {name: list(rows) for name, rows in self.rows.items()}])
 
     @property
     def pinned(self) -> str:
-        """``name@hash``: how params name exactly this content."""
+        """Name of exactly this content in params: ``name@hash``."""
         return f"{self.pack}@{self.hash}"
 
 
 class PackFault(NamedTuple):
-    """Something wrong in a pack: where, what, and what to do."""
+    """A fault in a pack, with its place and what to do."""
 
     file: str
     line: int | None
@@ -239,9 +245,9 @@ class PackFault(NamedTuple):
 
 
 class PackError(ValueError):
-    """A pack that cannot be used; the message holds all its faults, one a line."""
+    """A pack that cannot be used; the message has all its faults, one per line."""
 
     def __init__(self, pack: str, faults: Sequence[PackFault]) -> None:
         self.faults = tuple(faults)
-        some = f"{len(faults)} faults" if len(faults) > 1 else "one fault"
-        super().__init__("\n".join([f"the pack {pack!r} has {some}:", *map(str, faults)]))
+        count = f"{len(faults)} faults" if len(faults) > 1 else "one fault"
+        super().__init__("\n".join([f"the pack {pack!r} has {count}:", *map(str, faults)]))

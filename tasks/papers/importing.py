@@ -1,9 +1,9 @@
-"""Defines the contract of an importer: it makes a pack of a paper's own texts from its authors' files. Typed,
+"""Defines the contract of an importer, which makes a pack of a paper's texts from its authors' files. Typed,
 pure.
 
-A module ``tasks/papers/<name>/importer.py`` has ``IMPORTER``. It looks for files in a clone of the authors'
-repository as ``reproduce`` does, reads them as data, and returns the files of a pack as rows. A missing file
-loses only its own part, with a note. This repository has no text of the authors.
+A module ``tasks/papers/<name>/importer.py`` has ``IMPORTER``. It finds files in a clone of the authors'
+repository like ``reproduce``, reads them as data, and adds the files of a pack. A missing file loses only its
+own part, with a note. This repository has no text of the authors.
 """
 
 from __future__ import annotations
@@ -22,41 +22,40 @@ from tasks.papers.reproduction import Files, SourceFiles, find_files
 
 @dataclass
 class Pack:
-    """A pack in the making.
+    """A pack under construction.
 
     Attributes:
         files: path below the pack's folder -> text.
-        taken: lines on what was taken. left_out: lines on what was left out, and why.
+        added: lines on what was added. left_out: lines on what was left out, and why.
         countries: name of a country -> its code in the warehouse.
     """
 
     countries: Mapping[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-    taken: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     def rows(self, evaluation: str, file: PackFile, rows: Sequence[Mapping[str, Any]], source: str) -> None:
         """Add a CSV file of rows; a file without rows is not written."""
         if rows:
             self.files[f"{evaluation}/{file.path}"] = csv_text(rows, file.row.model_fields)
-            self.taken.append(f"{file.path}: {len(rows)} rows of {source}")
+            self.added.append(f"{file.path}: {len(rows)} rows of {source}")
 
     def table(self, evaluation: str, path: str, values: Mapping[str, Any], source: str) -> None:
         """Add a TOML file of texts and lists of texts; one without values is not written."""
         if values:
             self.files[f"{evaluation}/{path}"] = toml_text(values)
-            self.taken.append(f"{path}: {', '.join(values)} of {source}")
+            self.added.append(f"{path}: {', '.join(values)} of {source}")
 
 
 @dataclass(frozen=True)
 class Importer:
-    """A pack out of the files of a paper's authors.
+    """Makes a pack of the files of a paper's authors.
 
     Attributes:
-        title: whose texts, in one line.
-        sources: the files that are looked for.
-        read: takes the files of each source and the pack to add to. Raises ValueError if a file cannot be
-            read.
+        title: the texts and their paper, in one line.
+        sources: files to look for.
+        read: (files of each source, pack to add to). Raises ValueError if a file cannot be read.
         licence, source: values for ``pack.toml``.
     """
 
@@ -83,8 +82,8 @@ def pack_from(importer: Importer, folder: Path, countries: Mapping[str, str]) ->
         if not files[source.name]:
             pack.left_out.append(source.missing)
     if not pack.files:
-        wanted = "; ".join(f"{s.name}: {' or '.join(s.patterns[:2])}" for s in importer.sources.values())
-        raise ValueError(f"--data {folder}: no known file in it. {importer.title} Files: {wanted}")
+        known = "; ".join(f"{s.name}: {' or '.join(s.patterns[:2])}" for s in importer.sources.values())
+        raise ValueError(f"--data {folder}: no known file in it. {importer.title} Known files: {known}")
     about = {"title": importer.title, "source": importer.source, "licence": importer.licence}
     pack.files["pack.toml"] = toml_text({name: text for name, text in about.items() if text})
     return pack

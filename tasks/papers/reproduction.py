@@ -26,12 +26,12 @@ TRIED: dict[str, Any] = {"tried": True}
 """``json_schema_extra`` of a field of ``Options`` whose list of values is tried in order."""
 
 
-def tried(values: Sequence[Any], description: str) -> Any:
+def tried_field(values: Sequence[Any], description: str) -> Any:
     """Return a field with at least one value to try."""
     return Field(list(values), min_length=1, json_schema_extra=TRIED, description=description)
 
 
-def renamed() -> Any:
+def renamed_field() -> Any:
     """Return a field that maps models in the files to models in the paper."""
     about = "model in the files = model in the paper; others by equal name, or by its first word"
     return Field({}, description=about)
@@ -39,7 +39,7 @@ def renamed() -> Any:
 
 _NUMBER = re.compile(r"(?P<bound>[<>]?)\s*[+−-]?\d+(?:[.,](?P<decimals>\d+))?\s*(?P<more>\+?)")
 _NEAR = 0.01
-_OF_TOOLS = {"__pycache__", "node_modules", "venv", "site-packages", "__macosx"}
+_TOOL_FOLDERS = {"__pycache__", "node_modules", "venv", "site-packages", "__macosx"}
 
 
 class Options(BaseModel):
@@ -70,8 +70,8 @@ class SourceFiles(NamedTuple):
 
 
 class PrintedCell(NamedTuple):
-    """A cell of the paper (table ``published_result``); ``parts``: its condition, name -> text. ``printed``
-    is "" for a number that the paper shows only in a figure or not at all.
+    """A cell of the paper (table ``published_result``). parts: its condition, name -> text. printed: "" for a
+    number that the paper shows only in a figure or not at all.
     """
 
     table: str
@@ -87,9 +87,9 @@ class RecomputedCell(NamedTuple):
     """The number computed from the files for a cell, in the paper's unit.
 
     Attributes:
-        reason: why there is no value, or why it differs from the printed one. null: the same arithmetic for a
-            null model; ``null_name`` names it, if any. n: number of answers, dishes or items behind the
-            value.
+        reason: why there is no value, or why it differs from the printed one. null: value of a null model by
+            the same arithmetic. null_name: its name, if any. n: number of answers, dishes or items behind
+            the value.
     """
 
     value: float | None = None
@@ -100,7 +100,7 @@ class RecomputedCell(NamedTuple):
 
 
 class ComparedCell(NamedTuple):
-    """A printed cell and its recomputed number; ``needs``: the options that the number depends on."""
+    """A printed cell and its recomputed number. needs: the options that give this number."""
 
     cell: PrintedCell
     number: RecomputedCell
@@ -108,8 +108,8 @@ class ComparedCell(NamedTuple):
     needs: str
 
 
-class NoNumber(Exception):  # noqa: N818 - no error: a cell without a number
-    """Raised for a cell that has no number; the message says why."""
+class NoNumber(Exception):  # noqa: N818 - not an error: a cell without a number
+    """Raised for a cell that has no number; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Tools:
     Attributes:
         tables: rows of the warehouse, by the names in ``Reproduction.tables``.
         embed: (embedder, texts) -> float32 [texts, d]. Raises ``EngineError``.
-        printed: every cell of the paper, also those not requested.
+        printed: every cell of the paper, requested or not.
     """
 
     tables: Mapping[str, Rows]
@@ -159,16 +159,16 @@ class Numbers(Generic[D, O]):
 
 @dataclass(frozen=True)
 class Reproduction(Generic[D, O]):
-    """A paper's tables from its files.
+    """Recomputes a paper's tables from its files.
 
     Attributes:
-        title: whose numbers, in one line.
-        options: with the authors' choices as defaults.
+        title: the numbers and their paper, in one line.
+        options: type of the options, with the authors' choices as defaults.
         read: (files, options) -> their content, and lines on what was left out. Raises ValueError.
-        examples: of the command, what follows ``--data FOLDER``.
-        tables: name -> SELECT: what ``Tools.tables`` holds.
-        complete: adds to options what is to be tried of what was found.
-        depends: which of the options that are tried a cell hangs on; None: on all.
+        examples: options of the command after ``--data FOLDER``.
+        tables: name -> SELECT of the rows in ``Tools.tables``.
+        complete: adds values to try that depend on the files.
+        depends: tried options whose values decide whether a cell matches; None: all.
         unmatched: why the published files cannot give a cell its printed digits; "": they can.
     """
 
@@ -200,15 +200,17 @@ def find_files(folder: Path, sources: Mapping[str, SourceFiles]) -> dict[str, li
     paths = {path: PurePosixPath(path.relative_to(folder).as_posix().casefold()) for path in files}
     matches: dict[str, list[Path]] = {}
     for source in sources.values():
-        each = ([file for file, path in paths.items() if path.match(pattern)] for pattern in source.patterns)
-        matches[source.name] = next((some for some in each if some), [])
+        by_pattern = (
+            [file for file, path in paths.items() if path.match(pattern)] for pattern in source.patterns
+        )
+        matches[source.name] = next(filter(None, by_pattern), [])
     return matches
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield the files in a folder and its subfolders, without hidden folders and caches of tools."""
     for path in folder.iterdir():
-        if path.name.startswith(".") or path.name.casefold() in _OF_TOOLS:
+        if path.name.startswith(".") or path.name.casefold() in _TOOL_FOLDERS:
             continue
         if path.is_dir():
             if not path.is_symlink():  # a link to its own folder would never end
@@ -222,38 +224,39 @@ def variants(options: O) -> list[tuple[dict[str, Any], O]]:
     Each is (field -> changed value, options with one value per tried field).
     """
     names = [name for name, info in type(options).model_fields.items() if info.json_schema_extra == TRIED]
-    chosen = []
+    combinations = []
     for values in product(*(getattr(options, name) for name in names)):
         values_of = dict(zip(names, values, strict=True))
         changed = {name: value for name, value in values_of.items() if value != getattr(options, name)[0]}
-        chosen.append((changed, options.model_copy(update={name: [v] for name, v in values_of.items()})))
-    return sorted(chosen, key=lambda each: len(each[0]))
+        single = options.model_copy(update={name: [v] for name, v in values_of.items()})
+        combinations.append((changed, single))
+    return sorted(combinations, key=lambda combination: len(combination[0]))
 
 
-def work_off(
+def compare_cells(
     kind: Reproduction[D, O], content: D, options: O, tools: Tools, cells: Sequence[PrintedCell]
 ) -> tuple[list[ComparedCell], int]:
-    """Return every cell with the first options that give its digits, else the first that give a number, and
-    the number of options tried. Nothing is tried for a cell that the files cannot give.
+    """Return every cell with the first options that give its digits, else the first that give a number; and
+    the number of combinations tried. None is tried for a cell that the files cannot give.
     """
     rows = [ComparedCell(cell, RecomputedCell(), "not recomputed", "") for cell in cells]
     depends = [set(kind.depends(cell)) if kind.depends else None for cell in cells]
     unmatched = [kind.unmatched(cell) for cell in cells]
     n_tried = 0
     for changed, single in variants(kind.complete(content, options)):
-        left = [
+        open_cells = [
             i
             for i, row in enumerate(rows)
             if row.agreement != "equal"
-            and ((of := depends[i]) is None or changed.keys() <= of)
+            and ((options_of_cell := depends[i]) is None or changed.keys() <= options_of_cell)
             and not (changed and unmatched[i])
         ]
-        if not left:
+        if not open_cells:
             continue
         n_tried += 1
         needs = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changed.items())
         numbers = kind.numbers(content, single, tools)
-        for i in left:
+        for i in open_cells:
             number = numbers.number(cells[i])
             agrees = agreement(cells[i], number.value)
             is_first = rows[i].number.value is None and number.value is not None
@@ -262,11 +265,11 @@ def work_off(
     return [_with_reason(row, why) for row, why in zip(rows, unmatched, strict=True)], n_tried
 
 
-def _with_reason(row: ComparedCell, why: str) -> ComparedCell:
-    """Return the row, with the reason why its digits are not met if that is known."""
-    if not why or row.agreement in ("equal", "not printed") or row.number.reason:
+def _with_reason(row: ComparedCell, reason: str) -> ComparedCell:
+    """Return the row, with the reason if it is known that its digits cannot be met."""
+    if not reason or row.agreement in ("equal", "not printed") or row.number.reason:
         return row
-    return row._replace(number=row.number._replace(reason=why))
+    return row._replace(number=row.number._replace(reason=reason))
 
 
 def agreement(cell: PrintedCell, value: float | None) -> Agreement:
@@ -295,25 +298,28 @@ def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[st
     """Return label in the files -> model in the paper: as given, by equal letters and digits, or by a first
     word that is unique on both sides; else the label itself.
     """
-    ours, theirs = sorted(set(labels)), sorted(set(printed))
-    named = {label: names[label] for label in ours if label in names}
+    labels_sorted, printed_sorted = sorted(set(labels)), sorted(set(printed))
+    name_of = {label: names[label] for label in labels_sorted if label in names}
     keys: tuple[Callable[[str], str], ...] = (
         lambda text: re.sub(r"[\W_]", "", text.casefold()),
         lambda text: re.match(r"[^\W\d_]*", text.casefold())[0],  # type: ignore[index]
     )
     for key in keys:
-        left = [label for label in ours if label not in named]
-        free = [name for name in theirs if name not in named.values()]
-        for label in left:
-            same = [name for name in free if key(name) == key(label)]
-            if len(same) == 1 and [key(other) for other in left].count(key(label)) == 1:
-                named[label] = same[0]
-    return {label: named.get(label, label) for label in ours}
+        open_labels = [label for label in labels_sorted if label not in name_of]
+        free = [name for name in printed_sorted if name not in name_of.values()]
+        for label in open_labels:
+            candidates = [name for name in free if key(name) == key(label)]
+            if (
+                len(candidates) == 1
+                and [key(other_label) for other_label in open_labels].count(key(label)) == 1
+            ):
+                name_of[label] = candidates[0]
+    return {label: name_of.get(label, label) for label in labels_sorted}
 
 
-def is_of_table(cell: PrintedCell, wanted: str) -> bool:
+def is_of_table(cell: PrintedCell, selection: str) -> bool:
     """Return whether a name selects a table: "1" selects tables 1, 1(a) and 1(b), but not 10; "4.3" section
     4.3.
     """
-    name, start = (text.casefold().removeprefix("table").strip() for text in (cell.table, wanted))
+    name, start = (text.casefold().removeprefix("table").strip() for text in (cell.table, selection))
     return name.startswith(start) and not (start[-1:].isdigit() and name[len(start) :][:1].isdigit())

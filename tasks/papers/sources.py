@@ -39,7 +39,7 @@ class PythonSource:
         """Return the value of a top-level name; raises NotRead.
 
         Args:
-            lost: where it is given, entries of dictionaries that are not read are left out, and named in it.
+            lost: if given, unreadable entries of dictionaries are left out, and their faults are added to it.
         """
         if name not in self.constants:
             raise NotRead(f"{self.name}: no constant {name}")
@@ -60,110 +60,112 @@ class PythonSource:
         raise error
 
     def dictionaries(self) -> Iterator[Any]:
-        """Return every dictionary literal in the file, longest first."""
+        """Yield every dictionary literal in the file, longest first."""
         displays = [node for node in ast.walk(self.tree) if isinstance(node, ast.Dict)]
-        for node in sorted(displays, key=lambda each: -len(each.keys)):
+        for node in sorted(displays, key=lambda display: -len(display.keys)):
             try:
                 yield cleared(self.reader.value(node, self.constants), self.name)
             except NotRead:
                 continue
 
     def calls(self, name: str) -> list[dict[str, Any]]:
-        """Yield the readable fields of every call of a class, in order. The class, if the file defines it,
+        """Return the readable fields of every call of a class, in order. The class, if the file defines it,
         names positional arguments.
         """
-        of = self.reader.classes.get(name)
+        class_node = self.reader.classes.get(name)
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
         rows = []
-        for node in sorted(calls, key=lambda each: (each.lineno, each.col_offset)):
+        for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
             if _dotted(node.func).rpartition(".")[2] == name:
-                record = self.reader.record(of, node, self.constants)
+                record = self.reader.record(class_node, node, self.constants)
                 rows.append(cleared(record, self.name, []))
         return rows
 
     def texts(self, function: str) -> list[Pieces]:
-        """Return the texts that a function returns on its paths, true conditions first; raises NotRead
-        without any.
+        """Return the texts that a function returns on its paths, true conditions first; raises NotRead if
+        there are none.
         """
         values = self.reader.returned(function, {})
         if texts := [_pieces(value) for value in values if isinstance(value, str | Composed)]:
             return texts
         why = next((value.why for value in values if isinstance(value, Lost)), "")
-        raise NotRead(why or f"{self.name}: {function} returns no text that is followed")
+        raise NotRead(why or f"{self.name}: {function} returns no readable text")
 
 
-def read_source(path: Path, seen: dict[Path, PythonSource] | None = None) -> PythonSource:
+def read_source(path: Path, sources: dict[Path, PythonSource] | None = None) -> PythonSource:
     """Return the syntax tree of a Python file, in the encoding that it names, and of the neighbours it
     imports.
 
     Args:
-        seen: files that were read already.
+        sources: files that were read already.
 
     Raises:
-        NotRead: it cannot be read, is no Python, or is larger than ``LARGEST``.
+        NotRead: the file cannot be read, is not Python, or is larger than ``LARGEST``.
     """
-    seen = {} if seen is None else seen
-    if path in seen:
-        return seen[path]
+    sources = {} if sources is None else sources
+    if path in sources:
+        return sources[path]
     try:
         content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
     except OSError as error:
         raise NotRead(f"{path.name} cannot be read ({error.strerror}): check the path") from error
     if not content and path.stat().st_size:
-        raise NotRead(f"{path.name} has {path.stat().st_size / 2**20:.0f} MiB: no program is that long")
+        raise NotRead(f"{path.name} has {path.stat().st_size / 2**20:.0f} MiB: too long for a program")
     try:
         tree = ast.parse(_decoded(content))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotRead(f"{path.name} is no Python source: {error}") from error
+        raise NotRead(f"{path.name} is not Python source: {error}") from error
     reader = Reader(path.name, tree)
-    source = seen[path] = PythonSource(path.name, tree, reader)
+    source = sources[path] = PythonSource(path.name, tree, reader)
     for node in ast.walk(tree):
         modules = [str(node.module)] if isinstance(node, ast.ImportFrom) else []
-        modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
-        for module in modules if len(seen) < _MOST_FILES else ():
-            _import(module.split("."), path, reader, seen)
+        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for module in modules if len(sources) < _MOST_FILES else ():
+            _import(module.split("."), path, reader, sources)
     body = [node for node in tree.body if not isinstance(node, ast.Raise)]
     try:
-        end, _ = next(reader.ways(body, reader.globals))
+        end, _ = next(reader.paths(body, reader.globals))
         reader.globals.update(end)
     except (NotRead, RecursionError, StopIteration):
         pass  # keep what was read before the error
     return source
 
 
-def _import(module: Sequence[str], path: Path, reader: Reader, seen: dict[Path, PythonSource]) -> None:
-    """Take the constants of a neighbour; constants that cannot be read are skipped."""
-    for other in (path.parent.joinpath(*module).with_suffix(".py"), path.parent / f"{module[-1]}.py"):
-        if other.is_file() and other != path:
+def _import(module: Sequence[str], path: Path, reader: Reader, sources: dict[Path, PythonSource]) -> None:
+    """Add the constants of a neighbouring file; unreadable constants are skipped."""
+    for neighbour in (path.parent.joinpath(*module).with_suffix(".py"), path.parent / f"{module[-1]}.py"):
+        if neighbour.is_file() and neighbour != path:
             try:
-                reader.globals |= {n: v for n, v in read_source(other, seen).constants.items() if n[0] != "_"}
+                reader.globals |= {
+                    n: v for n, v in read_source(neighbour, sources).constants.items() if n[0] != "_"
+                }
             except NotRead:
                 return
             return
 
 
-def cleared(value: Any, where: str, lost: list[str] | None = None) -> Any:
+def cleared(value: Any, place: str, lost: list[str] | None = None) -> Any:
     """Return the value if all its parts can be read; raises NotRead.
 
     Args:
-        lost: where it is given, entries of dictionaries that are not read are left out, and named in it.
+        lost: if given, unreadable entries of dictionaries are left out, and their faults are added to it.
     """
     match value:
         case Lost(why=why):
             raise NotRead(why)
         case Slot() | Composed():
-            raise NotRead(f"{where} depends on values that only the running program knows")
+            raise NotRead(f"{place} depends on values that only the running program knows")
         case list() | tuple():
-            return type(value)(cleared(each, where, lost) for each in value)
+            return type(value)(cleared(part, place, lost) for part in value)
         case dict():
             entries = {}
-            for key, each in value.items():
+            for key, part in value.items():
                 try:
-                    entries[key] = cleared(each, f"{where}, {key}", lost)
+                    entries[key] = cleared(part, f"{place}, {key}", lost)
                 except NotRead as error:
                     if lost is None:
                         raise
-                    lost.append(f"{where}, {key}: {error}")
+                    lost.append(f"{place}, {key}: {error}")
             return entries
     return value
 
@@ -185,7 +187,7 @@ def template(pieces: Pieces, fields: Mapping[str, str]) -> str:
     for piece in pieces:
         if isinstance(piece, Slot):
             if piece.name not in fields:
-                raise NotRead(f"a text is made of {piece.name}, which is none of {', '.join(fields)}")
+                raise NotRead(f"unknown field {piece.name!r} in a text; known: {', '.join(fields)}")
             parts.append(f"{{{{ {fields[piece.name]} }}}}")
         else:
             parts.append(literal(piece))
@@ -196,8 +198,8 @@ def literal(text: str) -> str:
     """Return a text for a template that renders it unchanged."""
     for mark in ("{{", "{%", "{#", "}}", "%}", "#}"):
         if mark in text:
-            cut = text.split(mark)
-            return f'{{{{ "{mark}" }}}}'.join(literal(part) for part in cut)
+            parts = text.split(mark)
+            return f'{{{{ "{mark}" }}}}'.join(literal(part) for part in parts)
     return text[:-1] + '{{ "{" }}' if text.endswith("{") else text
 
 

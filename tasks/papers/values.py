@@ -1,6 +1,4 @@
-"""Represents values of a program that is read but not run: Python values, slots, and texts composed of both.
-Pure.
-"""
+"""Values of a program that is read but not run: Python values, slots, and texts composed of both. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 LARGEST = 4 * 2**20
-"""Most characters of a text, and most bytes of a source; real programs are smaller."""
+"""Largest number of characters of a text, and of bytes of a source; real programs are smaller."""
 MOST_PARTS = 2_000
-"""Most parts of a text, and most rounds of a loop."""
+"""Largest number of parts of a text, and of rounds of a loop."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A variable by its last name; ``between`` joins the parts of a list, ``times`` over."""
+    """A variable by its last name. between: separator if it is a list; times: number of repetitions."""
 
     name: str
     between: str | None = None
@@ -40,7 +38,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Lost:
-    """A value that could not be read, and why."""
+    """A value that could not be read, with the reason."""
 
     why: str
 
@@ -61,7 +59,7 @@ def text_of(parts: Iterable[Any]) -> str | Composed:
             case Composed(pieces=new):
                 pass
             case _:
-                raise NotRead("a text is made of what is no text")
+                raise NotRead("a part of a text is not a text")
         for piece in new:
             if piece == "":
                 continue
@@ -74,15 +72,15 @@ def text_of(parts: Iterable[Any]) -> str | Composed:
     return Composed(tuple(pieces))
 
 
-def joined(between: str, of: Any) -> str | Composed:
-    """Return ``between.join(of)`` for known texts, or for a list that is a slot."""
+def joined(between: str, values: Any) -> str | Composed:
+    """Return ``between.join(values)`` for known texts, or for a list that is a slot."""
     parts: list[Any] = []
-    for part in [Slot(of.name, "", of.times)] if isinstance(of, Slot) else of:
+    for part in [Slot(values.name, "", values.times)] if isinstance(values, Slot) else values:
         is_list = isinstance(part, Slot) and part.between is not None
-        for each in [Slot(part.name, between)] * part.times if is_list else [part]:
-            if not isinstance(each, str | Slot | Composed):
-                raise NotRead("what is joined is no text")
-            parts += [between, each] if parts else [each]
+        for item in [Slot(part.name, between)] * part.times if is_list else [part]:
+            if not isinstance(item, str | Slot | Composed):
+                raise NotRead("join() of a value that is not a text")
+            parts += [between, item] if parts else [item]
     return text_of(parts)
 
 
@@ -104,7 +102,7 @@ def combined(op: ast.operator, left: Any, right: Any) -> Any:
             if isinstance(value, Composed):
                 return text_of([value] * min(int(n), 100))
             if isinstance(value, str | list | tuple) and len(value) * n > LARGEST:
-                raise NotRead("a value is too long to be followed")
+                raise NotRead("a value is too long to be read")
             return value * n
         case ast.Mod() if isinstance(left, str):
             return _percent(left, right if isinstance(right, tuple | dict) else (right,))
@@ -114,10 +112,11 @@ def combined(op: ast.operator, left: Any, right: Any) -> Any:
             return left - right
         case ast.Div():
             return left / right
-    raise NotRead("a value is made in a way that is not followed")
+    raise NotRead("an operator of this kind is not supported")
 
 
-def compares(op: ast.cmpop, left: Any, right: Any) -> bool:
+def compare(op: ast.cmpop, left: Any, right: Any) -> bool:
+    """Return the result of a comparison."""
     match op:
         case ast.Eq() | ast.Is():
             return bool(left == right)
@@ -139,30 +138,30 @@ def compares(op: ast.cmpop, left: Any, right: Any) -> bool:
 def _percent(text: str, parts: Any) -> str | Composed:
     """Return ``text % parts``."""
     pieces: list[Any] = []
-    left = iter(parts) if isinstance(parts, tuple) else None
+    values = iter(parts) if isinstance(parts, tuple) else None
     for piece in re.split(r"(%(?:\(\w+\))?[sd%])", text):
         if piece == "%%" or not re.fullmatch(r"%(\(\w+\))?[sd]", piece):
             pieces.append("%" if piece == "%%" else piece)
         else:
-            pieces.append(next(left) if left else parts[piece[2:-2]])
+            pieces.append(next(values) if values else parts[piece[2:-2]])
     return text_of(pieces)
 
 
-def formatted(text: str, args: Sequence[Any], more: Mapping[str, Any]) -> str | Composed:
+def formatted(text: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> str | Composed:
     """Return ``text.format(*args, **more)``."""
     pieces: list[Any] = []
     numbers = iter(range(len(args)))
-    for before, field, spec, _ in string.Formatter().parse(text):
-        pieces.append(before)
+    for literal, field, spec, _ in string.Formatter().parse(text):
+        pieces.append(literal)
         if field is None:
             continue
         if spec:
-            raise NotRead("a number is written in a form that is not followed")
+            raise NotRead("a format specification is not supported")
         name, *path = re.split(r"[.\[]", field.replace("]", ""))
-        value = args[int(name) if name else next(numbers)] if not name or name.isdigit() else more[name]
+        value = args[int(name) if name else next(numbers)] if not name or name.isdigit() else keywords[name]
         for key in path:
             value = value[key] if isinstance(value, dict) else Slot(key)
-        pieces.append(there(value))
+        pieces.append(readable(value))
     return text_of(pieces)
 
 
@@ -181,6 +180,7 @@ def replaced(base: str | Composed, old: Any, new: Any) -> str | Composed:
 
 
 def stripped(base: Composed | Slot, name: str) -> Composed | Slot:
+    """Return ``base.strip()``, or lstrip or rstrip by ``name``; slots stay unchanged."""
     if isinstance(base, Slot):
         return base
     pieces = list(base.pieces)
@@ -191,21 +191,22 @@ def stripped(base: Composed | Slot, name: str) -> Composed | Slot:
     return Composed(tuple(piece for piece in pieces if piece != ""))
 
 
-def indented(text: Any, name: str) -> str | Composed:
+def dedented(text: Any, name: str) -> str | Composed:
     """Return ``textwrap.dedent`` or ``inspect.cleandoc`` of a text, with its slots unchanged."""
     pieces = (text,) if isinstance(text, str) else text.pieces
     slots = [piece for piece in pieces if isinstance(piece, Slot)]
     marked = "".join("\x00" if isinstance(piece, Slot) else piece for piece in pieces)
     plain = (textwrap.dedent if name == "dedent" else inspect.cleandoc)(marked).split("\x00")
-    return text_of([plain[0], *(each for pair in zip(slots, plain[1:], strict=True) for each in pair)])
+    return text_of([plain[0], *(piece for pair in zip(slots, plain[1:], strict=True) for piece in pair)])
 
 
-def unique(of: Iterable[Any]) -> list[Any]:
+def unique(values: Iterable[Any]) -> list[Any]:
     """Return each value once, as a list, since the order of a set varies between runs."""
-    return list(dict.fromkeys(of))
+    return list(dict.fromkeys(values))
 
 
-def there(value: Any) -> Any:
+def readable(value: Any) -> Any:
+    """Return the value; raises NotRead if it is lost."""
     if isinstance(value, Lost):
         raise NotRead(value.why)
     return value
@@ -221,12 +222,14 @@ def is_plain(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
+    """Return the value; raises NotRead if it is not a Python value in all its parts."""
     if not is_plain(value):
-        raise NotRead("it hangs on what is not known")
+        raise NotRead("it depends on an unknown value")
     return value
 
 
 def n_slots(value: Any) -> int:
+    """Return the number of slots in a value."""
     return (
         sum(isinstance(p, Slot) for p in value.pieces)
         if isinstance(value, Composed)
@@ -234,11 +237,11 @@ def n_slots(value: Any) -> int:
     )
 
 
-def weight(value: Any, known: dict[int, tuple[Any, int]]) -> int:
+def weight(value: Any, weighed: dict[int, tuple[Any, int]]) -> int:
     """Return the approximate length of a value when written out.
 
     Args:
-        known: address of a list or dictionary -> it and its weight; a list of lists is weighed once.
+        weighed: cache, id of a list or dictionary -> the object and its weight.
     """
     match value:
         case str():
@@ -248,10 +251,10 @@ def weight(value: Any, known: dict[int, tuple[Any, int]]) -> int:
         case int():
             return value.bit_length() * 1000
         case list() | tuple() | dict():
-            kept, total = known.get(id(value), (None, 0))
-            if kept is not value:
+            cached, total = weighed.get(id(value), (None, 0))
+            if cached is not value:
                 parts = value.values() if isinstance(value, dict) else value
-                total = len(value) + sum(weight(part, known) for part in parts)
-                known[id(value)] = value, total
+                total = len(value) + sum(weight(part, weighed) for part in parts)
+                weighed[id(value)] = value, total
             return total
     return 1

@@ -57,7 +57,7 @@ def test_what_a_shape_writes_is_measured_on_a_processor(
     monkeypatch.setattr(inputs, "model_folder", lambda: str(smollm2_folder))
     # vLLM has no kernel for heads of 8 numbers
     shape = Shape(hidden=128, layers=2, heads=2, kv_heads=1, inner=128, vocabulary=128_256)
-    ours = gpu_generation.written(shape, "cpu", conversations=3, tokens=8, repeats=1)
+    ours = gpu_generation.generation(shape, "cpu", conversations=3, tokens=8, repeats=1)
     assert (ours["conversations"], ours["completion_tokens"]) == (3, 24)  # random weights do not end early
     assert ours["rate"] > 0
     assert ours["prompt_tokens"] > 3 * 10

@@ -113,7 +113,7 @@ def test_a_profile_of_a_pack_chooses_the_pack_too(sports: Path) -> None:
     ("label", "message"),
     [
         ("sports/huge", r"there is no 'sports/huge'; choose one of smoke, .*, sports/smoke$"),
-        ("sprots/smoke", r"there is no pack 'sprots'; known packs: sports"),
+        ("sprots/smoke", r"unknown pack 'sprots'; known: sports"),
     ],
 )
 def test_a_profile_that_no_pack_has_is_refused(sports: Path, label: str, message: str) -> None:
@@ -149,7 +149,7 @@ def test_of_several_packs_the_first_that_has_the_profile_gives_it(sports: Path) 
             {"evaluations": ["fmlama", "worldwise"]},
             "^--pack: the pack 'sports' adds nothing to fmlama, worldwise: it has files for cure, spectral$",
         ),
-        ({"pack": ["sprots"]}, "^there is no pack 'sprots'; known packs: sports"),
+        ({"pack": ["sprots"]}, "^unknown pack 'sprots'; known: sports"),
         ({"pack": ["sports@0123456789abcdef"]}, "name the pack without @HASH"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_file_that_is_missing_or_another_changes_nothing(warehouse: Warehouse,
     for arguments, message in (
         ((), "give the survey's CSV file"),
         (("--file", str(tmp_path / "gone.csv")), "gone.csv: cannot be read (No such file or directory)"),
-        (("--file", str(page)), "wvs: the file has no column 'language' or 'Q272'; it has '<html>'"),
+        (("--file", str(page)), "wvs: the file has no column 'language' or 'Q272'; its columns: '<html>'"),
     ):
         result = ingest("--source", "wvs", *arguments)
         assert result.exit_code == 1

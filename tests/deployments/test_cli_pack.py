@@ -65,7 +65,7 @@ def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
     assert done.exit_code == 1
     said = " ".join(done.stderr.split())
     for fault in (
-        "notes.txt: this kind of file",
+        "notes.txt: unknown kind of file",
         "column item_list, item: ('national_sports', 'football') already exists: spectral/item.csv",
         "column countries: 'XX'",
         "column name: '=ugali'",
@@ -98,7 +98,7 @@ def test_a_run_with_a_pack_says_so(home: Path) -> None:
         assert "spectral, profile smoke + pack sports, config" in text
     missing = call(*asked, "--pack", "sprots", "--dry-run")
     assert missing.exit_code == 1
-    assert "there is no pack 'sprots'; known packs: sports" in missing.stderr
+    assert "unknown pack 'sprots'; known: sports" in missing.stderr
 
 
 def test_a_bad_pack_is_listed_and_hides_no_other(home: Path) -> None:

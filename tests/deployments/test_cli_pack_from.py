@@ -47,7 +47,7 @@ def test_what_is_hostile_in_a_clone_is_said_and_not_run(home: Path, tmp_path: Pa
     prompts.write_text(text)
     done = call("pack", "from", "worldwise", "--data", str(tmp_path), "--name", "odd")
     assert done.exit_code == 1
-    assert "field baseline: it holds the control character U+202E" in done.stderr
+    assert "field baseline: it has the control character U+202E" in done.stderr
     prompts.write_text(text.replace("\\u202e", ""))
     assert (
         call("pack", "from", "worldwise", "--data", str(tmp_path), "--name", "odd", "--replace").exit_code

@@ -32,7 +32,7 @@ def cli(*arguments: str) -> Result:
 
 
 def plan(*arguments: str) -> list[dict[str, object]]:
-    """The rows that ``prune`` shows."""
+    """Return the rows that ``prune`` prints."""
     rows: list[dict[str, object]] = json.loads(cli("prune", *arguments, "--format", "json").stdout)
     return rows
 
@@ -87,9 +87,9 @@ def test_what_is_kept_is_as_before_and_not_asked_again(pruned: Warehouse) -> Non
     rows = plan("--older-than", "90d")
     assert [row["what"] for row in rows if row["goes"] == "goes"] == ["cure, occasion w2"]
     why = {f"{row['what']}: {row['why']}" for row in rows if row["goes"] == "stays"}
-    assert "cure, occasion w1: of a frozen cohort: numbers are taken over it" in why
-    assert "cure, occasion w2: numbers of the past" in why
-    assert "cure: asked without an occasion: later runs use it" in why
+    assert "cure, occasion w1: of a frozen cohort: numbers are computed over it" in why
+    assert "cure, occasion w2: past numbers" in why
+    assert "cure: answers without an occasion: later runs use them" in why
     assert "cure, occasion w3: younger than 90 days" in why
     assert (shown(pruned), files(pruned)) == (before, on_disk)  # a dry run
     assert "nothing is deleted yet" in cli("prune", "--older-than", "90d").stderr

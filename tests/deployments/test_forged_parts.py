@@ -119,11 +119,11 @@ def test_a_command_refuses_what_it_reads_of_forged_parts(
         assert "forged" not in says
         if now:
             refused.append(kind)
-            assert "not what was written" in " ".join(says.split())
+            assert "does not match the hash in its name" in " ".join(says.split())
             assert written.items() <= files.items(), "nothing but what rests on other parts"
         elif "set aside" in says:
             refused.append(kind)
-            assert says.count("not what was written") == len(parts)
+            assert says.count("does not match the hash in its name") == len(parts)
         elif command not in NOT_THE_SAME_TWICE:
             assert (says, written) == (said, files), kind
         restore(restored)

@@ -40,7 +40,7 @@ def test_a_page_reads_no_file_and_unfolds_nothing(page: str) -> None:
 
 
 def test_a_page_without_end_is_refused() -> None:
-    with pytest.raises(ScrapeError, match="not a page we know"):
+    with pytest.raises(ScrapeError, match="no source has such pages"):
         tables("<table><tr><td>" + "x" * MAX_CHARACTERS)
 
 

@@ -80,7 +80,7 @@ def test_order_does_not_matter(pairs: list[tuple[float, int]], shuffler: object)
         ([0.5], [0.5], "an outcome is 0 or 1"),
         ([math.nan], [1], "NaN"),
         ([0.5, 0.5], [1], "one length"),
-        ([], [], "needs a point"),
+        ([], [], "needs at least one point"),
     ],
 )
 def test_calibration_refuses(scores: list[float], outcomes: list[float], complaint: str) -> None:

@@ -119,5 +119,5 @@ def test_refuses() -> None:
         project([EAST], [EAST], np.empty((0, 2)))
     with pytest.raises(ValueError, match="exemplar 1 of the low pole of dimension 1 is zero or missing"):
         project_dimensions([EAST], [([EAST], [NORTH]), ([EAST], [NORTH, [0, 0]])])
-    with pytest.raises(ValueError, match="one dimension at least"):
+    with pytest.raises(ValueError, match="at least one dimension"):
         project_dimensions([EAST], [])

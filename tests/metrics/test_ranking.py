@@ -152,7 +152,7 @@ def test_ap_refuses() -> None:
         average_precision([1, 2], [0, 0])
     with pytest.raises(ValueError, match="candidates must match"):
         average_precision([1, 2, 3], [True])
-    with pytest.raises(ValueError, match="one candidate at least"):
+    with pytest.raises(ValueError, match="at least one candidate"):
         average_precision([], [])
 
 

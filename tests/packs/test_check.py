@@ -71,7 +71,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is shipped already"),
         ("item", ITEMS + '"sports","two\nlines",\nsports,x,YY\n', "item.csv, line 6, column countries: 'YY'"),
         ("item", "# why\n" + ITEMS + "sports,,\n", "item.csv, line 5, column item: the cell is empty"),
-        ("item", "item_list,item\n", "it has a header and no rows"),
+        ("item", "item_list,item\n", "it has a header but no rows"),
         ("item", "", "item.csv, line 1, column item_list: the column is missing; the header has: none"),
         ("item", ITEMS.encode() + b"sports,caf\xe9,\n", "item.csv, line 4: it is not UTF-8"),
         ("item", ITEMS + 'sports,"open\n', "not a CSV file"),
@@ -84,7 +84,7 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         ("question", ASKED + "sport,2,{country} {0.__class__}\n", "and no other braces"),
         ("question", ASKED + "sport,4,In {country}\n", "'4': expected '1', '2' or '3'"),
         ("question", None, "domain.csv, line 2, column domain: 'sport' is not in question, column"),
-        ("itme", "a\n", "spectral/itme.csv: this file is not read; spectral/ may have domain.csv, "),
+        ("itme", "a\n", "spectral/itme.csv: unknown file; known in spectral/: domain.csv, "),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_file(examined: Examine, file: str, text: str | bytes | None, fault: str) -> None:
@@ -108,7 +108,7 @@ def test_what_does_not_belong_in_a_pack(folder: PackFolder, tmp_path: Path) -> N
     for fault in (
         "spectral/item.csv: it is a symbolic link; put the file itself there",
         "spectral/pipe.csv: it is not an ordinary file",
-        "spectral/run.py: this kind of file is not read",
+        "spectral/run.py: unknown kind of file; known: .csv, .toml",
         "spectral/huge.csv: it has 32 MiB, more than 32",
     ):
         assert fault in said
@@ -156,7 +156,7 @@ def test_an_installed_pack_is_found_and_never_imported(
     own = tmp_path / "home" / "packs" / "sporty"
     own.mkdir(parents=True)
     assert folders(tmp_path / "home")["sporty"].path == own
-    with pytest.raises(ValueError, match="there is no pack 'sprty'; known packs: sporty"):
+    with pytest.raises(ValueError, match="unknown pack 'sprty'; known: sporty"):
         folder_of("sprty", tmp_path / "home")
 
 

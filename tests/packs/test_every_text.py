@@ -283,7 +283,7 @@ def test_every_table_is_replaced_by_a_file_or_stays_for_a_reason(name: str) -> N
     for table, rows in tables.items():
         if rows and (table not in TABLES_THAT_STAY or name == "fmlama"):
             assert table in files, table
-            left = own.left({"replaces": [{"files": [files[table]]}]}, tables)
+            left = own.remaining({"replaces": [{"files": [files[table]]}]}, tables)
             assert left[table] == (), table
 
 

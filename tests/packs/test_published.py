@@ -97,12 +97,12 @@ BROKEN = {
     "a.json": ('[{"a": 1},\n{"a" 2}]', "line 2: not JSON"),
     "b.json": ('{"a": 1}', "expected an array of objects, found dict"),
     "c.json": ('[{"a": 1}, "x"]', "row 2: expected an object, found str"),
-    "d.json": ("[]", "it has no rows"),
+    "d.json": ("[]", "no rows"),
     "e.jsonl": ('{"a": 1}\n\n{"a": }\n', "line 3: not JSON"),
     "f.jsonl": ("[1]\n", "line 1: expected an object, found list"),
-    "g.csv": ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells under 2 columns: quote"),
+    "g.csv": ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells for 2 columns: quote"),
     "h.csv": ('a,b\n1,"2"x\n', "line 2: not CSV"),
-    "i.tsv": ("a\tb\n1\n", "line 2: 1 cells under 2 columns"),
+    "i.tsv": ("a\tb\n1\n", "line 2: 1 cells for 2 columns"),
     "j.parquet": ("PAR?", "not a readable Parquet file"),
     "k.xlsx": ("PK", "not a readable spreadsheet"),
     "l.ods": ("x", r"neither a file \(\.csv, .*\) nor a Hugging Face dataset id"),
@@ -275,7 +275,7 @@ def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path
 
     rows, message = run()
     assert rows == ROWS
-    assert message.startswith("Hugging Face gives no dataset 'owner/nothing' as Parquet (")
+    assert message.startswith("cannot download 'owner/nothing' from Hugging Face as Parquet (")
     assert "download its files" in message
     assert run(HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")[0] == ROWS
 

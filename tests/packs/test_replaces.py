@@ -77,7 +77,7 @@ def test_what_is_replaced_can_no_longer_be_referred_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("named", ["thing", "prompts", "nothing"])
 def test_only_files_that_are_there_replace(tmp_path: Path, named: str) -> None:
     _, faults = examine(pack(tmp_path, replaces_toml=f'files = ["{named}"]\n'), "test", SHAPE, SHIPPED)
-    assert f"{named!r} replaces nothing: the pack has no such file with rows" in str(faults[0])
+    assert f"unknown file {named!r}; known in " in str(faults[0])
 
 
 def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_prompts_are_templates_over_their_fields(tmp_path: Path) -> None:
         ("greeting = '{{ name.__class__ }}'", "getattr is not allowed in a prompt"),
         ("greeting = '{{ name'", "not a valid template"),
         ("greeting = ''", "fill it in"),
-        ("salute = 'x'", "there is no such field"),
+        ("salute = 'x'", "unknown field"),
     ],
 )
 def test_what_is_wrong_in_a_prompt(tmp_path: Path, text: str, fault: str) -> None:

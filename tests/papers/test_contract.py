@@ -20,10 +20,10 @@ from tasks.papers.reproduction import (
     Tools,
     agreement,
     by_name,
+    compare_cells,
     find_files,
     is_of_table,
     variants,
-    work_off,
 )
 
 
@@ -95,7 +95,7 @@ def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> 
         depends=lambda cell: ("times",) if cell.printed == "4.0" else ("times", "rule"),
     )  # fmt: skip
     cells = [cell(text, float(text)) for text in known]
-    rows, n = work_off(kind, None, Two(), Tools({}, lambda *_: np.empty(0)), cells)
+    rows, n = compare_cells(kind, None, Two(), Tools({}, lambda *_: np.empty(0)), cells)
     assert [(r.number.value, r.needs, r.agreement) for r in rows] == [
         (1.04, "", "equal"),
         (2.04, "--times 3", "equal"),

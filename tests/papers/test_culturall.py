@@ -55,7 +55,7 @@ def test_what_no_file_holds(folder: Path) -> None:
     review = printed("Section 2.4.3", "Samples (%)", review="accept")
     english = printed("Section 4.4", "Accuracy (%)", "m", id="1", prompts="English")
     for one in numbers(REPRODUCTION, folder, [review, english], settings={"gemini": "1"}):
-        assert one.reason == "no published file holds it"
+        assert one.reason == "no published file has it"
 
 
 def test_accuracy_by_language_topic_and_region_and_the_mean_of_all_settings(folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_subsets_in_files_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("setting,item,correct\n1,5,1\n", "item 5 is not one of the 4 items"),
+        ("setting,item,correct\n1,5,1\n", "unknown item 5; known: 1 to 4"),
         ("setting,item,correct\n1,1,1\n1,1,0\n", "setting 1 has item 1 twice"),
         ("setting,item,correct\n1,0,1\n", "none of 1 rows fits"),
     ],

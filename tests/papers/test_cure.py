@@ -128,6 +128,6 @@ def test_numbers_that_no_file_holds(folder: Path) -> None:
         printed("LLM", "Pearson r", metric="Coherence", length="as it is"),
     ]
     for one in numbers(REPRODUCTION, folder, cells, COUNTRIES):
-        assert one.reason == "no published file holds it"
+        assert one.reason == "no published file has it"
     several = printed("Thick", "Connotation", models="lowest of GPT-4o and DeepSeek V3")
     assert numbers(REPRODUCTION, folder, [several], COUNTRIES)[0].value is None

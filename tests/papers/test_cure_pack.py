@@ -69,7 +69,7 @@ def test_every_benchmark(tmp_path: Path) -> None:
     assert [row["judged"] for row in rows(pack)] == ["", "", "no", "", "", ""]
     assert tomllib.loads(pack.files["cure/replaces.toml"]) == {"files": ["item"]}
     assert "normad: 1 items of no country of the warehouse" in pack.left_out
-    assert any(line.startswith("prompts and rubrics: no file holds them") for line in pack.left_out)
+    assert any(line.startswith("prompts and rubrics: no file has them") for line in pack.left_out)
 
 
 def test_items_are_asked_as_from_the_files_themselves(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_one_benchmark_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     pack = pack_from(IMPORTER, clone(tmp_path, "casa"), COUNTRIES)
     assert {row["benchmark"] for row in rows(pack)} == {"casa"}
     assert "cure/replaces.toml" not in pack.files
-    assert "shipped samples stay of normad, culturebank, specnorm" in pack.left_out
+    assert "shipped samples stay for normad, culturebank, specnorm" in pack.left_out
 
 
 def test_broken_files_cost_their_own_benchmark(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama.files import FmlamaReproduced, MarkedDish, marks_of
 from tasks.papers.fmlama.reproduction import REPRODUCTION
-from tasks.papers.reproduction import PrintedCell, RecomputedCell, Tools, find_files, work_off
+from tasks.papers.reproduction import PrintedCell, RecomputedCell, Tools, compare_cells, find_files
 from tests.papers import reproduced
 
 DISHES = {
@@ -155,7 +155,7 @@ def test_aligned_dishes_are_held_against_no_table(tmp_path: Path, names: dict[st
     english, russian = cell("Count", origin="Italy"), cell("Count", table="Table 13(a)", origin="Italy")
     (full, none, model) = numbers(tmp_path, [english, russian, OF_MODEL["Italy"]])
     assert full.value == 3
-    assert none.reason == "no full file of ru: the files found have aligned dishes"
+    assert none.reason == "no full file of ru: its files have aligned dishes"
     assert model.value is None
 
 
@@ -168,7 +168,7 @@ def test_parts_of_the_united_kingdom_are_grouped_as_in_runs(dishes: Path) -> Non
     cells = [cell("Count", origin="U.K.")._replace(printed=text, value=float(text)) for text in (f"{n}", "2")]
     content, _ = REPRODUCTION.read(find_files(dishes, REPRODUCTION.sources), FmlamaReproduced())
     tools = Tools({"origin_group": GROUPS}, embed)
-    rows, _ = work_off(REPRODUCTION, content, FmlamaReproduced(), tools, cells)
+    rows, _ = compare_cells(REPRODUCTION, content, FmlamaReproduced(), tools, cells)
     assert [(row.agreement, row.needs) for row in rows] == [("equal", ""), ("equal", "--england apart")]
 
 

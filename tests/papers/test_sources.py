@@ -150,5 +150,5 @@ def test_other_encodings_and_what_is_no_source(tmp_path: Path) -> None:
     ):
         assert read_source(source(tmp_path, text, encoding=encoding)).constant("A") == "é"
     for broken in ("def (", "x = " + "(" * 5000, "\x00"):
-        with pytest.raises(NotRead, match=r"a\.py is no Python source"):
+        with pytest.raises(NotRead, match=r"a\.py is not Python source"):
             read_source(source(tmp_path, broken))

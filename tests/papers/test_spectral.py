@@ -76,7 +76,7 @@ def test_spectra_of_probabilities(folder: Path) -> None:
     [
         ("land,a\nJP,1\nIN,1\n", "not countries by items"),
         ("country,a\nJP,x\nIN,1\n", "not countries by items"),
-        ("country,a,b\nJP,1,0\nJP,0,1\n", "two countries are needed"),
+        ("country,a,b\nJP,1,0\nJP,0,1\n", "at least two countries"),
         ("country,a,b\nJP,1,-1\nIN,0,1\n", "neither probabilities nor log-probabilities"),
         ("country,a,b\nJP,1,\nIN,0,1\n", "neither probabilities nor log-probabilities"),
     ],
@@ -97,7 +97,7 @@ def test_what_is_missing_costs_its_own_cells(folder: Path) -> None:
     assert found[0].value == 7.0
     assert found[1].reason == "no file of items (*items*.csv)"
     assert "probabilities/*/*.csv" in found[2].reason
-    assert found[3].reason == "no published file holds it"
+    assert found[3].reason == "no published file has it"
 
 
 def test_categories_and_macro_f1(folder: Path) -> None:

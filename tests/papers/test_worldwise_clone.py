@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tasks.metrics.types import FloatArray
-from tasks.papers.reproduction import PrintedCell, Tools, find_files, work_off
+from tasks.papers.reproduction import PrintedCell, Tools, compare_cells, find_files
 from tasks.papers.worldwise.reproduction import REPRODUCTION, UNPUBLISHED
 from tests.papers import reproduced
 from tests.papers.worldwise_clone import (
@@ -122,7 +122,7 @@ def test_other_orders_are_tried_without_a_flag(tmp_path: Path) -> None:
     printed = cell("4.1", "Alignment", f"{wanted:.8f}", culture="India")
     options = REPRODUCTION.options()
     content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
-    rows, n_tried = work_off(REPRODUCTION, content, options, Tools(TABLES, embed), [printed])
+    rows, n_tried = compare_cells(REPRODUCTION, content, options, Tools(TABLES, embed), [printed])
     assert (rows[0].agreement, rows[0].needs) == (
         "equal",
         "--order values-explanation-decision --values-times 3",
@@ -141,7 +141,7 @@ def test_cells_that_the_files_cannot_give_are_named_and_nothing_is_tried(tmp_pat
     ]
     options = REPRODUCTION.options()
     content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
-    rows, n_tried = work_off(REPRODUCTION, content, options, Tools(TABLES, embed), cells)
+    rows, n_tried = compare_cells(REPRODUCTION, content, options, Tools(TABLES, embed), cells)
     assert n_tried == 1
     assert [row.agreement for row in rows] == ["differs"] * 4 + ["not recomputed"]
     assert len({row.number.reason for row in rows}) == 5  # each has its own
@@ -180,7 +180,7 @@ def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
     (path / "results" / "stereotype_phrases.txt").write_text("so they are")
     content, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert content.phrases == ["so they are"]
-    assert any(note.startswith("stereotype_phrases.txt is read in place of the program's") for note in notes)
+    assert any(note.startswith("stereotype_phrases.txt is read instead of the program") for note in notes)
     shutil.rmtree(path / "results")
     _, notes = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     assert notes == []

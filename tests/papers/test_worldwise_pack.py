@@ -113,7 +113,7 @@ def test_what_is_missing_or_broken_costs_its_own_part(tmp_path: Path) -> None:
     }  # fmt: skip
     said = "\n".join(pack.left_out)
     assert "no file of scenario list (scenarios.py)" in said
-    assert "evaluator.py is no Python source" in said
+    assert "evaluator.py is not Python source" in said
     assert "embedded: not found" in said
 
 

@@ -90,8 +90,8 @@ def test_codes_are_sorted_and_distinct_and_unknown_names_counted() -> None:
 
 
 def test_a_list_of_countries_in_one_text() -> None:
-    assert COUNTRIES.listed("Laos, Thailand") == ["Laos", "Thailand"]
-    assert COUNTRIES.listed("Korea, South") == ["Korea, South"]
+    assert COUNTRIES.split_names("Laos, Thailand") == ["Laos", "Thailand"]
+    assert COUNTRIES.split_names("Korea, South") == ["Korea, South"]
 
 
 def test_an_alias_counts_only_for_a_country_of_the_warehouse() -> None:

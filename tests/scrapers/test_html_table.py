@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapers.html_table import HtmlTable, find, is_repeated_header, tables, tables_of
+from scrapers.html_table import HtmlTable, is_repeated_header, matching_tables, tables, tables_of
 from scrapers.model import FetchedPage, ScrapeError
 
 Cell = tuple[str, int, int]  # text, rowspan, colspan
@@ -193,20 +193,20 @@ TWO_ROWS = (
 def test_headers_of_two_rows_are_found_whole_or_by_part_in_any_order() -> None:
     (table,) = found = tables(TWO_ROWS)
     assert table.titles == ("ISO code", "Currency Name", "Currency Symbol", "Followers (in millions)")
-    assert find(found, ["followers", ("Money", "currency"), "ISO-Code"]) == [table]
+    assert matching_tables(found, ["followers", ("Money", "currency"), "ISO-Code"]) == [table]
     assert list(table.records(["symbol", "Currency name", "iso code"])) == [("R$", "real", "BRL")]
     assert table.column("Number") is None
 
 
 def test_a_missing_header_lists_the_headers_that_are_there() -> None:
     with pytest.raises(ScrapeError) as error:
-        find(tables(TWO_ROWS + "<table><tr><td>x<td>y</table>"), ["ISO code", ("Land", "Country")])
+        matching_tables(tables(TWO_ROWS + "<table><tr><td>x<td>y</table>"), ["ISO code", ("Land", "Country")])
     message = str(error.value)
     assert "Land or Country" in message
     assert "layout has probably changed" in message
     assert "ISO code, Currency Name, Currency Symbol, Followers (in millions); x, y" in message
     with pytest.raises(ScrapeError, match="no table at all"):
-        find([], ["a"])
+        matching_tables([], ["a"])
     with pytest.raises(ScrapeError, match="layout has probably changed"):
         list(tables(TWO_ROWS)[0].records(["Land"]))
 

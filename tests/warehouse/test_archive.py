@@ -136,7 +136,7 @@ def test_runs_whose_part_is_damaged_are_to_be_run_again(
     content = bytearray(parts(two_runs)[0].read_bytes())
     content[len(content) // 2] ^= 1
     parts(two_runs)[0].write_bytes(content)
-    with pytest.raises(WarehouseError, match="is not what was written"):
+    with pytest.raises(WarehouseError, match="is corrupt"):
         two_runs.query(NUMBERS)
     assert verify_parts(two_runs)["n_units"].to_list() == [2]
     assert two_runs.query(STATES).rows() == [("aa", "failed"), ("ab", "failed"), ("ba", "running")]
@@ -149,7 +149,7 @@ def test_runs_whose_part_is_damaged_are_to_be_run_again(
 
 def test_no_age_prunes_numbers(two_runs: Warehouse, at_once: None) -> None:
     written(two_runs)
-    assert prunable(two_runs, now() - now()).select("goes", "why").rows() == [(False, "numbers of the past")]
+    assert prunable(two_runs, now() - now()).select("goes", "why").rows() == [(False, "past numbers")]
 
 
 def test_a_file_with_gaps_is_written_anew_and_is_the_same(

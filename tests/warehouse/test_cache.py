@@ -23,8 +23,8 @@ LONG_AGO_S = 10_000
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     """Room for ten files; it looks at all files each time."""
     monkeypatch.setenv(CACHE_GB, str(10 * BYTES / 1e9))
-    monkeypatch.setattr(module, "_LOOK_EVERY", 0)
-    monkeypatch.setattr(module, "_books", {})
+    monkeypatch.setattr(module, "_SCAN_EVERY", 0)
+    monkeypatch.setattr(module, "_states", {})
     return Cache(tmp_path / "shared")
 
 
@@ -92,7 +92,7 @@ def test_what_is_touched_within_a_reading_stays_until_it_ends(cache: Cache) -> N
 def test_who_reads_while_there_is_room_looks_at_no_file_afterwards(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY", 10 * BYTES)
+    monkeypatch.setattr(module, "_SCAN_EVERY", 10 * BYTES)
     looks: list[int] = []
     trim = Cache.trim
     monkeypatch.setattr(Cache, "trim", lambda self: (looks.append(1), trim(self))[1])
@@ -130,7 +130,7 @@ def test_the_oldest_reading_counts(cache: Cache) -> None:
 
 def test_a_second_thread_does_not_trim_beside_the_first(cache: Cache) -> None:
     put(cache, "old", 50, 20 * BYTES)
-    with cache._book.turn:
+    with cache._state.turn:
         cache.trim()
         assert names(cache) == ["old"]
     cache.trim()
@@ -145,8 +145,8 @@ def test_the_lock_of_a_turn_is_free_afterwards(cache: Cache) -> None:
 
 
 def test_all_caches_of_a_folder_know_the_same(cache: Cache, tmp_path: Path) -> None:
-    assert Cache(cache.folder)._book is cache._book
-    assert Cache(tmp_path / "other")._book is not cache._book
+    assert Cache(cache.folder)._state is cache._state
+    assert Cache(tmp_path / "other")._state is not cache._state
 
 
 @pytest.mark.parametrize(

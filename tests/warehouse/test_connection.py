@@ -97,7 +97,7 @@ def test_a_home_that_is_deleted_is_made_anew(warehouse: Warehouse, blank: Path) 
         connection.execute(ADD, ["test", "1"])
     assert count(warehouse) == 1
     shutil.rmtree(warehouse.home)
-    with pytest.raises(WarehouseError, match="`culturescope ingest` makes one"):
+    with pytest.raises(WarehouseError, match="`culturescope ingest` or any run makes one"):
         warehouse.query("SELECT 1")
     shutil.copytree(blank, warehouse.home)
     assert count(Warehouse.open(warehouse.home)) == 0
@@ -172,7 +172,7 @@ def test_readers_share_one_instance_until_the_file_is_replaced(
 
 
 def test_readers_cannot_write(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match="DELETE is not allowed: the warehouse answers queries"):
+    with pytest.raises(WarehouseError, match="DELETE is not allowed: the warehouse runs only queries"):
         warehouse.query("DELETE FROM country")
 
 
@@ -234,7 +234,7 @@ def test_parameters_are_bound(warehouse: Warehouse) -> None:
 
 
 def test_missing_file_says_how_to_create_it(tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match="`culturescope ingest` makes one"):
+    with pytest.raises(WarehouseError, match="`culturescope ingest` or any run makes one"):
         Warehouse(tmp_path).query("SELECT 1")
 
 

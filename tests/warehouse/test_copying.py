@@ -135,7 +135,7 @@ def test_another_warehouse_is_not_replaced(
 def test_a_damaged_part_is_not_copied(full: Warehouse, target: Store) -> None:
     name = full.query("SELECT min(part) FROM part_unit").item()
     part_path(full.home, KIND, name).write_bytes(b"PAR1")
-    with pytest.raises(WarehouseError, match=f"{name} of .* is damaged or gone"):
+    with pytest.raises(WarehouseError, match=f"{name} of .* is damaged or missing"):
         copy(full, target)
     assert target.version() is None
 

@@ -227,7 +227,7 @@ def test_a_line_that_damages_is_tried_twice(
 
 
 def test_names_that_are_no_parts_are_not_looked_for(store: InMemory) -> None:
-    with pytest.raises(WarehouseError, match="is no name of a part"):
+    with pytest.raises(WarehouseError, match="is not a valid part name"):
         store.part(KIND, "../../published/x")
     store.fetch([(KIND, "../x"), ("no_kind", "p"), (KIND, "no-hash")])
     assert not [name for name in store.objects.read if name.startswith("parts/")]
@@ -284,7 +284,7 @@ def test_a_published_file_that_is_gone_or_another_is_refused(store: InMemory) ->
     with pytest.raises(WarehouseError, match="somebody deleted"):
         store.published()
     store.objects[name] = content + b"x"
-    with pytest.raises(WarehouseError, match="is not what was published"):
+    with pytest.raises(WarehouseError, match="does not match its hash"):
         store.published()
     store.objects[name] = content
     path = store.published()

@@ -177,5 +177,5 @@ def test_names_in_a_database_lead_nowhere_else(
     new = {path for path in tmp_path.parent.rglob("*.parquet") if warehouse.home not in path.parents}
     assert not {path for path in new - there if target.home not in path.parents}
     for touch in (warehouse.store.part, warehouse.store.delete_part, warehouse.store.set_part_aside):
-        with pytest.raises(WarehouseError, match="is no name of a part"):
+        with pytest.raises(WarehouseError, match="is not a valid part name"):
             touch(KIND, evil)

@@ -53,8 +53,8 @@ def test_drops_are_written_down(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (dishes("Q1").clear(), "dish set 'mine' from file: there are no dishes. The present set stays"),
-        (dishes("Q7", "Q8", "Q7"), r"\('Q7', 'en'\) is there more than once. Remove one"),
+        (dishes("Q1").clear(), "dish set 'mine' from file has no dishes. The present set stays"),
+        (dishes("Q7", "Q8", "Q7"), r"repeats \('Q7', 'en'\). Remove one"),
         (dishes("Q7", name=""), r"1 rows lack a name, an origin or an ingredient, first \('Q7'"),
         (dishes("Q7", name="  "), "1 rows lack"),
         (dishes("Q7", origin=""), "1 rows lack"),
@@ -94,7 +94,7 @@ def test_a_failure_in_the_middle_changes_nothing(
 
 def test_the_shipped_set_is_not_replaced(warehouse: Warehouse) -> None:
     with pytest.raises(
-        WarehouseError, match=r"'shipped' is made of warehouse/reference/item_list/dishes\.csv"
+        WarehouseError, match=r"'shipped' is made from warehouse/reference/item_list/dishes\.csv"
     ):
         replace_dish_set(warehouse, "shipped", dishes("Q1"), "file", {})
 

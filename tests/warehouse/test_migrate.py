@@ -46,7 +46,7 @@ def test_database_of_newer_code_is_refused(folder: Path) -> None:
     with duckdb.connect() as connection:
         apply_migrations(connection, folder)
         newer.unlink()
-        with pytest.raises(WarehouseError, match="written by newer code"):
+        with pytest.raises(WarehouseError, match="newer code wrote it"):
             apply_migrations(connection, folder)
 
 
@@ -58,7 +58,7 @@ def test_failing_migration_names_its_file(folder: Path) -> None:
 
 def test_badly_named_migration_is_refused(folder: Path) -> None:
     (folder / "extra.sql").write_text("SELECT 1")
-    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=r"like 002_add_verdict\.sql"):
+    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=r"such as 002_add_verdict\.sql"):
         apply_migrations(connection, folder)
 
 

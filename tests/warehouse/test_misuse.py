@@ -103,7 +103,7 @@ def test_a_missing_part_is_reported_and_the_next_copy_is_whole(
     gone = sorted((full.home / "parts" / KIND).glob("p*.parquet"))[-1]
     content = gone.read_bytes()
     gone.unlink()
-    with pytest.raises(WarehouseError, match="damaged or gone"):
+    with pytest.raises(WarehouseError, match="damaged or missing"):
         copy(full, target)
     assert target.version() is None
     gone.write_bytes(content)
@@ -231,7 +231,7 @@ def test_pruning_leads_nowhere_else(full: Warehouse, tmp_path_factory: pytest.Te
     with full.write() as connection:
         outside = [KIND, f"../../../{kept.parent.name}/file"]
         connection.execute("INSERT INTO superseded_part VALUES (?, ?, TIMESTAMP '2000-01-01')", outside)
-    with pytest.raises(WarehouseError, match="is no name of a part"):
+    with pytest.raises(WarehouseError, match="is not a valid part name"):
         prune(full)
     with full.write() as connection:
         connection.execute("DELETE FROM superseded_part")

@@ -137,7 +137,7 @@ def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
 ) -> None:
     monkeypatch.setenv(patience.VARIABLE, "2")
     network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
-    with pytest.raises(StoreAway, match=r"does not answer.*It was to write parts/item_logprob/q0"):
+    with pytest.raises(StoreAway, match=r"does not answer.*The task was to write parts/item_logprob/q0"):
         answered(logprobs)
     assert network.pauses == pytest.approx([0.2, 0.4, 0.8, 0.6])
     assert len(unsent()) == 1
@@ -167,7 +167,7 @@ MOMENTS = {
     "while the file is fetched": (Objects, "get"),
     "while a part is sent": (Objects, "put"),
     "before the file is published": (Database, "publish"),
-    "before old files are deleted": (Database, "old"),
+    "before old files are deleted": (Database, "replaced"),
 }
 
 
@@ -231,7 +231,7 @@ def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
         raise ConnectionError("refused")
 
     with pytest.raises(
-        StoreAway, match=r"^nowhere does not answer \(refused\), for 15 min now\. Look there\."
+        StoreAway, match=r"^nowhere does not answer \(refused\): tried for 15 min\. Look there\."
     ):
         patiently("nowhere", fails, str, "Look there.")
     assert pauses[:3] == [0.2, 0.4, 0.8]
@@ -245,27 +245,27 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
     """A mistyped port is said soon; what has answered once is waited for, by other processes as well."""
     pauses: list[float] = []
     monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
-    monkeypatch.setattr(patience, "_signed", set())
+    monkeypatch.setattr(patience, "_contacted", set())
     monkeypatch.delenv(patience.VARIABLE, raising=False)
-    sign = patience.met(tmp_path, "here")
+    sign = patience.contact_file(tmp_path, "here")
 
     def fails() -> None:
         raise ConnectionError("refused")
 
-    with pytest.raises(StoreAway, match=r"for 10 s now, and it never answered this machine before\. Look"):
+    with pytest.raises(StoreAway, match=r"tried for 10 s, and it never answered this machine before\. Look"):
         patiently("here", fails, str, "Look there.", sign)
     assert sum(pauses) == pytest.approx(10)
     assert patiently("here", lambda: 1, str, "Look there.", sign) == 1
-    patience._signed.clear()
+    patience._contacted.clear()
     pauses.clear()
-    with pytest.raises(StoreAway, match=r"for 15 min now\. Look"):
+    with pytest.raises(StoreAway, match=r"tried for 15 min\. Look"):
         patiently("here", fails, str, "Look there.", sign)
     assert sum(pauses) == pytest.approx(900)
     with pytest.raises(StoreAway, match="never answered"):
-        patiently("there", fails, str, "Look there.", patience.met(tmp_path, "there"))
+        patiently("there", fails, str, "Look there.", patience.contact_file(tmp_path, "there"))
     monkeypatch.setenv(patience.VARIABLE, "900")
-    with pytest.raises(StoreAway, match="for 15 min now"):
-        patiently("there", fails, str, "Look there.", patience.met(tmp_path, "there"))
+    with pytest.raises(StoreAway, match="tried for 15 min"):
+        patiently("there", fails, str, "Look there.", patience.contact_file(tmp_path, "there"))
 
 
 @pytest.mark.parametrize("server", ["Postgres", "S3"])

@@ -98,11 +98,11 @@ def test_parts_are_compressed_and_texts_dictionary_encoded(
     ("change", "message"),
     [
         (lambda f: f.drop("item"), "columns are"),
-        (lambda f: f.clear(), "it has no rows"),
+        (lambda f: f.clear(), "has no rows"),
         (lambda f: f.with_columns(logprob=pl.lit(float("nan"))), "column logprob: .*empty or NaN"),
         (lambda f: f.with_columns(item=pl.lit(None)), "column item: .*empty or NaN"),
         (lambda f: f.with_columns(logprob=pl.lit("much")), "cannot be cast"),
-        (lambda f: f.with_columns(run_id=f["country"]), "column run_id: it must be the same"),
+        (lambda f: f.with_columns(run_id=f["country"]), "column run_id: all rows of a part must have the same run"),
         (lambda f: pl.concat([f, f]), r"rows repeat at \['FR', 'euro'\]"),
     ],
 )
@@ -116,12 +116,12 @@ def test_frames_that_are_not_of_the_kind_are_refused(
 
 @pytest.mark.parametrize("name", ["_empty", "../p", "", ".p"])
 def test_names_stay_in_the_folder(warehouse: Warehouse, logprobs: LogprobRows, name: str) -> None:
-    with pytest.raises(WarehouseError, match="no name for a part"):
+    with pytest.raises(WarehouseError, match="not a valid part name"):
         write_part(warehouse.home, KIND, name, logprobs())
 
 
 def test_unknown_kind(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    with pytest.raises(WarehouseError, match="no part kind 'verse': expected one of"):
+    with pytest.raises(WarehouseError, match="unknown part kind 'verse'; known: candidate_score, "):
         write_part(warehouse.home, "verse", "p1", logprobs())
 
 

@@ -80,7 +80,7 @@ def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobR
         rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
         path.write_bytes(rotten)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # rot leaves no trace in the times
-        with pytest.raises(CorruptPart, match="not what was written"):
+        with pytest.raises(CorruptPart, match="does not match the hash in its name"):
             read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"])
         assert not path.exists()
     path.write_bytes(content)
@@ -294,7 +294,7 @@ def test_parts_of_older_code_get_a_hash_when_asked_for(
     path = part_path(warehouse.home, KIND, warehouse.query("SELECT DISTINCT part FROM part_unit").item())
     assert warehouse.query(SHOWN).equals(before)
     path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(WarehouseError, match="not what was written"):
+    with pytest.raises(WarehouseError, match="does not match the hash in its name"):
         read_part(warehouse.home, KIND, path.stem)
 
 

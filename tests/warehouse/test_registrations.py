@@ -395,7 +395,7 @@ def test_a_folder_that_may_only_be_read(
             place.chmod(0o755 if place.is_dir() else 0o644)
         output, errors = start_python(ONLY_READS, home).communicate(timeout=120)
     assert output.splitlines()[:1] == ["1"], errors
-    assert "has to be a folder that you may write to" in output
+    assert "Set CULTURESCOPE_HOME to a folder that you may write to" in output
 
 
 @pytest.mark.heavy

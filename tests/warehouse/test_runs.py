@@ -48,7 +48,7 @@ def test_a_run_from_start_to_end(warehouse: Warehouse, make_run: MakeRun) -> Non
 
 
 def test_finishing_an_unknown_run_is_an_error(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match="no run 'r9' to finish"), warehouse.write() as connection:
+    with pytest.raises(WarehouseError, match="unknown run 'r9'"), warehouse.write() as connection:
         finish_run(connection, "r9")
 
 

@@ -15,7 +15,7 @@ from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
 LogprobRows = Callable[..., pl.DataFrame]
 
 # Some statements are read from files before their type is known: then those files are what is refused.
-REFUSED = "is not allowed: the warehouse answers queries only|file system operations are disabled"
+REFUSED = "is not allowed: the warehouse runs only queries|file system operations are disabled"
 
 
 def everything(home: Path) -> dict[Path, bytes]:
@@ -196,7 +196,7 @@ def test_rows_are_printed_as_the_frame_is() -> None:
         queries = [f'SELECT "{name}" FROM test_all_types()' for name in names if "hugeint" not in name]
         queries += ["SELECT 2::HUGEINT ** 70 AS n", "SELECT sum(range) FROM range(9)"]
         for query in [*queries, "SELECT 1 AS a, 2 AS A", "SELECT NULL AS n", "SELECT 1 WHERE false"]:
-            rows, frame = to_rows(connection, query, None), Rows.of_frame(to_frame(connection, query, None))
+            rows, frame = to_rows(connection, query, None), Rows.from_frame(to_frame(connection, query, None))
             assert rows[:2] == frame[:2], query
             printed, expected = ([list(map(number, row)) for row in each.rows] for each in (rows, frame))
             assert printed == expected, query
@@ -240,7 +240,7 @@ def test_no_flipped_bit_is_queried_as_data(warehouse: Warehouse, logprobs: Logpr
             rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
             path.unlink()
             path.write_bytes(rotten)
-            with pytest.raises(WarehouseError, match=r"is not what was written.*culturescope check"):
+            with pytest.raises(WarehouseError, match=r"is corrupt.*culturescope check"):
                 warehouse.query(query)
             assert warehouse.query("SELECT count(*) FROM country").height == 1, "no part is read for this"
         path.unlink()

@@ -161,7 +161,7 @@ def test_a_machine_that_is_cut_off_sends_nothing(
     end_connections(postgres_url, "granted")
     assert "|".join(completion.text for completion in complete(served)) == ANSWERS
     _, errors = cut_off.communicate(timeout=120)
-    assert "was lost while its holder worked" in errors.splitlines()[-1]
+    assert "was lost during the work" in errors.splitlines()[-1]
     assert (server.count("POST", "/files"), len(server.sent)) == (2, 1)
     again = machine("cut-off")
     begin(again)

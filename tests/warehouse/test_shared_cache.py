@@ -35,7 +35,7 @@ HOLDER = """
 import sys
 from warehouse import Warehouse
 from warehouse.shared import cache
-cache._LOOK_EVERY, cache._ROOM = 0, 10**12
+cache._SCAN_EVERY, cache._ROOM = 0, 10**12
 store = Warehouse.open().store
 parts = [("item_logprob", name) for name in sys.argv[1].split()]
 with store.reading():
@@ -47,7 +47,7 @@ MANY = """
 import random, sys
 from warehouse import Warehouse
 from warehouse.shared import cache
-cache._LOOK_EVERY, cache._ROOM = 0, 10**12
+cache._SCAN_EVERY, cache._ROOM = 0, 10**12
 warehouse, random = Warehouse.open(), random.Random(sys.argv[1])
 for _ in range(60):
     asked = random.sample([f"q{n}" for n in range(12)], random.randint(1, 12))
@@ -84,8 +84,8 @@ def room_for(reader: Warehouse, parts: dict[str, str], monkeypatch: pytest.Monke
     assert size < 1.02 * min(sizes)
 
     def set_limit(n: float) -> None:
-        cache._books.clear()  # as in a new process
-        monkeypatch.setattr(cache, "_LOOK_EVERY", 0)
+        cache._states.clear()  # as in a new process
+        monkeypatch.setattr(cache, "_SCAN_EVERY", 0)
         monkeypatch.setattr(cache, "_ROOM", 10**12)
         monkeypatch.setenv("CULTURESCOPE_CACHE_GB", f"{(published + n * size) / 1e9:.12f}")
 
@@ -180,7 +180,7 @@ def test_files_are_looked_at_now_and_then(
 ) -> None:
     room_for(0)
     size = max(reader.store.part_sizes(KIND).values())
-    monkeypatch.setattr(cache, "_LOOK_EVERY", 4 * size)
+    monkeypatch.setattr(cache, "_SCAN_EVERY", 4 * size)
     ask(reader.home, *(f"q{n}" for n in range(5)))
     assert cached(reader) == ["q1", "q2", "q3", "q4"]  # since the first of this process
     ask(reader.home, "q5")

@@ -258,7 +258,11 @@ def test_wrong_keys_and_a_bucket_that_is_not_there_are_one_line(
     code = "from warehouse.store import store_at; store_at().put_part('item_logprob', 'p', memoryview(b''))"
     for name, value, said in (
         ("AWS_SECRET_ACCESS_KEY", "another-secret", "SignatureDoesNotMatch"),
-        ("CULTURESCOPE_PARTS_ENDPOINT", "http://127.0.0.1:9", "It was to write parts/item_logprob/p.parquet"),
+        (
+            "CULTURESCOPE_PARTS_ENDPOINT",
+            "http://127.0.0.1:9",
+            "The task was to write parts/item_logprob/p.parquet",
+        ),
         ("AWS_ACCESS_KEY_ID", "", "there are no keys. Set AWS_ACCESS_KEY_ID"),
     ):
         done = subprocess.run(

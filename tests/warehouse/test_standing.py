@@ -42,7 +42,7 @@ def standing(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(published, "lock_shared", lambda version: lock(version, 1))
     monkeypatch.setattr(published, "unlock", lambda version: lock(version, -version.locks))
     monkeypatch.setattr(published.os, "register_at_fork", lambda **hooks: None)
-    return published._Standing()
+    return published._SharedVersion()
 
 
 def test_a_file_is_locked_while_somebody_reads_it_and_else_not(standing: Any) -> None:

@@ -1,4 +1,4 @@
--- An item list that does not have as many items as it says.
+-- Item lists whose n_items differs from their number of items.
 SELECT l.list_hash, l.item_list, l.n_items, count(i.item) AS n_stored
 FROM item_list AS l
 LEFT JOIN item AS i USING (list_hash)

@@ -1,4 +1,4 @@
--- Items of one list that differ in case or accents of encoding only: their probability would be split.
+-- Items of one list that differ only in case, outer spaces or Unicode form: their probability would be split.
 SELECT list_hash, list(item) AS items
 FROM item
 GROUP BY list_hash, nfc_normalize(lower(trim(item)))

@@ -1,4 +1,4 @@
--- A stored number that the table metric does not explain.
+-- Stored numbers whose metric the table metric lacks.
 SELECT v.run_id, r.evaluation, v.metric, count(*) AS n_values
 FROM metric_value AS v
 JOIN run AS r USING (run_id)

@@ -1,4 +1,4 @@
--- A value, end of an interval or null value outside the metric's range, beyond rounding.
+-- Values, interval ends and null values outside the metric's range, beyond rounding.
 SELECT v.run_id, v.metric, v.slice_kind, v.slice, v.value, v.ci_low, v.ci_high, v.null_value, m.range_low, m.range_high
 FROM metric_value AS v
 JOIN run AS r USING (run_id)

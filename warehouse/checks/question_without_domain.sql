@@ -1,4 +1,4 @@
--- A question of a domain that the table domain lacks.
+-- Questions whose domain the table domain lacks.
 SELECT question, domain
 FROM question
 ANTI JOIN domain USING (domain);

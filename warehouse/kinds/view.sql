@@ -1,7 +1,7 @@
--- The view of a part kind. The name of a part is that of its file, because its hash, of which it is a part,
--- cannot be in the file. Our readers list the registered files in a variable (warehouse/published.py), which
--- other programs do not have. The semi-join shows a part's rows only for the units that it is registered for:
--- orphaned and superseded rows never show, and no row shows twice.
+-- The view of a part kind. The name of a part comes from its file: it has the hash of the content, so the
+-- content cannot have it. Our readers list the registered files in a variable (warehouse/published.py), which
+-- other programs lack. The semi-join shows a part's rows only for the units that it is registered for:
+-- no orphaned or superseded row appears, and no row appears twice.
 CREATE OR REPLACE VIEW "{kind}" AS
 SELECT {columns}
 FROM (SELECT * {changes} FROM read_parquet(

@@ -1,6 +1,6 @@
 """A store that machines share: published files and parts are objects on S3, all that changes is in Postgres.
 
-Its two libraries are the extra `shared`; nothing else of this package imports them.
+Its two libraries are the extra `shared`; no other module of the warehouse imports them.
 """
 
 from warehouse.storage import WarehouseError

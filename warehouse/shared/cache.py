@@ -1,9 +1,9 @@
-"""Local copies of shared stores' files: below a size, the least recently used goes, nothing in use.
+"""Local copies of shared stores' files, up to a limit: the least recently used go first, none that is in use.
 
-Whoever reads has a *mark*, a locked file that is as old as the reading, and touches what it needs afterwards.
-So a part that was last touched before the oldest mark was made is needed by nobody; nor is a published file
-that another had replaced by then, because readers take the newest. To make a mark, to touch parts and to
-delete files is one process's turn at a time. A killed reader's mark is locked no more.
+Each reading has a *mark*, a locked file that is made when the reading begins; the reader touches the files
+that it needs afterwards. So nobody needs a part that was last touched before the oldest mark was made, nor a
+published file that was replaced before then, because readers take the newest. One process at a time makes
+marks, touches parts or deletes files. The mark of a killed reader is no longer locked.
 """
 
 import fcntl
@@ -23,19 +23,19 @@ from warehouse.part_kinds import EMPTY_PART
 from warehouse.storage import CACHE_GB, CacheSize, WarehouseError, remove_abandoned, room_for
 
 _DEFAULT_GB = 20.0
-"""The answers of a hundred models at full size."""
+"""Default limit: room for the answers of a hundred models at full size."""
 _ROOM = 10
-"""One such part of the limit is free again afterwards, so that not every further file is one too many."""
-_LOOK_EVERY = 64 * 2**20
-"""Bytes that a process keeps before it looks at all files again."""
+"""Divisor: a trim frees this fraction of the limit, so that the next file does not need another trim."""
+_SCAN_EVERY = 64 * 2**20
+"""Bytes that a process writes before it scans all files again."""
 _FILES_STAY_S = 600.0
-"""Seconds for which a replaced published file stays here: who was told its path may be about to open it."""
+"""Seconds for which a replaced published file stays: a reader that has its path may be about to open it."""
 _NOBODY = sys.maxsize
-"""The beginning of the oldest reading where there is none, in ns like all times of files here."""
+"""Begin of the oldest reading if there is none, in ns like all file times here."""
 
 
 class _File(NamedTuple):
-    """touched: of a published file, when it came. path: text, as there may be many."""
+    """A cached file. touched: last use; for a published file, its arrival. path: a text, for speed."""
 
     touched: int
     size: int
@@ -43,32 +43,32 @@ class _File(NamedTuple):
 
 
 @dataclass
-class _Book:
-    """One process's knowledge of a cache.
+class _State:
+    """One process's state of a cache.
 
-    left: bytes until it looks at all files again. waits_for: the beginning of the reading because of which
-    there is still too much.
+    budget: bytes to write until the next scan of all files. blocked_by: begin of the reading that keeps the
+    cache above its limit.
     """
 
-    left: int = 0
-    waits_for: int | None = None
+    budget: int = 0
+    blocked_by: int | None = None
     turn: Lock = field(default_factory=Lock)
 
 
-_books: dict[Path, _Book] = {}
+_states: dict[Path, _State] = {}
 
 
 class Cache:
     """A folder with one folder for each store: published files, and parts/<kind>/<part>.parquet."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises WarehouseError if the environment sets no size."""
+        """Read the limit from the environment. Raises WarehouseError if it is not a size."""
         self.folder, self.limit = folder, _limit()
-        self._book = _books.setdefault(folder, _Book())
+        self._state = _states.setdefault(folder, _State())
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Keep what is touched or fetched within the block, and the newest published file, until it ends."""
+        """Keep files that are touched or fetched within the block, and the published file, until it ends."""
         path = self._marks / uuid4().hex
         with room_for(path, 0), self._turn():
             mark = path.open("xb")
@@ -80,11 +80,11 @@ class Cache:
             path.unlink(missing_ok=True)
             fcntl.flock(mark, fcntl.LOCK_UN)
             mark.close()
-            if self._book.left < 0 or self._book.waits_for == began:
+            if self._state.budget < 0 or self._state.blocked_by == began:
                 self.trim()
 
     def touch(self, paths: Iterable[Path]) -> list[Path]:
-        """Note that files are needed now, by a reading; returns those that are not there."""
+        """Mark files as used by a reading now, and return those that are missing."""
         missing = []
         with self._turn():
             for path in paths:
@@ -95,10 +95,10 @@ class Cache:
         return missing
 
     def keep(self, path: Path, content: bytes | memoryview) -> None:
-        """Write a file that can be fetched again; what was used least goes where that is too much."""
+        """Write a file that can be fetched again, and trim the cache if it may be above its limit."""
         write_anew(path, content)
-        self._book.left -= len(content)
-        if self._book.left < 0:
+        self._state.budget -= len(content)
+        if self._state.budget < 0:
             self.trim()
 
     def cache_size(self) -> CacheSize:
@@ -107,13 +107,15 @@ class Cache:
         return CacheSize(len(files), sum(file.size for file in files), self.limit)
 
     def trim(self) -> None:
-        """Delete what nobody reads, the least recently used first, until there is room again."""
-        book = self._book
-        if not book.turn.acquire(blocking=False):
-            return  # another thread is at it
+        """Delete files that nobody reads, the least recently used first, until there is room again."""
+        state = self._state
+        if not state.turn.acquire(blocking=False):
+            return  # another thread is trimming
         try:
             with self._turn():
-                book.left = _LOOK_EVERY  # first: what other threads keep meanwhile counts
+                state.budget = (
+                    _SCAN_EVERY  # set first, so that files written meanwhile by other threads count
+                )
                 oldest = self._oldest_reading()
                 for store in self._stores():
                     remove_abandoned(store)
@@ -127,12 +129,12 @@ class Cache:
                     with suppress(FileNotFoundError):
                         os.unlink(part.path)
                     size -= part.size
-                book.waits_for = oldest if size > self.limit else None
+                state.blocked_by = oldest if size > self.limit else None
         finally:
-            book.turn.release()
+            state.turn.release()
 
     def remove_replaced(self, store: Path) -> None:
-        """Delete the published files of one store that nobody reads any more."""
+        """Delete the published files of one store that are replaced and that nobody reads."""
         with self._turn():
             _remove_replaced(store, self._oldest_reading())
 
@@ -147,7 +149,7 @@ class Cache:
         return self.folder / ".reading"
 
     def _oldest_reading(self) -> int:
-        """When the oldest reading began. Marks that are not locked are left by killed readers, and go."""
+        """Return when the oldest reading began, and delete unlocked marks, which killed readers left."""
         began = [_NOBODY]
         for path in self._marks.glob("*"):
             with suppress(FileNotFoundError), path.open("rb") as mark:
@@ -170,7 +172,7 @@ class Cache:
 
 
 def write_anew(path: Path, content: bytes | memoryview) -> None:
-    """Write a file that can be fetched again: whole, but with no wait for the disk."""
+    """Write a file that can be fetched again: whole, but without waiting for the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     with room_for(path, len(content)):
@@ -182,11 +184,11 @@ def write_anew(path: Path, content: bytes | memoryview) -> None:
 
 
 def _remove_replaced(store: Path, oldest: int) -> None:
-    """A file goes if a later version came here ten minutes ago, and before anybody began to read."""
+    """Delete a published file if a later version came over ten minutes ago and before the oldest reading."""
     files = _published(store)
-    before = min(oldest, time.time_ns() - int(_FILES_STAY_S * 1e9))
+    cutoff = min(oldest, time.time_ns() - int(_FILES_STAY_S * 1e9))
     for file in files:
-        if any(file.path < other.path and file.touched < other.touched < before for other in files):
+        if any(file.path < later.path and file.touched < later.touched < cutoff for later in files):
             Path(file.path).unlink(missing_ok=True)
 
 

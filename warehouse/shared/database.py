@@ -1,10 +1,9 @@
 """The Postgres side of a shared store: which file is published, the registrations, and the locks.
 
-A lock is a session-level advisory lock on a connection of its own, so that it goes with its holder, however
-that ends. What is published is written on the connection that holds the write lock, in one statement that
-looks whether this and every other lock of the thread are still held, and whether nobody else has published
-meanwhile. So a lock that was lost makes the write fail, and a connection pooler, on which locks are worth
-nothing, is refused.
+A lock is a session-level advisory lock on a connection of its own, so that it ends with its holder, however
+that ends. A file is published on the connection that holds the write lock, by one statement that checks that
+this and every other lock of the thread are still held and that nobody else has published meanwhile. So a lost
+lock makes the write fail. A connection pooler is refused, because locks do not hold there.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from uuid import uuid4
 import psycopg
 from psycopg import conninfo, errors
 
-from warehouse.shared.patience import met, patiently
+from warehouse.shared.patience import contact_file, patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
@@ -45,13 +44,13 @@ HAVING coalesce(max(version), 0) = %(version)s - 1 AND %(n)s = (
         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 )
 """
-_OLD = """
+_REPLACED = """
 SELECT version, sha256 FROM culturescope.published WHERE version < (
     SELECT max(version) FROM culturescope.published
     WHERE published_at < clock_timestamp() - interval '10 minutes'
 )
 """
-_EVERY = "SELECT version, sha256 FROM culturescope.published"
+_VERSIONS = "SELECT version, sha256 FROM culturescope.published"
 _FORGET = "DELETE FROM culturescope.published WHERE version = ANY(%s)"
 _SESSION = """
 SELECT set_config(name, '0', false) FROM pg_settings
@@ -64,18 +63,18 @@ _CONNECTION = {
     "application_name": "culturescope", "connect_timeout": 10,
     "keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
 }  # fmt: skip
-"""A peer that is gone without a word is noticed within half a minute, on both sides."""
+"""Options by which both sides notice within half a minute that the other side has vanished."""
 _FOR_GOOD = re.compile(
     "authentication|password|does not exist|pg_hba|permission denied|read-only|Name or service not known"
 )
 
 _NUMBER = "SELECT coalesce(max(version), 0) FROM culturescope.published"
 _LOOK_AT = "Look at CULTURESCOPE_WAREHOUSE, PGPASSWORD and the server."
-_HOLD_AGAIN_S = 60.0
+_RETAKE_S = 60.0
 
 _idle: dict[tuple[int, str], list[Connection]] = {}
 _mutex = threading.Lock()
-_mine = threading.local()  # .held: the locks of this thread
+_thread = threading.local()  # .locks: the locks that this thread holds
 
 
 class Version(NamedTuple):
@@ -90,20 +89,20 @@ class Version(NamedTuple):
 
 
 @dataclass
-class Held:
-    """A lock that this thread holds, and the connection that it lives on.
+class HeldLock:
+    """A lock that this thread holds, on a connection of its own.
 
-    seen: number of the newest published file when the thread came to hold it, or published last.
+    newest: number of the newest published file when the thread took the lock, or last published.
     """
 
     connection: Connection
     pid: int
     key: int
-    seen: int = 0
+    newest: int = 0
 
 
 class _LostOnce(psycopg.OperationalError):
-    """Locks were lost, and are held again: try once more."""
+    """Locks were lost and taken again: try once more."""
 
 
 class Database:
@@ -113,9 +112,9 @@ class Database:
     """
 
     def __init__(self, url: str, parts: str, home: Path | None = None) -> None:
-        """Raises WarehouseError for an invalid Postgres URL.
+        """Parse the URL; raises WarehouseError if it is not a valid Postgres URL.
 
-        parts: where the objects are. home: where it is noted that the server has answered.
+        parts: place of the objects. home: folder that records that the server has answered.
         """
         self.url, self.parts = url, parts
         try:
@@ -123,127 +122,130 @@ class Database:
         except psycopg.Error as error:
             raise WarehouseError(
                 f"CULTURESCOPE_WAREHOUSE is not a valid Postgres URL: {redacted(error, url)}. Write it as "
-                f"postgresql://user@host/database; the password may be in PGPASSWORD."
+                f"postgresql://user@host/database, and set the password in PGPASSWORD."
             ) from None
         port = f":{fields['port']}" if fields.get("port") else ""
         user = f"{fields['user']}@" if fields.get("user") else ""
         self.place = f"postgresql://{user}{fields.get('host') or ''}{port}/{fields.get('dbname') or ''}"
-        self._sign = home and met(home, self.place)
+        self._contact = home and contact_file(home, self.place)
 
     def newest(self) -> Version | None:
-        """The published file. Raises WarehouseError if this database goes with another place of parts."""
+        """Return the published file. Raises WarehouseError if this database's parts are at another place."""
         parts, number, sha256 = self.call(lambda connection: connection.execute(_NEWEST).fetchall())[0]
         if parts != self.parts:
             raise WarehouseError(
-                f"the parts of {self.place} are at {parts}, and CULTURESCOPE_PARTS is {self.parts}: set it "
-                f"to the first, or name another database."
+                f"the parts of {self.place} are at {parts}, but CULTURESCOPE_PARTS is {self.parts}: set it "
+                f"to {parts}, or name another database."
             )
         return None if number is None else Version(number, sha256)
 
-    def publish(self, write: Held, version: Version, size: int, folded: int) -> None:
+    def publish(self, write: HeldLock, version: Version, size: int, folded: int) -> None:
         """Make a file the newest one, if nobody else has published since and all locks are still held.
 
-        Locks that were lost with their connection, as when the server starts anew, are taken again where
-        nobody has published since the thread came to hold them: what it read is still so. Raises
-        WarehouseError otherwise, and nothing has changed.
+        Locks that were lost with their connection, as in a restart of the server, are taken again if nobody
+        has published since the thread took them, because what it read is still current. Raises
+        WarehouseError otherwise, and changes nothing.
         """
-        held: list[Held] = _mine.held
+        locks: list[HeldLock] = _thread.locks
         values = version._asdict() | {"version": version.number, "bytes": size, "folded": folded}
         broken = False
 
         def publish() -> None:
             nonlocal broken
-            now = {"n": len(held), "pids": [h.pid for h in held], "keys": [h.key for h in held]}
+            held = {"n": len(locks), "pids": [h.pid for h in locks], "keys": [h.key for h in locks]}
             try:
-                done = write.connection.execute(_PUBLISH, values | now).rowcount == 1
-                why: object = "it is not held any more, or another writer has published"
+                done = write.connection.execute(_PUBLISH, values | held).rowcount == 1
+                reason: object = "it is no longer held, or another writer has published"
             except (psycopg.OperationalError, errors.UniqueViolation) as error:
-                done, why, broken = False, error, True
-            # Whether the server came to do it before the connection ended, only the server knows.
+                done, reason, broken = False, error, True
+            # A broken connection may have ended after the server published: only the server knows.
             if not done and not (broken and self.newest() == version):
-                self._hold_again(held, why)
-                raise _LostOnce(str(why))
+                self._retake(locks, reason)
+                raise _LostOnce(str(reason))
 
-        patiently(self.place, publish, self._why_away, _LOOK_AT, self._sign)
-        for each in held:
-            each.seen = version.number
+        patiently(self.place, publish, self._why_away, _LOOK_AT, self._contact)
+        for lock in locks:
+            lock.newest = version.number
 
-    def change(self, statement: LiteralString, values: Sequence[str], held: Held | None) -> None:
-        """Change a row. held: a lock without which it must not be changed, on whose connection it is done.
+    def change(self, statement: LiteralString, values: Sequence[str], lock: HeldLock | None) -> None:
+        """Change a row. lock: a lock that must be held; the change is made on its connection.
 
-        Raises WarehouseError, and nothing has changed, if the lock was lost.
+        Raises WarehouseError, and changes nothing, if the lock was lost.
         """
 
         def work(connection: Connection) -> object:
             return connection.execute(statement, values)
 
-        if held is None:
+        if lock is None:
             self.call(work)
             return
         try:
-            with self._errors(without=(psycopg.OperationalError,)):
-                self._done(held.connection, work)
+            with self._errors(passed_on=(psycopg.OperationalError,)):
+                self._call_on(lock.connection, work)
         except psycopg.OperationalError as error:
             raise self.lost(error) from None
 
-    def every(self) -> list[Version]:
-        """The files that are published, and those that they replaced and that are not deleted yet."""
-        return self.call(lambda connection: [Version(*row) for row in connection.execute(_EVERY).fetchall()])
+    def versions(self) -> list[Version]:
+        """Return the published file, and the files that it replaced and that are not deleted yet."""
+        return self.call(
+            lambda connection: [Version(*row) for row in connection.execute(_VERSIONS).fetchall()]
+        )
 
-    def old(self) -> list[Version]:
-        """The files that nobody opens any more: they were replaced ten minutes ago."""
-        return self.call(lambda connection: [Version(*row) for row in connection.execute(_OLD).fetchall()])
+    def replaced(self) -> list[Version]:
+        """Return the files that were replaced over ten minutes ago, so that nobody opens them any more."""
+        return self.call(
+            lambda connection: [Version(*row) for row in connection.execute(_REPLACED).fetchall()]
+        )
 
-    def forget(self, old: list[Version]) -> None:
-        """Forget files that were deleted."""
-        self.call(lambda connection: connection.execute(_FORGET, [[each.number for each in old]]))
+    def forget(self, versions: list[Version]) -> None:
+        """Delete the records of files that were deleted."""
+        self.call(lambda connection: connection.execute(_FORGET, [[version.number for version in versions]]))
 
     @contextmanager
-    def lock(self, name: str, patience_s: float = 0.0) -> Iterator[Held]:
-        """Hold the advisory lock of a name. patience_s: for others who hold it; 0: for ever.
+    def lock(self, name: str, patience_s: float = 0.0) -> Iterator[HeldLock]:
+        """Hold the advisory lock of a name within the block.
 
-        Raises WarehouseError if they do not let go in time, or a connection pooler is in between.
+        patience_s: seconds to wait for another holder; 0: for ever. Raises WarehouseError if that time ends,
+        or if a connection pooler answers.
         """
         key = int.from_bytes(hashlib.sha256(f"culturescope {name}".encode()).digest()[:7])
-        mine: list[Held] = _mine.__dict__.setdefault("held", [])
-        held = self._held(key, name, patience_s)
-        mine.append(held)
+        locks: list[HeldLock] = _thread.__dict__.setdefault("locks", [])
+        lock = self._take(key, name, patience_s)
+        locks.append(lock)
         try:
-            yield held
+            yield lock
         finally:
-            mine.remove(held)
-            with suppress(psycopg.Error):  # it is gone with the connection anyway
-                held.connection.execute("SELECT pg_advisory_unlock(%s)", [key])
-            held.connection.close()
+            locks.remove(lock)
+            with suppress(psycopg.Error):  # the end of the connection releases it anyway
+                lock.connection.execute("SELECT pg_advisory_unlock(%s)", [key])
+            lock.connection.close()
 
     def call(self, work: Callable[[Connection], T]) -> T:
-        """Return `work`'s result. `work` may be called twice: again, on another connection, if the first
-        ended.
-        """
+        """Return `work`'s result. `work` is called again on another connection if the first one ended."""
 
         def once() -> T:
             try:
                 with self._session() as connection:
-                    return self._done(connection, work)
+                    return self._call_on(connection, work)
             except psycopg.OperationalError:
-                with _mutex:  # what ended one connection has ended the others
+                with _mutex:  # the idle connections have probably ended too
                     _idle.pop((os.getpid(), self.url), None)
                 raise
 
         with self._errors():
-            return patiently(self.place, once, self._why_away, _LOOK_AT, self._sign)
+            return patiently(self.place, once, self._why_away, _LOOK_AT, self._contact)
 
-    def _held(self, key: int, name: str, patience_s: float) -> Held:
+    def _take(self, key: int, name: str, patience_s: float) -> HeldLock:
         """Take a lock on a connection of its own."""
 
-        def take() -> Held:
+        def take() -> HeldLock:
             connection = self._connected()
             try:
                 connection.execute(_SESSION)
                 row = connection.execute("SELECT pg_backend_pid()").fetchone()
                 if row is None or row[0] != connection.info.backend_pid:
                     raise WarehouseError(
-                        f"a connection pooler answers at {self.place}, on which locks are lost: name the "
+                        f"a connection pooler answers at {self.place}, and locks do not hold there: name the "
                         f"server itself in CULTURESCOPE_WAREHOUSE."
                     )
                 try:
@@ -252,30 +254,33 @@ class Database:
                 except errors.LockNotAvailable:
                     raise WarehouseError(
                         f"another process has held the lock {name!r} of {self.place} for {patience_s:.0f} s. "
-                        f"See who (pg_locks and pg_stat_activity), end it and run again."
+                        f"Find it in pg_locks and pg_stat_activity, end it and run again."
                     ) from None
-                newest = self._done(connection, lambda c: c.execute(_NUMBER).fetchone())
+                newest = self._call_on(connection, lambda c: c.execute(_NUMBER).fetchone())
             except BaseException:
                 connection.close()
                 raise
-            return Held(connection, row[0], key, newest[0] if newest else 0)
+            return HeldLock(connection, row[0], key, newest[0] if newest else 0)
 
         with self._errors():
-            return patiently(self.place, take, self._why_away, _LOOK_AT, self._sign)
+            return patiently(self.place, take, self._why_away, _LOOK_AT, self._contact)
 
-    def _hold_again(self, held: Sequence[Held], why: object) -> None:
-        """Take those locks again whose connection has ended. Raises WarehouseError where that is no use."""
-        ended = [each for each in held if not _lives(each.connection)]
+    def _retake(self, locks: Sequence[HeldLock], reason: object) -> None:
+        """Take the locks again whose connection has ended.
+
+        Raises WarehouseError if no connection has ended, or another writer has published since.
+        """
+        ended = [lock for lock in locks if not _is_alive(lock.connection)]
         if not ended:
-            raise self.lost(why)
-        for each in ended:
-            again = self._held(each.key, f"{each.key:x}", _HOLD_AGAIN_S)
-            each.connection.close()
-            each.connection, each.pid = again.connection, again.pid
-            if again.seen != each.seen:
-                raise self.lost(f"{redacted(why, self.url)}, and another writer has published since")
+            raise self.lost(reason)
+        for lock in ended:
+            retaken = self._take(lock.key, f"{lock.key:x}", _RETAKE_S)
+            lock.connection.close()
+            lock.connection, lock.pid = retaken.connection, retaken.pid
+            if retaken.newest != lock.newest:
+                raise self.lost(f"{redacted(reason, self.url)}, and another writer has published since")
 
-    def _done(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+    def _call_on(self, connection: Connection, work: Callable[[Connection], T]) -> T:
         try:
             return work(connection)
         except (errors.UndefinedTable, errors.InvalidSchemaName):
@@ -291,7 +296,7 @@ class Database:
 
     @contextmanager
     def _session(self) -> Iterator[Connection]:
-        """A connection that is nobody else's until the block ends; it is kept for the next one."""
+        """Yield a connection that nobody else uses within the block; keep it for the next block."""
         with _mutex:
             idle = _idle.setdefault((os.getpid(), self.url), [])
             connection = idle.pop() if idle else None
@@ -308,34 +313,34 @@ class Database:
         return psycopg.connect(self.url, autocommit=True, **_CONNECTION)  # type: ignore[arg-type]
 
     @contextmanager
-    def _errors(self, without: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    def _errors(self, passed_on: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Replace psycopg's errors by WarehouseError, except those of the types `passed_on`."""
         try:
             yield
-        except without:
+        except passed_on:
             raise
         except psycopg.Error as error:
             raise WarehouseError(
-                f"the database {self.place} does not answer as it should: {redacted(error, self.url)}. "
-                f"{_LOOK_AT}"
+                f"the database {self.place} returned an error: {redacted(error, self.url)}. {_LOOK_AT}"
             ) from None
 
     def _why_away(self, error: Exception) -> str | None:
-        """Why a server is taken to be away, in words; None for what no later try would mend."""
+        """Return why the server counts as away, or None for an error that another try would not mend."""
         text = redacted(error, self.url)
         if not isinstance(error, psycopg.OperationalError) or _FOR_GOOD.search(text):
             return None
         return text[:400]
 
-    def lost(self, why: object) -> WarehouseError:
-        """The error for a lock that was lost."""
+    def lost(self, reason: object) -> WarehouseError:
+        """Return the error for a lost lock."""
         return WarehouseError(
-            f"a lock at {self.place} was lost while its holder worked ({redacted(why, self.url)}). Nothing "
+            f"a lock at {self.place} was lost during the work ({redacted(reason, self.url)}). Nothing "
             f"was published; run again to resume."
         )
 
 
-def _lives(connection: Connection) -> bool:
-    """Whether the server still knows a connection."""
+def _is_alive(connection: Connection) -> bool:
+    """Whether the server still answers on a connection."""
     try:
         connection.execute("SELECT 1")
     except psycopg.Error:

@@ -1,7 +1,7 @@
-"""Jobs of a shared store: rows of Postgres, behind an advisory lock, which every machine sees.
+"""Jobs of a shared store: rows of Postgres under an advisory lock that all machines share.
 
-The lock lives on a connection, and what is written under it goes over that connection: where it has ended,
-and another machine may hold the lock, nothing is written.
+The lock belongs to a connection, and changes under it are made on that connection. So if the connection has
+ended, and another machine may hold the lock, nothing is written.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import LiteralString
 
-from warehouse.shared.database import Database, Held
+from warehouse.shared.database import Database, HeldLock
 
 _NOTES = """
 SELECT name, note, extract(epoch FROM clock_timestamp() - written_at)::float8
@@ -21,23 +21,23 @@ INSERT INTO culturescope.batch_job (request_hash, name, note) VALUES (%s, %s, %s
 ON CONFLICT (request_hash, name) DO UPDATE SET note = excluded.note, written_at = clock_timestamp()
 """
 _DELETE = "DELETE FROM culturescope.batch_job WHERE request_hash = %s AND name = %s"
-_ASKED = "SELECT DISTINCT request_hash FROM culturescope.batch_job ORDER BY 1"
+_REQUESTS = "SELECT DISTINCT request_hash FROM culturescope.batch_job ORDER BY 1"
 
 
 @dataclass(frozen=True)
 class PostgresJobs:
-    """The jobs of one request. held: the lock under which changes are made, if there is one."""
+    """The jobs of one request. lock: the lock under which changes are made, if there is one."""
 
     database: Database
     request_hash: str
     folder: Path
-    held: Held | None = None
+    lock: HeldLock | None = None
 
     @contextmanager
     def locked(self) -> Iterator["PostgresJobs"]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self.database.lock(f"batches-{self.request_hash}") as held:
-            yield replace(self, held=held)
+        with self.database.lock(f"batches-{self.request_hash}") as lock:
+            yield replace(self, lock=lock)
 
     def notes(self) -> Mapping[str, tuple[str, float]]:
         rows = self.database.call(lambda c: c.execute(_NOTES, [self.request_hash]).fetchall())
@@ -56,9 +56,9 @@ class PostgresJobs:
         )
 
     def _change(self, statement: LiteralString, *values: str) -> None:
-        self.database.change(statement, [self.request_hash, *values], self.held)
+        self.database.change(statement, [self.request_hash, *values], self.lock)
 
 
 def requests_with_jobs(database: Database) -> list[str]:
-    """The requests that jobs are noted of."""
-    return [row[0] for row in database.call(lambda c: c.execute(_ASKED).fetchall())]
+    """Return the request_hash of every request with jobs."""
+    return [row[0] for row in database.call(lambda c: c.execute(_REQUESTS).fetchall())]

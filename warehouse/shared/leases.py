@@ -1,6 +1,6 @@
-"""Leases of units in Postgres. Its clock counts: those of machines differ.
+"""Leases of units in Postgres, timed by its clock, because the clocks of machines differ.
 
-While Postgres is away nobody can renew, so for a while after it has started no lease counts as run out.
+While Postgres is down nobody can renew a lease, so for the length of a lease after its start none runs out.
 """
 
 from collections.abc import Collection
@@ -39,7 +39,7 @@ SELECT unit FROM culturescope.lease WHERE request_hash = %s AND (
 
 @dataclass(frozen=True)
 class PostgresLeases:
-    """The leases of a shared store; ``warehouse.claims`` says what its methods do."""
+    """The leases of a shared store; ``warehouse.store.Leases`` documents the methods."""
 
     database: Database
 

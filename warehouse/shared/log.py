@@ -32,9 +32,10 @@ class PostgresLog:
         self.database = database
 
     def append(self, units: pl.DataFrame) -> int:
-        """One transaction. A lock makes those of all writers follow each other, and ids with them.
+        """Add registrations in one transaction; return about how many are not folded yet.
 
-        A reader that has seen an id has so seen all below it.
+        A lock puts the transactions of all writers, and so their ids, in one order: a reader that has seen an
+        id has seen all ids below it.
         """
         columns = [units[name].to_list() for name in COLUMNS[:-1]]
 
@@ -48,11 +49,11 @@ class PostgresLog:
         return self.database.call(add)
 
     def after(self, position: Position) -> Tail:
-        """Return the registrations after `position`, and the file that was published then: one statement."""
+        """Return the registrations after `position`, and the published file as of the same time."""
         rows = self.database.call(lambda c: c.execute(_AFTER, [*position]).fetchall())
         log, number, sha256 = rows[0][:3]
-        texts = [row[3:] for row in rows if row[3] is not None]
+        registrations = [row[3:] for row in rows if row[3] is not None]
         start = position.id if position.log == log else 0
-        last = Position(log, texts[-1][0] if texts else start)
+        end = Position(log, registrations[-1][0] if registrations else start)
         published = None if number is None else Version(number, sha256).name
-        return Tail(texts, last, True, published)
+        return Tail(registrations, end, True, published)

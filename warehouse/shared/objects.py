@@ -1,7 +1,7 @@
 """Objects under a place on S3 (`s3://bucket/prefix`), each written once and whole.
 
-Keys and region are those of the usual AWS_* variables; the endpoint of a server that is not Amazon's is
-$CULTURESCOPE_PARTS_ENDPOINT, else $AWS_ENDPOINT_URL_S3 or $AWS_ENDPOINT_URL.
+The AWS_* variables set keys and region. $CULTURESCOPE_PARTS_ENDPOINT, else $AWS_ENDPOINT_URL_S3 or
+$AWS_ENDPOINT_URL, sets the endpoint of a server other than Amazon's.
 """
 
 import os
@@ -16,17 +16,17 @@ from typing import NamedTuple, TypeVar
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import S3Store
 
-from warehouse.shared.patience import met, patiently
+from warehouse.shared.patience import contact_file, patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
 ENDPOINTS = ("CULTURESCOPE_PARTS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _PLACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9._=-]+)*)/?")
 _CONNECT, _REQUEST = timedelta(seconds=10), timedelta(minutes=10)
-"""The second is for one request, such as the whole of a database file over a slow line."""
+"""Limits for a connection and for one request, such as a whole database file over a slow line."""
 _CODE = re.compile(r"<Code>(\w{1,40})</Code>")
 _NO_KEYS = re.compile(r"169\.254\.(169\.254|170\.)|fd00:ec2::254")
-"""Addresses at which machines of Amazon's tell who they are: asked where no keys are given."""
+"""Addresses of the metadata services of Amazon's machines, which the client asks for keys if none are set."""
 _KEYS = (
     "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_SKIP_SIGNATURE",
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Object(NamedTuple):
-    """An object in a listing. written_at: with its time zone."""
+    """Size and time of an object in a listing. written_at: with its time zone."""
 
     size: int
     written_at: datetime
@@ -48,11 +48,14 @@ class Object(NamedTuple):
 class Objects:
     """Objects under one place. It holds no connection.
 
-    A server that does not answer is tried again (``patience``); all methods raise WarehouseError otherwise.
+    All methods try a server again that does not answer (``patience``), and raise WarehouseError in the end.
     """
 
     def __init__(self, place: str, home: Path | None = None) -> None:
-        """home: where it is noted that the server has answered. Raises WarehouseError for no place on S3."""
+        """Parse the place; raises WarehouseError if it is not one on S3.
+
+        home: folder that records that the server has answered.
+        """
         self.home = home
         match = _PLACE.fullmatch(place)
         if match is None or ".." in place:
@@ -64,69 +67,72 @@ class Objects:
         self.place = f"s3://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
 
     def put(self, name: str, content: bytes | memoryview) -> None:
-        """Write an object; one of this name that is there stays, because names say what is in them."""
+        """Write an object unless one of this name exists: names have the hash of the content."""
 
         def write() -> None:
-            with suppress(AlreadyExistsError):  # so it is where a try came through without an answer
+            with suppress(AlreadyExistsError):  # also after a try that succeeded without an answer
                 self._client.put(name, content, mode="create", use_multipart=False)  # If-None-Match: *
 
-        self._done(f"write {name}", write)
+        self._call(f"write {name}", write)
 
     def get(self, name: str) -> bytes:
         """Return an object's content. Raises FileNotFoundError if there is none."""
-        return self._done(f"read {name}", lambda: bytes(self._client.get(name).bytes()))
+        return self._call(f"read {name}", lambda: bytes(self._client.get(name).bytes()))
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Name within `folder` -> bytes, of all that are in it."""
-        return {name: each.size for name, each in self.listed(folder).items()}
+        """Return name within `folder` -> bytes, for all objects in it."""
+        return {name: entry.size for name, entry in self.listed(folder).items()}
 
     def listed(self, folder: str) -> dict[str, Object]:
-        """Name within `folder` -> size and age, of all that are in it."""
+        """Return name within `folder` -> size and time, for all objects in it."""
 
         def walk() -> dict[str, Object]:
-            listed = (each for chunk in self._client.list(f"{folder}/") for each in chunk)
+            entries = (entry for chunk in self._client.list(f"{folder}/") for entry in chunk)
             return {
-                each["path"].removeprefix(f"{folder}/"): Object(each["size"], each["last_modified"])
-                for each in listed
+                entry["path"].removeprefix(f"{folder}/"): Object(entry["size"], entry["last_modified"])
+                for entry in entries
             }
 
-        return self._done(f"list {folder}", walk)
+        return self._call(f"list {folder}", walk)
 
     def delete(self, names: list[str]) -> None:
-        """Delete objects; those that are not there are no error."""
+        """Delete objects; missing ones are ignored."""
 
         def delete() -> None:
             for name in names:
                 with suppress(FileNotFoundError):
                     self._client.delete(name)
 
-        self._done(f"delete {', '.join(names[:2])}", delete)
+        self._call(f"delete {', '.join(names[:2])}", delete)
 
     @property
     def _client(self) -> S3Store:
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
         return _client(self.bucket, self.prefix, _endpoint(), region, os.getpid())
 
-    def _without_keys(self, doing: str) -> WarehouseError:
+    def _missing_keys(self, action: str) -> WarehouseError:
         return WarehouseError(
-            f"cannot {doing} at {self.place}: there are no keys. Set AWS_ACCESS_KEY_ID and "
-            f"AWS_SECRET_ACCESS_KEY (files in ~/.aws are not read), or run on a machine whose role may."
+            f"cannot {action} at {self.place}: there are no keys. Set AWS_ACCESS_KEY_ID and "
+            f"AWS_SECRET_ACCESS_KEY (files in ~/.aws are not read), or use a machine whose role has access."
         )
 
-    def _done(self, doing: str, work: Callable[[], T]) -> T:
+    def _call(self, action: str, work: Callable[[], T]) -> T:
+        """Return `work`'s result. action: what `work` does, for errors: "read <name>"."""
         if _endpoint() and not any(map(os.environ.get, _KEYS)):
-            raise self._without_keys(doing)
+            raise self._missing_keys(action)
         try:
-            sign = self.home and met(self.home, f"{self.place} at {_endpoint()}")
-            return patiently(self.place, work, _why_away, f"It was to {doing}. {_LOOK_AT}", sign)
+            contact = self.home and contact_file(self.home, f"{self.place} at {_endpoint()}")
+            return patiently(self.place, work, _why_away, f"The task was to {action}. {_LOOK_AT}", contact)
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
-                raise WarehouseError(f"there is no bucket {self.bucket}: make it, or correct it.") from None
+                raise WarehouseError(
+                    f"there is no bucket {self.bucket}: create it, or correct its name."
+                ) from None
             raise
         except (BaseError, OSError, ValueError) as error:
             if _NO_KEYS.search(str(error)):
-                raise self._without_keys(doing) from None
-            raise WarehouseError(f"cannot {doing} at {self.place}: {_words(error)}. {_LOOK_AT}") from None
+                raise self._missing_keys(action) from None
+            raise WarehouseError(f"cannot {action} at {self.place}: {_words(error)}. {_LOOK_AT}") from None
 
 
 _LOOK_AT = "Look at CULTURESCOPE_PARTS, CULTURESCOPE_PARTS_ENDPOINT, AWS_REGION and the keys (AWS_…)."
@@ -137,7 +143,7 @@ def _endpoint() -> str | None:
 
 
 def _why_away(error: Exception) -> str | None:
-    """Why a server is taken to be away, in words; None for what no later try would mend."""
+    """Return why the server counts as away, or None for an error that another try would not mend."""
     text = str(error)
     if not isinstance(error, GenericError) or _FOR_GOOD.search(text) or _NO_KEYS.search(text):
         return None
@@ -145,14 +151,14 @@ def _why_away(error: Exception) -> str | None:
 
 
 def _words(error: Exception) -> str:
-    """Return what a library says without its notes for debugging, and the code that the server gave."""
+    """Return a library's message without its debugging notes, with the server's error code."""
     code, text = _CODE.search(str(error)), re.split(r"Debug source:|: <\?xml", str(error))[0]
     return f"{redacted(text)[:400]}{f' ({code[1]})' if code else ''}"
 
 
 @lru_cache(maxsize=8)
 def _client(bucket: str, prefix: str, endpoint: str | None, region: str, process: int) -> S3Store:
-    """One client a process: threads may share it. An endpoint without TLS is one that says so itself."""
+    """Return a process's client, which threads may share. Only an http:// endpoint is used without TLS."""
     return S3Store(
         bucket,
         prefix=prefix or None,

@@ -1,7 +1,7 @@
-"""Parts that are finished and not on S3 yet: on this machine's disk before they are sent, and until they are.
+"""Finished parts on this machine's disk until they are on S3.
 
-Under ``CULTURESCOPE_HOME/unsent/<store>/<kind>/<part>.parquet``. A part was paid for, so it is safe here from
-a kill and from an outage, and is sent by whatever comes next: a later part, or the next run.
+They are under ``CULTURESCOPE_HOME/unsent/<store>/<kind>/<part>.parquet``. A part has cost money, so the disk
+keeps it through a kill or an outage, until a later part or the next run sends it.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from warehouse.part_kinds import KINDS, is_as_written, is_part_name
 from warehouse.storage import remove_abandoned, written_whole
 
 _under_way: set[Path] = set()
-"""Parts that threads of this process are sending just now."""
+"""Parts that threads of this process are sending now."""
 
 
 class Outbox:
@@ -23,7 +23,7 @@ class Outbox:
 
     @contextmanager
     def sending(self, kind: str, part: str, content: memoryview) -> Iterator[None]:
-        """Keep a part on the disk within the block, and after it if that ends with an error.
+        """Keep a part on the disk within the block, and after the block if it ends with an error.
 
         Raises WarehouseError for a full disk.
         """
@@ -37,18 +37,21 @@ class Outbox:
         finally:
             _under_way.discard(path)
 
-    def send(self, put: Callable[[str, str, bytes], None]) -> None:
-        """Send all that waits, and delete what has come to its place. Another process may be at it too."""
+    def send(self, send_part: Callable[[str, str, bytes], None]) -> None:
+        """Send all waiting parts by `send_part`, and delete those that were sent.
+
+        Another process may do the same at the same time.
+        """
         for kind, part in list(self.waiting()):
             path = self._path(kind, part)
             with suppress(FileNotFoundError):
                 content = path.read_bytes()
                 if is_as_written(part, content):
-                    put(kind, part, content)
+                    send_part(kind, part, content)
                 path.unlink()
 
     def waiting(self) -> Iterator[tuple[str, str]]:
-        """Kind and part of what is there."""
+        """Yield kind and part of each part that no thread of this process is sending."""
         for kind in KINDS:
             folder = self.folder / kind
             if folder.is_dir():

@@ -1,8 +1,8 @@
-"""Waiting for a server that does not answer: tries with growing pauses, said once, until patience ends.
+"""Waiting for a server that does not answer: tries with growing pauses, logged once, until a limit.
 
-A server that starts anew is there after seconds, one that somebody has to mend after minutes. What was paid
-for is kept on this machine meanwhile (``outbox``), so to wait costs nothing but time. A server that never
-answered this machine may have a wrong address, and is tried for seconds only.
+A restart takes a server seconds, a repair minutes. Paid answers are kept on this machine meanwhile
+(``outbox``), so waiting costs only time. A server that never answered this machine may have a wrong address,
+and is tried for seconds only.
 """
 
 import hashlib
@@ -24,30 +24,31 @@ T = TypeVar("T")
 
 VARIABLE = "CULTURESCOPE_PATIENCE_S"
 _DEFAULT_S = 900.0
-_STRANGER_S = 10.0
-"""Seconds for which a server is tried that never answered this machine, where the variable says nothing."""
+_UNKNOWN_SERVER_S = 10.0
+"""Default seconds for a server that never answered this machine."""
 _FIRST_S, _LONGEST_S = 0.2, 30.0
-"""The first pause; each is twice the one before, up to the second."""
+"""First and longest pause; each pause is twice the one before."""
 
 _log = logging.getLogger("culturescope")
 _waiting: dict[str, int] = {}
-"""Server -> how many threads of this process wait for it: one of them says so."""
-_signed: set[Path] = set()
-"""Signs of servers that have answered this process."""
+"""Server -> number of threads of this process that wait for it; the first one logs it."""
+_contacted: set[Path] = set()
+"""Contact files of servers that have answered this process."""
 _mutex = threading.Lock()
 
 
-def met(home: Path, address: str) -> Path:
-    """Return the file that is there once the server at an address has answered this machine."""
+def contact_file(home: Path, address: str) -> Path:
+    """Return the file that exists once the server at an address has answered this machine."""
     return home / "met" / hashlib.sha256(address.encode()).hexdigest()[:16]
 
 
 def patience_s(is_known: bool = True) -> float:
-    """Seconds for which a server that does not answer is tried again. Raises WarehouseError for no number.
+    """Return the seconds for which a server that does not answer is tried again.
 
-    is_known: whether it has answered this machine before.
+    is_known: whether it has answered this machine before. Raises WarehouseError if the variable is not a
+    number.
     """
-    patience = os.environ.get(VARIABLE) or (_DEFAULT_S if is_known else _STRANGER_S)
+    patience = os.environ.get(VARIABLE) or (_DEFAULT_S if is_known else _UNKNOWN_SERVER_S)
     try:
         seconds = float(patience)
     except ValueError:
@@ -62,64 +63,64 @@ def patiently(
     work: Callable[[], T],
     why_away: Callable[[Exception], str | None],
     advice: str,
-    sign: Path | None = None,
+    contact: Path | None = None,
 ) -> T:
-    """Return `work`'s result; it is called again while the server at `place` does not answer.
+    """Return `work`'s result; `work` is called again while the server at `place` does not answer.
 
     Args:
-        why_away: of an error in words; None: to try again is no use, and the error is raised as it is.
-        advice: where to look, for the error that ends it.
-        sign: the file that says that the server has answered before (``met``); None: it has.
+        why_away: error -> why the server counts as away, or None for an error to raise at once.
+        advice: what to check, for the final error.
+        contact: file that exists if the server has answered before (``contact_file``); None: it has.
 
     Raises:
-        StoreAway: it did not answer for `patience_s` seconds.
+        StoreAway: the server did not answer for `patience_s` seconds.
     """
     pause, since, paused = _FIRST_S, time.monotonic(), 0.0
-    is_waiting = says_so = False
+    is_waiting = is_logger = False
     try:
         while True:
             try:
                 result = work()
                 break
             except Exception as error:
-                why, taken = why_away(error), max(paused, time.monotonic() - since)
-                if why is None:
+                reason, elapsed = why_away(error), max(paused, time.monotonic() - since)
+                if reason is None:
                     raise
-                is_known = sign is None or sign in _signed or sign.exists()
-                left = patience_s(is_known) - taken
-                if left <= 0:
+                is_known = contact is None or contact in _contacted or contact.exists()
+                remaining = patience_s(is_known) - elapsed
+                if remaining <= 0:
                     never = "" if is_known else ", and it never answered this machine before"
                     raise StoreAway(
-                        f"{place} does not answer ({why}), for {_words(taken)} now{never}. {advice}"
+                        f"{place} does not answer ({reason}): tried for {_words(elapsed)}{never}. {advice}"
                     ) from None
                 if not is_waiting:
-                    is_waiting, says_so = True, _count(place, 1) == 1
-                    if says_so:
+                    is_waiting, is_logger = True, _count(place, 1) == 1
+                    if is_logger:
                         _log.warning(
                             "%s does not answer (%s): trying again for up to %s (%s)",
-                            place, why, _words(left), VARIABLE,
+                            place, reason, _words(remaining), VARIABLE,
                         )  # fmt: skip
-            pause = min(pause, left)
+            pause = min(pause, remaining)
             time.sleep(pause)
             interruption.check()
             paused, pause = paused + pause, min(2 * pause, _LONGEST_S)
-        if says_so:
+        if is_logger:
             _log.warning("%s answers again, after %s", place, _words(time.monotonic() - since))
-        if sign is not None:
-            _remember(sign)
+        if contact is not None:
+            _remember(contact)
         return result
     finally:
         if is_waiting:
             _count(place, -1)
 
 
-def _remember(sign: Path) -> None:
-    if sign in _signed:
+def _remember(contact: Path) -> None:
+    if contact in _contacted:
         return
-    _signed.add(sign)
-    with suppress(OSError):  # a home that cannot be written: other processes do not know the server
-        private_folder(sign.parent)
-        sign.touch()
+    _contacted.add(contact)
+    with suppress(OSError):  # in a read-only home: other processes then count the server as unknown
+        private_folder(contact.parent)
+        contact.touch()
 
 
 def _count(place: str, change: int) -> int:

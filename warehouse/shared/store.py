@@ -1,9 +1,9 @@
-"""The shared store: `warehouse.store` says what its parts do.
+"""The shared store; `warehouse.store.Store` documents its members.
 
-On S3, under $CULTURESCOPE_PARTS: parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb. In
-Postgres: which version is the newest, the registrations, the locks. At home, under shared/<name>: what this
-machine has fetched so far, only if it is what its name says, up to a limit (`cache`); all may be deleted.
-Under unsent/<name>: finished parts that are not on S3 yet (`outbox`).
+S3, under $CULTURESCOPE_PARTS, has parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb.
+Postgres has the number of the newest version, the registrations and the locks. The home folder has, under
+shared/<name>, copies of fetched files that match their hash, up to a limit (`cache`); all may be deleted.
+Under unsent/<name> it has finished parts that are not on S3 yet (`outbox`).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from warehouse.local_store import new_draft, not_within_itself, remove_drafts
 from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash, is_as_written, is_part_name, part_path
 from warehouse.registrations import Position
 from warehouse.shared.cache import Cache, write_anew
-from warehouse.shared.database import Database, Held, Version
+from warehouse.shared.database import Database, HeldLock, Version
 from warehouse.shared.jobs import PostgresJobs, requests_with_jobs
 from warehouse.shared.leases import PostgresLeases
 from warehouse.shared.log import PostgresLog
@@ -31,13 +31,13 @@ from warehouse.storage import CacheSize, WarehouseError, private_folder, remove_
 PARTS_VARIABLE = "CULTURESCOPE_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
 _BEING_PUBLISHED = timedelta(hours=1)
-"""A file that is sent is published at once, or as soon as Postgres answers again."""
+"""Age below which an unpublished file may still be published, once Postgres answers again."""
 _AT_ONCE = 16
-"""Objects that are fetched at the same time."""
+"""Number of objects that are fetched at the same time."""
 
 
 class SharedStore:
-    """A database and a place on S3, by their addresses."""
+    """A store in a Postgres database and at a place on S3."""
 
     has_all_parts = False
 
@@ -53,30 +53,33 @@ class SharedStore:
         self.outbox = Outbox(home / "unsent" / name)
 
     @classmethod
-    def of_environment(cls, home: Path, url: str) -> "SharedStore":
-        """The store that the environment names. Raises WarehouseError if it does not say where parts are."""
+    def from_environment(cls, home: Path, url: str) -> "SharedStore":
+        """Return the environment's store. Raises WarehouseError if it names no place for parts."""
         return cls(home, url, _parts())
 
     @classmethod
-    def typed(cls, home: Path, url: str, parts: str | None) -> "SharedStore":
-        """The store of a command line, with the environment's password. WarehouseError for one of its own."""
+    def from_command_line(cls, home: Path, url: str, parts: str | None) -> "SharedStore":
+        """Return the store named on a command line, with the environment's password.
+
+        Raises WarehouseError if the address has a password of its own.
+        """
         if password_of(url):
             raise WarehouseError(
                 "the address of the database has a password, which everybody on this machine can see: leave "
                 "it out and set PGPASSWORD."
             )
         store = cls(home, url, parts or _parts())
-        if known := os.environ.get("CULTURESCOPE_WAREHOUSE"):
-            same = cls(home, known, store.root)
-            return same if same.place == store.place else store
+        if environment_url := os.environ.get("CULTURESCOPE_WAREHOUSE"):
+            environment_store = cls(home, environment_url, store.root)
+            return environment_store if environment_store.place == store.place else store
         return store
 
     def __repr__(self) -> str:
         return f"SharedStore({self.place})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Leave the password out for another process, which takes its own environment's."""
-        return _of_this_process, (self.home,)
+        """Leave the password out of a pickle: the other process takes it from its own environment."""
+        return _from_own_environment, (self.home,)
 
     @property
     def log(self) -> PostgresLog:
@@ -97,14 +100,16 @@ class SharedStore:
             try:
                 content = self.objects.get(f"published/{version.name}")
             except FileNotFoundError:
-                if self.version() != version:  # replaced, and deleted, while we were about to fetch it
+                if self.version() != version:  # replaced and deleted before it was fetched
                     continue
                 raise WarehouseError(
-                    f"the published file is not at {self.root}/published/{version.name}: somebody deleted "
-                    f"it. Bring it back, or begin with another database and place."
+                    f"the published file {self.root}/published/{version.name} is missing: somebody deleted "
+                    f"it. Restore it, or begin with another database and place."
                 ) from None
             if hashlib.sha256(content).hexdigest() != version.sha256:
-                raise WarehouseError(f"{self.root}/published/{version.name} is not what was published.")
+                raise WarehouseError(
+                    f"{self.root}/published/{version.name} does not match its hash: restore the file."
+                )
             self.cache.keep(path, content)
             self.cache.remove_replaced(self.folder)
             return path
@@ -113,10 +118,10 @@ class SharedStore:
     @contextmanager
     def draft(self) -> Iterator["_Draft"]:
         lock = self.database.lock("write", _WRITE_LOCK_PATIENCE_S)
-        with not_within_itself(self.place), lock as held:
+        with not_within_itself(self.place), lock as held_lock:
             private_folder(self.folder)
             remove_drafts(self.folder)
-            draft = _Draft(self, held)
+            draft = _Draft(self, held_lock)
             with room_for(draft.path, 2 * draft.size):
                 try:
                     draft.copy()
@@ -152,7 +157,7 @@ class SharedStore:
             with suppress(FileNotFoundError):
                 content = path.read_bytes()
                 if is_as_written(part, content):
-                    os.utime(path)  # it was used now
+                    os.utime(path)  # marks it as used now
                     return content
         content = self._fetched(kind, part)
         if is_as_written(part, content) and (path.exists() or not anew):
@@ -165,13 +170,16 @@ class SharedStore:
         return {name: size for name, size in sizes.items() if is_part_name(name)}
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
-        wanted = [each for each in parts if each[0] in KINDS and is_part_name(each[1]) and has_hash(each[1])]
         folders = {kind: part_path(self.folder, kind, EMPTY_PART).parent for kind in KINDS}
-        places = {folders[kind] / f"{part}.parquet": (kind, part) for kind, part in wanted}
+        places = {
+            folders[kind] / f"{part}.parquet": (kind, part)
+            for kind, part in parts
+            if kind in KINDS and is_part_name(part) and has_hash(part)
+        }
         missing = self.cache.touch(places)
         with ThreadPoolExecutor(min(_AT_ONCE, len(missing) or 1)) as pool:
-            for done in [pool.submit(self._fetch, *places[path]) for path in missing]:
-                done.result()
+            for call in [pool.submit(self._fetch, *places[path]) for path in missing]:
+                call.result()
 
     def reading(self) -> AbstractContextManager[None]:
         return self.cache.reading()
@@ -188,19 +196,19 @@ class SharedStore:
 
     def set_part_aside(self, kind: str, part: str) -> Path:
         moved = self.home / "quarantine" / kind / f"{part}.parquet"
-        with suppress(FileNotFoundError):  # another machine has met it as well
+        with suppress(FileNotFoundError):  # another machine has set it aside already
             write_anew(moved, self.objects.get(_object(kind, part)))
         self.delete_part(kind, part)
         return moved
 
     def strays(self) -> Mapping[str, int]:
-        before = datetime.now(UTC) - _BEING_PUBLISHED
-        listed = self.objects.listed("published")  # first: what is published meanwhile is no stray
-        published = {version.name for version in self.database.every()}
+        cutoff = datetime.now(UTC) - _BEING_PUBLISHED
+        listed = self.objects.listed("published")  # listed first: a file published meanwhile is not a stray
+        published = {version.name for version in self.database.versions()}
         return {
-            name: each.size
-            for name, each in listed.items()
-            if name not in published and each.written_at < before
+            name: entry.size
+            for name, entry in listed.items()
+            if name not in published and entry.written_at < cutoff
         }
 
     def delete_strays(self) -> None:
@@ -210,25 +218,23 @@ class SharedStore:
         remove_abandoned(part_path(self.folder, kind, EMPTY_PART).parent)
 
     def _fetch(self, kind: str, part: str) -> None:
-        """Keep a part here, unless it is not there or not what was written: then no query shows it."""
+        """Copy a part to this machine, unless it is missing or damaged: then no query shows it."""
         with suppress(FileNotFoundError):
             content = self._fetched(kind, part)
             if is_as_written(part, content):
                 self.cache.keep(part_path(self.folder, kind, part), content)
 
     def _fetched(self, kind: str, part: str) -> bytes:
-        """Return the object's content; it is fetched twice before it is called damaged, since lines damage
-        things too.
-        """
+        """Return a part's content; fetch it twice if its hash does not match: the line may be at fault."""
         content = self.objects.get(_object(kind, part))
         return content if is_as_written(part, content) else self.objects.get(_object(kind, part))
 
 
 class _Draft:
-    """A copy of the newest file, to become the next version."""
+    """A copy of the newest file that becomes the next version."""
 
-    def __init__(self, store: SharedStore, held: Held) -> None:
-        self.store, self.held = store, held
+    def __init__(self, store: SharedStore, lock: HeldLock) -> None:
+        self.store, self.lock = store, lock
         self.path = new_draft(store.folder)
         self.published = store.published()
         self.number = int(self.published.name.split("-")[0]) if self.published else 0
@@ -241,23 +247,23 @@ class _Draft:
     def publish(self, folded: Position | None) -> None:
         try:
             content = self.path.read_bytes()
-        except FileNotFoundError:  # whoever holds the lock deletes what others were writing
+        except FileNotFoundError:  # the next holder of the lock deletes other writers' drafts
             raise self.store.database.lost("another writer of this machine has it now") from None
         version = Version(self.number + 1, hashlib.sha256(content).hexdigest())
         store = self.store
         store.objects.put(f"published/{version.name}", content)
-        store.database.publish(self.held, version, len(content), folded.id if folded else 0)
-        os.utime(self.path)  # what it replaces may be read by whoever began before (`cache`)
+        store.database.publish(self.lock, version, len(content), folded.id if folded else 0)
+        os.utime(self.path)  # readers that began before may still read the version that it replaces (`cache`)
         self.path.replace(store.folder / version.name)
-        with suppress(WarehouseError):  # it is published; whoever comes next will tidy up
-            if old := store.database.old():
-                store.objects.delete([f"published/{each.name}" for each in old])
-                store.database.forget(old)
+        with suppress(WarehouseError):  # it is published; the next writer deletes replaced files
+            if replaced := store.database.replaced():
+                store.objects.delete([f"published/{version.name}" for version in replaced])
+                store.database.forget(replaced)
         store.cache.remove_replaced(store.folder)
 
 
-def _of_this_process(home: Path) -> SharedStore:
-    return SharedStore.of_environment(home, os.environ["CULTURESCOPE_WAREHOUSE"])
+def _from_own_environment(home: Path) -> SharedStore:
+    return SharedStore.from_environment(home, os.environ["CULTURESCOPE_WAREHOUSE"])
 
 
 def _parts() -> str:

@@ -1,4 +1,4 @@
--- The tables of a shared store, made by the first call that misses one.
+-- The tables of a shared store, made by the first call that finds one missing.
 CREATE SCHEMA IF NOT EXISTS culturescope;
 CREATE TABLE IF NOT EXISTS culturescope.store (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
@@ -46,4 +46,4 @@ CREATE TABLE IF NOT EXISTS culturescope.lease (
     PRIMARY KEY (request_hash, unit)
 );
 COMMENT ON TABLE culturescope.lease IS
-    'What a process is having answered, so that no other asks it too. It renews its rows; a killed one''s run out.';
+    'Units that a process is answering, so that no other answers them too. It renews its rows; after a kill they run out.';

@@ -1,7 +1,8 @@
-"""Checks of items: every fault and doubt has a name. Pure: call them on any ``Item``, also from a notebook.
+"""Checks of items: every fault and doubt has a name. Pure: call them on any ``CulturallItem``, also in a
+notebook.
 
-A fault keeps an item out. A doubt, from an imperfect rule or a model's opinion, is for people to decide.
-Whether the answer is true and the scene natural is left to people.
+A fault excludes an item. A doubt comes from an imperfect rule or a model's opinion, and people decide on it.
+People also judge whether the answer is true and the scene natural.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 
 from rapidfuzz import fuzz
 
-from tasks.builders.culturall.language import is_written_in, wrong_script
+from tasks.builders.culturall.language import wrong_language, wrong_script
 from tasks.evaluations.culturall.items import TOPICS, CulturallItem, ItemTexts
 from tasks.evaluations.culturall.matching import LETTERS, is_match, options, plain
 from tasks.evaluations.culturall.quantities import numbers
@@ -28,22 +29,23 @@ Reason = Doubt | Literal[
     "answer_changed", "answer_leaked", "wrong_language", "unknown_region", "unknown_topic", "not_translated",
     "near_duplicate", "too_easy",
 ]  # fmt: skip
-"""The first three are for completions that are not a draft (``drafts``)."""
+"""Names of faults and doubts; the first three faults are of completions that are not a draft (``drafts``)."""
 
-MOST_CHARS = 2000
-"""Most characters of a scenario; the other texts are shorter."""
-MOST_ANSWER_WORDS = 12
-"""A longer answer is not short and objective."""
+MAX_SCENARIO_CHARS = 2000
+"""Maximum characters of a scenario; the other texts are shorter."""
+MAX_ANSWER_WORDS = 12
+"""Maximum words of a free answer; a longer one is not short and objective."""
 
-SAME_AFTER_RETURN = 45.0
-"""Least similarity (``fuzz.ratio`` of plain texts, 0 to 100) of a text and its translation there and back.
+MIN_BACK_SIMILARITY = 45.0
+"""Minimum similarity (``fuzz.ratio`` of plain texts, 0 to 100) of a text and its translation to English and
+back.
 
-Other words for the same thing cost as much as a lost clause, so that it is only a doubt.
+A synonym lowers the similarity as much as a lost clause does, so less than this is only a doubt.
 """
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _PHONE = re.compile(r"(?<![\d.,])\+?\d(?:[ ().-]?\d){8,14}(?![\d.,]*\d)")
-_WRITTEN_AS_WORD = 31
+_LARGEST_WORD_NUMBER = 31
 
 
 class ItemFault(NamedTuple):
@@ -54,7 +56,7 @@ class ItemFault(NamedTuple):
 
     @property
     def is_doubt(self) -> bool:
-        """Whether people decide."""
+        """Whether people decide on it."""
         return self.reason in DOUBTS
 
 
@@ -73,50 +75,55 @@ class Labels:
 
 
 def draft_faults(item: CulturallItem) -> list[ItemFault]:
-    """Return an item's faults by its own texts: parts, options, leak, language, personal data."""
-    parts = _parts(item)
-    return parts or [*_choice(item), *_leak(item), *_language(item), *_personal(item)]
+    """Return the faults in an item's own texts: parts, options, leak, language, personal data."""
+    incomplete = _parts(item)
+    return incomplete or [*_choice(item), *_leak(item), *_language(item), *_personal(item)]
 
 
 def release_faults(
     item: CulturallItem, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
 ) -> list[ItemFault]:
-    """Return faults and doubts of an item before publication, near-duplicates aside.
+    """Return the faults and doubts of an item before publication, except near-duplicates.
 
     Args:
-        regions: ISO 3166-1 alpha-2 codes. spoken: region -> languages; a region without any is not checked.
+        regions: ISO 3166-1 alpha-2 codes.
+        spoken: languages of each region; the language is not checked in a region without any.
     """
-    own = draft_faults(item)
-    labelled = [*_region(item, labels, regions, spoken), *_topic(item, labels), *_translation(item, labels)]
-    return [*own, *labelled, *_content(labels)]
+    label_faults = [
+        *_region(item, labels, regions, spoken),
+        *_topic(item, labels),
+        *_translation(item, labels),
+    ]
+    return [*draft_faults(item), *label_faults, *_content(labels)]
 
 
 def unchanged(item: CulturallItem, choices: Sequence[str], answer: str) -> list[ItemFault]:
-    """Return faults if a rewritten item changed the options or the answer of its source.
+    """Return a fault if a rewritten item changed the options or the answer of its source.
 
     Args:
-        choices: the source's options in order; none: a free answer. answer: its letter, or its text.
+        choices: the source's options in order; empty for a free answer.
+        answer: the source's answer: a letter with options, else a text.
     """
     option_texts = (
         [plain(text) for text in options(item.native.question).values()] if item.form == "choice" else []
     )
     if option_texts != [plain(text) for text in choices]:
         return [ItemFault("choice_changed", f"options were {list(choices)}")]
-    same = (
+    is_same = (
         item.native.answer == answer
         if choices
         else is_match(item.native.answer, [answer], item.language, item.native.question)
     )
-    return [] if same else [ItemFault("answer_changed", f"the answer was {answer!r}")]
+    return [] if is_same else [ItemFault("answer_changed", f"the answer was {answer!r}")]
 
 
 def _parts(item: CulturallItem) -> list[ItemFault]:
     missing = [name for name in ItemTexts._fields[:3] if not getattr(item.native, name).strip()]
     if missing:
         return [ItemFault("incomplete", f"no {', '.join(missing)}")]
-    if len(item.native.scenario) > MOST_CHARS:
+    if len(item.native.scenario) > MAX_SCENARIO_CHARS:
         return [ItemFault("too_long", f"the scenario has {len(item.native.scenario)} characters")]
-    if item.form == "free" and len(item.native.answer.split()) > MOST_ANSWER_WORDS:
+    if item.form == "free" and len(item.native.answer.split()) > MAX_ANSWER_WORDS:
         return [ItemFault("too_long", f"the answer has {len(item.native.answer.split())} words")]
     return []
 
@@ -136,32 +143,32 @@ def _choice(item: CulturallItem) -> list[ItemFault]:
 
 
 def _leak(item: CulturallItem) -> list[ItemFault]:
-    """Yield a fault if the scenario holds the gold answer.
+    """Return a fault if the scenario contains the gold answer.
 
-    It is a doubt in the question, which may offer alternatives, and for a variant, which may be a part of the
-    answer.
+    It is only a doubt if the question contains it, since a question may offer alternatives, and for a
+    variant, which may be a part of the answer.
     """
     scenario, question = plain(item.native.scenario), plain(item.native.question)
     if item.form == "choice":
         texts = options(item.native.question)
-        right = plain(texts.get(item.native.answer, ""))
-        others = [plain(text) for letter, text in texts.items() if letter != item.native.answer]
+        gold = plain(texts.get(item.native.answer, ""))
+        wrong_options = [plain(text) for letter, text in texts.items() if letter != item.native.answer]
         if (
-            len(right) > 3
-            and _holds(scenario, right)
-            and not any(_holds(scenario, other) for other in others)
+            len(gold) > 3
+            and _contains(scenario, gold)
+            and not any(_contains(scenario, option) for option in wrong_options)
         ):
-            return [ItemFault("answer_leaked", f"the scenario has the right option alone: {right!r}")]
+            return [ItemFault("answer_leaked", f"the scenario has the right option alone: {gold!r}")]
         return []
     answers = [answer for answer in map(plain, item.accepted) if not _is_number(answer)]
-    if answers and answers[0] == plain(item.native.answer) and _holds(scenario, answers[0]):
+    if answers and answers[0] == plain(item.native.answer) and _contains(scenario, answers[0]):
         return [ItemFault("answer_leaked", f"the scenario says {answers[0]!r}")]
-    named = next((answer for answer in answers if _holds(f"{scenario} {question}", answer)), None)
-    return [ItemFault("answer_named", f"scenario or question says {named!r}")] if named else []
+    answer_text = next((answer for answer in answers if _contains(f"{scenario} {question}", answer)), None)
+    return [ItemFault("answer_named", f"scenario or question says {answer_text!r}")] if answer_text else []
 
 
-def _holds(text: str, words: str) -> bool:
-    """Whether the text contains the words: as whole words, or anywhere in scripts without spaces."""
+def _contains(text: str, words: str) -> bool:
+    """Return whether the text contains the words: as whole words, or anywhere in scripts without spaces."""
     if not words:
         return False
     if any(
@@ -172,20 +179,22 @@ def _holds(text: str, words: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    """Whether an answer is a bare number, which the scenario may contain for another reason."""
+    """Return whether an answer is only a number, which the scenario may contain for another reason."""
     return bool(re.fullmatch(r"(minus)?[\d ]+", text))
 
 
 def _language(item: CulturallItem) -> list[ItemFault]:
     scenario, question = item.native[:2]
-    against = wrong_script(scenario, item.language) or is_written_in(f"{scenario} {question}", item.language)
-    return [ItemFault("wrong_language", f"declared {item.language}: {against}")] if against else []
+    evidence = wrong_script(scenario, item.language) or wrong_language(
+        f"{scenario} {question}", item.language
+    )
+    return [ItemFault("wrong_language", f"declared {item.language}: {evidence}")] if evidence else []
 
 
 def _personal(item: CulturallItem) -> list[ItemFault]:
     text = " ".join(item.native)
-    seen = _EMAIL.search(text) or _PHONE.search(text)
-    return [ItemFault("personal_data", f"an address or number of a person: {seen[0]!r}")] if seen else []
+    match = _EMAIL.search(text) or _PHONE.search(text)
+    return [ItemFault("personal_data", f"an address or number of a person: {match[0]!r}")] if match else []
 
 
 def _region(
@@ -208,27 +217,28 @@ def _topic(item: CulturallItem, labels: Labels) -> Iterable[ItemFault]:
 
 
 def _translation(item: CulturallItem, labels: Labels) -> Iterable[ItemFault]:
-    """Yield faults of the translation: not English, lost letter or numbers, or changed on the way back."""
+    """Yield faults of the translation: missing, not English, other letters, lost numbers, or different after
+    translation back."""
     if item.language == "en":
         return
     if item.english is None or not all(item.english[:3]):
         yield ItemFault("not_translated", "there is no English translation")
         return
-    against = is_written_in(f"{item.english.scenario} {item.english.question}", "en")
-    if against:
-        yield ItemFault("not_translated", f"the translation is not English: {against}")
+    evidence = wrong_language(f"{item.english.scenario} {item.english.question}", "en")
+    if evidence:
+        yield ItemFault("not_translated", f"the translation is not English: {evidence}")
     if item.form == "choice" and (
         item.english.answer != item.native.answer or not options(item.english.question)
     ):
         yield ItemFault("broken_choice", "the translation has other letters")
-    lost = _lost_numbers(" ".join(item.native[:2]), " ".join(item.english[:2]))
-    if lost:
-        yield ItemFault("translation_differs", f"the translation lacks the number {lost}")
+    lost_number = _lost_numbers(" ".join(item.native[:2]), " ".join(item.english[:2]))
+    if lost_number:
+        yield ItemFault("translation_differs", f"the translation lacks the number {lost_number}")
     if labels.back is None:
         return
-    before = plain(" ".join(item.native[:2]))
-    similarity = fuzz.ratio(before, plain(" ".join(labels.back[:2])))
-    if similarity < SAME_AFTER_RETURN:
+    native = plain(" ".join(item.native[:2]))
+    similarity = fuzz.ratio(native, plain(" ".join(labels.back[:2])))
+    if similarity < MIN_BACK_SIMILARITY:
         yield ItemFault("translation_differs", f"translated back, the text is {similarity:.0f} % the same")
     if item.form == "free" and not is_match(
         labels.back[2], item.accepted, item.language, item.native.question
@@ -237,15 +247,15 @@ def _translation(item: CulturallItem, labels: Labels) -> Iterable[ItemFault]:
 
 
 def _lost_numbers(native: str, english: str) -> str:
-    """Return the first number that is missing in the English text under all its possible values; "" if none.
+    """Return the first number none of whose possible values is in the English text; "" if there is none.
 
-    Small numbers are left out, because in English they may be words or a month's name; so are dates such as
-    1.3.2024.
+    Small numbers are ignored, because English may write them as words or a month's name; so are dates such
+    as 1.3.2024.
     """
-    known = frozenset[float]().union(*numbers(english))
-    large = (values for values in numbers(native) if min(values, default=0) > _WRITTEN_AS_WORD)
-    lost = next((values for values in large if values.isdisjoint(known)), None)
-    return f"{min(lost):g}" if lost else ""
+    english_values = frozenset[float]().union(*numbers(english))
+    large = (values for values in numbers(native) if min(values, default=0) > _LARGEST_WORD_NUMBER)
+    missing = next((values for values in large if values.isdisjoint(english_values)), None)
+    return f"{min(missing):g}" if missing else ""
 
 
 def _content(labels: Labels) -> list[ItemFault]:

@@ -1,6 +1,6 @@
 """Drafts: prompts about a source or an easy item, and rows from the completions. Pure.
 
-A row is a mapping with the columns of culturall_draft; ``item_of`` makes an ``Item`` of it for the checks.
+A row is a mapping with the columns of culturall_draft; ``item_of`` turns it into an item for the checks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tasks.packs.published import Row, validate
 from tasks.parsing import complaints
 
 TEXTS = (*ItemTexts._fields, "scenario_en", "question_en", "answer_en", "explanation_en")
-"""Texts of an item: a reviewer may change them, beside region, topic and variants."""
+"""Texts of an item. A reviewer may change them, and also region, topic and variants."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class CulturallJob:
     """A draft to be written.
 
     Attributes:
-        row: its cells in culturall_draft that are known in advance. choices, answer: of a dataset's question,
-            which the draft must keep; else empty.
+        row: its cells in culturall_draft that are known in advance.
+        choices, answer: those of a dataset's question, which the draft must not change; else empty.
     """
 
     prompt: Prompt
@@ -59,10 +59,11 @@ class Written(BaseModel):
 
 
 def source_job(source: ItemSource, topics: Sequence[str], languages: Mapping[str, str]) -> CulturallJob:
-    """Return the prompt for a source.
+    """Return the job of drafting an item from a source.
 
     Args:
-        topics: examples of what items are about. languages: code -> name in English.
+        topics: topics with examples, for the prompt.
+        languages: names in English by code.
     """
     language = languages.get(source.language, source.language)
     if source.origin == "page":
@@ -86,10 +87,10 @@ def source_job(source: ItemSource, topics: Sequence[str], languages: Mapping[str
 def elevation_job(
     easy: Mapping[str, Any], partner: Mapping[str, Any] | None, technique: Technique, language: str
 ) -> CulturallJob:
-    """Return the prompt that makes an easy draft harder.
+    """Return the job of making an easy draft harder.
 
     Args:
-        easy, partner: rows of culturall_draft; partner: the draft that a composition adds.
+        easy, partner: rows of culturall_draft; the partner is the draft that a composition adds.
     """
     prompt = prompts.elevation(item_of(easy), language, technique, item_of(partner) if partner else None)
     fields = {
@@ -100,7 +101,7 @@ def elevation_job(
 
 
 def draft_row(job: CulturallJob, completion: Completion | None) -> dict[str, Any]:
-    """Return the draft with its faults; without texts if the completion cannot be read."""
+    """Return the draft's row with its faults; without texts if the completion cannot be read."""
     reason = no_text(completion)
     if completion is None or reason:
         return _row(
@@ -122,12 +123,14 @@ def draft_row(job: CulturallJob, completion: Completion | None) -> dict[str, Any
 def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], Mapping[str, int]]:
     """Read people's drafts from a file with the columns of published items and the column author.
 
-    An item with ``inspired_by`` (an item's or draft's identifier) is of origin inspiration.
+    A draft with ``inspired_by`` (the identifier of an item or draft) has the origin inspiration.
 
     Returns:
-        rows of culturall_draft, and how many rows were left out, by reason.
+        Rows of culturall_draft, and the number of rows left out by reason.
 
-    Raises: BenchmarkError: no row fits. ValueError: no row is an item.
+    Raises:
+        BenchmarkError: no row has the right columns.
+        ValueError: a row is not an item.
     """
     fields, dropped = validate(file, rows, WrittenRow)
     drafts = []
@@ -156,15 +159,16 @@ def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], 
 def harder_row(
     easy: Mapping[str, Any], author: str, technique: Technique, texts: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A harder version of a draft that a person wrote, as a draft with its faults.
+    """Return a person's harder version of a draft, as a draft with its faults.
 
     Args:
-        easy: row of culturall_draft. texts: the changed ones of scenario, question, answer, variants and
-            explanation; the others are the easy draft's.
+        easy: row of culturall_draft.
+        texts: the texts that differ, among scenario, question, answer, variants and explanation; the others
+            stay those of the easy draft.
     """
     fields = ("source", "source_hash", "source_text", "language", "region", "topic")
-    own = {name: easy[name] for name in (*fields, "form", "variants", *ItemTexts._fields)} | dict(texts)
-    item = item_of(own | {"draft": ""})
+    changed = {name: easy[name] for name in (*fields, "form", "variants", *ItemTexts._fields)} | dict(texts)
+    item = item_of(changed | {"draft": ""})
     cells = {name: easy[name] for name in fields} | {
         "draft": digest(["elevation", easy["draft"], author, technique, *item.native, *item.variants]),
         "origin": "elevation",
@@ -177,7 +181,7 @@ def harder_row(
 
 
 def item_of(row: Mapping[str, Any]) -> CulturallItem:
-    """Return the item in a row of culturall_draft with texts; unknown region and topic are ""."""
+    """Return the item in a row of culturall_draft that has texts; an unknown region or topic is ""."""
     native = ItemTexts(row["scenario"], row["question"], row["answer"], row["explanation"] or "")
     english = [row.get(name) for name in TEXTS[4:]]
     return CulturallItem(

@@ -1,4 +1,7 @@
-"""Finds near-duplicate items: by wording within a language, and in English across languages. Pure."""
+"""Finds candidates-duplicate items by wording, within a language and between English translations. Pure.
+
+With embeddings also by meaning.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,18 @@ from tasks.evaluations.culturall.items import CulturallItem, ItemTexts
 from tasks.evaluations.culturall.matching import plain
 
 SAME_WORDING, SAME_MEANING = 85.0, 0.88
-"""Limits of ``near_duplicates``. Among 334 items on different knowledge, the most similar reach 65 and 0.76
-(with all-MiniLM-L6-v2)."""
+"""Default limits of ``near_duplicates``. Among 334 items that test different knowledge, the most similar pair
+reaches 65 in wording and 0.76 in meaning (with all-MiniLM-L6-v2)."""
 
 SHARED_WORDS = 0.5
-"""Texts that share less than this of the shorter one's words are not compared letter by letter."""
+"""Minimum share of the shorter text's words that two texts have in common; others are not compared letter by
+letter."""
 
 _BUCKETS = 1024
 _CHUNK = 512
 _LONG_WORD = 16
-"""From this length on, a word is a run of a script without spaces; its pairs of characters count as words."""
+"""Characters from which a word counts as text of a script without spaces; its character pairs are its
+words."""
 
 
 def near_duplicates(
@@ -33,44 +38,47 @@ def near_duplicates(
     same_wording: float = SAME_WORDING,
     same_meaning: float = SAME_MEANING,
 ) -> list[ItemFault | None]:
-    """Return a fault for every item that nearly repeats an earlier one that stays, else None.
+    """Return a fault for every item that nearly repeats an earlier one without such a fault, else None.
 
-    By wording (``fuzz.ratio`` of plain scenario, question and answer, 0 to 100) in the original within a
-    language, and in English across languages. With vectors also by meaning.
+    Originals of one language and all English texts are compared by wording (``fuzz.ratio`` of plain scenario,
+    question and answer, 0 to 100), and with vectors the English texts also by meaning.
 
     Args:
-        vectors: [items, d] embeddings of their English texts; a row of zeros is like no other.
-        same_meaning: least cosine, above 0.
+        vectors: [items, d] embeddings of the English texts; a row of zeros has no duplicate.
+        same_wording: minimum similarity of wording.
+        same_meaning: minimum cosine, above 0.
     """
     wordings = [
         _Wording([_plain(item.native) for item in items], [item.language for item in items], same_wording),
         _Wording([_plain(item.english) for item in items], ["en"] * len(items), same_wording),
     ]
     units = None if vectors is None else _units(vectors)
-    stays = np.zeros(len(items), dtype=bool)
+    is_unique = np.zeros(len(items), dtype=bool)
     twins: list[ItemFault | None] = []
     for start in range(0, len(items), _CHUNK):
         stop = min(start + _CHUNK, len(items))
-        near = [wording.near(start, stop) for wording in wordings]
+        candidates = [wording.candidates(start, stop) for wording in wordings]
         meaning = np.full((stop - start, stop), -1.0) if units is None else units[start:stop] @ units[:stop].T
         for row in range(start, stop):
-            own = [rows[row - start, :row] for rows in near]
+            same_words = [pairs[row - start, :row] for pairs in candidates]
             cosines = meaning[row - start, :row]
             fault = None
-            for other in np.flatnonzero(stays[:row] & (own[0] | own[1] | (cosines >= same_meaning))):
-                how = next(filter(None, (wording.alike(row, int(other)) for wording in wordings)), "")
-                if not how and cosines[other] >= same_meaning:
-                    how = f"cosine {cosines[other]:.2f} in English"
-                if how:
-                    fault = ItemFault("near_duplicate", f"{how} as {items[other].item}")
+            for other in np.flatnonzero(
+                is_unique[:row] & (same_words[0] | same_words[1] | (cosines >= same_meaning))
+            ):
+                detail = next(filter(None, (wording.similarity(row, int(other)) for wording in wordings)), "")
+                if not detail and cosines[other] >= same_meaning:
+                    detail = f"cosine {cosines[other]:.2f} in English"
+                if detail:
+                    fault = ItemFault("near_duplicate", f"{detail} as {items[other].item}")
                     break
-            stays[row] = fault is None
+            is_unique[row] = fault is None
             twins.append(fault)
     return twins
 
 
 class _Wording:
-    """Texts of groups: only texts of one group are compared, and no empty ones."""
+    """Texts in groups: only texts of the same group are compared, and no empty ones."""
 
     def __init__(self, texts: Sequence[str], groups: Sequence[str], limit: float) -> None:
         self.texts, self.groups, self.limit = texts, np.array(groups), limit
@@ -79,14 +87,14 @@ class _Wording:
             self.words[row, [crc32(word.encode()) % _BUCKETS for word in _words(text)]] = 1
         self.sizes = self.words.sum(axis=1)
 
-    def near(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def candidates(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Return [stop - start, stop] booleans: two texts of a group share enough words to be compared."""
         shared = self.words[start:stop] @ self.words[:stop].T
-        least = np.maximum(1, SHARED_WORDS * np.minimum(self.sizes[start:stop, None], self.sizes[:stop]))
-        return np.asarray((shared >= least) & (self.groups[start:stop, None] == self.groups[:stop]))
+        needed = np.maximum(1, SHARED_WORDS * np.minimum(self.sizes[start:stop, None], self.sizes[:stop]))
+        return np.asarray((shared >= needed) & (self.groups[start:stop, None] == self.groups[:stop]))
 
-    def alike(self, row: int, other: int) -> str:
-        """Return the similarity of two texts in words; "" below the limit."""
+    def similarity(self, row: int, other: int) -> str:
+        """Return the similarity of two texts as a message; "" below the limit."""
         if self.groups[row] != self.groups[other] or not (self.texts[row] and self.texts[other]):
             return ""
         score = fuzz.ratio(self.texts[row], self.texts[other], score_cutoff=self.limit)
@@ -103,6 +111,6 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors of length 1; vectors of zeros stay."""
+    """Return the vectors scaled to length 1; vectors of zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

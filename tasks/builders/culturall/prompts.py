@@ -1,7 +1,7 @@
 """Prompts and JSON schemas for building items; the wording is in prompts.toml.
 
-Texts of files, pages and models go in as quoted data, so that none of them can give orders. Pure but for
-reading prompts.toml.
+Texts of files, pages and models are inserted as quoted data, so that none of them can act as an instruction.
+Pure, except that prompts.toml is read.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tasks.loop.prompts import Prompt
 
 _FILE = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
 TOPIC_LIST: Mapping[str, str] = MappingProxyType(_FILE["list"])
-"""Maps topic to description, if no file is given."""
+"""Descriptions of the 16 topics by name, used without a file of topics."""
 
 MAX_CHARS = 2000
-"""Most characters of any text in a prompt or an answer."""
+"""Maximum characters of any text in a prompt or an answer."""
 
 CONTENTS = ("none", "personal", "harmful", "offensive")
 
@@ -38,7 +38,7 @@ _ANY = {"type": "string", "maxLength": MAX_CHARS}
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    """A JSON schema: an object with these fields and no other."""
+    """Return the JSON schema of an object with these fields and no other."""
     return {
         "type": "object",
         "properties": properties,
@@ -54,7 +54,7 @@ DRAFT = _object(
     answer={"type": "string", "minLength": 1, "maxLength": 300},
     explanation=_TEXT,
 )
-"""Form of an item in dataset, page and elevation prompts."""
+"""Schema of an item, the answer to dataset, page and elevation prompts."""
 LABEL = _object(
     region={"type": "string", "maxLength": 8},
     topic={"type": "string", "enum": list(TOPICS)},
@@ -77,44 +77,56 @@ PROMPT_HASH = digest([_FILE, _DATA, DRAFT, LABEL, TRANSLATION, MERGES, EXAMPLES]
 def from_dataset(
     topics: Sequence[str], language: str, question: str, options: Sequence[str], answer: str, background: str
 ) -> Prompt:
-    """Rewrite a question of another benchmark into an item; language: its name in English."""
+    """Return the prompt to rewrite a question of another benchmark into an item.
+
+    Args:
+        language: its name in English.
+    """
     fields = {"topics": list(topics), "question": question, "options": list(options), "answer": answer}
     return _prompt("dataset", DRAFT, fields | {"background": background}, language=language)
 
 
 def from_page(topics: Sequence[str], language: str, excerpt: str) -> Prompt:
-    """Write an item on an excerpt."""
+    """Return the prompt to write an item about an excerpt."""
     return _prompt("page", DRAFT, {"topics": list(topics), "excerpt": excerpt}, language=language)
 
 
 def elevation(
     item: CulturallItem, language: str, technique: Technique, partner: CulturallItem | None
 ) -> Prompt:
-    """Make an item harder; partner: the item that a composition adds."""
+    """Return the prompt to make an item harder.
+
+    Args:
+        partner: the item that a composition adds.
+    """
     fields = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
-    how = _FILE["elevation"]["techniques"][technique]
-    return _prompt("elevation", DRAFT, fields, language=language, technique=how)
+    instruction = _FILE["elevation"]["techniques"][technique]
+    return _prompt("elevation", DRAFT, fields, language=language, technique=instruction)
 
 
 def topic_merges(topics: Mapping[str, str]) -> Prompt:
-    """Propose which topics to merge."""
+    """Return the prompt to propose topics to merge."""
     return _prompt("topics", MERGES, {"topics": [f"{name}: {text}" for name, text in topics.items()]})
 
 
 def topic_examples(topic: str, description: str, examples: Sequence[str], n: int) -> Prompt:
-    """Propose further examples of a topic."""
+    """Return the prompt to propose further examples of a topic."""
     fields = {"topic": topic, "description": description, "examples": list(examples)}
     return _prompt("examples", EXAMPLES, fields, n=str(n))
 
 
 def label(item: CulturallItem, language: str) -> Prompt:
-    """Region, topic and content of an item."""
+    """Return the prompt to label an item with region, topic and content."""
     fields = {"language": language, "scenario": item.native.scenario, "question": item.native.question}
     return _prompt("label", LABEL, fields, topics=", ".join(TOPICS))
 
 
 def translation(texts: ItemTexts, source: str, target: str) -> Prompt:
-    """Translate the four texts; source, target: languages by their names in English."""
+    """Return the prompt to translate the four texts of an item.
+
+    Args:
+        source, target: names of the languages in English.
+    """
     return _prompt("translation", TRANSLATION, texts._asdict(), source=source, target=target)
 
 
@@ -132,7 +144,8 @@ def _prompt(name: str, schema: Mapping[str, Any], fields: Mapping[str, object], 
     """Return a prompt of the file.
 
     Args:
-        shown: texts of others, quoted. plain: our own words.
+        fields: texts of files, pages and models, inserted as quoted data.
+        plain: our own words, inserted as they are.
     """
     texts = _FILE[name]
     rules = Template(_FILE["item"]["rules"]).safe_substitute(plain).strip()

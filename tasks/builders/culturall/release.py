@@ -1,4 +1,4 @@
-"""Makes a published version from drafts, labels and decisions: its items, hash, counts and card. Pure."""
+"""A published version from drafts, labels and decisions: its items, hash, counts and card. Pure."""
 
 from __future__ import annotations
 
@@ -27,20 +27,25 @@ _CARD = Path(__file__).with_name("card.md")
 KINDS = ("language", "region", "topic", "form", "origin", "difficulty")
 """Fields by which items are counted."""
 DECIDED = ("accepted", "revised", "rejected")
+"""Statuses of drafts that people have decided on."""
 
 
 def label_row(draft: str, replies: Mapping[str, Completion]) -> dict[str, Any]:
-    """Return cells of culturall_label, NULL if unreadable; replies: of label, english and back."""
+    """Return a row of culturall_label, with NULL for unreadable cells.
+
+    Args:
+        replies: completions by step: label, english and back.
+    """
     fields = {step: json_fields(reply.text) or {} for step, reply in replies.items()}
-    label, there, again = (fields.get(step, {}) for step in ("label", "english", "back"))
+    label, english, back = (fields.get(step, {}) for step in ("label", "english", "back"))
     region = str(label.get("region") or "").strip().upper()
     names = ("scenario", "question", "answer", "explanation")
     cells = {
         "region": {"UK": "GB"}.get(region, region)[:8] or None,
         "topic": label.get("topic") if label.get("topic") in TOPICS else None,
         "content": label.get("content"),
-        **{f"{name}_en": there.get(name) for name in names},
-        **{f"{name}_back": again.get(name) for name in names[:3]},
+        **{f"{name}_en": english.get(name) for name in names},
+        **{f"{name}_back": back.get(name) for name in names[:3]},
     }
     return {
         "draft": draft,
@@ -49,21 +54,21 @@ def label_row(draft: str, replies: Mapping[str, Completion]) -> dict[str, Any]:
 
 
 def with_labels(row: Mapping[str, Any], label: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a row of culturall_draft with the parts its author left open: region, topic, English texts.
+    """Return a row of culturall_draft, its missing region, topic and English texts filled in from its label.
 
-    A text written in English is its own translation.
+    The English texts of a draft in English are its own.
     """
-    own = (
+    english = (
         dict(zip(TEXTS[4:], (row[name] for name in TEXTS[:4]), strict=True))
         if row["language"] == "en"
         else {}
     )
     names = ("region", "topic", *TEXTS[4:])
-    return {**row, **{name: row[name] or own.get(name) or (label or {}).get(name) for name in names}}
+    return {**row, **{name: row[name] or english.get(name) or (label or {}).get(name) for name in names}}
 
 
 def labels_of(label: Mapping[str, Any] | None) -> Labels:
-    """Return the fields of a row of culturall_label that the checks need."""
+    """Return the parts of a row of culturall_label that the checks need."""
     if label is None:
         return Labels()
     back = tuple(label[f"{name}_back"] or "" for name in ("scenario", "question", "answer"))
@@ -82,46 +87,52 @@ def check(
 ) -> dict[str, list[ItemFault]]:
     """Return faults and doubts by draft.
 
-    Near-duplicates are sought among drafts without another fault. Accepted drafts come first, then by time;
-    the first stays.
+    Near-duplicates are sought among drafts without another fault. Of two, the fault goes to the later one in
+    this order: drafts with a decision, then by time.
 
     Args:
-        rows: as ``with_labels``, with decision, n_right, n_models (of culturall_draft_state) and made_at.
-        labels: by draft.
-        vectors: of the English texts, in the order of ``rows``.
+        rows: results of ``with_labels``, with decision, n_right, n_models (of culturall_draft_state) and
+            made_at.
+        labels: rows of culturall_label by draft.
+        spoken: languages of each region.
+        vectors: embeddings of the English texts, in the order of ``rows``.
     """
     items = [item_of(row) for row in rows]
-    known, codes = {item.item: labels_of(labels.get(item.item)) for item in items}, frozenset(regions)
-    faults = {item.item: release_faults(item, known[item.item], codes, spoken) for item in items}
+    codes = frozenset(regions)
+    faults = {
+        item.item: release_faults(item, labels_of(labels.get(item.item)), codes, spoken) for item in items
+    }
     for row in rows:
         faults[row["draft"]] += easy(row["n_right"], row["n_models"], params)
-    good = [n for n, item in enumerate(items) if all(fault.is_doubt for fault in faults[item.item])]
-    good.sort(key=lambda n: (rows[n]["decision"] is None, rows[n]["made_at"], rows[n]["draft"]))
-    mine = None if vectors is None else vectors[good]
-    twins = near_duplicates([items[n] for n in good], mine, params.same_wording, params.same_meaning)
-    for n, twin in zip(good, twins, strict=True):
+    faultless = [n for n, item in enumerate(items) if all(fault.is_doubt for fault in faults[item.item])]
+    faultless.sort(key=lambda n: (rows[n]["decision"] is None, rows[n]["made_at"], rows[n]["draft"]))
+    compared = None if vectors is None else vectors[faultless]
+    twins = near_duplicates([items[n] for n in faultless], compared, params.same_wording, params.same_meaning)
+    for n, twin in zip(faultless, twins, strict=True):
         if twin:
             faults[items[n].item].append(twin)
     return faults
 
 
 def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[ItemFault]:
-    """Return a fault if a draft is too easy by the params' rule and enough settings answered it."""
-    solved = {"solved_by_all": n_right == n_models, "easy": 3 * n_right >= 2 * n_models, "nothing": False}
-    if n_models < params.settings or not solved[params.leave_out]:
+    """Return a fault if enough settings answered a draft and it is too easy by the params' rule."""
+    is_easy = {"solved_by_all": n_right == n_models, "easy": 3 * n_right >= 2 * n_models, "nothing": False}
+    if n_models < params.settings or not is_easy[params.leave_out]:
         return []
     return [ItemFault("too_easy", f"{n_right} of {n_models} settings solve it")]
 
 
 def check_rows(faults: Mapping[str, Sequence[ItemFault]]) -> list[dict[str, Any]]:
-    """Return rows of culturall_check; details of several faults with one name are joined."""
+    """Return rows of culturall_check; details of faults with the same name are joined."""
     rows = []
-    for draft, own in faults.items():
+    for draft, draft_faults in faults.items():
         rows.append({"draft": draft, "reason": "", "is_doubt": False, "detail": ""})
-        for reason in dict.fromkeys(fault.reason for fault in own):
-            same = [fault for fault in own if fault.reason == reason]
-            detail = "; ".join(fault.detail for fault in same)
-            rows.append({"draft": draft, "reason": reason, "is_doubt": same[0].is_doubt, "detail": detail})
+        for reason in dict.fromkeys(fault.reason for fault in draft_faults):
+            matching = [fault for fault in draft_faults if fault.reason == reason]
+            detail = "; ".join(fault.detail for fault in matching)
+            rows.append(
+                {"draft": draft, "reason": reason, "is_doubt": matching[0].is_doubt, "detail": detail}
+            )
     return rows
 
 
@@ -129,15 +140,15 @@ def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of culturall_release_item, without the version, for accepted and revised drafts.
 
     Args:
-        rows: as ``with_labels``, with status, reviewer, n_right and n_models of culturall_draft_state; a
-            revision has the origin of the revised draft.
+        rows: results of ``with_labels``, with status, reviewer, n_right and n_models of
+            culturall_draft_state; a revision has the origin of the revised draft.
     """
-    released = sorted(
+    accepted = sorted(
         (row for row in rows if row["status"] in ("accepted", "revised")), key=lambda row: row["draft"]
     )
-    by_draft = dict(zip((row["draft"] for row in released), _levels(released), strict=True))
+    difficulties = dict(zip((row["draft"] for row in accepted), _levels(accepted), strict=True))
     items = []
-    for row in released:
+    for row in accepted:
         item = item_of(row)
         texts = dict(zip(TEXTS, (*item.native, *(item.english or ("",) * 4)), strict=True))
         items.append(
@@ -150,7 +161,7 @@ def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "topic": item.topic,
                 "form": item.form,
                 "variants": row["variants"],
-                "difficulty": by_draft[row["draft"]] or None,
+                "difficulty": difficulties[row["draft"]] or None,
                 "n_right": row["n_right"] if row["n_models"] else None,
                 "n_models": row["n_models"] or None,
                 "origin": row["origin"],
@@ -164,13 +175,13 @@ def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def version(items: Iterable[Mapping[str, Any]]) -> str:
-    """Return a hash of the published items, whatever their order, authors and reviewers."""
+    """Return a hash of the published items; their order, authors and reviewers do not change it."""
     names = ("item", "language", "region", "topic", "form", *TEXTS, "variants")
     return digest(sorted([item[name] or "" for name in names] for item in items))
 
 
 def counts(items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Items by ``KINDS``, and drafts by status."""
+    """Return the number of items by each of ``KINDS``, and the number of drafts by status."""
     by_kind = {kind: Counter(str(item[kind] or "not measured") for item in items) for kind in KINDS}
     return {kind: dict(sorted(n.items())) for kind, n in by_kind.items()} | {
         "drafts": dict(sorted(statuses.items()))
@@ -180,7 +191,7 @@ def counts(items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]) -> d
 def figures(
     items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]
 ) -> list[tuple[str, int, float | None, float]]:
-    """Return (name, n, share, share in the paper) for people's decisions and for items by difficulty.
+    """Return (name, n, share, share in the paper) of drafts by decision, then of items by difficulty.
 
     The share is None if nothing was decided or measured.
     """
@@ -198,7 +209,7 @@ def figures(
 def card(
     items: Sequence[Mapping[str, Any]], name: str, statuses: Mapping[str, int], params: ReleaseParams
 ) -> str:
-    """The dataset card, in Markdown."""
+    """Return the dataset card, in Markdown."""
     authors = Counter(item["author"] for item in items)
     reviewers = {item["reviewer"] for item in items}
     text: str = Template(_CARD.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True).render(
@@ -217,22 +228,22 @@ def card(
 
 
 def published_lines(items: Sequence[Mapping[str, Any]]) -> str:
-    """The items as JSON lines, as the evaluation reads them with ``--file``."""
+    """Return the items as JSON lines, which the evaluation reads with ``--file``."""
     names = ("item", "language", "region", "topic", "form", *TEXTS, "variants", "difficulty", "source")
     lines = [{name: item[name] for name in names} | {"status": "checked by people"} for item in items]
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
 def english_text(item: CulturallItem) -> str:
-    """Return the English text to embed: scenario, question and answer; "" without a translation."""
+    """Return the English text to embed (scenario, question and answer); "" without a translation."""
     return " ".join(item.english[:3]) if item.english else ""
 
 
 def _levels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Difficulty of each draft, "" where too few models answered it."""
-    most = max((row["n_models"] for row in rows), default=0)
-    solved = np.full((most, len(rows)), np.nan)
+    """Return the difficulty of each draft, "" where too few models answered it."""
+    max_models = max((row["n_models"] for row in rows), default=0)
+    solved = np.full((max_models, len(rows)), np.nan)
     for column, row in enumerate(rows):
         solved[: row["n_models"], column] = 0
         solved[: row["n_right"], column] = 1
-    return [str(level) for level in levels(solved)] if most else [""] * len(rows)
+    return [str(level) for level in levels(solved)] if max_models else [""] * len(rows)

@@ -1,6 +1,6 @@
-"""Writes the queue for reviewers as a file and reads their decisions. Pure.
+"""The queue for reviewers and their decisions as a file. Pure.
 
-One shape for both queues: harder versions of easy drafts, and drafts before they are published.
+Both queues have the same columns: harder versions of easy drafts, and drafts before they are published.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class CulturallReview:
     """Contents of a review file.
 
     Attributes:
-        decisions: rows of culturall_review. revisions: rows of culturall_draft.
-        faulty: revised rows that the checks reject; neither of the others has them.
+        decisions: rows of culturall_review.
+        revisions: rows of culturall_draft.
+        faulty: revised rows that the checks reject, with their faults; decisions and revisions lack them.
     """
 
     decisions: list[dict[str, Any]]
@@ -48,41 +49,41 @@ class CulturallReview:
 
 
 def queue_row(row: Mapping[str, Any], stage: str, doubts: Sequence[str]) -> dict[str, str]:
-    """A line of a queue.
+    """Return a draft's row of a queue file.
 
     Args:
-        row: of culturall_draft, with n_right and n_models of culturall_draft_state. doubts: in words.
+        row: row of culturall_draft, with n_right and n_models of culturall_draft_state.
+        doubts: messages of doubts.
     """
     solved = f"{row['n_right']} of {row['n_models']}" if row["n_models"] else ""
     cells = {name: str(row.get(name) or "") for name in (*QUEUE.given, *QUEUE.texts)}
-    own = {"stage": stage, "solved": solved, "doubts": "; ".join(doubts)}
-    return cells | own | {"text_hash": QUEUE.text_hash(cells)}
+    queue_cells = {"stage": stage, "solved": solved, "doubts": "; ".join(doubts)}
+    return cells | queue_cells | {"text_hash": QUEUE.text_hash(cells)}
 
 
 def compare(
     decided: Sequence[Decided], waiting: Mapping[tuple[str, str], Mapping[str, str]], now: datetime
 ) -> CulturallReview:
-    """Compare decisions with the queue, and check revised texts again.
+    """Match decisions with the drafts they are about, and check revised texts again.
 
     Args:
-        waiting: (stage, draft) -> its present ``queue_row``, for all drafts that wait or are decided.
+        waiting: present ``queue_row`` of every draft that waits or is decided, by stage and draft.
 
     Raises:
-        ReviewError: there is no such draft, a column that is not the reviewer's was changed, or the
-        reviewer is
-            the author.
+        ReviewError: the draft is unknown, a column that reviewers must not change was changed, or the
+            reviewer is the author.
     """
     decisions, revisions, faulty = [], [], []
     for row in decided:
         line = waiting.get((row.cells["stage"], row.cells["draft"]))
         if line is None or line["text_hash"] != row.cells["text_hash"]:
             raise ReviewError(
-                f"{row.where}: no such draft waits in this warehouse: do not change draft, stage and "
-                "text_hash, and set CULTURESCOPE_HOME to the home in which the queue was written"
+                f"{row.where}: no such draft waits in this warehouse: restore draft, stage and text_hash as "
+                "they were written, and set CULTURESCOPE_HOME to the home in which the queue was written"
             )
         if row.reviewer.casefold() == line["author"].casefold():
             raise ReviewError(
-                f"{row.where}, column reviewer: {row.reviewer} is the author: somebody else must decide"
+                f"{row.where}, column reviewer: {row.reviewer} is the author: another reviewer must decide"
             )
         if row.decision == "revise":
             revision = _revision(row, line)
@@ -104,7 +105,7 @@ def compare(
 
 
 def _revision(row: Decided, line: Mapping[str, str]) -> dict[str, Any]:
-    """The revised texts as a draft whose author is the reviewer."""
+    """Return the revised texts as a draft whose author is the reviewer."""
     texts = {name: row.cells[name] or None for name in QUEUE.texts}
     region = (row.cells["region"] or "").upper() or None
     return {

@@ -1,6 +1,6 @@
-"""CulturALL at the warehouse's border: what each stage reads and stores, queues, reviews and versions.
+"""CulturALL's stages and the warehouse: the tables they read, and stored rows, queues, reviews and versions.
 
-Each stage stores its rows in one transaction: killed anywhere, the same command goes on from there.
+Each stage stores its rows in one transaction, so the same command resumes a killed run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ OPEN = """
 status IN ('drafted', 'review_waits', 'accepted', 'revised', 'rejected_by_checks', 'too_easy')
 AND len(faults) = 0
 """
-"""Drafts that neither their own texts nor people's decisions keep from being published."""
+"""Condition for drafts that may be published: without faults of their own, and not rejected by people."""
 
 STATUSES = "SELECT status, count(*) FROM culturall_draft_state GROUP BY status"
 DOUBTS = """
 SELECT draft, list(reason || ': ' || detail ORDER BY reason) FROM culturall_check WHERE is_doubt GROUP BY
 draft
 """
-# A revision has those of the revised draft.
+# A revision has the origin, source and author of the revised draft.
 ORIGINS = """
 SELECT d.draft, coalesce(p.origin, d.origin) AS origin, coalesce(p.source, d.source) AS source,
     coalesce(p.author, d.author) AS author
@@ -50,12 +50,12 @@ LANGUAGES = {
 
 def save(study: CulturallBuild, answers: Mapping[str, Sequence[Row]], runs: Mapping[str, str]) -> None:
     """Store a stage's new rows; rows already stored stay unchanged."""
-    rows = [row | {"run_id": runs[model]} for model, own in answers.items() for row in own]
+    rows = [row | {"run_id": runs[model]} for model, new_rows in answers.items() for row in new_rows]
     culturall_build.add(Warehouse.open(), study.table, [*study.own, *rows])
 
 
 def save_harder(study: ElevationStudy, answers: Mapping[str, Sequence[Row]], runs: Mapping[str, str]) -> None:
-    """Store harder versions, and queue all that wait for people."""
+    """Store harder versions, and write all that wait for review to the queue."""
     save(study, answers, runs)
     _queue([review.queue_row(row, "elevate", []) for row in elevations()], study.knobs.queue)
 
@@ -122,32 +122,32 @@ CHECK = BuildStage(
 
 
 def easy() -> list[Row]:
-    """Measured drafts that are not hard and have no harder version yet."""
+    """Return the measured drafts that are not hard and have no harder version yet."""
     return studies.to_elevate(Warehouse.open().query(f"{STATES} ORDER BY draft").to_dicts())[1]
 
 
 def elevations() -> list[Row]:
-    """Harder versions that wait for people to say whether they take their parents' places."""
+    """Return the harder versions for which people have yet to decide whether they replace their parents."""
     return Warehouse.open().query(f"{STATES} WHERE status = 'elevation_waits' ORDER BY draft").to_dicts()
 
 
 def queue(params: ReleaseParams) -> None:
-    """Write what waits for a review before it is published, if anything does."""
+    """Write a queue file of the drafts that wait for a review before publication, if there are any."""
     _queue(waiting(), params.queue)
 
 
 def waiting() -> list[dict[str, str]]:
-    """Drafts that wait for a review, as lines of a queue, with doubts of the checks."""
+    """Return the drafts that wait for a review before publication, as rows of a queue with their doubts."""
     doubts = dict(Warehouse.open().query(DOUBTS).rows())
     rows = _labelled("status = 'review_waits'")
     return [review.queue_row(row, "release", doubts.get(row["draft"], [])) for row in rows]
 
 
 def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
-    """Store the accepted drafts as a version, and write it to ``params.out``.
+    """Store the accepted and revised drafts as a version, and write it to ``params.out``.
 
     Returns:
-        Number, hash and number of items of the version; None if there is none.
+        The version's number, hash and number of items; None if no draft is accepted or revised.
     """
     warehouse = Warehouse.open()
     rows = _labelled("status IN ('accepted', 'revised')")
@@ -176,17 +176,17 @@ def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
 
 
 def read_review(path: Path) -> tuple[review.CulturallReview, int]:
-    """Read a queue file back and store its decisions; returns them and the number of open rows.
+    """Read a reviewed queue file and store its decisions; returns them and the number of undecided rows.
 
     Raises:
-        ReviewError: the file breaks a rule, or is not of this warehouse; nothing is stored then.
+        ReviewError: the file breaks a rule or belongs to another warehouse; nothing is stored then.
     """
-    read = review.QUEUE.read(path)
-    return take(read.decided), read.n_pending
+    reviews = review.QUEUE.read(path)
+    return store_decisions(reviews.decided), reviews.n_pending
 
 
 def lines() -> dict[tuple[str, str], dict[str, str]]:
-    """(stage, draft) -> its line of a queue as it is now, of all that wait or are decided."""
+    """Return the present row of a queue of every draft that waits or is decided, by stage and draft."""
     harder = Warehouse.open().query(f"{STATES} WHERE len(faults) = 0 AND d.origin = 'elevation'").to_dicts()
     by_stage = {"release": _labelled("len(faults) = 0"), "elevate": harder}
     return {
@@ -196,8 +196,8 @@ def lines() -> dict[tuple[str, str], dict[str, str]]:
     }
 
 
-def take(decided: Sequence[Decided]) -> review.CulturallReview:
-    """Compare decisions with the waiting drafts, and store them; raises as ``read_review``."""
+def store_decisions(decided: Sequence[Decided]) -> review.CulturallReview:
+    """Match decisions with their drafts and store them; raises ReviewError as ``read_review`` does."""
     warehouse = Warehouse.open()
     with warehouse.locked("culturall"):
         reviewed = review.compare(decided, lines(), now())

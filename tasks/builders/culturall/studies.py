@@ -1,6 +1,6 @@
-"""The stages of CulturALL as studies: topics, drafts, their difficulty, labels, and input of the checks.
+"""The stages of CulturALL as studies: topics, drafts, their difficulty, labels, and vectors for the checks.
 
-After Lin et al. (2026, section 2). Pure but for the users' files that are read.
+After Lin et al. (2026, section 2). Pure, except that users' files are read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CulturallBuild(BuildStudy):
     """A stage whose completions become rows of one table.
 
     Attributes:
-        own: rows of that table that need no model.
+        own: rows of that table that are made without a model.
     """
 
     topic: ClassVar[str] = "culturall"
@@ -68,7 +68,7 @@ class CulturallBuild(BuildStudy):
         return digest([NAME, self.stage, prompts.PROMPT_HASH, sampling.max_tokens, sampling.temperature])
 
     def origin(self, completions: Completions) -> Row:
-        """Return a row's author and source."""
+        """Return the cells of a row that name its author, prompts and request."""
         engine = completions.candidate
         assert engine is not None
         return {
@@ -81,7 +81,7 @@ class CulturallBuild(BuildStudy):
 
 @dataclass(frozen=True)
 class TopicStudy(CulturallBuild):
-    """Stage 1: which topics to merge, and more examples of each."""
+    """Stage 1: proposals of topics to merge, and of more examples of each topic."""
 
     stage: ClassVar[str] = "topics"
     table: ClassVar[str] = "culturall_topic"
@@ -103,12 +103,13 @@ class TopicStudy(CulturallBuild):
 def topic_study(params: CreateParams, tables: Tables, engines: Engines) -> TopicStudy:
     """Return the listed topics and the prompts about them; raises ValueError for a file without topics."""
     listed = listed_topics(params)
-    wanted = topics.asked(listed, params.examples) if params.examples else {}
-    return TopicStudy(params, listed, wanted, own=topics.given_rows(listed, params.topics or "prompts.toml"))
+    by_topic = topics.topic_prompts(listed, params.examples) if params.examples else {}
+    rows = topics.listed_rows(listed, params.topics or "prompts.toml")
+    return TopicStudy(params, listed, by_topic, own=rows)
 
 
 def listed_topics(params: CreateParams) -> list[sources.Topic]:
-    """The topics of the file, or the sixteen."""
+    """Return the topics of the params' file, or the 16 topics of prompts.toml."""
     return sources.load_topics(read_rows(params.topics) if params.topics else [])
 
 
@@ -117,7 +118,7 @@ class DraftStudy(CulturallBuild):
     """Stage 2: a draft of each source.
 
     Attributes:
-        dropped: reason -> rows of files that are left out.
+        dropped: number of the files' rows left out, by reason.
     """
 
     stage: ClassVar[str] = "create"
@@ -138,10 +139,12 @@ class DraftStudy(CulturallBuild):
 
 
 def draft_study(params: CreateParams, tables: Tables, engines: Engines) -> DraftStudy:
-    """Return sources to draft, and people's drafts; a source with a usable draft is not drafted again.
+    """Return the study of sources to draft, with people's drafts.
+
+    A source with a usable draft is not drafted again.
 
     Raises:
-        ValueError: a file cannot be read, or has no row that fits.
+        ValueError: a file cannot be read, or no row of it has the required columns.
     """
     pages = [
         excerpt
@@ -176,39 +179,46 @@ class ElevationStudy(DraftStudy):
 
 
 def elevation_study(params: ElevateParams, tables: Tables, engines: Engines) -> ElevationStudy:
-    """Each measured draft that is not hard, with the technique whose turn it is; a composition takes another
-    draft of the language, if there is one."""
-    live, easy = to_elevate(tables["states"])
+    """Return the study of measured drafts to make harder, the techniques in turn.
+
+    A composition adds another draft of the language; if there is none, more_context is used.
+    """
+    usable, easy = to_elevate(tables["states"])
     names = language_names(tables)
     jobs = []
     for n, row in enumerate(sorted(easy, key=lambda row: digest([params.seed, row["draft"]]))[: params.n]):
         technique = params.techniques[n % len(params.techniques)]
-        others = [o for o in live if o["language"] == row["language"] and o["draft"] != row["draft"]]
-        partner = min(others, key=lambda o: digest([row["draft"], o["draft"]]), default=None)
+        others = [
+            other
+            for other in usable
+            if other["language"] == row["language"] and other["draft"] != row["draft"]
+        ]
+        partner = min(others, key=lambda other: digest([row["draft"], other["draft"]]), default=None)
         if technique == "composition" and partner is None:
             technique = "more_context"
-        joined = partner if technique == "composition" else None
-        jobs.append(elevation_job(row, joined, technique, names.get(row["language"]) or row["language"]))
+        added = partner if technique == "composition" else None
+        jobs.append(elevation_job(row, added, technique, names.get(row["language"]) or row["language"]))
     return ElevationStudy(params, jobs)
 
 
 def to_elevate(states: Rows) -> tuple[list[Row], list[Row]]:
-    """Drafts in use, and of these the measured ones that are not hard and have no harder version yet."""
+    """Return the drafts in use, and those of them that are measured, not hard, and not yet made harder."""
     rows = [dict(row) for row in states]
-    live = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "too_easy")]
+    usable = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "too_easy")]
     elevated = {row["parent"] for row in rows if row["origin"] == "elevation" and not row["faults"]}
-    return live, [row for row in live if row["is_hard"] is False and row["draft"] not in elevated]
+    return usable, [row for row in usable if row["is_hard"] is False and row["draft"] not in elevated]
 
 
 @dataclass(frozen=True)
 class MeasureStudy(CulturallBuild):
-    """Stage 3: which solvers answer which drafts correctly, prompted and judged as in the evaluation.
+    """Stage 3: the correct answers of solvers to drafts, with the evaluation's prompts and judges.
 
-    So a later evaluation on the released items reuses a solver's completions.
+    So a later evaluation on the released items reuses the solvers' completions.
 
     Attributes:
-        drafts: those in use. measured: draft, engine hash and judges of known results.
-        judges: by their names in the params.
+        drafts: drafts in use.
+        measured: draft, engine hash and judges of stored results.
+        judges: engines by their names in the params.
     """
 
     stage: ClassVar[str] = "solve"
@@ -223,29 +233,29 @@ class MeasureStudy(CulturallBuild):
         return self._study("").request(NATIVE).sampling
 
     def prompts(self, completions: Completions) -> list[Prompt]:
-        return list(self.of(completions).prompts.values())
+        return list(self.condition_study(completions).prompts.values())
 
     def ask(self, completions: Completions) -> list[Prompts]:
-        study = self.of(completions)
+        study = self.condition_study(completions)
         return evaluation.ask(study, completions) if study.items else []
 
     def read(self, completions: Completions) -> list[Row]:
-        study, engine = self.of(completions), completions.candidate
+        study, engine = self.condition_study(completions), completions.candidate
         assert engine is not None
-        who = {"engine_hash": engine.hash, "model": engine.name}
-        who["request_hash"] = study.request(NATIVE).hash(engine)
-        return [row | who for row in measure_rows(study, read(study, completions))]
+        solver_cells = {"engine_hash": engine.hash, "model": engine.name}
+        solver_cells["request_hash"] = study.request(NATIVE).hash(engine)
+        return [row | solver_cells for row in measure_rows(study, read(study, completions))]
 
-    def of(self, completions: Completions) -> ConditionStudy:
-        """The evaluation of one solver on the drafts that it has not answered."""
+    def condition_study(self, completions: Completions) -> ConditionStudy:
+        """Return the evaluation of one solver on the drafts that it has not answered."""
         assert completions.candidate is not None
         return self._study(completions.candidate.hash)
 
     def _study(self, solver: str) -> ConditionStudy:
         if solver not in self._studies:
             panel = "|".join(sorted(judge.hash for judge in self.judges.values()))
-            left = (item for item in self.drafts if (item.item, solver, panel) not in self.measured)
-            loaded = LoadedItems(tuple(sorted(left, key=lambda item: item.item)), {})
+            unanswered = (item for item in self.drafts if (item.item, solver, panel) not in self.measured)
+            loaded = LoadedItems(tuple(sorted(unanswered, key=lambda item: item.item)), {})
             knobs = {"max_tokens": self.knobs.answer_max_tokens, "batch": self.knobs.batch}
             params = {"models": ["solver"], "conditions": [NATIVE], "judges": list(self.judges), **knobs}
             self._studies[solver] = ConditionStudy(
@@ -255,14 +265,14 @@ class MeasureStudy(CulturallBuild):
 
 
 def measure_study(params: Measured, tables: Tables, engines: Engines) -> MeasureStudy:
-    """Return the drafts in use, and the known measurements of their difficulty."""
+    """Return the study of the drafts in use and the stored measurements of their difficulty."""
     measured = frozenset((row["draft"], row["engine_hash"], row["judges"]) for row in tables["measured"])
     drafts = [item_of(row) for row in tables["used"]]
     return MeasureStudy(params, drafts, measured, {name: engines[name] for name in params.judges})
 
 
 def measure_rows(study: ConditionStudy, answers: CulturallAnswers) -> list[Row]:
-    """Return rows of culturall_measure of one solver, without its identity."""
+    """Return one solver's rows of culturall_measure, without the columns that name the solver."""
     judges = "|".join(sorted(judge.hash for judge in study.judges.values()))
     rows = []
     for (condition, draft), answer in answers.by_key.items():
@@ -306,15 +316,15 @@ class LabelStudy(CulturallBuild):
         return rows
 
     def _steps(self, completions: Completions) -> dict[str, dict[str, Prompt]]:
-        """Return prompts that can be sent now: draft -> step -> prompt.
+        """Return the prompts that can be sent now, by draft and step.
 
-        A translation back needs the English one.
+        The prompt for translation back needs the English translation.
         """
-        named = {item.item: self.languages.get(item.language, item.language) for item in self.items}
-        steps = {item.item: {"label": prompts.label(item, named[item.item])} for item in self.items}
+        names = {item.item: self.languages.get(item.language, item.language) for item in self.items}
+        steps = {item.item: {"label": prompts.label(item, names[item.item])} for item in self.items}
         foreign = [item for item in self.items if item.language != "en"]
         english = {
-            item.item: prompts.translation(item.native, named[item.item], "English")
+            item.item: prompts.translation(item.native, names[item.item], "English")
             for item in foreign
             if not item.english
         }
@@ -325,23 +335,27 @@ class LabelStudy(CulturallBuild):
                 steps[item.item]["english"] = prompt
                 texts = _texts(replies.get(prompt.id))
             if texts and all(texts[:3]):
-                steps[item.item]["back"] = prompts.translation(texts, "English", named[item.item])
+                steps[item.item]["back"] = prompts.translation(texts, "English", names[item.item])
         return steps
 
 
 def label_study(params: ReleaseParams, tables: Tables, engines: Engines) -> LabelStudy:
-    """Return drafts that may be published and have no label yet; people label their own revisions."""
+    """Return the study of drafts that may be published and have no label yet.
+
+    Revisions are left out: their reviewers label them.
+    """
     items = [item_of(row) for row in tables["unlabelled"] if row["origin"] != "revision"]
     return LabelStudy(params, items, language_names(tables))
 
 
 @dataclass(frozen=True)
 class CheckStudy(CulturallBuild):
-    """Stage 4: vectors of the English texts, by which checks find items of the same meaning.
+    """Stage 4: vectors of the English texts, by which the checks find items of the same meaning.
 
     Attributes:
-        rows: drafts that may be published, with their labels filled in. labels: draft -> row.
-        spoken: region -> languages.
+        rows: drafts that may be published, with their labels filled in.
+        labels: rows of culturall_label by draft.
+        spoken: languages of each region.
     """
 
     stage: ClassVar[str] = "embed"
@@ -370,10 +384,10 @@ class CheckStudy(CulturallBuild):
         return [self._request()]
 
     def read(self, completions: Completions) -> NDArray[np.float32]:
-        """[rows, d] vectors; zeros where there is no text."""
-        read, texts = completions(self._request()).vectors, self.texts
-        vectors = np.zeros((len(texts), read.shape[1]), dtype=np.float32)
-        vectors[[n for n, text in enumerate(texts) if text]] = read
+        """Return [rows, d] vectors; zeros where there is no text."""
+        embedded, texts = completions(self._request()).vectors, self.texts
+        vectors = np.zeros((len(texts), embedded.shape[1]), dtype=np.float32)
+        vectors[[n for n, text in enumerate(texts) if text]] = embedded
         return vectors
 
     def _request(self) -> EmbeddedTexts:
@@ -382,7 +396,7 @@ class CheckStudy(CulturallBuild):
 
 
 def check_study(params: ReleaseParams, tables: Tables, engines: Engines) -> CheckStudy:
-    """Return drafts that may be published, and the data for their checks."""
+    """Return the study of drafts that may be published, with the data for their checks."""
     labels = {row["draft"]: dict(row) for row in tables["labels"]}
     rows = [release.with_labels(row, labels.get(row["draft"])) for row in tables["open"]]
     regions = [row["region"] for row in tables["regions"]]
@@ -391,7 +405,7 @@ def check_study(params: ReleaseParams, tables: Tables, engines: Engines) -> Chec
 
 
 def language_names(tables: Tables) -> dict[str, str]:
-    """ISO 639 code -> name in English."""
+    """Return names of languages in English by ISO 639 code."""
     return {row["code"]: row["item"] for row in tables["languages"]}
 
 

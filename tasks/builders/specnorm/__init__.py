@@ -1,1 +1,4 @@
-"""Construction of SpecNorm: seed statements, a choice among them, drafts by a model, checks, review. Pure."""
+"""Construction of SpecNorm: a selection of seed statements, drafts by a model, checks and review.
+
+Pure, except for ``steps`` and for reading and writing files.
+"""

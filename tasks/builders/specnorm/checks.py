@@ -1,6 +1,6 @@
-"""Automatic validation of drafts: each fault has a named reason. Pure.
+"""Automatic checks of drafts: each fault has a named reason. Pure.
 
-Whether a norm is true and a scene natural is left to people (``review``).
+People judge whether a norm is true and a scene natural (``review``).
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Reason = Literal[
     "unreadable", "cut_off", "cue_not_named", "stance_changed", "norm_changed", "answer_leaked",
     "not_a_yes_no_question", "near_duplicate",
 ]  # fmt: skip
-"""The first two are for completions that are not a draft."""
+"""Names of faults; the first two are of completions that are not a draft."""
 
 SAME_NORM = 55.0
-"""Least similarity (``fuzz.token_set_ratio``, 0 to 100) of the written norm to the seed's statement.
+"""Minimum similarity (``fuzz.token_set_ratio``, 0 to 100) of the written norm to the seed's statement.
 
-Between the shipped seeds and the sample's norms, other subjects reach 56 (99th percentile), and nine in ten
-norms on the same subject 61 or more.
+Measured between the shipped seeds and the sample's norms: the 99th percentile of pairs on different subjects
+is 56, and nine in ten pairs on the same subject have 61 or more.
 """
 
 CLOSE_NORM = 85.0
-"""From this similarity on, a negation on only one side reverses the norm."""
+"""Similarity from which a negation in only one of norm and seed counts as a reversed norm."""
 
 LEAK_WORDS = 6
-"""Number of consecutive words of the norm that give the answer away."""
+"""Number of consecutive words of the norm that reveal the answer."""
 
 DUPLICATE = 85.0
-"""Similarity (``fuzz.ratio``) of persona, situation and question from which two drafts count as one."""
+"""Similarity (``fuzz.ratio``) of persona, situation and question from which drafts are near-duplicates."""
 
 _NEGATION = re.compile(r"\b(not?|never|nobody|none|nor|neither|without|avoids?|refrains?|\w+n't)\b")
 _VERDICT = re.compile(
@@ -50,20 +50,20 @@ _OPENING = re.compile(
 
 @dataclass(frozen=True)
 class SpecnormFault:
-    """Why a draft is not used."""
+    """A reason to reject a draft."""
 
     reason: Reason
     detail: str
 
 
 def faults(draft: SpecnormDraft) -> list[SpecnormFault]:
-    """All faults of one draft by itself, none for a good one."""
+    """Return the faults of one draft, without comparing it with others."""
     checks = (_cues, _stance, _norm, _leak, _question)
     return [fault for check in checks for fault in check(draft)]
 
 
 def near_duplicates(drafts: Sequence[SpecnormDraft], limit: float = DUPLICATE) -> list[SpecnormFault | None]:
-    """Return a fault for every draft that nearly repeats an earlier, kept one, else None."""
+    """Return a fault for every draft that nearly repeats an earlier one without such a fault, else None."""
     unique: dict[int, str] = {}
     twins: list[SpecnormFault | None] = []
     for number, draft in enumerate(drafts):
@@ -114,7 +114,7 @@ def _norm(draft: SpecnormDraft) -> list[SpecnormFault]:
 
 
 def _leak(draft: SpecnormDraft) -> list[SpecnormFault]:
-    """Yield leaks: the norm's wording, a verdict in the scene, or a reason in the question."""
+    """Return leaks: a verdict in the scene, a reason in the question, or the norm's wording in either."""
     written = draft.written
     scene, question = normal(f"{written.persona} {written.situation}"), normal(written.question)
     leaks = [SpecnormFault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]
@@ -123,10 +123,9 @@ def _leak(draft: SpecnormDraft) -> list[SpecnormFault]:
         leaks.append(
             SpecnormFault("answer_leaked", f"the question gives a reason: {question[reason.start() :]!r}")
         )
-    runs = _runs(scene) | _runs(question)
-    shared = next(
-        (run for run in (*_runs(normal(written.norm)), *_runs(normal(draft.statement))) if run in runs), None
-    )
+    phrases = _phrases(scene) | _phrases(question)
+    norm_phrases = (*_phrases(normal(written.norm)), *_phrases(normal(draft.statement)))
+    shared = next((phrase for phrase in norm_phrases if phrase in phrases), None)
     if shared:
         leaks.append(
             SpecnormFault(
@@ -136,8 +135,8 @@ def _leak(draft: SpecnormDraft) -> list[SpecnormFault]:
     return leaks
 
 
-def _runs(text: str) -> set[tuple[str, ...]]:
-    """All runs of ``LEAK_WORDS`` words."""
+def _phrases(text: str) -> set[tuple[str, ...]]:
+    """Return all sequences of ``LEAK_WORDS`` consecutive words."""
     words = re.findall(r"\w+", text)
     return {tuple(words[i : i + LEAK_WORDS]) for i in range(len(words) - LEAK_WORDS + 1)}
 

@@ -1,4 +1,4 @@
-"""Makes the writing model's prompt from a seed, and reads its answer into a draft. Pure."""
+"""The writing model's prompt for a seed, and its answer as a draft. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tasks.parsing import complaints, parse_json
 
 Stance = Literal["yes", "no"]
 STANCES: tuple[Stance, ...] = ("yes", "no")
-"""The right answer that a scene must have: the norm is kept, or broken."""
+"""Right answers that a scene can be requested with: yes if the norm is kept, no if it is broken."""
 
 MAX_CHARS = 600
-"""Most characters of any text in a prompt or an answer."""
+"""Maximum characters of any text in a prompt or an answer."""
 
 _SYSTEM = f"""\
 You write test items about the norms of communities within a country. You get one norm, the country and the \
@@ -50,7 +50,7 @@ _BREAKS = (
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_CHARS}
 
-# The label is free, so that an answer which does not fit the scene shows in the checks.
+# The label may be either answer, so that the checks find a scene with another answer than the requested one.
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -88,7 +88,7 @@ class Written(BaseModel):
 
 @dataclass(frozen=True)
 class SpecnormDraft:
-    """An item before it is checked: its source, the requested answer and the text."""
+    """An item before the checks: its source, the requested answer and the texts."""
 
     seed: str
     country: str
@@ -99,23 +99,23 @@ class SpecnormDraft:
 
 
 def stances(n: int, yes_share: float = 0.65) -> list[Stance]:
-    """Return the stance to request for each seed; in every prefix the number of yes is the share, rounded
-    down.
+    """Return the stance to request for each of ``n`` seeds.
 
-    ``yes_share`` is the paper's 65 % by default; 0 and 1 are allowed.
+    Among the first i stances, the number of yes is i times the share, rounded down. The default is the
+    paper's 65 %.
 
     Raises:
         ValueError: the share is not within 0 and 1.
     """
     if not 0 <= yes_share <= 1:
-        raise ValueError(f"a share lies between 0 and 1, got {yes_share}")
-    # 0.29 * 100 is 28.999999999999996: rounding must not cost a yes.
-    upto = [int(i * yes_share + 1e-9) for i in range(n + 1)]
-    return ["yes" if after > before else "no" for before, after in pairwise(upto)]
+        raise ValueError(f"yes_share must be between 0 and 1, got {yes_share}")
+    # 0.29 * 100 is 28.999999999999996, which must still be rounded to 29.
+    n_yes = [int(i * yes_share + 1e-9) for i in range(n + 1)]
+    return ["yes" if after > before else "no" for before, after in pairwise(n_yes)]
 
 
 def conversation(seed: Seed, stance: Stance) -> list[Message]:
-    """Return the writing model's messages. The answer has to keep to ``SCHEMA``."""
+    """Return the messages to the writing model, whose answer must follow ``SCHEMA``."""
     cues = [str(cue) for cue in seed.cues]
     question = (
         f"Country: {as_data(seed.country_name, MAX_CHARS)}\n"
@@ -130,7 +130,7 @@ def parse_draft(answer: str, seed: Seed, stance: Stance) -> SpecnormDraft:
     """Return the draft in a completion that is one JSON object.
 
     Raises:
-        DraftError: not JSON, or the fields are not as ``read_written`` wants them.
+        DraftError: the answer is not JSON, or ``read_written`` rejects its fields.
     """
     try:
         cells = parse_json(answer)
@@ -141,10 +141,10 @@ def parse_draft(answer: str, seed: Seed, stance: Stance) -> SpecnormDraft:
 
 
 def read_written(cells: object) -> Written:
-    """The texts of a draft from a mapping.
+    """Return the texts of a draft from a mapping.
 
     Raises:
-        DraftError: a field is missing, empty, too long, unknown or off its menu.
+        DraftError: a field is missing, empty, too long or unknown, or has a value that is not allowed.
     """
     try:
         return Written.model_validate(cells)

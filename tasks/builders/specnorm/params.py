@@ -1,4 +1,4 @@
-"""Parameters of the flow build_specnorm, and SpecNorm's size. Light, because commands load them first."""
+"""Parameters of the flow build_specnorm, and SpecNorm's size. Few imports: commands load this first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from tasks.builders.study import BuildParams
 
 TARGET_ITEMS, TARGET_COUNTRIES, TARGET_YES_SHARE = 3766, 145, 0.65
-"""Size of SpecNorm (Vo and Koyejo 2025, Benchmark 1)."""
+"""Number of items and countries in SpecNorm, and its share of yes (Vo and Koyejo 2025, Benchmark 1)."""
 
 
 class SpecnormParams(BuildParams):
@@ -16,14 +16,14 @@ class SpecnormParams(BuildParams):
     model: str = Field(description="model that writes: a catalogue name, Hugging Face id or local folder")
     seeds: list[str] = Field(
         [],
-        description="files (CSV, JSON, JSONL, Parquet) of statements, countries and demographics; empty: "
-        "the table specnorm_seed",
+        description="files of statements with country and demographics (.csv, .json, .jsonl, .parquet); "
+        "empty: the table specnorm_seed",
     )
     n: int = Field(40, ge=1, description="number of seeds; a larger number includes those of a smaller one")
     yes_share: float = Field(
-        TARGET_YES_SHARE, ge=0, le=1, description="share of drafts requested with the answer yes"
+        TARGET_YES_SHARE, ge=0, le=1, description="share of drafts with yes as the requested answer"
     )
     queue: str = Field("queue.csv", description="CSV file for the reviewers; it must not exist yet")
     max_tokens: int = Field(
-        512, ge=64, description="most tokens of a draft; a longer one is cut off and rejected"
+        512, ge=64, description="maximum tokens of a draft; a longer one is cut off and rejected"
     )

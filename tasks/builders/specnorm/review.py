@@ -1,4 +1,4 @@
-"""The review queue: drafts to a CSV file, people's decisions back, and the rows to publish."""
+"""The review queue: drafts written to a CSV file, people's decisions read back, and the rows to publish."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ text_hash = QUEUE.text_hash
 
 @dataclass(frozen=True)
 class Review(Decided):
-    """A decision on a draft, with the texts as the reviewer left them."""
+    """A decision on a draft, with the reviewer's version of its texts."""
 
     draft: SpecnormDraft
 
 
 @dataclass(frozen=True)
 class Reviews:
-    """The decided rows of a file, in its order, and how many are still open."""
+    """The decided rows of a file in its order, and the number of undecided ones."""
 
     decided: tuple[Review, ...]
     n_pending: int
 
 
 def write_queue(path: Path, drafts: Sequence[SpecnormDraft], model: str, prompt_hash: str) -> None:
-    """Write one line per draft; raises FileExistsError if the file exists, since it may hold decisions."""
-    same = {"model": model, "prompt_hash": prompt_hash}
-    QUEUE.write(path, [_cells(draft) | same for draft in drafts])
+    """Write one row per draft; raises FileExistsError if the file exists, since it may contain decisions."""
+    provenance = {"model": model, "prompt_hash": prompt_hash}
+    QUEUE.write(path, [_cells(draft) | provenance for draft in drafts])
 
 
 def read_reviews(path: Path) -> Reviews:
-    """Read a queue file back; raises ReviewError as ``ReviewFile.read``, and for invalid texts."""
-    read = QUEUE.read(path)
-    return Reviews(tuple(Review(**vars(row), draft=_draft(row)) for row in read.decided), read.n_pending)
+    """Read a reviewed queue file; raises ReviewError as ``ReviewFile.read`` does, and for invalid texts."""
+    queue = QUEUE.read(path)
+    return Reviews(tuple(Review(**vars(row), draft=_draft(row)) for row in queue.decided), queue.n_pending)
 
 
 def published(review: Review) -> dict[str, str]:
-    """An accepted or revised row with its provenance, as ``benchmarks.specnorm`` reads it."""
+    """Return an accepted or revised row with its provenance, in the format that the evaluation reads."""
     row = _cells(review.draft) | {"specificity": specificity(len(review.draft.cues))}
     row |= {name: review.cells[name] for name in ("model", "prompt_hash")}
     del row["statement"], row["stance"]
@@ -84,19 +84,19 @@ def _draft(row: Decided) -> SpecnormDraft:
     stance = next((stance for stance in STANCES if stance == cells["stance"]), None)
     if stance is None:
         raise ReviewError(
-            f"{row.where}, column stance: {cells['stance']!r} is neither yes nor no: restore it"
+            f"{row.where}, column stance: {cells['stance']!r} is neither yes nor no: restore its value"
         )
     return SpecnormDraft(cells["seed"], cells["country"], cells["statement"], cues, stance, written)
 
 
 STATUS: Mapping[Decision, str] = {"accept": "accepted", "revise": "revised", "reject": "rejected"}
 KEY = ("seed", "model", "prompt_hash", "text_hash")
-"""Columns that a queue file and specnorm_draft both have."""
+"""Columns by which a row of a queue file and its draft in specnorm_draft are matched."""
 
 
 @dataclass(frozen=True)
 class StoredDraft:
-    """A draft of the warehouse: its row in specnorm_draft, and its present texts."""
+    """A draft in the warehouse: its row of specnorm_draft, and the draft with its present texts."""
 
     row: Mapping[str, Any]
     draft: SpecnormDraft
@@ -107,10 +107,10 @@ class SpecnormReview:
     """Decisions of a review file.
 
     Attributes:
-        counts: rows by decision, and those that are pending.
-        faulty: revised rows that the checks reject; they are left out of the next two.
-        decisions: rows as ``warehouse.specnorm.save_reviews`` takes them, only of drafts that change.
-        items: rows of specnorm_item, of the decisions that publish.
+        counts: number of rows by decision, and of pending ones.
+        faulty: revised rows that the checks reject, with their faults; decisions and items lack them.
+        decisions: rows for ``warehouse.specnorm.save_reviews``, only of drafts whose decision is new.
+        items: rows of specnorm_item for the new decisions that publish an item.
     """
 
     counts: Mapping[str, int]
@@ -122,75 +122,83 @@ class SpecnormReview:
 def compare(
     path: Path, reviews: Reviews, stored: Sequence[StoredDraft], countries: CountryCodes, now: datetime
 ) -> SpecnormReview:
-    """Find each decision's draft, and check revised texts again.
+    """Match each decision with its draft, and check revised texts again.
 
-    The checks compare a revised scene with the reviewer's label, not with the answer that the model was to
-    give. ``stored``: all drafts that the automatic checks let through, oldest first.
+    A revised scene is compared with the reviewer's label, not with the answer requested from the model.
+
+    Args:
+        stored: all drafts that passed the automatic checks, oldest first.
 
     Raises:
-        ReviewError: there is no such draft, or a column that is not the reviewer's was changed.
+        ReviewError: the draft is unknown, or a column that reviewers must not change was changed.
     """
-    by_text = {tuple(s.row[name] for name in KEY): s for s in stored}
-    pairs = [(review, _find(path, review, by_text)) for review in reviews.decided]
-    named = {known.row["draft"] for _, known in pairs}
-    others = [s.draft for s in stored if s.row["status"] != "rejected" and s.row["draft"] not in named]
+    by_key = {tuple(draft.row[name] for name in KEY): draft for draft in stored}
+    pairs = [(review, _find(path, review, by_key)) for review in reviews.decided]
+    decided = {draft.row["draft"] for _, draft in pairs}
+    others = [
+        draft.draft
+        for draft in stored
+        if draft.row["status"] != "rejected" and draft.row["draft"] not in decided
+    ]
     by_pair = _faults([review for review, _ in pairs], others)
-    faulty = [(r, f) for (r, _), f in zip(pairs, by_pair, strict=True) if f]
+    faulty = [(review, found) for (review, _), found in zip(pairs, by_pair, strict=True) if found]
     changed = [
-        (review, known)
-        for (review, known), bad in zip(pairs, by_pair, strict=True)
-        if not bad and not _is_known(review, known)
+        (review, draft)
+        for (review, draft), found in zip(pairs, by_pair, strict=True)
+        if not found and not _is_stored(review, draft)
     ]
     counts = Counter(review.decision for review, _ in pairs)
     return SpecnormReview(
         counts={**{decision: counts[decision] for decision in STATUS}, "pending": reviews.n_pending},
         faulty=tuple(faulty),
-        decisions=[_decision(review, known, now) for review, known in changed],
+        decisions=[_decision(review, draft, now) for review, draft in changed],
         items=_items(path, changed, countries, now),
     )
 
 
-def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], StoredDraft]) -> StoredDraft:
+def _find(path: Path, review: Review, by_key: Mapping[tuple[str, ...], StoredDraft]) -> StoredDraft:
     seed = review.draft.seed
-    stored = by_text.get(tuple(review.cells[name] for name in KEY))
+    stored = by_key.get(tuple(review.cells[name] for name in KEY))
     if stored is None:
         raise ReviewError(
-            f"{path}, seed {seed}: this warehouse has no such draft waiting: do not change seed, model, "
-            "prompt_hash and text_hash, and set CULTURESCOPE_HOME to the home in which the queue was built"
+            f"{path}, seed {seed}: no such draft waits in this warehouse: restore seed, model, prompt_hash "
+            "and text_hash as they were written, and set CULTURESCOPE_HOME to the home in which the queue "
+            "was written"
         )
     for name in ("country", "cues", "statement", "stance"):
         if getattr(review.draft, name) != getattr(stored.draft, name):
-            raise ReviewError(f"{path}, seed {seed}, column {name}: not as in the draft: restore it")
+            raise ReviewError(f"{path}, seed {seed}, column {name}: not as in the draft: restore its value")
     return stored
 
 
 def _faults(reviews: Sequence[Review], others: Sequence[SpecnormDraft]) -> list[tuple[SpecnormFault, ...]]:
-    """Faults of every review; only revised texts are checked."""
+    """Return the faults of every review; only revised texts are checked."""
     accepted = [review.draft for review in reviews if review.decision == "accept"]
     revised = [review.draft for review in reviews if review.decision == "revise"]
     twins = iter(near_duplicates([*others, *accepted, *revised])[len(others) + len(accepted) :])
     by_review: list[tuple[SpecnormFault, ...]] = []
     for review in reviews:
-        own: list[SpecnormFault] = []
+        found: list[SpecnormFault] = []
         if review.decision == "revise":
             twin = next(twins)
-            own = [
+            found = [
                 *faults(replace(review.draft, stance=review.draft.written.label)),
                 *([twin] if twin else []),
             ]
-        by_review.append(tuple(own))
+        by_review.append(tuple(found))
     return by_review
 
 
-def _is_known(review: Review, known: StoredDraft) -> bool:
-    """Whether the same decision was stored before, so that its time stays."""
-    before = (known.row["status"], known.row["reviewer"], known.row["note"] or "", known.draft.written)
-    return before == (STATUS[review.decision], review.reviewer, review.note, review.draft.written)
+def _is_stored(review: Review, draft: StoredDraft) -> bool:
+    """Return whether the same decision is already stored; its time is then not changed."""
+    row = draft.row
+    stored = (row["status"], row["reviewer"], row["note"] or "", draft.draft.written)
+    return stored == (STATUS[review.decision], review.reviewer, review.note, review.draft.written)
 
 
-def _decision(review: Review, known: StoredDraft, now: datetime) -> dict[str, Any]:
+def _decision(review: Review, draft: StoredDraft, now: datetime) -> dict[str, Any]:
     return {
-        "draft": known.row["draft"],
+        "draft": draft.row["draft"],
         "status": STATUS[review.decision],
         "reviewer": review.reviewer,
         "note": review.note or None,
@@ -201,13 +209,13 @@ def _decision(review: Review, known: StoredDraft, now: datetime) -> dict[str, An
 def _items(
     path: Path, changed: Sequence[tuple[Review, StoredDraft]], countries: CountryCodes, now: datetime
 ) -> list[dict[str, Any]]:
-    """Return rows of specnorm_item, made from the published rows as the evaluation reads them."""
-    rows = [(published(review), known.row) for review, known in changed if review.decision != "reject"]
+    """Return rows of specnorm_item, from the published rows as the evaluation reads them."""
+    rows = [(published(review), draft.row) for review, draft in changed if review.decision != "reject"]
     if not rows:
         return []
     loaded = load_specnorm({str(path): [row for row, _ in rows]}, countries)
     if loaded.dropped:
-        raise ReviewError(f"{path}: rows that the evaluation would leave out: {dict(loaded.dropped)}")
+        raise ReviewError(f"{path}: the evaluation would leave out rows, by reason: {dict(loaded.dropped)}")
     return [
         row
         | {"item": item.item, "draft": draft["draft"], "reviewed_at": now, "specificity": item.extra["rule"]}

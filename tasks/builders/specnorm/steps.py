@@ -1,7 +1,7 @@
-"""SpecNorm at the warehouse's border: reads seeds, stores drafts, writes the queue, reads decisions.
+"""SpecNorm's stages and the warehouse.
 
-Drafting turns seeds into rows of ``specnorm_draft`` and a queue file; reviewing turns that file into rows of
-``specnorm_item``.
+Drafting turns seeds into rows of ``specnorm_draft`` and a queue file. A review turns the reviewed file into
+rows of ``specnorm_item``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from warehouse.specnorm import save_drafts, save_reviews
 
 COUNTRIES = "SELECT country, name, alpha3 FROM country"
 SETTLED = "SELECT draft, seed, status FROM specnorm_draft WHERE status <> 'rejected_by_checks'"
-# With the present texts: a revised draft has those of its item.
+# With the present texts: those of a revised draft are in its item.
 DRAFTS = """
 SELECT d.* REPLACE (
     coalesce(i.persona, d.persona) AS persona, coalesce(i.situation, d.situation) AS situation,
@@ -62,9 +62,9 @@ FROM specnorm_item ORDER BY country_name, item
 def save(
     study: SpecnormStudy, answers: Mapping[str, Mapping[str, Completion]], runs: Mapping[str, str]
 ) -> None:
-    """Check the completions, store every draft with its faults, and queue the drafts that wait for a review.
+    """Check the completions, store every draft with its faults, and write the drafts to review to the queue.
 
-    Holds a lock, because two builds must not both draft a seed or write the same scene.
+    Holds a lock, so that two builds do not store drafts of the same seed or near-duplicates.
     """
     warehouse = Warehouse.open()
     with warehouse.locked("specnorm"):
@@ -72,14 +72,14 @@ def save(
             jobs = [job for job in open_jobs(study) if job.draft in completions]
             drafts = [row for row in warehouse.query(DRAFTS).to_dicts() if row["status"] != "rejected"]
             rows = draft_rows(jobs, completions, [draft_of(row) for row in drafts])
-            same = {
+            provenance = {
                 "model": model,
                 "prompt_hash": PROMPT_HASH,
                 "request_hash": study.request_hash,
                 "run_id": runs[model],
                 "drafted_at": now(),
             }
-            save_drafts(warehouse, [row | same for row in rows])
+            save_drafts(warehouse, [row | provenance for row in rows])
     stored = warehouse.query(DRAFTS).to_dicts()
     waiting = {row["draft"]: row for row in stored if row["status"] == "queued"}
     queued = [draft_of(waiting[job.draft]) for job in study.jobs if job.draft in waiting]
@@ -98,20 +98,23 @@ DRAFT = BuildStage(
 
 
 def open_jobs(study: SpecnormStudy) -> list[SpecnormJob]:
-    """Return the drafts that no build has written yet."""
+    """Return the jobs whose drafts no build has written yet."""
     return study.open_jobs(Warehouse.open().query(SETTLED).to_dicts())
 
 
 def summary(study: SpecnormStudy) -> pl.DataFrame:
-    """Return the number of drafts of a build by status and fault (status, fault, n_drafts)."""
+    """Return a build's number of drafts by status and fault: columns status, fault, n_drafts."""
     return Warehouse.open().query(SUMMARY, {"drafts": [job.draft for job in study.jobs]})
 
 
 def review(path: Path, out: Path | None = None) -> SpecnormReview:
-    """Read a reviewed queue, store its decisions, publish accepted items, and write all published items.
+    """Read a reviewed queue, store its decisions, and publish accepted and revised items.
+
+    Args:
+        out: file to write all published items to.
 
     Raises:
-        ReviewError: the file breaks a rule, or is not of this warehouse; nothing is stored then.
+        ReviewError: the file breaks a rule or belongs to another warehouse; nothing is stored then.
     """
     warehouse = Warehouse.open()
     if out:
@@ -127,10 +130,12 @@ def review(path: Path, out: Path | None = None) -> SpecnormReview:
 
 
 def _check_out(out: Path, columns: Sequence[str]) -> None:
-    """Raise ReviewError for a file that we did not publish: it may be a queue with decisions."""
+    """Raise ReviewError for an existing file without published items: it may be a queue with decisions."""
     if not out.parent.is_dir():
-        raise ReviewError(f"{out}: there is no folder {out.parent}: create it, or name another file")
+        raise ReviewError(f"{out}: the folder {out.parent} does not exist: create it, or name another file")
     if out.exists():
         header = out.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
         if header != ",".join(columns):
-            raise ReviewError(f"{out} exists and holds no published items: name another file with --out")
+            raise ReviewError(
+                f"{out} exists and is not a file of published items: name another file with --out"
+            )

@@ -1,6 +1,6 @@
 """The drafting of SpecNorm as a study: seeds, prompts, and drafts with their faults.
 
-Pure but for the users' files that are read.
+Pure, except that users' files are read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tasks.people.review_file import check_new
 
 @dataclass(frozen=True)
 class SpecnormJob:
-    """A draft to be written. ``draft`` identifies it, ``response_item`` the conversation that asks for it."""
+    """A draft to be written, with its identifier and that of its prompt (``response_item``)."""
 
     draft: str
     response_item: str
@@ -50,19 +50,22 @@ class SpecnormJob:
 def draft_rows(
     jobs: Sequence[SpecnormJob], replies: Mapping[str, Completion], others: Sequence[SpecnormDraft]
 ) -> list[dict[str, Any]]:
-    """Rows of specnorm_draft, without model and run, with the faults of what was written.
+    """Return rows of specnorm_draft with the drafts' faults, without model and run.
 
-    Near-duplicates are sought among ``others`` and the drafts without another fault; the first stays.
+    Near-duplicates are sought among ``others`` and the drafts without another fault; the later of two gets
+    the fault.
 
     Args:
-        replies: draft -> its completion.
+        replies: completions by draft.
     """
     checked = [_checked(job, replies[job.draft]) for job in jobs]
-    good = [n for n, (_, own) in enumerate(checked) if not own]
-    twins = near_duplicates([*others, *(draft for draft, own in checked if draft and not own)])[len(others) :]
-    for n, twin in zip(good, twins, strict=True):
+    faultless = [n for n, (_, draft_faults) in enumerate(checked) if not draft_faults]
+    twins = near_duplicates(
+        [*others, *(draft for draft, draft_faults in checked if draft and not draft_faults)]
+    )[len(others) :]
+    for n, twin in zip(faultless, twins, strict=True):
         checked[n] = (checked[n][0], [twin] if twin else [])
-    return [_row(job, draft, own) for job, (draft, own) in zip(jobs, checked, strict=True)]
+    return [_row(job, draft, draft_faults) for job, (draft, draft_faults) in zip(jobs, checked, strict=True)]
 
 
 def draft_of(row: Mapping[str, Any]) -> SpecnormDraft:
@@ -73,7 +76,7 @@ def draft_of(row: Mapping[str, Any]) -> SpecnormDraft:
 
 
 def _checked(job: SpecnormJob, reply: Completion) -> tuple[SpecnormDraft | None, list[SpecnormFault]]:
-    """Return the draft, None if the reply is not one, and its faults."""
+    """Return the draft (None if the reply is not one) and its faults."""
     try:
         draft = parse_draft(reply.text, job.seed, job.stance)
     except DraftError as error:
@@ -83,7 +86,9 @@ def _checked(job: SpecnormJob, reply: Completion) -> tuple[SpecnormDraft | None,
     return draft, faults(draft)
 
 
-def _row(job: SpecnormJob, draft: SpecnormDraft | None, own: Sequence[SpecnormFault]) -> dict[str, Any]:
+def _row(
+    job: SpecnormJob, draft: SpecnormDraft | None, draft_faults: Sequence[SpecnormFault]
+) -> dict[str, Any]:
     texts = draft.written.model_dump() if draft else {}
     return {
         "draft": job.draft,
@@ -97,9 +102,9 @@ def _row(job: SpecnormJob, draft: SpecnormDraft | None, own: Sequence[SpecnormFa
         "stance": job.stance,
         **texts,
         "text_hash": text_hash(texts) if draft else None,
-        "faults": [fault.reason for fault in own],
-        "fault_details": [fault.detail for fault in own],
-        "status": "rejected_by_checks" if own else "queued",
+        "faults": [fault.reason for fault in draft_faults],
+        "fault_details": [fault.detail for fault in draft_faults],
+        "status": "rejected_by_checks" if draft_faults else "queued",
     }
 
 
@@ -108,8 +113,10 @@ class SpecnormStudy(BuildStudy):
     """The drafts of a build: seeds, model and sampling.
 
     Attributes:
-        engine: the writing model. seeds: all available seeds. chosen: seeds to draft, with the requested
-            answer. settled: rows of specnorm_draft that the checks did not reject.
+        engine: engine of the writing model.
+        seeds: all available seeds.
+        chosen: seeds to draft, with the requested answers.
+        settled: rows of specnorm_draft that the checks did not reject.
     """
 
     topic: ClassVar[str] = "specnorm"
@@ -121,12 +128,12 @@ class SpecnormStudy(BuildStudy):
 
     @cached_property
     def request_hash(self) -> str:
-        """Return a hash of the request, whatever the seeds."""
+        """Return a hash of the request; the seeds do not change it."""
         return self.request().hash(self.engine)
 
     @cached_property
     def jobs(self) -> list[SpecnormJob]:
-        """One per chosen seed, in the order of the choice."""
+        """Return a job for each chosen seed, in their order."""
         ids = [prompt(seed, stance).id for seed, stance in self.chosen]
         return [
             SpecnormJob(digest([self.request_hash, item]), item, seed, stance)
@@ -136,22 +143,22 @@ class SpecnormStudy(BuildStudy):
     def open_jobs(self, settled: Rows) -> list[SpecnormJob]:
         """Return jobs whose draft is neither queued nor decided and whose seed has no other usable draft."""
         drafts = {row["draft"] for row in settled}
-        taken = {row["seed"] for row in settled if row["status"] != "rejected"}
-        return [job for job in self.jobs if job.draft not in drafts and job.seed.seed not in taken]
+        usable = {row["seed"] for row in settled if row["status"] != "rejected"}
+        return [job for job in self.jobs if job.draft not in drafts and job.seed.seed not in usable]
 
     @property
     def materials(self) -> dict[str, str]:
         return {"seeds": digest(sorted(seed.seed for seed, _ in self.chosen))}
 
     def config_hash(self) -> str:
-        drawn = [self.knobs.temperature, self.knobs.max_tokens, self.knobs.seed]
-        return digest([PROMPT_HASH, drawn, [[seed.seed, stance] for seed, stance in self.chosen]])
+        sampling = [self.knobs.temperature, self.knobs.max_tokens, self.knobs.seed]
+        return digest([PROMPT_HASH, sampling, [[seed.seed, stance] for seed, stance in self.chosen]])
 
     def prompts(self, completions: Completions) -> list[Prompt]:
         return [prompt(job.seed, job.stance) for job in self.open_jobs(self.settled)]
 
     def read(self, completions: Completions) -> dict[str, Completion]:
-        """Draft -> its completion."""
+        """Return completions by draft."""
         replies = self.replies(completions)
         return {job.draft: replies[job.response_item] for job in self.open_jobs(self.settled)}
 
@@ -159,10 +166,11 @@ class SpecnormStudy(BuildStudy):
 def specnorm_study(
     params: SpecnormParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
 ) -> SpecnormStudy:
-    """Read the seeds and choose.
+    """Return the study of a selection of the seeds.
 
     Raises:
-        BenchmarkError: a file cannot be read, or has no seeds. ReviewError: the queue cannot be written.
+        BenchmarkError: a file cannot be read, or there are no seeds.
+        ReviewError: the queue file exists or cannot be written.
     """
     check_new(Path(params.queue))
     files: dict[str, Sequence[Row]] = {path: read_rows(path) for path in params.seeds}
@@ -175,7 +183,10 @@ def specnorm_study(
         for seed in loaded.seeds
     )
     if not seeds:
-        raise BenchmarkError(f"no seed names a subgroup (rows left out: {dict(loaded.dropped)})")
+        raise BenchmarkError(
+            f"no seed names a subgroup (rows left out by reason: {dict(loaded.dropped)}): fill in region, "
+            "ethnicity, religion or another demographic column"
+        )
     chosen = select(seeds, params.n, params.seed)
     pairs = tuple(zip(chosen, stances(len(chosen), params.yes_share), strict=True))
     engine = engines[params.model]
@@ -188,5 +199,5 @@ def prompt(seed: Seed, stance: Stance) -> Prompt:
 
 
 def codes(countries: Rows) -> CountryCodes:
-    """Return the map from a country's names and three-letter code to its code of two letters."""
+    """Return the alpha-2 codes of countries by their names and alpha-3 codes."""
     return CountryCodes({row[key]: row["country"] for row in countries for key in ("name", "alpha3")})

@@ -40,7 +40,7 @@ def read(files: Files, pack: Pack) -> None:
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what replaces the shipped items")
     pack.left_out.append(
-        "prompts: no file holds them; culturescope pack new culturall --as-published adds a form to copy "
+        "prompts: no file has them; culturescope pack new culturall --as-published adds a form to copy "
         "figures 11 and 12 into"
     )
 

@@ -26,7 +26,7 @@ from tasks.papers.reproduction import (
     Reproduction,
     SourceFiles,
     by_name,
-    tried,
+    tried_field,
 )  # fmt: skip
 
 SOURCES = by_name(
@@ -40,15 +40,15 @@ SOURCES = by_name(
         "answers",
         ("*answers*.csv", "*answers*.jsonl", "*answers*.json", "*answers*.xlsx"),
         "CSV, JSON or xlsx: setting (id of Table 2, or a name: --settings), item (row of the items, "
-        "from 1), correct (true or false, empty: not judged); subset where there are no items",
+        "from 1), correct (true or false, empty: not judged); subset if there is no file of items",
         is_ours=True,
     ),
 )
 SUBSETS = {"easy": (10, 15), "medium": (5, 9), "hard": (0, 4)}
 """Difficulty -> least and greatest number of the 15 settings that solve its items."""
 N_SETTINGS = 15
-NO_FILE = "no published file holds it"
-NO_DIFFICULTY = "no item is known to be of that difficulty"
+NO_FILE = "no published file has it"
+NO_DIFFICULTY = "no item is known to have that difficulty"
 LEVELS = ("language", "topic", "region")
 
 
@@ -59,13 +59,13 @@ class CulturallReproduced(Options):
     """
 
     settings: dict[str, str] = Field({}, description="setting in the files = its id in Table 2")
-    unjudged: list[Literal["wrong", "left-out"]] = tried(
-        ["wrong", "left-out"], "an item that a setting was not judged on"
+    unjudged: list[Literal["wrong", "left-out"]] = tried_field(
+        ["wrong", "left-out"], "rule for an item on which a setting was not judged"
     )
 
 
 class PublishedVerdict(PublishedRow):
-    """A setting's answer to an item, with whether it is right; None: not judged."""
+    """Whether a setting's answer to an item is right; None: not judged."""
 
     setting: Text
     item: Annotated[int, Field(ge=1)]
@@ -87,7 +87,7 @@ class PublishedTask:
 
 @dataclass(frozen=True)
 class CulturallFiles:
-    """Items by their number, and setting -> item -> whether it was solved."""
+    """Contents of the files. tasks: number -> item. answers: setting -> number of an item -> is it right."""
 
     tasks: Mapping[int, PublishedTask]
     answers: Mapping[str, Mapping[int, bool | None]]
@@ -99,30 +99,30 @@ def read(files: Files, options: CulturallReproduced) -> tuple[CulturallFiles, Se
     # Items are numbered by published rows; a row that is left out keeps its number.
     notes: list[str] = []
     items = read_each(files["items"], read_rows, notes)
-    rows = [_task(path, row) for path, some in items.items() for row in some]
+    rows = [_task(path, row) for path, file_rows in items.items() for row in file_rows]
     tasks = dict(enumerate(rows, 1))
     unread = sum(task.language == "" for task in rows)
     notes += [f"items: {unread} rows do not fit the columns and count only in ALL"] * bool(unread)
     answers: dict[str, dict[int, bool | None]] = {}
     subsets: dict[int, str] = {}
-    judged, of_answers = read_all(files["answers"], PublishedVerdict)
-    for answer in judged:
-        of = answers.setdefault(options.settings.get(answer.setting, answer.setting), {})
-        if answer.item in of:
+    verdicts, answer_notes = read_all(files["answers"], PublishedVerdict)
+    for answer in verdicts:
+        answers_of_setting = answers.setdefault(options.settings.get(answer.setting, answer.setting), {})
+        if answer.item in answers_of_setting:
             raise ValueError(f"answers: setting {answer.setting} has item {answer.item} twice; remove one")
-        of[answer.item] = answer.correct
+        answers_of_setting[answer.item] = answer.correct
         if answer.subset:
             subsets[answer.item] = answer.subset
-    numbers = sorted({item for of in answers.values() for item in of})
+    numbers = sorted({item for answers_of_setting in answers.values() for item in answers_of_setting})
     if not tasks:
         tasks = {n: PublishedTask(subset=subsets.get(n)) for n in numbers}
-    elif beyond := [n for n in numbers if n not in tasks]:
+    elif unknown := [n for n in numbers if n not in tasks]:
         raise ValueError(
-            f"answers: item {beyond[0]} is not one of the {len(tasks)} items; their rows count from 1"
+            f"answers: unknown item {unknown[0]}; known: 1 to {len(tasks)}, the rows of the items"
         )
     return CulturallFiles(_with_difficulty(tasks, answers), answers, bool(files["answers"])), [
         *notes,
-        *of_answers,
+        *answer_notes,
     ]
 
 
@@ -154,34 +154,36 @@ class CulturallNumbers(Numbers[CulturallFiles, CulturallReproduced]):
             for value in [value for value, _ in counts.most_common() if value]:
                 chosen = [n for n, task in tasks.items() if getattr(task, level) == value]
                 for setting in self.content.answers:
-                    own = self._accuracy(setting, chosen)
-                    yield _cell(f"By {level}", f"setting {setting}", {level: value}), own
+                    accuracy = self._accuracy(setting, chosen)
+                    yield _cell(f"By {level}", f"setting {setting}", {level: value}), accuracy
         for subset in ("all", *SUBSETS):
-            of = [t.solved for t in tasks.values() if subset in ("all", t.subset) and t.solved is not None]
-            if of:
-                share = RecomputedCell(100 * float(np.mean(of)) / N_SETTINGS, n=len(of))
+            solved = [
+                t.solved for t in tasks.values() if subset in ("all", t.subset) and t.solved is not None
+            ]
+            if solved:
+                share = RecomputedCell(100 * float(np.mean(solved)) / N_SETTINGS, n=len(solved))
                 yield _cell("Table 2", "mean of the settings", {"subset": subset}), share
 
     def _items(self, subset: str, is_share: bool) -> RecomputedCell:
-        """Count the items of a difficulty, or give their share of all in percent."""
+        """Return the number of items of a difficulty, or their share of all in percent."""
         tasks = list(self.content.tasks.values())
-        known = [task for task in tasks if task.subset]
-        if not tasks or (subset != "all" and not known):
+        with_subset = [task for task in tasks if task.subset]
+        if not tasks or (subset != "all" and not with_subset):
             return RecomputedCell(reason=SOURCES["items"].missing if not tasks else NO_DIFFICULTY)
-        n = len(tasks) if subset == "all" else sum(task.subset == subset for task in known)
+        n = len(tasks) if subset == "all" else sum(task.subset == subset for task in with_subset)
         return RecomputedCell(100 * n / len(tasks) if is_share else float(n), n=len(tasks))
 
     def _accuracy(self, setting: str, chosen: Sequence[int]) -> RecomputedCell:
-        """Return the share; the null is a random letter for multiple choice, else 0."""
-        of, tasks = self.content.answers[setting], self.content.tasks
+        """Return the accuracy in percent; the null is a random letter for multiple choice, else 0."""
+        answers, tasks = self.content.answers[setting], self.content.tasks
         if self.options.unjudged[0] == "left-out":
-            chosen = [n for n in chosen if of.get(n) is not None]
+            chosen = [n for n in chosen if answers.get(n) is not None]
         if not chosen:
             return RecomputedCell(reason=f"no judged answer of setting {setting}")
         right, guessed = (
             100 * float(np.mean(side))
             for side in (
-                [bool(of.get(n)) for n in chosen],
+                [bool(answers.get(n)) for n in chosen],
                 [tasks[n].is_choice / len(LETTERS) for n in chosen],
             )
         )
@@ -195,8 +197,8 @@ def _cell(table: str, model: str, parts: Mapping[str, str]) -> PrintedCell:
 
 def _task(path: Path, row: Mapping[str, object]) -> PublishedTask:
     """Return the item of a row; its difficulty may be in the name of the file."""
-    of_file = re.search(r"_(easy|medium|hard)\b", path.stem)
-    subset = of_file[1] if of_file else None
+    name_match = re.search(r"_(easy|medium|hard)\b", path.stem)
+    subset = name_match[1] if name_match else None
     try:
         ((item,), _) = validate(str(path), [row], CulturallItemRow)
     except ValueError:
@@ -219,7 +221,7 @@ def _with_difficulty(
     """
     if len(answers) != N_SETTINGS or any(task.subset for task in tasks.values()):
         return tasks
-    solved = {n: sum(bool(of.get(n)) for of in answers.values()) for n in tasks}
+    solved = {n: sum(bool(answered.get(n)) for answered in answers.values()) for n in tasks}
     return {n: replace(task, subset=_subset(solved[n])) for n, task in tasks.items()}
 
 

@@ -40,12 +40,12 @@ def read(files: Files, pack: Pack) -> None:
         except BenchmarkError as error:
             pack.left_out.append(f"{name}: {error}")
             continue
-        known = set(pack.countries.values())
-        kept = [_row(item) for item in loaded.items if item.country in known]
-        fitting = [row for row in kept if not checked_row(CureItemRow, row, name, None)[1]]
+        known_codes = set(pack.countries.values())
+        with_country = [_row(item) for item in loaded.items if item.country in known_codes]
+        fitting = [row for row in with_country if not checked_row(CureItemRow, row, name, None)[1]]
         lost = Counter({
-            "of no country of the warehouse": len(loaded.items) - len(kept),
-            "that do not fit a pack": len(kept) - len(fitting),
+            "without a country of the warehouse": len(loaded.items) - len(with_country),
+            "that do not fit a pack": len(with_country) - len(fitting),
             **loaded.dropped,
         })  # fmt: skip
         pack.left_out += [f"{name}: {n} items {why}" for why, n in lost.items() if n]
@@ -57,10 +57,10 @@ def read(files: Files, pack: Pack) -> None:
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what replaces the shipped samples")
     elif data_files:
         pack.left_out.append(
-            f"shipped samples stay of {', '.join(n for n in LOADERS if n not in data_files)}"
+            f"shipped samples stay for {', '.join(n for n in LOADERS if n not in data_files)}"
         )
     pack.left_out.append(
-        "prompts and rubrics: no file holds them; culturescope pack new cure --as-published adds a form to "
+        "prompts and rubrics: no file has them; culturescope pack new cure --as-published adds a form to "
         "copy appendices A and B into"
     )
 
@@ -79,7 +79,7 @@ def _rows(paths: Any, pack: Pack) -> dict[str, list[Row]]:
 def _row(item: BenchmarkItem) -> dict[str, Any]:
     """Return an item as a row of a pack with the published meaning, without empty cells."""
     texts: Mapping[str, str] = item.extra
-    where = {"country": texts.get("country_name", item.group), "group": item.group}
+    place_names = {"country": texts.get("country_name", item.group), "group": item.group}
     side = re.search(r"/(adhere|violate)$", item.item)
     name = f"{item.benchmark}-{_identifier(item.item)}" if side else _identifier(item.item)
     cells = {
@@ -89,7 +89,7 @@ def _row(item: BenchmarkItem) -> dict[str, Any]:
         "group_name": item.group,
         "persona": texts.get("persona", ""),
         "situation": situation(item) or item.question,
-        "question": texts.get("question") or WORDS[item.benchmark]["question"].format(**where),
+        "question": texts.get("question") or WORDS[item.benchmark]["question"].format(**place_names),
         "label": item.label,
         "gold": item.gold,
         "cues": "|".join(item.cues),

@@ -30,8 +30,8 @@ from tasks.papers.reproduction import (
     SourceFiles,
     by_name,
     model_names,
-    renamed,
-    tried,
+    renamed_field,
+    tried_field,
 )  # fmt: skip
 
 SOURCES = by_name(
@@ -51,8 +51,8 @@ SOURCES = by_name(
     SourceFiles(
         "results",
         ("*results*.csv", "*results*.jsonl", "*results*.json"),
-        "CSV or JSON: model, benchmark, setting (thin or thick), item, gold, label (empty: unread), and "
-        "of thick answers score, the judge's, 0 to 1; a model whose name begins with null is the null",
+        "CSV or JSON: model, benchmark, setting (thin or thick), item, gold, label (empty: unreadable), and "
+        "for thick answers the judge's score, 0 to 1; a model whose name begins with null is the null",
         is_ours=True,
     ),
     SourceFiles(
@@ -67,7 +67,7 @@ JUDGED = {"Coverage": "normad", "Specificity": "specnorm", "Connotation": "casa"
 AGREEMENT = ("Krippendorff's alpha", "kappa of people", "Pearson r", "kappa of judge and people")
 JUDGE, NULL = "judge", "null"
 NO_NAMES = "the text names a range of several models, not each model's number"
-NO_FILE = "no published file holds it"
+NO_FILE = "no published file has it"
 
 
 class CureReproduced(Options):
@@ -76,21 +76,21 @@ class CureReproduced(Options):
     Values of a list are tried in order until a cell's digits are met.
     """
 
-    size: list[Literal["items", "rows"]] = tried(
+    size: list[Literal["items", "rows"]] = tried_field(
         ["items", "rows"],
-        "size of a benchmark: items, of which a CASA pair has two and repeated ones count once, or rows",
+        "size of a benchmark: number of items (a CASA pair has two, repeated ones count once), or of rows",
     )
-    countries: list[Literal["places", "names"]] = tried(
+    countries: list[Literal["places", "names"]] = tried_field(
         ["places", "names"],
-        "countries of a benchmark: places that its names mean, or names as they are written",
+        "countries of a benchmark: countries that its names stand for, or names as written",
     )
-    unread: list[Literal["wrong", "left-out"]] = tried(
-        ["wrong", "left-out"], "an answer without a label that could be read"
+    unread: list[Literal["wrong", "left-out"]] = tried_field(
+        ["wrong", "left-out"], "rule for an answer without a readable label"
     )
-    alpha_level: list[Literal["interval", "ordinal", "nominal"]] = tried(
+    alpha_level: list[Literal["interval", "ordinal", "nominal"]] = tried_field(
         ["interval", "ordinal", "nominal"], "level of Krippendorff's alpha: the paper does not say"
     )
-    names: dict[str, str] = renamed()
+    names: dict[str, str] = renamed_field()
 
 
 class Result(PublishedRow):
@@ -106,7 +106,7 @@ class Result(PublishedRow):
 
 
 class PublishedMark(PublishedRow):
-    """The mark that a person or the judge gave an answer."""
+    """A mark of a person, or of the judge, for an answer."""
 
     metric: Text
     item: Text
@@ -116,7 +116,7 @@ class PublishedMark(PublishedRow):
 
 @dataclass(frozen=True)
 class CureFiles:
-    """The folder's content; ``benchmarks``: name -> file -> published rows."""
+    """Contents of the folder. benchmarks: name -> file -> published rows."""
 
     benchmarks: Mapping[str, Mapping[str, Sequence[Row]]]
     results: Sequence[Result]
@@ -131,13 +131,13 @@ def read(files: Files, options: CureReproduced) -> tuple[CureFiles, Sequence[str
         for name in LOADERS
         if files[name]
     }
-    results, of_results = read_all(files["results"], Result)
-    notes += of_results
-    ratings, of_ratings = read_all(files["ratings"], PublishedMark)
+    results, result_notes = read_all(files["results"], Result)
+    notes += result_notes
+    ratings, rating_notes = read_all(files["ratings"], PublishedMark)
     keys = [(r.model, r.benchmark, r.setting, r.item) for r in results]
-    if twice := len(keys) - len(set(keys)):
-        notes.append(f"results: {twice} rows have an earlier one's item: all are counted")
-    return CureFiles(benchmarks, results, ratings), [*notes, *of_ratings]
+    if n_repeated := len(keys) - len(set(keys)):
+        notes.append(f"results: {n_repeated} rows repeat an earlier row's item: all are counted")
+    return CureFiles(benchmarks, results, ratings), [*notes, *rating_notes]
 
 
 class CureNumbers(Numbers[CureFiles, CureReproduced]):
@@ -158,7 +158,7 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
                 self._over_models(cell) if "models" in cell.parts else self._judged(cell.model, cell.metric)
             )
         if cell.metric in AGREEMENT and "length" not in cell.parts:
-            return self._of_metrics(cell) if "metrics" in cell.parts else self._agreement(cell)
+            return self._over_metrics(cell) if "metrics" in cell.parts else self._agreement(cell)
         return RecomputedCell(reason=NO_FILE)
 
     def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
@@ -169,8 +169,8 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
             parts = {"benchmark": benchmark, "setting": setting}
             for metric, figure in (("F1-Micro", "Figure 2"), ("F1-Macro", "Figure 3")):
                 yield PrintedCell(figure, model, parts, metric), self._f1(group, metric)
-            for metric, of in JUDGED.items():
-                if (of, setting) == (benchmark, "thick"):
+            for metric, judged_benchmark in JUDGED.items():
+                if (judged_benchmark, setting) == (benchmark, "thick"):
                     yield PrintedCell("Figure 4", model, {}, metric), self._judged(model, metric)
 
     @cached_property
@@ -192,14 +192,14 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
 
     def _f1(self, group: Sequence[Result], metric: str) -> RecomputedCell:
         """Return the F1 of a model's labels; the null is shuffled gold labels."""
-        read = [r for r in group if r.label or self.options.unread[0] == "wrong"]
-        if not read:
+        readable = [r for r in group if r.label or self.options.unread[0] == "wrong"]
+        if not readable:
             return RecomputedCell(reason="no label could be read")
-        gold = [r.gold for r in read]
-        own, null = label_scores(gold, [r.label or LOST for r in read]), random_baseline(gold)
+        gold = [r.gold for r in readable]
+        scores, null = label_scores(gold, [r.label or LOST for r in readable]), random_baseline(gold)
         field = "f1_macro" if metric == "F1-Macro" else "f1_micro"
         return RecomputedCell(
-            getattr(own, field), null=getattr(null, field), null_name="random labels", n=len(read)
+            getattr(scores, field), null=getattr(null, field), null_name="random labels", n=len(readable)
         )
 
     def _judged(self, model: str, metric: str) -> RecomputedCell:
@@ -220,29 +220,32 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
             for (model, benchmark, setting), group in self.groups.items()
             if (benchmark, setting) == (JUDGED[metric], "thick")
         }
-        return {model: of for model, of in scores.items() if of.size}
+        return {model: values for model, values in scores.items() if values.size}
 
     def _over_models(self, cell: PrintedCell) -> RecomputedCell:
         """Return the lowest or highest mean of any model."""
         models = [model for model in self._scores(cell.metric) if not model.startswith(NULL)]
-        each = [one for model in models if (one := self._judged(model, cell.metric)).value is not None]
-        if not each:
+        numbers = [
+            number for model in models if (number := self._judged(model, cell.metric)).value is not None
+        ]
+        if not numbers:
             missing = SOURCES["results"].missing if not self.content.results else "no judged answer"
             return RecomputedCell(reason=missing)
         pick = min if cell.parts["models"] == "lowest" else max
-        return pick(each, key=lambda one: one.value or 0.0)
+        return pick(numbers, key=lambda number: number.value or 0.0)
 
     def _mean_f1(self, setting: str) -> RecomputedCell:
-        """Mean over models and benchmarks."""
+        """Return the mean over models and benchmarks."""
         if not self.content.results:
             return RecomputedCell(reason=SOURCES["results"].missing)
-        each = [
+        numbers = [
             self._f1(group, "F1-Macro")
-            for (model, _, of), group in self.groups.items()
-            if of == setting and not model.startswith(NULL)
+            for (model, _, group_setting), group in self.groups.items()
+            if group_setting == setting and not model.startswith(NULL)
         ]
         values, nulls = (
-            [getattr(one, side) for one in each if one.value is not None] for side in ("value", "null")
+            [getattr(number, side) for number in numbers if number.value is not None]
+            for side in ("value", "null")
         )
         if not values:
             return RecomputedCell(reason=f"no {setting} answer")
@@ -265,7 +268,7 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
         return RecomputedCell(float(len(chosen)), n=len(loaded.items))
 
     def _cue(self, cue: str, metric: str) -> RecomputedCell:
-        """The number of SpecNorm's items that have a cue of a kind."""
+        """Return the number of SpecNorm's items with a kind of cue, or their share in percent."""
         loaded = self.loaded.get("specnorm")
         if loaded is None:
             return RecomputedCell(reason=SOURCES["specnorm"].missing)
@@ -273,23 +276,23 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
         n = kinds[cue.casefold()]
         return RecomputedCell(100 * n / len(loaded.items) if metric == "%" else float(n), n=len(loaded.items))
 
-    def _of_metrics(self, cell: PrintedCell) -> RecomputedCell:
+    def _over_metrics(self, cell: PrintedCell) -> RecomputedCell:
         """Return the lowest or highest agreement of the four judged metrics."""
-        each = [self._agreement(cell._replace(parts={"metric": metric})) for metric in JUDGED]
-        known = [one for one in each if one.value is not None]
-        if len(known) < len(JUDGED):
-            return next(one for one in each if one.value is None)
+        numbers = [self._agreement(cell._replace(parts={"metric": metric})) for metric in JUDGED]
+        with_value = [number for number in numbers if number.value is not None]
+        if len(with_value) < len(JUDGED):
+            return next(number for number in numbers if number.value is None)
         pick = min if cell.parts["metrics"] == "lowest" else max
-        return pick(known, key=lambda one: one.value or 0.0)
+        return pick(with_value, key=lambda number: number.value or 0.0)
 
     def _agreement(self, cell: PrintedCell) -> RecomputedCell:
-        """Return the agreement of people with each other, or of their mean or majority with the judge; the
+        """Return the agreement of people with each other, or of their mean or majority with the judge. The
         null is 0.
         """
         if not self.content.ratings:
             return RecomputedCell(reason=SOURCES["ratings"].missing)
-        wanted = cell.parts["metric"].casefold()
-        rated = [r for r in self.content.ratings if r.metric.casefold() == wanted]
+        metric = cell.parts["metric"].casefold()
+        rated = [r for r in self.content.ratings if r.metric.casefold() == metric]
         raters = sorted({r.rater for r in rated if r.rater.casefold() != JUDGE})
         items = sorted({r.item for r in rated})
         if not raters:
@@ -306,20 +309,20 @@ class CureNumbers(Numbers[CureFiles, CureReproduced]):
         if metric == "Krippendorff's alpha":
             return krippendorff_alpha(people, self.options.alpha_level[0])
         if metric == "kappa of people":
-            whole = people[~np.isnan(people).any(axis=1)]
-            values = np.unique(whole)
+            complete = people[~np.isnan(people).any(axis=1)]
+            values = np.unique(complete)
             return (
-                fleiss_kappa((whole[:, :, None] == values).sum(axis=1))
-                if whole.shape[1] > 1 and whole.size
+                fleiss_kappa((complete[:, :, None] == values).sum(axis=1))
+                if complete.shape[1] > 1 and complete.size
                 else None
             )
-        known = ~(np.isnan(people).all(axis=1) | np.isnan(judge))
-        if not known.any():
+        both = ~(np.isnan(people).all(axis=1) | np.isnan(judge))
+        if not both.any():
             return None
-        mean = np.nanmean(people[known], axis=1)
+        mean = np.nanmean(people[both], axis=1)
         if metric == "Pearson r":
-            return pearson(mean, judge[known])
-        votes = (mean > 0.5).astype(int).tolist(), (judge[known] > 0.5).astype(int).tolist()
+            return pearson(mean, judge[both])
+        votes = (mean > 0.5).astype(int).tolist(), (judge[both] > 0.5).astype(int).tolist()
         return cohen_kappa(*votes, classes=(0, 1))
 
 

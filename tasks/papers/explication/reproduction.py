@@ -26,33 +26,33 @@ from tasks.papers.reproduction import (
     SourceFiles,
     by_name,
     model_names,
-    renamed,
+    renamed_field,
 )
 
 SOURCES = by_name(
     SourceFiles(
         "conversations",
         ("*conversations*.jsonl", "*conversations*.json", "*conversations*.csv"),
-        "a row a conversation: conversation (name), model, condition (control or treatment), persona, "
-        "repetition; the cuisine; grades of the judge: apr and int (1 to 10), instruction (1 to 5)",
+        "one row per conversation: conversation (name), model, condition (control or treatment), persona, "
+        "repetition, cuisine, and the judge's grades apr and int (1 to 10), instruction (1 to 5)",
         is_ours=True,
     ),
     SourceFiles(
         "ratings",
         ("*ratings*.jsonl", "*ratings*.json", "*ratings*.csv"),
-        "a row a conversation that a person rated: rater, conversation, persona, apr and int (1 to 5)",
+        "one row per person and rated conversation: rater, conversation, persona, apr and int (1 to 5)",
         is_ours=True,
     ),
 )
-_OF = {"APR": "apr", "INT": "int"}
-UNSAID = "the paper does not say which test it is"
-NO_FILE = "no file holds it"
+_FIELDS = {"APR": "apr", "INT": "int"}
+NO_TEST = "the paper does not name the test"
+NO_FILE = "no file has it"
 
 
 class ExplicationReproduced(Options):
     """Choices that the paper leaves open."""
 
-    names: dict[str, str] = renamed()
+    names: dict[str, str] = renamed_field()
 
 
 def _condition(cell: Any) -> Any:
@@ -63,7 +63,7 @@ Grade = Annotated[float | None, Field(None, allow_inf_nan=False)]
 
 
 class Conversation(PublishedRow):
-    """A conversation with the judge's grades; None: the judge gave none."""
+    """A conversation with the judge's grades; None for a missing grade."""
 
     conversation: Text
     model: Text
@@ -77,7 +77,7 @@ class Conversation(PublishedRow):
 
 
 class PublishedMarks(PublishedRow):
-    """The marks that a person gave a conversation."""
+    """Marks of a person for a conversation."""
 
     rater: Text
     conversation: Text
@@ -88,7 +88,7 @@ class PublishedMarks(PublishedRow):
 
 @dataclass(frozen=True)
 class ExplicationFiles:
-    """The folder's content."""
+    """Contents of the folder."""
 
     conversations: Sequence[Conversation]
     ratings: Sequence[PublishedMarks]
@@ -97,8 +97,8 @@ class ExplicationFiles:
 def read(files: Files, options: ExplicationReproduced) -> tuple[ExplicationFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     conversations, notes = read_all(files["conversations"], Conversation)
-    ratings, of_ratings = read_all(files["ratings"], PublishedMarks)
-    return ExplicationFiles(conversations, ratings), [*notes, *of_ratings]
+    ratings, rating_notes = read_all(files["ratings"], PublishedMarks)
+    return ExplicationFiles(conversations, ratings), [*notes, *rating_notes]
 
 
 class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
@@ -113,7 +113,7 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
             case "instruction following":
                 return self._instructed(cell.model)
             case "p-value":
-                raise NoNumber(UNSAID)
+                raise NoNumber(NO_TEST)
         return self._counted(cell)
 
     def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
@@ -121,14 +121,14 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
         all models.
         """
         for condition in ("control", "treatment"):
-            every = [row for row in self.content.conversations if row.condition == condition]
-            for metric in _OF:
-                null = _mean([_grade(row, metric) for row in every])
-                for model in dict.fromkeys(row.model for row in every):
-                    own = [_grade(row, metric) for row in every if row.model == model]
-                    about = PrintedCell("Figure 4", self.names[model], {"condition": condition}, metric)
-                    n = sum(grade is not None for grade in own)
-                    yield about, RecomputedCell(_mean(own), null=null, null_name="all models", n=n)
+            conversations = [row for row in self.content.conversations if row.condition == condition]
+            for metric in _FIELDS:
+                null = _mean([_grade(row, metric) for row in conversations])
+                for model in dict.fromkeys(row.model for row in conversations):
+                    grades = [_grade(row, metric) for row in conversations if row.model == model]
+                    cell = PrintedCell("Figure 4", self.names[model], {"condition": condition}, metric)
+                    n = sum(grade is not None for grade in grades)
+                    yield cell, RecomputedCell(_mean(grades), null=null, null_name="all models", n=n)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -150,35 +150,38 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
             case "conversations":
                 values = {row.conversation for row in rows}
             case "conversations of a model":
-                return self._of_a_model(cell)
+                return self._per_model(cell)
             case _:
                 raise NoNumber(NO_FILE)
         if not values:
-            raise NoNumber(f"no column holds {cell.metric}")
+            raise NoNumber(f"no column has {cell.metric}")
         return RecomputedCell(float(len(values)), n=len(rows))
 
-    def _of_a_model(self, cell: PrintedCell) -> RecomputedCell:
-        wanted = _condition(cell.parts.get("condition"))
+    def _per_model(self, cell: PrintedCell) -> RecomputedCell:
+        condition = _condition(cell.parts.get("condition"))
         counts = {
-            sum(row.model == model and wanted in (None, row.condition) for row in self.content.conversations)
+            sum(
+                row.model == model and condition in (None, row.condition)
+                for row in self.content.conversations
+            )
             for model in self.names
         }
         if len(counts) > 1:
-            raise NoNumber(f"the models have {min(counts)} to {max(counts)}")
+            raise NoNumber(f"the models differ: {min(counts)} to {max(counts)} conversations")
         return RecomputedCell(float(counts.pop()), n=len(self.names))
 
     def _instructed(self, model: str) -> RecomputedCell:
-        """Return a model's mean, or the least mean of the models that the paper does not name."""
-        apart = {cell.model for cell in self.tools.printed if cell.metric == "instruction following"}
+        """Return a model's mean, or the lowest mean of the models that the paper does not name."""
+        named = {cell.model for cell in self.tools.printed if cell.metric == "instruction following"}
         means = {
             name: _mean([row.instruction for row in self.content.conversations if row.model == label])
             for label, name in self.names.items()
         }
-        wanted = {model} if model else set(means) - apart
-        known = [mean for name, mean in means.items() if mean is not None and name in wanted]
-        if not known:
+        models = {model} if model else set(means) - named
+        values = [mean for name, mean in means.items() if mean is not None and name in models]
+        if not values:
             raise NoNumber(f"no grade of instruction following{f' of {model}' if model else ''}")
-        return RecomputedCell(min(known), n=len(known))
+        return RecomputedCell(min(values), n=len(values))
 
     def _validated(self, cell: PrintedCell) -> RecomputedCell:
         ratings = self.content.ratings
@@ -200,7 +203,7 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
         order = self._order(dimension)
         if cell.metric == "Cohen's kappa":
             if order.kappa is None:
-                raise NoNumber("one side never sees a difference")
+                raise NoNumber("people or the judge have no pair with a difference")
             return RecomputedCell(order.kappa, null=0.0, null_name="chance", n=order.n)
         share = 0.0 if order.opposite is None else order.opposite * (1 - order.tied)
         return RecomputedCell(
@@ -209,19 +212,19 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
 
     def _pairs(self, dimension: str) -> list[tuple[str, str, float, float]]:
         """Return (rater, model, person's mark, judge's grade) of every conversation that has both."""
-        if dimension not in _OF:
-            raise NoNumber("this number has no rule here")
+        if dimension not in _FIELDS:
+            raise NoNumber("this number is not implemented")
         graded = {row.conversation: row for row in self.content.conversations}
         if not graded:
             raise NoNumber(SOURCES["conversations"].missing)
         pairs = []
         for row in self.content.ratings:
-            talk = graded.get(row.conversation)
-            mark, grade = _grade(row, dimension), _grade(talk, dimension) if talk else None
-            if talk and mark is not None and grade is not None:
-                pairs.append((row.rater, talk.model, mark, grade))
+            conversation = graded.get(row.conversation)
+            mark, grade = _grade(row, dimension), _grade(conversation, dimension) if conversation else None
+            if conversation and mark is not None and grade is not None:
+                pairs.append((row.rater, conversation.model, mark, grade))
         if not pairs:
-            raise NoNumber("no rated conversation has a grade of the judge")
+            raise NoNumber("no rated conversation has a judge's grade")
         return pairs
 
     def _order(self, dimension: str) -> OppositeOrder:
@@ -241,7 +244,7 @@ class ExplicationNumbers(Numbers[ExplicationFiles, ExplicationReproduced]):
         )
         rho = spearman(np.array(people), np.array(judge))
         if rho is None:
-            raise NoNumber("fewer than two models, or they do not differ")
+            raise NoNumber("fewer than two models, or all have the same mean")
         return RecomputedCell(rho, null=0.0, null_name="chance", n=len(models))
 
 
@@ -250,8 +253,8 @@ def _grade(row: Conversation | PublishedMarks, metric: str) -> float | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    graded = [value for value in values if value is not None]
+    return float(np.mean(graded)) if graded else None
 
 
 REPRODUCTION = Reproduction(

@@ -1,5 +1,5 @@
 """Reads dishes, rankings and marks from the user's folder; lists choices that FmLAMA (Zhou et al. 2025)
-leaves open. Pickles are read as data: nothing in them is called.
+leaves open. Pickles are read as data: no code in them is run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import Field
 from scrapers.fmlama.parse import parse
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each, read_rows, validate
 from tasks.papers.fmlama.raw import is_filtered, text_of
-from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, tried
+from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, tried_field
 from tasks.parsing import parse_json
 
 SOURCES = by_name(
@@ -30,19 +30,19 @@ SOURCES = by_name(
         "rankings",
         ("result.pkl", "result.jsonl"),
         "as published, in folders MODEL/LANGUAGE/RELATION_TEMPLATE: a pickled list of records with ID, "
-        "origin, ranks, obj_name, predicted; or one a line as JSON in result.jsonl, which is ours",
+        "origin, ranks, obj_name, predicted; or in our format, one JSON record per line of result.jsonl",
     ),
     SourceFiles(
         "marks",
         ("*_output.json",),
-        "as published, a file an origin (France_output.json): JSON list of records with Dish, "
+        "as published, one file per origin (France_output.json): JSON list of records with Dish, "
         "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
     ),
     SourceFiles(
         "predictions",
         ("english_human_evaluation.json",),
         "as published (English_human_evaluation.json): origin -> records with dish, gold_ingredient, "
-        "predicted_ingredient: Llama3's, which people marked",
+        "predicted_ingredient (Llama3's, which people marked)",
     ),
 )
 POOLED = "pooled"
@@ -51,45 +51,45 @@ TYPES = ("Direct Match", "Substitutability", "Missing Traditional Ingredient")
 
 
 class FmlamaReproduced(Options):
-    """Choices between published files and numbers, those of the authors' program first. Values of a list are
-    tried in order until a cell's digits are met.
+    """Choices that lead from the published files to the numbers, the authors' program's first. Values of a
+    list are tried in order until a cell's digits are met.
     """
 
     files: list[str] = Field(
         [],
         json_schema_extra=TRIED,
-        description="which of a language's full files of dishes: 1, 2, … in the order of their paths, or "
-        "pooled: all together; empty: each, then pooled",
+        description="full file of a language's dishes: 1, 2, … in the order of their paths, or pooled for "
+        "all together; default: each, then pooled",
     )
-    england: list[Literal["uk", "apart"]] = tried(
+    england: list[Literal["uk", "apart"]] = tried_field(
         ["uk", "apart"],
-        "dishes of England, Scotland and Wales: in the group of the U.K., as in runs, or in none",
+        "group of the dishes of England, Scotland and Wales: that of the U.K., as in runs, or none",
     )
-    dishes: list[Literal["groups", "all"]] = tried(
+    dishes: list[Literal["groups", "all"]] = tried_field(
         ["groups", "all"],
-        "dishes that ALL, candidates and common ingredients are taken from: those of the 14 "
-        "groups, or all in the file",
+        "dishes that define ALL, candidates and common ingredients: those of the 14 groups, or all in the "
+        "file",
     )
-    baseline: list[Literal["hits", "top-ten", "equation-4"]] = tried(
+    baseline: list[Literal["hits", "top-ten", "equation-4"]] = tried_field(
         ["hits", "top-ten", "equation-4"],
-        "rule of Dumb Base: hits: precisions at the hits divided by the hits, without one "
-        "1 / (candidates + 1); top-ten: equation 4 on the ten alone; equation-4: on all candidates, others "
-        "tied",
+        "rule of Dumb Base: hits: sum of the precisions at the hits over the number of hits, or 1 / "
+        "(candidates + 1) without a hit; top-ten: equation 4 on the ten alone; equation-4: on all "
+        "candidates, the others tied",
     )
     top: int = Field(10, ge=1, description="number of ingredients that the baseline names")
-    ties: list[Literal["file", "name", "fitted"]] = tried(
+    ties: list[Literal["file", "name", "fitted"]] = tried_field(
         ["file", "name", "fitted"],
-        "which of equally common ingredients comes first: the one that the file names first, the first in "
-        "code-point order, or fitted: for each cell, whichever gives its printed digits",
+        "order of equally common ingredients: that of the file, of code points (name), or fitted: for each "
+        "cell, the one that gives its printed digits",
     )
     own_dish: Literal["counted", "left-out"] = Field(
         "counted", description="whether a dish counts towards the frequency of its own ingredients"
     )
-    denominator: list[Literal["ranked", "listed"]] = tried(
+    denominator: list[Literal["ranked", "listed"]] = tried_field(
         ["ranked", "listed"],
-        "what models' precisions are divided by: ingredients among the candidates, or all of the dish",
+        "divisor of models' precisions: the dish's ingredients among the candidates, or all of them",
     )
-    rounding: list[Literal["none", "templates"]] = tried(
+    rounding: list[Literal["none", "templates"]] = tried_field(
         ["none", "templates"],
         "whether each template's mAP in percent is rounded to two digits before the mean",
     )
@@ -97,15 +97,15 @@ class FmlamaReproduced(Options):
         "hasParts",
         description="folders of rankings that are read: hasParts, or country, where templates name it",
     )
-    template: list[str] = tried(
-        ["2", "1", "3", "4", "5"], "template whose ranks Table 14 shows: the paper does not say"
+    template: list[str] = tried_field(
+        ["2", "1", "3", "4", "5"], "template whose ranks Table 14 shows, which the paper does not name"
     )
-    mes: list[Literal["types", "correct"]] = tried(
+    mes: list[Literal["types", "correct"]] = tried_field(
         ["types", "correct"],
-        "what MES counts: types: each of the three types that a mark Correct names, none, one or "
-        "more; correct: each mark Correct once",
+        "counting rule of MES: types: every one of the three types that a mark Correct names; correct: "
+        "each mark Correct once",
     )
-    cv: list[Literal["with-all", "origins"]] = tried(
+    cv: list[Literal["with-all", "origins"]] = tried_field(
         ["with-all", "origins"],
         "coefficient of variation with the row ALL as one more origin, or over the origins",
     )
@@ -123,7 +123,7 @@ class FmlamaReproduced(Options):
 
 @dataclass(frozen=True)
 class FileDish:
-    """A dish in a file, with ingredients in the file's order."""
+    """A dish of a file, with ingredients in the file's order."""
 
     url: str
     origin: str
@@ -131,7 +131,7 @@ class FileDish:
 
 
 class RankedDish(PublishedRow):
-    """A model's ranking for a dish under one template; ranks and places are of its ingredients, from 0."""
+    """A model's ranking for a dish under one template. ranks, places: of the dish's ingredients, from 0."""
 
     id: Text
     subj_name: str = ""
@@ -160,7 +160,7 @@ class PredictedDish(PublishedRow):
 
     @property
     def direct(self) -> float:
-        """Return the share of predictions that are in the reference."""
+        """Return the share of predictions in the reference."""
         return len(set(self.predicted_ingredient) & set(self.gold_ingredient)) / len(
             self.predicted_ingredient
         )
@@ -186,8 +186,8 @@ class FmlamaFiles:
     """The folder's content.
 
     Attributes:
-        dishes: language -> file -> its dishes, in their order; full sets only.
-        rankings: over full sets only.
+        dishes: language -> file -> its dishes, in order; full sets only.
+        rankings: rankings of full sets only.
         marks: origin -> its dishes.
         predictions: origin -> its dishes, with one model's predictions and no marks.
         aligned: languages that have files of aligned dishes (the same dishes in each language), which no
@@ -203,14 +203,16 @@ class FmlamaFiles:
     memo: dict[Any, Any] = field(default_factory=dict)
 
     def chosen(self, language: str, files: str) -> Sequence[FileDish] | None:
-        """Return the dishes of a language's n-th full file, or of all full files, each URL once; None: no
-        such file.
-        """
-        of = list(self.dishes.get(language, {}).values())
+        """Return the dishes of a language's n-th full file, or of all, each URL once; None without a file."""
+        dishes_by_file = list(self.dishes.get(language, {}).values())
         if files == POOLED:
-            pooled = {dish.url: dish for some in reversed(of) for dish in reversed(some)}
-            return list(reversed(pooled.values())) if of else None
-        return of[int(files) - 1] if files.isdigit() and 0 < int(files) <= len(of) else None
+            pooled = {dish.url: dish for dishes in reversed(dishes_by_file) for dish in reversed(dishes)}
+            return list(reversed(pooled.values())) if dishes_by_file else None
+        return (
+            dishes_by_file[int(files) - 1]
+            if files.isdigit() and 0 < int(files) <= len(dishes_by_file)
+            else None
+        )
 
 
 def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence[str]]:
@@ -223,32 +225,32 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence
         for row in frame.iter_rows(named=True):
             dish = FileDish(row["url"], row["origin"], tuple(row["ingredients"]))
             dishes.setdefault(row["language"], {}).setdefault(str(path), []).append(dish)
-    full, aligned = _apart(dishes)
-    for language, of in full.items():
-        if len(of) > 1:
-            named = "; ".join(f"{number} {path}" for number, path in enumerate(of, start=1))
-            notes.append(f"files of {language}: {named}")
+    full, aligned = _separated(dishes)
+    for language, by_path in full.items():
+        if len(by_path) > 1:
+            listed = "; ".join(f"{number} {path}" for number, path in enumerate(by_path, start=1))
+            notes.append(f"files of {language}: {listed}")
     if aligned:
         languages = ", ".join(sorted({language for language, _ in aligned}))
-        notes.append(f"aligned dishes, of which the paper prints no number, are left out: {languages}")
-    wanted = [path for path in files["rankings"] if _is_wanted(path, options)]
-    # No file is skipped, since a cell is a mean over templates and would change without one.
-    rankings = [_ranking(path, notes) for path in wanted]
-    of_aligned = {urls for urls in aligned.values() if urls}
-    rankings = [ranking for ranking in rankings if ranking.urls not in of_aligned]
+        notes.append(f"aligned dishes are left out, as the paper prints no number for them: {languages}")
+    paths = [path for path in files["rankings"] if _is_wanted(path, options)]
+    # No file is skipped: a cell is a mean over templates, which would change without one.
+    rankings = [_ranking(path, notes) for path in paths]
+    aligned_urls = {urls for urls in aligned.values() if urls}
+    rankings = [ranking for ranking in rankings if ranking.urls not in aligned_urls]
     marks = {}
     for path, (valid, lost) in read_each(
         files["marks"], lambda path: read_all([path], MarkedDish), notes
     ).items():
         notes += lost
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
-    of_aligned_files = frozenset(language for language, _ in aligned)
+    aligned_languages = frozenset(language for language, _ in aligned)
     predictions = _predictions(files.get("predictions", ())[:1], notes)
-    return FmlamaFiles(full, tuple(rankings), marks, predictions, of_aligned_files), notes
+    return FmlamaFiles(full, tuple(rankings), marks, predictions, aligned_languages), notes
 
 
 def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
-    """Return origin -> dishes with predictions; notes list what does not fit."""
+    """Return origin -> dishes with predictions; dishes that do not fit are added to the notes."""
     dishes: dict[str, tuple[PredictedDish, ...]] = {}
     for path in paths:
         try:
@@ -260,7 +262,7 @@ def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[Pre
         for origin, records in by_origin.items():
             rows = [row for row in records if isinstance(row, dict)] if isinstance(records, list) else []
             if not rows:
-                notes.append(f"{path.name}: nothing of {origin}")
+                notes.append(f"{path.name}: no records for {origin}")
                 continue
             valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
             notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
@@ -272,7 +274,7 @@ ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]
 """Language -> file -> its dishes."""
 
 
-def _apart(
+def _separated(
     dishes: ByFile,
 ) -> tuple[dict[str, dict[str, Sequence[FileDish]]], dict[tuple[str, str], frozenset[str]]]:
     """Return the full sets, and (language, file) -> URLs for files of aligned dishes. A file has aligned
@@ -280,16 +282,24 @@ def _apart(
     dishes.
     """
     urls = {
-        (language, path): frozenset(dish.url for dish in of)
+        (language, path): frozenset(dish.url for dish in dishes_of_file)
         for language, by_path in dishes.items()
-        for path, of in by_path.items()
+        for path, dishes_of_file in by_path.items()
     }
     languages: dict[frozenset[str], set[str]] = {}
-    for (language, _), of in urls.items():
-        languages.setdefault(of, set()).add(language)
-    aligned = {key: of for key, of in urls.items() if is_filtered(Path(key[1])) or len(languages[of]) > 1}
+    for (language, _), dishes_of_file in urls.items():
+        languages.setdefault(dishes_of_file, set()).add(language)
+    aligned = {
+        key: dishes_of_file
+        for key, dishes_of_file in urls.items()
+        if is_filtered(Path(key[1])) or len(languages[dishes_of_file]) > 1
+    }
     full = {
-        language: {path: of for path, of in by_path.items() if (language, path) not in aligned}
+        language: {
+            path: dishes_of_file
+            for path, dishes_of_file in by_path.items()
+            if (language, path) not in aligned
+        }
         for language, by_path in dishes.items()
     }
     return {language: by_path for language, by_path in full.items() if by_path}, aligned
@@ -299,7 +309,7 @@ def complete(content: FmlamaFiles, options: FmlamaReproduced) -> FmlamaReproduce
     """Return the options with every file of a language to try, then all together, unless files are chosen."""
     if options.files:
         return options
-    most = max((len(of) for of in content.dishes.values()), default=1)
+    most = max((len(by_path) for by_path in content.dishes.values()), default=1)
     numbers = [str(number) for number in range(1, most + 1)]
     return options.model_copy(update={"files": numbers + [POOLED] * (most > 1)})
 
@@ -309,11 +319,11 @@ def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
     direct matches were not judged. The judge's text is a Python literal or JSON.
     """
     direct = dict.fromkeys(dish.direct_match, ("Correct", TYPES[0]))
-    written: Any = {}
+    judged: Any = {}
     if len(direct) != len(dish.predicted_ingredient):
         match = re.search(r"\{.*\}", dish.evaluated_output, re.DOTALL)
-        written = _literal(match[0]) if match else {}
-    pairs = written.items() if isinstance(written, dict) else ()
+        judged = _literal(match[0]) if match else {}
+    pairs = judged.items() if isinstance(judged, dict) else ()
     marks = {
         str(name): (str(mark[0]), str(mark[1]))
         for name, mark in pairs
@@ -323,9 +333,9 @@ def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
 
 
 def _literal(text: str) -> Any:
-    for parse_it in (ast.literal_eval, parse_json):
+    for parser in (ast.literal_eval, parse_json):
         try:
-            return parse_it(text)
+            return parser(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
     return {}
@@ -347,7 +357,7 @@ def _ranking(path: Path, notes: list[str]) -> Ranking:
 
 
 def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record with one prediction per ingredient; further ones are not used."""
+    """Return the record with one prediction per ingredient; further predictions are not used."""
     predicted, names = record.get("predicted"), record.get("obj_name")
     if isinstance(predicted, list | tuple) and isinstance(names, list | tuple):
         places = {n: predicted.index(n) for n in names if isinstance(n, str) and n in predicted}
@@ -365,9 +375,7 @@ class _Ignored:
 
 
 class _Data(pickle.Unpickler):
-    """Unpickler of lists, dictionaries, texts and numbers; it refuses everything else that a pickle would
-    call.
-    """
+    """Unpickler of lists, dictionaries, texts and numbers; it refuses any other class or function."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.split(".")[0] in ("numpy", "_codecs"):

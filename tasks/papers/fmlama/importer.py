@@ -34,7 +34,7 @@ SOURCES = by_name(
     ),
     SourceFiles("table", ("dishes.csv", "*dishes*.csv"), "CSV: url, origin, name, lang, hasParts"),
     SourceFiles("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
-    SourceFiles("mes", ("prompt/prompt.txt",), "text: what GPT-4o is asked about predictions"),
+    SourceFiles("mes", ("prompt/prompt.txt",), "text: prompt for GPT-4o about predictions"),
 )
 _FILES = {file.row: file for file in PACK.files}
 
@@ -45,28 +45,28 @@ def read(files: Files, pack: Pack) -> None:
     pack.rows(NAME, _FILES[TemplateRow], templates, "templates")
     sets = _sets(files, pack)
     main = next((sets[name] for name in (FULL, ALIGNED) if sets.get(name)), [])
-    known = {row["language"] for row in templates} or {"en"}
-    known_templates = [row for row in main if row["language"] in known]
-    pack.rows(NAME, _FILES[DishRow], known_templates, f"set {FULL if main is sets.get(FULL) else ALIGNED}")
-    named = [{"dish_set": name, **row} for name, rows in sets.items() for row in rows]
-    pack.rows(NAME, _FILES[DishSetRow], named, ", ".join(name for name, rows in sets.items() if rows))
+    languages = {row["language"] for row in templates} or {"en"}
+    dishes = [row for row in main if row["language"] in languages]
+    pack.rows(NAME, _FILES[DishRow], dishes, f"set {FULL if main is sets.get(FULL) else ALIGNED}")
+    set_rows = [{"dish_set": name, **row} for name, rows in sets.items() for row in rows]
+    pack.rows(NAME, _FILES[DishSetRow], set_rows, ", ".join(name for name, rows in sets.items() if rows))
     groups = _groups(files.get("groups", ()), pack)
     pack.rows(NAME, _FILES[OriginGroupRow], groups, "country_lang")
     if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
         pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
-    alone = {
+    complete = {
         "template": len({r["language"] for r in templates}) >= 6,
-        "dish": known_templates,
+        "dish": dishes,
         "origin_group": groups,
     }
-    replaced = [name for name, there in alone.items() if there]
+    replaced = [name for name, is_complete in complete.items() if is_complete]
     pack.table(
         NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what replaces shipped content"
     )
 
 
 def _templates(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
-    """Return the wordings of all languages in which the blank comes after the dish."""
+    """Return the templates of all languages in which the blank comes after the dish."""
 
     def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return row["language"], row["variant"], row["mentions_country"]
@@ -77,8 +77,8 @@ def _templates(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
         for record in _lines(path, pack):
             relation, text = str(record.get("relation", "")), str(record.get("template", "")).strip()
             name, _, variant = relation.partition("_")
-            for theirs, ours in SLOTS.items():
-                text = text.replace(theirs, ours)
+            for published_slot, slot in SLOTS.items():
+                text = text.replace(published_slot, slot)
             row = {
                 "language": language,
                 "variant": variant,
@@ -89,9 +89,9 @@ def _templates(paths: Sequence[Path], pack: Pack) -> list[dict[str, Any]]:
             if not faults and key(row) not in map(key, rows):
                 rows.append(row)
             elif re.fullmatch("[1-5]", variant) and name in RELATIONS:
-                why = faults[0].what if faults else "there twice"
-                why = "the blank comes before the dish" if _is_blank_first(text) else why
-                pack.left_out.append(f"{path.name}: {relation}: {why}")
+                reason = faults[0].what if faults else "repeated"
+                reason = "the blank comes before the dish" if _is_blank_first(text) else reason
+                pack.left_out.append(f"{path.name}: {relation}: {reason}")
             else:
                 pack.left_out.append(f"{path.name}: {relation}: a further wording")
     return rows
@@ -118,17 +118,17 @@ def _sets(files: Files, pack: Pack) -> dict[str, list[dict[str, Any]]]:
 def _fitting(name: str, rows: Sequence[Mapping[str, Any]], pack: Pack) -> list[dict[str, Any]]:
     by_key: dict[tuple[str, str], dict[str, Any]] = {}
     lost: Counter[str] = Counter()
-    several = Counter((row["url"], row["language"]) for row in rows)
+    counts = Counter((row["url"], row["language"]) for row in rows)
     for row in rows:
         key = (row["url"], row["language"])
         cells = {column: cell for column, cell in row.items() if cell}
         faults = checked_row(DishRow, cells, name, None)[1]
         if faults:
             lost[f"{faults[0].column or 'row'}: {faults[0].what}"] += 1
-        elif several[key] > 1 and by_key.get(key, cells)["origin"] != cells["origin"]:
+        elif counts[key] > 1 and by_key.get(key, cells)["origin"] != cells["origin"]:
             lost["several origins"] += 1
         elif key in by_key:
-            lost["there twice"] += 1
+            lost["repeated"] += 1
         else:
             by_key[key] = cells
     pack.left_out += [f"{name}: {n} dishes: {why}" for why, n in sorted(lost.items())[:5]]

@@ -1,5 +1,5 @@
-"""Computes dishes' precisions for the baseline of common ingredients and for models' rankings. Pure. It also
-computes their word similarity and the scores of a judge's marks.
+"""Computes dishes' precisions for the baseline of common ingredients and for models' rankings, word
+similarities, and scores of a judge's marks. Pure.
 """
 
 from __future__ import annotations
@@ -50,14 +50,11 @@ UNITED_KINGDOM = "United Kingdom"
 RANDOM_RANKINGS = 20
 """Number of random rankings for the null of the baseline."""
 MOST_ORDERS = 500
-"""Most orders of equally common ingredients to search for one that gives a printed number."""
+"""Largest number of orders of equally common ingredients in which a printed number is searched."""
 
 
 def origin_groups(rows: Rows, england: str) -> dict[str, str]:
-    """Return origin -> group of the paper, as in runs.
-
-    With "apart", England, Scotland and Wales have no group.
-    """
+    """Return origin -> group of the paper, as in runs; "apart" leaves England, Scotland and Wales out."""
     groups = {str(row["origin"]): str(row["origin_group"]) for row in rows}
     if england == "uk":
         return groups
@@ -67,11 +64,11 @@ def origin_groups(rows: Rows, england: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class DishTable:
-    """Dishes x candidates; the order of columns settles ties.
+    """Dishes x candidates; the order of columns decides ties.
 
     Attributes:
         group: [dishes] group of the paper, "" for none.
-        relevant: [dishes, candidates] the ingredients of each.
+        relevant: [dishes, candidates] whether a candidate is an ingredient of the dish.
         names: [candidates] the ingredients.
     """
 
@@ -80,12 +77,12 @@ class DishTable:
     names: tuple[str, ...]
 
     @classmethod
-    def of(
+    def from_dishes(
         cls,
         dishes: Sequence[FileDish],
         groups: Mapping[str, str],
         options: FmlamaReproduced,
-        first: Sequence[str] = (),
+        leading: Sequence[str] = (),
     ) -> DishTable:
         """Return the table of the dishes that the options select. first: ingredients that precede equally
         common ones.
@@ -93,7 +90,7 @@ class DishTable:
         members = [dish for dish in dishes if options.dishes[0] == "all" or dish.origin in groups]
         names = dict.fromkeys(name for dish in members for name in dish.ingredients)
         ordered = sorted(names) if options.ties[0] == "name" else list(names)
-        ordered = list(dict.fromkeys([*(name for name in first if name in names), *ordered]))
+        ordered = list(dict.fromkeys([*(name for name in leading if name in names), *ordered]))
         column = {name: i for i, name in enumerate(ordered)}
         relevant = np.zeros((len(members), len(column)), dtype=np.bool_)
         for row, dish in enumerate(members):
@@ -107,9 +104,7 @@ class DishTable:
 
 
 def orders(table: DishTable, top: int) -> Iterator[tuple[str, ...]]:
-    """Yield the orders of the ``top`` most common ingredients that their counts allow, at most
-    MOST_ORDERS.
-    """
+    """Return the orders of the ``top`` most common ingredients that their counts allow, up to MOST_ORDERS."""
     counts = np.count_nonzero(table.relevant, axis=0)
     by_count = sorted(range(len(counts)), key=lambda column: -counts[column])
     places, classes = top, []
@@ -123,24 +118,24 @@ def orders(table: DishTable, top: int) -> Iterator[tuple[str, ...]]:
 
 
 def _products(classes: Sequence[Iterator[tuple[str, ...]]]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Yield every choice of one element per class; long classes use only the first MOST_ORDERS."""
-    return product(*(list(islice(each, MOST_ORDERS)) for each in classes))
+    """Return every choice of one element per class; only the first MOST_ORDERS of a class are used."""
+    return product(*(list(islice(elements, MOST_ORDERS)) for elements in classes))
 
 
 def baseline(table: DishTable, options: FmlamaReproduced) -> FloatArray:
-    """Return [dishes] the baseline's precision by the rule of the options."""
+    """Return [dishes] the baseline's precision by the options' rule."""
     scores = frequency_scores(table.relevant, leave_one_out=options.own_dish == "left-out")
     return _precision(scores, table.relevant, options)
 
 
-def by_chance(table: DishTable, options: FmlamaReproduced) -> FloatArray:
-    """Return [dishes] the precision of ten random ingredients by that rule."""
+def random_baseline(table: DishTable, options: FmlamaReproduced) -> FloatArray:
+    """Return [dishes] the mean precision of random ingredients by the options' rule."""
     generator = np.random.Generator(np.random.PCG64(options.seed))
-    random = [
+    precisions_of_draws = [
         _precision(generator.random(table.relevant.shape), table.relevant, options)
         for _ in range(RANDOM_RANKINGS)
     ]
-    return np.asarray(np.mean(random, axis=0))
+    return np.asarray(np.mean(precisions_of_draws, axis=0))
 
 
 def _precision(scores: FloatArray, relevant: BoolArray, options: FmlamaReproduced) -> FloatArray:
@@ -156,8 +151,8 @@ def _precision(scores: FloatArray, relevant: BoolArray, options: FmlamaReproduce
     return divided
 
 
-def of_model(content: FmlamaFiles, model: str, language: str, names: Mapping[str, str]) -> list[Ranking]:
-    """Return the rankings of a model, template by template; the first folder wins."""
+def rankings_of(content: FmlamaFiles, model: str, language: str, names: Mapping[str, str]) -> list[Ranking]:
+    """Return the rankings of a model, template by template; of several folders the first counts."""
     folders = {
         ranking.model: None
         for ranking in content.rankings
@@ -167,23 +162,25 @@ def of_model(content: FmlamaFiles, model: str, language: str, names: Mapping[str
 
 
 def precisions(ranking: Ranking, denominator: str) -> tuple[FloatArray, FloatArray]:
-    """Return [dishes] average precision in the ranking (equation 4), and its expectation for a random order.
-    A dish without any candidate ingredient has NaN.
+    """Return [dishes] average precision in the ranking (equation 4), and its expectation for a random order;
+    NaN for a dish without an ingredient among the candidates.
     """
     n = max((dish.n_candidates for dish in ranking.dishes), default=0)
     n = max([n, *(rank + 1 for dish in ranking.dishes for rank in dish.ranks)])
     relevant = np.zeros((len(ranking.dishes), n), dtype=np.bool_)
     for row, dish in enumerate(ranking.dishes):
         relevant[row, list(dish.ranks)] = True
-    known = relevant.any(axis=1)
+    has_candidate = relevant.any(axis=1)
     n_ranked = np.count_nonzero(relevant, axis=1)
-    own, chance = np.full(len(relevant), np.nan), np.full(len(relevant), np.nan)
-    own[known] = average_precision(-np.arange(n, dtype=np.float64), relevant[known])
-    chance[known] = expected_average_precision(n_ranked[known], n)
+    model_precision, chance = np.full(len(relevant), np.nan), np.full(len(relevant), np.nan)
+    model_precision[has_candidate] = average_precision(
+        -np.arange(n, dtype=np.float64), relevant[has_candidate]
+    )
+    chance[has_candidate] = expected_average_precision(n_ranked[has_candidate], n)
     if denominator == "listed":
         share = n_ranked / np.array([len(set(dish.obj_name)) for dish in ranking.dishes])
-        return own * share, chance * share
-    return own, chance
+        return model_precision * share, chance * share
+    return model_precision, chance
 
 
 def similarities(
@@ -202,13 +199,13 @@ def similarities(
         reference[row, [column[word] for word in dish.obj_name]] = True
         predicted[row, [column[word] for word in dish.predicted]] = True
     counts = np.minimum([len(dish.obj_name) for dish in dishes], len(words))
-    own = word_similarity_rows(cosines, predicted, reference)
+    model_similarity = word_similarity_rows(cosines, predicted, reference)
     chance = expected_word_similarity(cosines, reference, counts)
-    return tuple(_spread(each.values, each.n_scored) for each in (own, chance))  # type: ignore[return-value]
+    return tuple(_spread(similarity.values, similarity.n_scored) for similarity in (model_similarity, chance))  # type: ignore[return-value]
 
 
 def mark_score(dish: MarkedDish, rule: str) -> tuple[float, float]:
-    """Return S of equation 9 by the counting rule of the options, and by direct matches alone."""
+    """Return S of equation 9 by a counting rule, and by direct matches alone."""
     marks = marks_of(dish).values()
     if rule == "correct":
         n = sum(mark == "Correct" for mark, _ in marks)
@@ -223,6 +220,6 @@ def _labels(folder: str, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _spread(values: FloatArray, n_scored: np.typing.NDArray[np.intp]) -> FloatArray:
-    out = np.full(len(n_scored), np.nan)
-    out[n_scored > 0] = values
-    return out
+    spread = np.full(len(n_scored), np.nan)
+    spread[n_scored > 0] = values
+    return spread

@@ -1,7 +1,7 @@
 """Reads dishes from the files of FmLAMA's repository: JSON Lines, and the CSV file of all languages.
 
-Ingredients are a list, or a set of one text, as a program wrote it: ``{'gravy, french fries'}``. Several
-encodings are tried. A row that cannot be read is left out, and the others are kept.
+Ingredients are a list, or the text of a Python set with one element: ``{'gravy, french fries'}``. Several
+encodings are tried. An unreadable row is left out alone.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tasks.parsing import parse_json
 
 _ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 _FILTERED = re.compile(r"(^|[/\\_.-])(filter(ed)?|aligned)([/\\_.-]|$)")
-"""Marks a file of aligned dishes if it is in the last three names of the path:
+"""Pattern in the last three names of a path that marks a file of aligned dishes:
 data_filter/ru/ru_dishes.jsonl.
 """
 LARGEST = 256 * 2**20
-"""Most bytes of a file."""
+"""Largest size of a file in bytes."""
 
 
 def is_filtered(path: Path) -> bool:
@@ -35,13 +35,13 @@ def text_of(path: Path) -> str:
     """Return the text of a file in any known encoding; raises BenchmarkError if it cannot be read."""
     try:
         if path.stat().st_size > LARGEST:
-            raise BenchmarkError(f"{path}: it is larger than {LARGEST // 2**20} MiB: split it")
+            raise BenchmarkError(f"{path}: larger than {LARGEST // 2**20} MiB: split it")
         content = path.read_bytes()
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
-    marked = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    has_mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     for encoding in _ENCODINGS:
-        if encoding == "utf-16" and not marked:
+        if encoding == "utf-16" and not has_mark:
             continue
         try:
             return content.decode(encoding)
@@ -53,7 +53,7 @@ def text_of(path: Path) -> str:
 def json_lines(path: Path) -> list[Row]:
     """Return the objects of a file, one per line; other lines are left out.
 
-    Raises BenchmarkError without any object.
+    Raises BenchmarkError if no line is an object.
     """
     lines = [line for line in text_of(path).splitlines() if line.strip()]
     rows: list[Row] = []
@@ -89,17 +89,17 @@ def dishes_of_csv(path: Path) -> list[dict[str, Any]]:
     The reader accepts files of spreadsheets: quotation marks within cells, NUL, any line ends.
     """
     text = text_of(path).replace("\x00", "")
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
+    header = text.partition("\n")[0]
+    delimiter = max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     names = {str(name).strip().casefold(): name for name in reader.fieldnames or ()}
     if missing := [name for name in ("url", "origin", "name", "lang", "hasparts") if name not in names]:
         raise BenchmarkError(
-            f"{path}: there is no column {', '.join(missing)}: check that the file is the authors'"
+            f"{path}: missing column {', '.join(missing)}: check that the file is the authors'"
         )
     rows = []
     for row in _readable(reader, path):
-        cells = {ours: row.get(theirs) for ours, theirs in names.items()}
+        cells = {name: row.get(published) for name, published in names.items()}
         rows.append(
             {
                 "url": _cell(cells["url"]),
@@ -122,21 +122,19 @@ def _readable(reader: csv.DictReader[str], path: Path) -> Iterator[dict[str, Any
 
 
 def ingredients(cell: Any) -> list[str]:
-    """Return the ingredients of a cell, each once; the cell is a list, a set of one text with commas, or that
-    text.
-    """
+    """Return the ingredients of a cell, each once; the cell is a list, or a text as in the files."""
     if isinstance(cell, str):
-        cell = [name for text in _written(cell.strip()) for name in text.split(", ")]
+        cell = [name for text in _texts(cell.strip()) for name in text.split(", ")]
     names = (name.strip().replace("|", "/") for name in cell or () if isinstance(name, str))
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _written(text: str) -> list[str]:
-    """Return the texts of a Python set or list in the cell, or the text itself."""
+def _texts(text: str) -> list[str]:
+    """Return the texts of a set or list in Python's notation, or the text itself."""
     if text[:1] not in ("{", "["):
         return [text]
     try:
-        return [each for each in ast.literal_eval(text) if isinstance(each, str)]
+        return [part for part in ast.literal_eval(text) if isinstance(part, str)]
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return [text.strip("{}[]").strip("'\"")]
 

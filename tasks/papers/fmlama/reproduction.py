@@ -15,7 +15,7 @@ from tasks.metrics.comparison import coefficient_of_variation
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama import rankings
 from tasks.papers.fmlama.files import SOURCES, FmlamaFiles, FmlamaReproduced, Ranking, complete, read
-from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, by_chance, orders, origin_groups
+from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, orders, origin_groups, random_baseline
 from tasks.papers.reproduction import NoNumber, Numbers, PrintedCell, RecomputedCell, Reproduction, agreement
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
@@ -25,42 +25,42 @@ MEANS = ("Avg.", "Average")
 DUMB = "Dumb Base"
 NO_VECTORS = "no word vectors (--word-vectors)"
 NO_BERT = "no vectors of BERT (--bert-vectors)"
-ELSEWHERE = "no published file holds it"
+NO_FILE = "no published file has it"
 
 Pair = tuple[float, float]
-"""A number and its null; NaN if missing."""
+"""Pair of a number and its null; NaN if missing."""
 
 
-OF_DISHES = ("dishes", "england")
-OF_FILES, OF_RANKINGS = ("files", *OF_DISHES), (*OF_DISHES, "denominator", "rounding")
-OF_BASELINE = (*OF_FILES, "baseline", "ties")
+DISH_OPTIONS = ("dishes", "england")
+FILE_OPTIONS, RANKING_OPTIONS = ("files", *DISH_OPTIONS), (*DISH_OPTIONS, "denominator", "rounding")
+BASELINE_OPTIONS = (*FILE_OPTIONS, "baseline", "ties")
 
 
 def depends(cell: PrintedCell) -> tuple[str, ...]:
     """Return the options whose values decide whether a cell matches."""
     match cell.metric:
         case "Count" | "Count (%)" | "Dishes":
-            return OF_FILES
+            return FILE_OPTIONS
         case "MES":
             return ("mes", "england")
         case "Rank":
             return ("template",)
         case "mWS" | "mWS sd" | "Corr.":
-            return OF_DISHES
+            return DISH_OPTIONS
         case "Correlation":
-            return (*OF_FILES, *OF_RANKINGS)
-    of = OF_BASELINE if cell.model == DUMB else OF_RANKINGS
-    return (*of, "cv") if cell.metric.startswith("Coefficient") else of
+            return (*FILE_OPTIONS, *RANKING_OPTIONS)
+    options = BASELINE_OPTIONS if cell.model == DUMB else RANKING_OPTIONS
+    return (*options, "cv") if cell.metric.startswith("Coefficient") else options
 
 
 @dataclass(frozen=True)
 class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
-    """Counts, precisions, similarities and marks. ``first``: ingredients that precede equally common ones."""
+    """Counts, precisions, similarities and marks. leading: ingredients that precede equally common ones."""
 
-    first: tuple[str, ...] = ()
+    leading: tuple[str, ...] = ()
 
     def _number(self, cell: PrintedCell) -> RecomputedCell:
-        if cell.model == DUMB and self.options.ties[0] == "fitted" and not self.first:
+        if cell.model == DUMB and self.options.ties[0] == "fitted" and not self.leading:
             return self._fitted(cell)
         number = cell.table.removeprefix("Table ").split("(")[0]
         language, origin = LANGUAGES.get(number, "en"), cell.parts.get("origin", ALL)
@@ -74,12 +74,12 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
             case "mAP (%)" | "mWS" if cell.model in MEANS:
                 return self._mean_of_models(cell)
             case "mAP (%)" | "mAP (%) sd" | "mWS" | "mWS sd":
-                return self._of_model(cell, language, origin, number)
+                return self._model_number(cell, language, origin, number)
             case "Coefficient of Variation (CV)":
                 return self._variation(cell, language)
             case "Correlation" | "Corr.":
                 return self._correlation(cell, language)
-        raise NoNumber(ELSEWHERE)
+        raise NoNumber(NO_FILE)
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
@@ -99,35 +99,35 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
         """Return the paper's groups."""
         return list(dict.fromkeys(self.groups.values()))
 
-    def _memo(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def _memo(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         memo = self.content.memo
         if key not in memo:
-            memo[key] = make()
+            memo[key] = compute()
         return memo[key]
 
     def _dishes(self, language: str) -> DishTable:
-        """Return the dishes of a language."""
+        """Return the table of a language's dishes."""
         o = self.options
         files = o.files[0] if o.files else "1"
         if language not in self.content.dishes:
             is_aligned = language in self.content.aligned
             raise NoNumber(
-                f"no full file of {language}: the files found have aligned dishes"
+                f"no full file of {language}: its files have aligned dishes"
                 if is_aligned
                 else f"no full file of {language} ({' or '.join(SOURCES['dishes'].patterns[:2])})"
             )
         if (dishes := self.content.chosen(language, files)) is None:
             raise NoNumber(f"no file {files} of dishes in {language}")
-        if self.first:  # not cached, since there are hundreds of orders
-            return DishTable.of(dishes, self.groups, o, self.first)
+        if self.leading:  # not cached, since there are hundreds of orders
+            return DishTable.from_dishes(dishes, self.groups, o, self.leading)
         key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0])
-        table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o))
+        table: DishTable = self._memo(key, lambda: DishTable.from_dishes(dishes, self.groups, o))
         if not len(table.group):
             raise NoNumber(f"no dish of the 14 groups in {language}")
         return table
 
     def further(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
-        """Yield the lower bounds of people's marks: direct matches of the predictions that they marked."""
+        """Yield lower bounds of people's scores: direct matches among the predictions that they marked."""
         groups: dict[str, list[float]] = {}
         for origin, dishes in self.content.predictions.items():
             shares = [dish.direct for dish in dishes]
@@ -143,11 +143,12 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
         """Return the baseline's number under the first order of equally common ingredients that gives the
         printed digits, else under the order of the file.
         """
-        each = (
-            replace(self, first=order)._number(cell) for order in orders(self._dishes("en"), self.options.top)
+        numbers = (
+            replace(self, leading=order)._number(cell)
+            for order in orders(self._dishes("en"), self.options.top)
         )
-        default = next(each)
-        return next((n for n in chain([default], each) if agreement(cell, n.value) == "equal"), default)
+        default = next(numbers)
+        return next((n for n in chain([default], numbers) if agreement(cell, n.value) == "equal"), default)
 
     def _count(self, cell: PrintedCell, language: str, origin: str) -> RecomputedCell:
         table = self._dishes(language)
@@ -157,49 +158,49 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
             return RecomputedCell(n / len(self.origins), n=n)
         return RecomputedCell(100 * n / total if cell.metric == "Count (%)" else float(n), n=total)
 
-    def _of_model(self, cell: PrintedCell, language: str, origin: str, number: str) -> RecomputedCell:
+    def _model_number(self, cell: PrintedCell, language: str, origin: str, number: str) -> RecomputedCell:
         """Return a column's number for an origin: the mean or the standard deviation over templates."""
         metric, is_sd = cell.metric.removesuffix(" sd"), cell.metric.endswith(" sd")
-        own, chance, n = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
+        values, chance, n = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
         if not is_sd:
             name = "ten at random" if cell.model == DUMB else "random order"
-            return RecomputedCell(float(own.mean()), null=float(chance.mean()), null_name=name, n=n)
-        if own.size < 2:
+            return RecomputedCell(float(values.mean()), null=float(chance.mean()), null_name=name, n=n)
+        if values.size < 2:
             raise NoNumber("a standard deviation needs two templates")
-        return RecomputedCell(float(own.std(ddof=1)), n=n)
+        return RecomputedCell(float(values.std(ddof=1)), n=n)
 
     def _templates(
         self, model: str, language: str, origin: str, metric: str, is_bert: bool = False
     ) -> tuple[FloatArray, FloatArray, int]:
-        """Return [templates] of the model, [templates] by chance, and their number of dishes."""
+        """Return [templates] the model's means, [templates] those of chance, and the number of dishes."""
         if model == DUMB:
-            return self._of_baseline(language, origin)
-        chosen = rankings.of_model(self.content, model, language, self.options.names)
+            return self._baseline_means(language, origin)
+        chosen = rankings.rankings_of(self.content, model, language, self.options.names)
         if not chosen:
             raise NoNumber(f"{SOURCES['rankings'].missing} of that model in {language}")
         means, n = [], 0
         for ranking in chosen:
-            of_dishes = self._of_dishes(ranking, metric, is_bert)
+            dish_values = self._dish_values(ranking, metric, is_bert)
             groups = np.array([self.groups.get(dish.origin, "") for dish in ranking.dishes])
             members = (groups == origin) if origin != ALL else np.ones(len(groups), dtype=np.bool_)
             if origin == ALL and self.options.dishes[0] == "groups":
                 members = groups != ""
-            members = members & ~np.isnan(of_dishes[0])
+            members = members & ~np.isnan(dish_values[0])
             if not members.any():
                 raise NoNumber(f"no dish of {origin}")
             n = int(members.sum())
-            means.append([float(side[members].mean()) for side in of_dishes])
-        own, chance = np.array(means).T
+            means.append([float(side[members].mean()) for side in dish_values])
+        values, chance = np.array(means).T
         if metric == "mAP (%)":
-            own, chance = 100 * own, 100 * chance
-            own = own.round(2) if self.options.rounding[0] == "templates" else own
-        return own, chance, n
+            values, chance = 100 * values, 100 * chance
+            values = values.round(2) if self.options.rounding[0] == "templates" else values
+        return values, chance, n
 
-    def _of_baseline(self, language: str, origin: str) -> tuple[FloatArray, FloatArray, int]:
+    def _baseline_means(self, language: str, origin: str) -> tuple[FloatArray, FloatArray, int]:
         """Return the baseline's mean, in the form of ``_templates``."""
-        in_file_order, o = replace(self, first=()), self.options
+        in_file_order, o = replace(self, leading=()), self.options
         table = in_file_order._dishes(language)
-        of = (
+        key = (
             language,
             o.files[0] if o.files else "1",
             o.england[0],
@@ -208,63 +209,65 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
             o.top,
             o.own_dish,
         )
-        chance = self._memo(("chance", *of, o.seed), lambda: by_chance(table, o))
-        own = self._memo(("own", *of, o.ties[0], self.first), lambda: baseline(self._dishes(language), o))
+        chance = self._memo(("chance", *key, o.seed), lambda: random_baseline(table, o))
+        values = self._memo(
+            ("own", *key, o.ties[0], self.leading), lambda: baseline(self._dishes(language), o)
+        )
         members = table.members(origin)
         if not members.any():
             raise NoNumber(f"no dish of {origin}")
-        means = (100 * side[members].mean(keepdims=True) for side in (own, chance))
+        means = (100 * side[members].mean(keepdims=True) for side in (values, chance))
         return next(means), next(means), int(members.sum())
 
-    def _of_dishes(self, ranking: Ranking, metric: str, is_bert: bool) -> tuple[FloatArray, FloatArray]:
+    def _dish_values(self, ranking: Ranking, metric: str, is_bert: bool) -> tuple[FloatArray, FloatArray]:
         """Return [dishes] the metric and its chance level under one template."""
         o = self.options
         place = (ranking.model, ranking.language, ranking.template)
-        both: tuple[FloatArray, FloatArray]
+        pair: tuple[FloatArray, FloatArray]
         if metric == "mAP (%)":
             rule = o.denominator[0]
-            both = self._memo(("map", *place, rule), lambda: rankings.precisions(ranking, rule))
-            return both
+            pair = self._memo(("map", *place, rule), lambda: rankings.precisions(ranking, rule))
+            return pair
         source = o.bert_vectors if is_bert else o.word_vectors
         if source is None:
             raise NoNumber(NO_BERT if is_bert else NO_VECTORS)
         path = source.replace("{language}", ranking.language)
-        both = self._memo(
+        pair = self._memo(
             ("mws", *place, path),
             lambda: rankings.similarities(ranking, lambda words: self.tools.embed(path, words)),
         )
-        return both
+        return pair
 
     def _mean_of_models(self, cell: PrintedCell) -> RecomputedCell:
         """Return the column of means over models' numbers, each rounded as printed."""
         digits = len(cell.printed.partition(".")[2])
-        each = [self._number(cell._replace(model=model)) for model in self.columns.get(cell.table, [])]
-        if not each:
-            raise NoNumber(ELSEWHERE)
-        values = [round(one.value, digits) for one in each if one.value is not None]
-        nulls = [one.null for one in each if one.null is not None]
+        numbers = [self._number(cell._replace(model=model)) for model in self.columns.get(cell.table, [])]
+        if not numbers:
+            raise NoNumber(NO_FILE)
+        values = [round(number.value, digits) for number in numbers if number.value is not None]
+        nulls = [number.null for number in numbers if number.null is not None]
         return RecomputedCell(
-            float(np.mean(values)), null=float(np.mean(nulls)), null_name=each[0].null_name, n=each[0].n
+            float(np.mean(values)), null=float(np.mean(nulls)), null_name=numbers[0].null_name, n=numbers[0].n
         )
 
-    def _by_origin(self, model: str, language: str, metric: str, is_bert: bool = False) -> dict[str, Pair]:
-        """Return origin or ALL -> mean over templates, and by chance."""
+    def _origin_means(self, model: str, language: str, metric: str, is_bert: bool = False) -> dict[str, Pair]:
+        """Return origin or ALL -> mean over templates, and that of chance."""
         pairs: dict[str, Pair] = {}
         for origin in (*self.origins, ALL):
-            own, chance, _ = self._templates(model, language, origin, metric, is_bert)
-            pairs[origin] = (float(own.mean()), float(chance.mean()))
+            values, chance, _ = self._templates(model, language, origin, metric, is_bert)
+            pairs[origin] = (float(values.mean()), float(chance.mean()))
         return pairs
 
     def _variation(self, cell: PrintedCell, language: str) -> RecomputedCell:
         """Return the variation in percent of the origins' mAP; ALL counts as an origin unless the options
         exclude it.
         """
-        pairs = self._by_origin(cell.model, language, "mAP (%)")
+        pairs = self._origin_means(cell.model, language, "mAP (%)")
         with_all = [pair for o, pair in pairs.items() if o != ALL or self.options.cv[0] == "with-all"]
-        own, chance = (coefficient_of_variation([pair[side] for pair in with_all]) for side in (0, 1))
-        if own is None or chance is None:
+        value, chance = (coefficient_of_variation([pair[side] for pair in with_all]) for side in (0, 1))
+        if value is None or chance is None:
             raise NoNumber("no origin has a mAP above 0")
-        return RecomputedCell(100 * own, null=100 * chance, null_name="random order", n=len(with_all))
+        return RecomputedCell(100 * value, null=100 * chance, null_name="random order", n=len(with_all))
 
     def _correlation(self, cell: PrintedCell, language: str) -> RecomputedCell:
         """Return a correlation over origins: a metric with the number of dishes (table 2), or two kinds of
@@ -272,22 +275,27 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
         """
         if cell.metric == "Correlation":
             metric = {"mAP": "mAP (%)"}.get(cell.parts.get("metric", ""), "mWS")
-            pairs, table = self._by_origin(cell.model, language, metric), self._dishes(language)
-            other: dict[str, Pair] = {o: (float(table.members(o).sum()),) * 2 for o in self.origins}
+            pairs, table = self._origin_means(cell.model, language, metric), self._dishes(language)
+            other_pairs: dict[str, Pair] = {o: (float(table.members(o).sum()),) * 2 for o in self.origins}
         else:
-            pairs = self._by_origin(cell.model, language, "mWS")
-            other = self._by_origin(cell.model, language, "mWS", is_bert=True)
-        own, chance = (
-            pearson(*(np.array([of[o][side] for o in self.origins]) for of in (pairs, other)))
+            pairs = self._origin_means(cell.model, language, "mWS")
+            other_pairs = self._origin_means(cell.model, language, "mWS", is_bert=True)
+        value, chance = (
+            pearson(
+                *(
+                    np.array([side_pairs[o][side] for o in self.origins])
+                    for side_pairs in (pairs, other_pairs)
+                )
+            )
             for side in (0, 1)
         )
-        if own is None:
-            raise NoNumber("nothing varies over the origins")
-        return RecomputedCell(own, null=chance, null_name="random order", n=len(self.origins))
+        if value is None:
+            raise NoNumber("a number does not vary over the origins")
+        return RecomputedCell(value, null=chance, null_name="random order", n=len(self.origins))
 
     def _rank(self, cell: PrintedCell) -> RecomputedCell:
         """Return the rank of an ingredient among the candidates, from 0; the null is the middle."""
-        chosen = rankings.of_model(self.content, cell.model, "en", self.options.names)
+        chosen = rankings.rankings_of(self.content, cell.model, "en", self.options.names)
         if not chosen:
             raise NoNumber(f"{SOURCES['rankings'].missing} of that model in en")
         name, dish = cell.parts["involved object (ingredients)"], cell.parts["subject (dish)"].casefold()
@@ -303,20 +311,20 @@ class FmlamaNumbers(Numbers[FmlamaFiles, FmlamaReproduced]):
     def _marks(self, origin: str, evaluator: str) -> RecomputedCell:
         """Return the mean of S in percent; the null counts ingredients in the reference, without a judge."""
         if evaluator == "Human":
-            raise NoNumber("no published file read here has people's marks")
+            raise NoNumber("no published file has people's marks")
         if not self.content.marks:
             raise NoNumber(SOURCES["marks"].missing)
         dishes = [
             dish
-            for name, of in self.content.marks.items()
-            for dish in of
+            for name, origin_dishes in self.content.marks.items()
+            for dish in origin_dishes
             if origin.casefold() == ALL.casefold() or self.groups.get(name, name) == origin
         ]
         if not dishes:
             raise NoNumber(f"no file of marks of {origin}")
-        own, direct = np.mean([rankings.mark_score(dish, self.options.mes[0]) for dish in dishes], axis=0)
+        score, direct = np.mean([rankings.mark_score(dish, self.options.mes[0]) for dish in dishes], axis=0)
         return RecomputedCell(
-            100 * float(own), null=100 * float(direct), null_name="direct matches", n=len(dishes)
+            100 * float(score), null=100 * float(direct), null_name="direct matches", n=len(dishes)
         )
 
 

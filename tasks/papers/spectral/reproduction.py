@@ -35,8 +35,8 @@ from tasks.papers.reproduction import (
     SourceFiles,
     by_name,
     model_names,
-    renamed,
-    tried,
+    renamed_field,
+    tried_field,
 )
 
 SOURCES = by_name(
@@ -50,8 +50,8 @@ SOURCES = by_name(
     SourceFiles(
         "probabilities",
         ("probabilities/*/*.csv", "probabilities/*/*.parquet"),
-        "a file a question in a folder a model, probabilities/MODEL/QUESTION.csv: the column country, "
-        "then one column an item, with probabilities or natural-log probabilities (none above 0)",
+        "one file per model and question, probabilities/MODEL/QUESTION.csv: the column country, then one "
+        "column per item, with probabilities or natural-log probabilities (none above 0)",
         is_ours=True,
     ),
     SourceFiles(
@@ -61,7 +61,7 @@ SOURCES = by_name(
         is_ours=True,
     ),
 )
-NO_FILE = "no published file holds it"
+NO_FILE = "no published file has it"
 
 
 class SpectralReproduced(Options):
@@ -70,18 +70,18 @@ class SpectralReproduced(Options):
     Values of a list are tried in order until a cell's digits are met.
     """
 
-    ddof: list[Literal[0, 1]] = tried(
-        [1, 0], "of the standard deviations in Table 1: divided by n - 1, or by n"
+    ddof: list[Literal[0, 1]] = tried_field(
+        [1, 0], "standard deviations in Table 1: divided by n - 1, or by n"
     )
-    correlation: list[Literal["pearson", "spearman"]] = tried(
-        ["pearson", "spearman"], "which correlation of ER and SR Table 4 has: the paper does not say"
+    correlation: list[Literal["pearson", "spearman"]] = tried_field(
+        ["pearson", "spearman"], "correlation of ER and SR in Table 4, which the paper does not name"
     )
-    names: dict[str, str] = renamed()
+    names: dict[str, str] = renamed_field()
     seed: int = Field(0, ge=0, description="seed of the shuffled items behind the null of Table 4")
 
 
 class RankedDomain(PublishedRow):
-    """The rank that a participant gave a domain."""
+    """A participant's rank for a domain."""
 
     participant: Text
     domain: Text
@@ -106,7 +106,7 @@ class Spectrum(PublishedRow):
 
 @dataclass(frozen=True)
 class SpectralFiles:
-    """The folder's content; ``probabilities``: model -> question -> countries x items."""
+    """Contents of the folder. probabilities: model -> question -> countries x items."""
 
     rankings: Sequence[RankedDomain]
     items: Sequence[ListedItem]
@@ -117,12 +117,12 @@ class SpectralFiles:
 def read(files: Files, options: SpectralReproduced) -> tuple[SpectralFiles, Sequence[str]]:
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     rankings, notes = read_all(files["rankings"], RankedDomain)
-    items, of_items = read_all(files["items"], ListedItem)
-    spectra, of_spectra = read_all(files["spectra"], Spectrum)
+    items, item_notes = read_all(files["items"], ListedItem)
+    spectra, spectrum_notes = read_all(files["spectra"], Spectrum)
     probabilities: dict[str, dict[str, FloatArray]] = {}
     for path, matrix in read_each(files["probabilities"], _matrix, notes).items():
         probabilities.setdefault(path.parent.name, {})[path.stem] = matrix
-    return SpectralFiles(rankings, items, spectra, probabilities), [*notes, *of_items, *of_spectra]
+    return SpectralFiles(rankings, items, spectra, probabilities), [*notes, *item_notes, *spectrum_notes]
 
 
 class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
@@ -145,10 +145,10 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
         yield from self._scored()
         for model, tables in self.content.probabilities.items():
             for question, table in tables.items():
-                own, shuffled = _spectrum(table), _spectrum(self._shuffled(table))
-                for metric, value, null in zip(("ER", "SR"), own, shuffled, strict=True):
-                    about = PrintedCell("Figures 5 and 6", model, {"question": question}, metric)
-                    yield about, RecomputedCell(value, null=null, null_name="items shuffled", n=len(table))
+                values, shuffled = _spectrum(table), _spectrum(self._shuffled(table))
+                for metric, value, null in zip(("ER", "SR"), values, shuffled, strict=True):
+                    cell = PrintedCell("Figures 5 and 6", model, {"question": question}, metric)
+                    yield cell, RecomputedCell(value, null=null, null_name="items shuffled", n=len(table))
 
     def _scored(self) -> Iterator[tuple[PrintedCell, RecomputedCell]]:
         """Yield figure 2: macro-F1 and each category's F1 of models against people (table 1). High and low
@@ -165,45 +165,48 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
             return
         er, sr = lower_median(list(spectra.values()))
         for model in dict.fromkeys(model for model, _ in spectra):
-            own = {q: er_sr_category(e > er, s > sr) for (m, q), (e, s) in spectra.items() if m == model}
-            human = [self._human(question) for question in own]
-            values = list(own.values())
+            categories = {
+                q: er_sr_category(e > er, s > sr) for (m, q), (e, s) in spectra.items() if m == model
+            }
+            human = [self._human(question) for question in categories]
+            values = list(categories.values())
             guesses = [macro_f1(human, [category] * len(human)) for category in CATEGORIES]
             numbers = {"macro-F1": macro_f1(human, values)}
             numbers |= {f"F1 {name}": f1 for name, f1 in f1_per_class(human, values).items() if name in human}
             for metric, value in numbers.items():
                 null = float(np.mean(guesses)) if metric == "macro-F1" else None
-                about = PrintedCell("Figure 2", model, {}, metric)
-                yield about, RecomputedCell(value, null=null, null_name="one category for all", n=len(own))
-            for question, category in own.items():
-                about = PrintedCell(
+                cell = PrintedCell("Figure 2", model, {}, metric)
+                yield (
+                    cell,
+                    RecomputedCell(value, null=null, null_name="one category for all", n=len(categories)),
+                )
+            for question, category in categories.items():
+                cell = PrintedCell(
                     "Figure 2", model, {"question": question, "category": category}, "as people"
                 )
-                yield about, RecomputedCell(float(category == self._human(question)), n=1)
+                yield cell, RecomputedCell(float(category == self._human(question)), n=1)
 
     def _spectra(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return model -> question -> ER and SR, computed from probabilities or taken from a file."""
-        known = {
+        spectra = {
             model: {question: _spectrum(table) for question, table in tables.items()}
             for model, tables in self.content.probabilities.items()
         }
         for row in self.content.spectra:
             if row.model not in self.content.probabilities:
-                known.setdefault(row.model, {})[row.question] = (row.er, row.sr)
-        return known
+                spectra.setdefault(row.model, {})[row.question] = (row.er, row.sr)
+        return spectra
 
     def _human(self, question: str) -> str:
-        """Return people's category of a question's domain; "" if the question's name begins with no
-        domain.
-        """
+        """Return people's category of a question's domain; "" if its name does not begin with a domain."""
         name = _letters(question)
         domains = {
             _letters(str(row[column])): str(row["human_category"])
             for row in self.tools.tables.get("domain", ())
             for column in ("domain", "label")
         }
-        fitting = [domain for domain in domains if name.startswith(domain)]
-        return domains[max(fitting, key=len)] if fitting else ""
+        matching = [domain for domain in domains if name.startswith(domain)]
+        return domains[max(matching, key=len)] if matching else ""
 
     @cached_property
     def label_of(self) -> dict[str, str]:
@@ -218,16 +221,16 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
             return RecomputedCell(reason=SOURCES["rankings"].missing)
         domain, ddof = cell.parts["domain"].casefold(), self.options.ddof[0]
         ranks = np.array([row.rank for row in self.content.rankings if row.domain.casefold() == domain])
-        every = np.array([row.rank for row in self.content.rankings])
+        all_ranks = np.array([row.rank for row in self.content.rankings])
         if not ranks.size:
             return RecomputedCell(reason=f"no ranking of {cell.parts['domain']}")
         if cell.metric == "Avg Score":
-            own, null = ranks.mean(), every.mean()
+            value, null = ranks.mean(), all_ranks.mean()
         elif ranks.size > ddof:
-            own, null = ranks.std(ddof=ddof), every.std(ddof=ddof)
+            value, null = ranks.std(ddof=ddof), all_ranks.std(ddof=ddof)
         else:
             return RecomputedCell(reason="a standard deviation needs two participants")
-        return RecomputedCell(float(own), null=float(null), null_name="random", n=ranks.size)
+        return RecomputedCell(float(value), null=float(null), null_name="random", n=ranks.size)
 
     def _counted(self, domain: str) -> RecomputedCell:
         if not self.content.items:
@@ -245,16 +248,16 @@ class SpectralNumbers(Numbers[SpectralFiles, SpectralReproduced]):
             (row.er, row.sr) for row in self.content.spectra if row.model == label
         ]
         if not spectra:
-            wanted = [SOURCES[name].missing for name in ("probabilities", "spectra")]
-            return RecomputedCell(reason=f"{' and '.join(wanted)} of that model")
+            missing = [SOURCES[name].missing for name in ("probabilities", "spectra")]
+            return RecomputedCell(reason=f"{' and '.join(missing)} of that model")
         method = self.options.correlation[0]
         er, sr = np.array(spectra).T
-        own = er_sr_correlation(er, sr, method)
-        if own.value is None:
-            return RecomputedCell(reason=own.reason or "")
+        result = er_sr_correlation(er, sr, method)
+        if result.value is None:
+            return RecomputedCell(reason=result.reason or "")
         er, sr = np.array([_spectrum(self._shuffled(table)) for table in tables]).reshape(-1, 2).T
         null = er_sr_correlation(er, sr, method).value if tables else None
-        return RecomputedCell(own.value, null=null, null_name="items shuffled", n=len(spectra))
+        return RecomputedCell(result.value, null=null, null_name="items shuffled", n=len(spectra))
 
     def _shuffled(self, table: FloatArray) -> FloatArray:
         generator = np.random.Generator(np.random.PCG64(self.options.seed))
@@ -277,16 +280,16 @@ def _matrix(path: Path) -> FloatArray:
         frame = read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
         table = frame.drop("country").cast(pl.Float64).to_numpy()
     except (OSError, pl.exceptions.PolarsError) as error:
-        first = str(error).splitlines()[0]
-        raise BenchmarkError(f"{path}: not countries by items: {first}") from error
+        message = str(error).splitlines()[0]
+        raise BenchmarkError(f"{path}: not countries by items: {message}") from error
     if table.shape[0] < 2 or table.shape[1] < 1 or frame["country"].is_duplicated().any():
-        raise BenchmarkError(f"{path}: two countries are needed, each once, and an item")
+        raise BenchmarkError(f"{path}: at least two countries, each once, and one item are needed")
     if not np.isnan(table).any() and (table <= 0).all():
         return softmax(table, names=frame["country"].to_list())
     if not ((table >= 0) & np.isfinite(table)).all() or not table.any(axis=1).all():
         raise BenchmarkError(
-            f"{path}: neither probabilities nor log-probabilities: a cell is below 0 among others above it, "
-            "empty, or a country has none above 0"
+            f"{path}: neither probabilities nor log-probabilities: a cell is empty, some cells are below 0 "
+            "and others above, or a country has no cell above 0"
         )
     return table
 

@@ -14,9 +14,9 @@ from pydantic import BeforeValidator, Field
 
 from tasks.evaluations.worldwise.params import MINILM
 from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, passed_over, read_all
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, skipped_note
 from tasks.packs.published import read_rows as read_published
-from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, renamed, tried
+from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, renamed_field, tried_field
 from tasks.papers.values import Pieces
 from tasks.papers.worldwise.program import CONFIG, EVALUATOR, SCENARIOS, CloneProgram
 from tasks.parsing import parse_json
@@ -30,7 +30,7 @@ SOURCES = by_name(
         ),
         "JSON list of records, or CSV of the same columns: scenario_id, model, culture (baseline or a "
         "country), run_num, raw_response, explanation, decision, top_values, parse_success, stereotype; "
-        "scenario_category and cultural_alignment where they are stored",
+        "optionally scenario_category and cultural_alignment",
     ),
     SourceFiles(
         "scenarios",
@@ -47,7 +47,7 @@ SOURCES = by_name(
     SourceFiles(
         "phrases",
         ("*phrase*.txt", "*stereotype*.txt", "*phrase*.csv", "*stereotype*.csv"),
-        "stereotype phrases: a text file, one a line, or CSV with the column phrase",
+        "stereotype phrases: a text file with one per line, or CSV with the column phrase",
         is_ours=True,
     ),
     SourceFiles(
@@ -67,11 +67,11 @@ NO_EMBEDDER = "none"
 Order = Literal[
     "program", "explanation-decision-values", "explanation-values-decision", "values-explanation-decision"
 ]
-TWICE = "{} records have scenario, model, culture and run of an earlier one: all are counted"
+REPEATED = "{} records repeat scenario, model, culture and run of an earlier one: all are counted"
 
 
 def _values(cell: Any) -> Any:
-    """Return a list, also from its text in a data frame."""
+    """Return a list, which may be stored as a text in a data frame."""
     if not isinstance(cell, str):
         return cell
     for parse in (parse_json, ast.literal_eval):
@@ -83,58 +83,60 @@ def _values(cell: Any) -> Any:
 
 
 class WorldwiseOptions(Options):
-    """Choices between stored answers and numbers, those of the authors' program first. Values of a list are
-    tried in order until a cell's digits are met.
+    """Choices that lead from stored answers to the numbers, the authors' program's first. Values of a list
+    are tried in order until a cell's digits are met.
     """
 
     answers: str | None = Field(
-        None, description="name of the file of answers, where there are several; empty: the last by name"
+        None, description="name of the file of answers if there are several; default: the last by name"
     )
-    names: dict[str, str] = renamed()
-    order: list[Order] = tried(
+    names: dict[str, str] = renamed_field()
+    order: list[Order] = tried_field(
         [
             "program",
             "explanation-decision-values",
             "values-explanation-decision",
             "explanation-values-decision",
         ],
-        "of the embedded text; program: as evaluator.py composes it",
+        "order of the parts of the embedded text; program: as evaluator.py composes it",
     )
     values_times: list[Annotated[int, Field(ge=0, le=9)]] = Field(
         [1, 3],
         min_length=1,
         json_schema_extra=TRIED,
-        description="number of times the values are repeated in it",
+        description="number of times the values are repeated in the embedded text",
     )
-    joined: Literal["spaces", "commas"] = Field("spaces", description="separator of the values in it")
+    joined: Literal["spaces", "commas"] = Field(
+        "spaces", description="separator of the values in the embedded text"
+    )
     decision: Literal["stored", "option"] = Field(
         "stored",
-        description='form of the decision: as stored ("Option A"), or that option\'s text, if any',
+        description='form of the decision: as stored ("Option A"), or the option\'s text, if known',
     )
-    scores: list[Literal["computed", "stored"]] = tried(
+    scores: list[Literal["computed", "stored"]] = tried_field(
         ["computed", "stored"],
-        "alignment and stereotype of an answer: computed here, or those stored with it",
+        "alignment and stereotype of an answer: computed here, or stored with it",
     )
-    errors: list[Literal["answers", "profiles"]] = tried(
+    errors: list[Literal["answers", "profiles"]] = tried_field(
         ["answers", "profiles"],
         "errors in section 4.3: of single answers, or of the mean score of each culture on each dimension",
     )
     values: Literal["all", "listed"] = Field(
-        "all", description="values counted: all that answers name, or those on the list alone"
+        "all", description="values counted: all that answers name, or only those on the list"
     )
     over: Literal["answers", "models"] = Field(
         "answers", description="pooling: all models' answers together, or the mean of the models' numbers"
     )
     stereotype_text: Literal["response", "explanation"] = Field(
         "response",
-        description="where stereotype phrases are counted: in the whole response, or in the explanation",
+        description="text in which stereotype phrases are counted: the whole response, or the explanation",
     )
     stereotype_rule: Literal["substring", "words"] = Field(
         "substring",
-        description="rule for counting phrases: anywhere in the text, each once; or as whole words, each use",
+        description="rule for phrases: anywhere in the text, counted once; or whole words, each time",
     )
     unparsed: Literal["left-out", "zero"] = Field(
-        "left-out", description="alignment of an answer whose parsing failed"
+        "left-out", description="alignment of an answer that could not be parsed"
     )
     ddof: Literal[0, 1] = Field(1, description="divisor of standard deviations: divided by n, or by n - 1")
     targets: str = Field(
@@ -165,7 +167,7 @@ class StoredAnswer(PublishedRow):
 
 @dataclass(frozen=True)
 class WorldwiseFiles:
-    """The folder's content; None for a missing file."""
+    """Contents of the folder; None for a missing file."""
 
     answers: tuple[StoredAnswer, ...] | None
     scenarios: list[dict[str, Any]] | None
@@ -174,15 +176,15 @@ class WorldwiseFiles:
     profiles: list[dict[str, Any]] | None
     values: list[dict[str, Any]] | None
     embedded: Pieces = ()
-    """The embedded text in the form that the program composes."""
+    """Pieces of the embedded text as the program composes it."""
 
 
 def complete(stored: WorldwiseFiles, options: WorldwiseOptions) -> WorldwiseOptions:
-    """Return the options, without the program's own text if there is no program to read it from."""
+    """Return the options, without the order "program" if there is no program to read it from."""
     if stored.embedded:
         return options
-    others = [order for order in options.order if order != "program"]
-    return options.model_copy(update={"order": others or ["explanation-decision-values"]})
+    orders = [order for order in options.order if order != "program"]
+    return options.model_copy(update={"order": orders or ["explanation-decision-values"]})
 
 
 def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Sequence[str]]:
@@ -192,17 +194,17 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Seque
     tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
               "values": "guiding_value"}  # fmt: skip
     program = CloneProgram(files)
-    of_program: dict[str, list[dict[str, Any]]] = {
+    program_rows: dict[str, list[dict[str, Any]]] = {
         "scenarios": program.scenarios(),
         "exemplars": program.exemplars(),
         "profiles": program.targets(),
         "values": [{"value": label, "label": label} for label in program.values()],
     }
     rows = {
-        name: _first(partial(read_rows, table=table), files[name], of_program[name], notes)
+        name: _rows_of(partial(read_rows, table=table), files[name], program_rows[name], notes)
         for name, table in tables.items()
     }
-    phrases = _first(_phrases, files["phrases"], program.phrases(), notes)
+    phrases = _rows_of(_phrases, files["phrases"], program.phrases(), notes)
     return WorldwiseFiles(answers, phrases=phrases, embedded=program.embedded(), **rows), [
         *notes,
         *program.faults,
@@ -211,60 +213,60 @@ def read(files: Files, options: WorldwiseOptions) -> tuple[WorldwiseFiles, Seque
 
 def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tuple[StoredAnswer, ...] | None:
     if chosen is not None:
-        named = [path for path in paths if path.name == chosen]
-        if not named:
+        paths_of_name = [path for path in paths if path.name == chosen]
+        if not paths_of_name:
             known = ", ".join(path.name for path in paths) or "none"
-            raise ValueError(f"--answers {chosen}: there is no such file of answers; there are: {known}")
-        paths = named
+            raise ValueError(f"--answers: unknown file {chosen!r}; known: {known}")
+        paths = paths_of_name
     if not paths:
         return None
     path, valid, dropped = _newest(paths, notes)
     if len(paths) > 1:
-        notes.append(f"{len(paths)} files of answers: {path.name} is read; --answers names another")
+        notes.append(f"{len(paths)} files of answers: {path.name} is read; --answers selects another")
     notes += dropped
     keys = Counter((a.scenario_id, a.model, a.culture, a.run_num) for a in valid)
-    if twice := len(valid) - len(keys):
-        notes.append(f"{path.name}: {TWICE.format(twice)}")
+    if n_repeated := len(valid) - len(keys):
+        notes.append(f"{path.name}: {REPEATED.format(n_repeated)}")
     return tuple(valid)
 
 
 def _newest(paths: Sequence[Path], notes: list[str]) -> tuple[Path, list[StoredAnswer], list[str]]:
-    """Return the last file by name that holds answers, its answers, and notes on what is left out; if no file
-    holds answers, use the CSV files.
+    """Return the last file by name that has answers, its answers, and notes on what is left out. CSV files
+    beside the files are tried last.
     """
     newest = sorted(paths, key=lambda path: (path.name, path), reverse=True)
-    beside = [path.with_suffix(".csv") for path in newest]
-    every = [*newest, *(path for path in beside if path.is_file() and path not in newest)]
-    for path in every:
+    csv_paths = [path.with_suffix(".csv") for path in newest]
+    candidates = [*newest, *(path for path in csv_paths if path.is_file() and path not in newest)]
+    for path in candidates:
         try:
             return path, *read_all([path], StoredAnswer)
         except BenchmarkError as error:
-            if path is every[-1]:
+            if path is candidates[-1]:
                 raise
-            notes.append(passed_over(path, error))
-    raise BenchmarkError("there is no file of answers")
+            notes.append(skipped_note(path, error))
+    raise BenchmarkError("no file of answers")
 
 
-def _first(
-    read_one: Callable[[Path], list[T]], paths: Sequence[Path], of_program: list[T], notes: list[str]
+def _rows_of(
+    reader: Callable[[Path], list[T]], paths: Sequence[Path], program_rows: list[T], notes: list[str]
 ) -> list[T] | None:
     """Return the rows of the last file, or the program's if the file is of another kind or missing."""
     if not paths:
-        return of_program or None
+        return program_rows or None
     if len(paths) > 1:
         notes.append(f"{len(paths)} files of that kind: {paths[-1].name} is read")
     try:
-        rows = read_one(paths[-1])
-        if of_program:
+        rows = reader(paths[-1])
+        if program_rows:
             notes.append(
-                f"{paths[-1].name} is read in place of the program's: move it away if it is no such file"
+                f"{paths[-1].name} is read instead of the program: move it away if it is another kind of file"
             )
         return rows
     except ValueError as error:
-        if not of_program:
+        if not program_rows:
             raise
         notes.append(f"{paths[-1].name} is skipped, the program is read: {error}")
-        return of_program
+        return program_rows
 
 
 def _phrases(path: Path) -> list[str]:
@@ -278,5 +280,5 @@ def _phrases(path: Path) -> list[str]:
             raise BenchmarkError(f"{path}: cannot be read as UTF-8: {error}") from error
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
-        raise BenchmarkError(f"{path}: no phrase in it; write one a line, or a column phrase")
+        raise BenchmarkError(f"{path}: no phrases; write one per line, or a column phrase")
     return phrases

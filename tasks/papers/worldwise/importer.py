@@ -44,12 +44,14 @@ def read(files: Files, pack: Pack) -> None:
     texts = {"persona": persona, "baseline": baseline, "question": program.question(),
              "embedded": embedded_template(program.embedded())}  # fmt: skip
     pack.table(NAME, "prompts.toml", {name: text for name, text in texts.items() if text}, "its program")
-    alone = [
+    replaced = [
         file
         for file in ("scenario", "exemplar", "guiding_value", "stereotype")
         if f"{NAME}/{file}.csv" in pack.files
     ]
-    pack.table(NAME, "replaces.toml", {"files": alone} if alone else {}, "what replaces shipped content")
+    pack.table(
+        NAME, "replaces.toml", {"files": replaced} if replaced else {}, "what replaces shipped content"
+    )
     pack.left_out += [*program.faults, *(program.missing(name) for name, text in texts.items() if not text)]
 
 
@@ -57,15 +59,15 @@ def embedded_template(pieces: Pieces) -> str:
     """Return the template of the embedded text, with three values in place of the list."""
     if not pieces:
         return ""
-    between = {
+    separators = {
         piece.between or " " for piece in pieces if isinstance(piece, Slot) and piece.name == "top_values"
     }
     slots = (Slot("value_1"), Slot("value_2"), Slot("value_3"))
-    (gap,) = between if len(between) == 1 else (" ",)
-    listed: Pieces = (slots[0], gap, slots[1], gap, slots[2])
-    whole = [each for piece in pieces for each in (listed if _is_list(piece) else (piece,))]
+    (separator,) = separators if len(separators) == 1 else (" ",)
+    value_slots: Pieces = (slots[0], separator, slots[1], separator, slots[2])
+    expanded = [part for piece in pieces for part in (value_slots if _is_list(piece) else (piece,))]
     fields = {name: name for name in ("explanation", "decision", "value_1", "value_2", "value_3")}
-    return template(tuple(whole), fields)
+    return template(tuple(expanded), fields)
 
 
 def _is_list(piece: str | Slot) -> bool:
@@ -79,7 +81,7 @@ def _identifier(label: str) -> str:
 
 
 IMPORTER = Importer(
-    title="The texts of WorldWiseAI (2024), out of its program.",
+    title="The texts of WorldWiseAI (2024), from its program.",
     sources=PROGRAM,
     read=read,
     source="the repository of WorldWiseAI",

@@ -23,12 +23,12 @@ CONFIG, SCENARIOS, PROMPTS, EVALUATOR = (
     SourceFiles("evaluator", ("evaluator.py",), "Python: dimension_exemplars, _infer_cultural_profile"),
 )
 PROFILE = "seed_bucketed"
-"""The profile of section 7.4."""
+"""Name of the profile of section 7.4."""
 DIMENSIONS = {
     "idv": "individualism", "pdi": "power_distance", "mas": "masculinity",
     "uai": "uncertainty_avoidance", "lto": "long_term_orientation", "ivr": "indulgence",
 }  # fmt: skip
-"""Hofstede's own abbreviations."""
+"""Hofstede's abbreviation -> name of the dimension here."""
 PROGRAM = by_name(CONFIG, SCENARIOS, PROMPTS, EVALUATOR)
 
 
@@ -45,19 +45,19 @@ EMBEDDED = ("_infer_cultural_profile", "profile", "embed", "text", "align")
 
 
 class CloneProgram:
-    """The program of a clone; what it has not is None, or empty.
+    """Contents of the program in a clone; missing parts are None or empty.
 
     Attributes:
-        faults: why a part could not be read, a line each.
+        faults: why parts could not be read, one line each.
     """
 
     def __init__(self, files: Files) -> None:
         self.faults: list[str] = []
         self._read: dict[str, PythonSource] = {}
-        seen: dict[Path, PythonSource] = {}
+        sources: dict[Path, PythonSource] = {}
         for name in PROGRAM:
             for path in sorted(files.get(name, ()), key=lambda path: (len(path.parts), path)):
-                source = self._try(lambda path=path: read_source(path, seen))  # type: ignore[misc]
+                source = self._or_fault(lambda path=path: read_source(path, sources))  # type: ignore[misc]
                 if source is not None:
                     self._read[name] = source
                     break
@@ -66,7 +66,7 @@ class CloneProgram:
         """Return the scenarios, each once: scenario, dimension, category, text."""
         rows: dict[str, dict[str, Any]] = {}
         for call in self._calls():
-            name, dimension = _first(call, _ID), _first(call, _DIMENSION)
+            name, dimension = _first_of(call, _ID), _first_of(call, _DIMENSION)
             if dimension is None and call.get("cultural_dimensions"):
                 dimension = call["cultural_dimensions"][0]
             if name and dimension and (text := self._text(call)):
@@ -79,8 +79,8 @@ class CloneProgram:
                 }
                 rows.setdefault(str(name), row)
             elif name:
-                what = "no dimension" if not dimension else "no text"
-                self._fault(f"scenarios.py: {name}: {what} that is followed: write it into scenario.csv")
+                missing = "no dimension" if not dimension else "no text"
+                self._fault(f"scenarios.py: {name}: {missing} could be read: write it into scenario.csv")
         return list(rows.values())
 
     def exemplars(self) -> list[dict[str, Any]]:
@@ -88,11 +88,11 @@ class CloneProgram:
         source = self._read.get("evaluator")
         value: Any = None
         if source is not None:
-            value = self._found(lambda: source.attribute("dimension_exemplars"))
+            value = self._or_none(lambda: source.attribute("dimension_exemplars"))
             if not _poles(value):
-                value = next((each for each in source.dictionaries() if _poles(each)), value)
+                value = next((literal for literal in source.dictionaries() if _poles(literal)), value)
             if not _poles(value):
-                self._fault("evaluator.py: dimension_exemplars is not followed: write exemplar.csv by hand")
+                self._fault("evaluator.py: dimension_exemplars cannot be read: write exemplar.csv by hand")
         return [
             {"dimension": _plain(dimension), "pole": pole, "number": str(number), "text": str(text)}
             for dimension, pole, texts in _poles(value)
@@ -123,7 +123,7 @@ class CloneProgram:
                 "score": float(score),
             }
             for name, about in self.cultures().items()
-            for dimension, score in _items(_first(about, ("hofstede_scores", "hofstede", "scores")))
+            for dimension, score in _items(_first_of(about, ("hofstede_scores", "hofstede", "scores")))
             if isinstance(score, int | float)
         ]
 
@@ -150,19 +150,19 @@ class CloneProgram:
 
     def _personas(self) -> tuple[Pieces, Pieces]:
         """Return the pieces of the system prompt with and without a culture; (): not found."""
-        own: Pieces = ()
+        persona: Pieces = ()
         fixed: Pieces = ()
-        for function, texts in self._made("prompts", PERSONAS):
+        for function, texts in self._composed("prompts", PERSONAS):
             plain = next((pieces for pieces in texts if not _slots(pieces)), ())
-            most = max(texts, key=lambda pieces: len(_slots(pieces)))
-            if _slots(most) and not own:
-                own, fixed = most, plain
+            richest = max(texts, key=lambda pieces: len(_slots(pieces)))
+            if _slots(richest) and not persona:
+                persona, fixed = richest, plain
             if not fixed and any(word in function for word in ("baseline", "default", "neutral")):
                 fixed = plain
-        return own, fixed
+        return persona, fixed
 
     def _columns(self, pieces: Pieces) -> dict[str, str]:
-        """Return slot of a persona -> column of culture.csv; {} if it needs more than these columns."""
+        """Return slot of a persona -> column of culture.csv; {} if it has more slots than columns."""
         slots = list(dict.fromkeys(piece.name for piece in pieces if isinstance(piece, Slot)))
         columns: dict[str, str] = {}
         for slot in sorted(slots, key=lambda slot: slot not in _USUAL):
@@ -170,7 +170,7 @@ class CloneProgram:
             usual = _USUAL.get(slot)
             if not free:
                 self._fault(
-                    f"persona: it is made of {', '.join(slots)}: more than {', '.join(COLUMNS)} can hold"
+                    f"persona: it has more slots ({', '.join(slots)}) than columns ({', '.join(COLUMNS)})"
                 )
                 return {}
             columns[slot] = usual if usual in free else free[0]
@@ -182,40 +182,42 @@ class CloneProgram:
         return self._template(pieces, {"scenario": "scenario"}) if pieces else ""
 
     def embedded(self) -> Pieces:
-        """Return the pieces of the embedded text, made of explanation, decision and top_values; (): not
-        found.
-        """
+        """Return the pieces of the embedded text (explanation, decision, top_values); (): not found."""
         source = self._read.get("evaluator")
-        found: list[Pieces] = []
+        texts: list[Pieces] = []
         for function in _functions(source, EMBEDDED) if source else ():
-            for names in self._found(lambda: source.reader.ends(function)) or ():  # type: ignore[union-attr] # noqa: B023
-                own = [value for name, value in names.items() if name not in source.constants]  # type: ignore[union-attr]
-                passed = names.get("encode()")
-                for value in [*(passed if isinstance(passed, list) else [passed]), *own]:
+            for names in self._or_none(lambda: source.reader.ends(function)) or ():  # type: ignore[union-attr] # noqa: B023
+                local_values = [value for name, value in names.items() if name not in source.constants]  # type: ignore[union-attr]
+                encoded = names.get("encode()")
+                for value in [*(encoded if isinstance(encoded, list) else [encoded]), *local_values]:
                     if isinstance(value, Composed) and "explanation" in _slots(value.pieces) <= _ANSWER:
-                        found.append(value.pieces)
-            if found:
-                return max(found, key=lambda pieces: len(_slots(pieces)))
+                        texts.append(value.pieces)
+            if texts:
+                return max(texts, key=lambda pieces: len(_slots(pieces)))
         return ()
 
     def missing(self, name: str) -> str:
-        """Return the line for people about a text that was not found."""
+        """Return the message about a text that was not found."""
         source = self._read.get("evaluator" if name == "embedded" else "prompts")
-        there = f"; functions of {source.name}: {', '.join(source.reader.functions)}" if source else ""
-        return f"{name}: not found: write it into worldwise/prompts.toml{there}"
+        functions = f"; functions of {source.name}: {', '.join(source.reader.functions)}" if source else ""
+        return f"{name}: not found: write it into worldwise/prompts.toml{functions}"
 
     def _question(self) -> Pieces:
-        """Return the pieces of the question; all that depends on the scenario is one slot, its text."""
-        for _, texts in self._made("prompts", QUESTIONS):
+        """Return the pieces of the question, with one slot, the scenario's text, for all its fields."""
+        for _, texts in self._composed("prompts", QUESTIONS):
             for pieces in sorted(texts, key=lambda pieces: -len(_slots(pieces))):
-                about = [
-                    i for i, p in enumerate(pieces) if isinstance(p, Slot) and self._is_scenarios(p.name)
+                scenario_places = [
+                    i for i, p in enumerate(pieces) if isinstance(p, Slot) and self._is_scenario_field(p.name)
                 ]
-                if about and len(about) == sum(isinstance(p, Slot) for p in pieces):
-                    return (*pieces[: about[0]], Slot("scenario"), *pieces[about[-1] + 1 :])
+                if scenario_places and len(scenario_places) == sum(isinstance(p, Slot) for p in pieces):
+                    return (
+                        *pieces[: scenario_places[0]],
+                        Slot("scenario"),
+                        *pieces[scenario_places[-1] + 1 :],
+                    )
         return ()
 
-    def _is_scenarios(self, name: str) -> bool:
+    def _is_scenario_field(self, name: str) -> bool:
         """Return whether a slot is a field of a scenario, or a method that makes its text."""
         source = self._read.get("scenario list")
         if source is not None and name in source.reader.functions:
@@ -228,14 +230,17 @@ class CloneProgram:
         description.
         """
         source = self._read.get("scenario list")
-        for _, texts in self._made("prompts", QUESTIONS):
+        for _, texts in self._composed("prompts", QUESTIONS):
             for pieces in texts:
-                about = [
-                    i for i, p in enumerate(pieces) if isinstance(p, Slot) and self._is_scenarios(p.name)
+                scenario_places = [
+                    i for i, p in enumerate(pieces) if isinstance(p, Slot) and self._is_scenario_field(p.name)
                 ]
-                if not about:
+                if not scenario_places:
                     continue
-                parts = [self._part(p, scenario, source) for p in pieces[about[0] : about[-1] + 1]]
+                parts = [
+                    self._part(p, scenario, source)
+                    for p in pieces[scenario_places[0] : scenario_places[-1] + 1]
+                ]
                 text = text_of([part for part in parts if part is not None])
                 if None not in parts and isinstance(text, str) and text.strip():
                     return text.strip()
@@ -248,21 +253,21 @@ class CloneProgram:
         if isinstance(piece, str):
             return piece
         if source is not None and piece.name in source.reader.functions:
-            own = self._found(lambda: source.reader.returned(piece.name, {"self": dict(scenario)}))
-            return next((value for value in own or () if isinstance(value, str)), None)
+            values = self._or_none(lambda: source.reader.returned(piece.name, {"self": dict(scenario)}))
+            return next((value for value in values or () if isinstance(value, str)), None)
         value = scenario.get(piece.name)
         if isinstance(value, list | tuple) and piece.between is not None:
             return piece.between.join(map(str, value))
         return value if isinstance(value, str) else None
 
     def _calls(self) -> Iterator[dict[str, Any]]:
-        """Return the program's scenarios: calls that make one, else dictionaries like them."""
+        """Yield the program's scenarios: fields of calls of Scenario, else dictionaries with such fields."""
         source = self._read.get("scenario list")
         if source is not None:
-            rows = [call for call in source.calls("Scenario") if _first(call, _ID)]
+            rows = [call for call in source.calls("Scenario") if _first_of(call, _ID)]
             yield from rows or (row for value in source.constants.values() for row in _records(value))
 
-    def _made(self, name: str, words: Sequence[str]) -> Iterator[tuple[str, list[Pieces]]]:
+    def _composed(self, name: str, words: Sequence[str]) -> Iterator[tuple[str, list[Pieces]]]:
         """Yield the functions of a program whose names have one of these words, with the texts they
         return.
         """
@@ -270,40 +275,40 @@ class CloneProgram:
         for function in _functions(source, words) if source else ():
             if words is QUESTIONS and any(word in function for word in PERSONAS):
                 continue
-            if texts := self._found(lambda: source.texts(function)):  # type: ignore[union-attr] # noqa: B023
+            if texts := self._or_none(lambda: source.texts(function)):  # type: ignore[union-attr] # noqa: B023
                 yield function, texts
 
     def _template(self, pieces: Pieces, fields: Mapping[str, str]) -> str:
-        return str(self._try(lambda: template(pieces, fields)) or "")
+        return str(self._or_fault(lambda: template(pieces, fields)) or "")
 
-    def _try(self, do: Callable[[], Any]) -> Any:
+    def _or_fault(self, compute: Callable[[], Any]) -> Any:
         try:
-            return do()
+            return compute()
         except NotRead as error:
             self._fault(str(error))
             return None
 
-    def _found(self, do: Callable[[], Any]) -> Any:
+    def _or_none(self, compute: Callable[[], Any]) -> Any:
         try:
-            return do()
+            return compute()
         except NotRead:
             return None
 
-    def _fault(self, what: str) -> None:
-        if what not in self.faults:
-            self.faults.append(what)
+    def _fault(self, fault: str) -> None:
+        if fault not in self.faults:
+            self.faults.append(fault)
 
     def _constant(self, name: str) -> Any:
         source = self._read.get("config")
         lost: list[str] = []
-        value = self._try(lambda: source.constant(name, lost)) if source else None
-        for what in lost:
-            self._fault(what)
+        value = self._or_fault(lambda: source.constant(name, lost)) if source else None
+        for fault in lost:
+            self._fault(fault)
         return value
 
 
 def _functions(source: PythonSource, words: Sequence[str]) -> list[str]:
-    """Return the functions whose names have one of these words, those of the first word first."""
+    """Return the functions whose names contain one of these words, those of the first word first."""
     names = [name for word in words for name in source.reader.functions if word in name]
     return list(dict.fromkeys(names))
 
@@ -313,13 +318,11 @@ def _slots(pieces: Pieces) -> set[str]:
 
 
 def _poles(value: Any) -> list[tuple[str, str, Sequence[Any]]]:
-    """Yield (dimension, high or low, statements) of dimension -> pole -> statements; nothing for other
-    values.
-    """
+    """Return (dimension, high or low, statements) from dimension -> pole -> statements, if it is that."""
     rows: list[tuple[str, str, Sequence[Any]]] = []
     for dimension, poles in _items(value):
         for pole, texts in _items(poles):
-            side = next((each for each in ("high", "low") if str(pole).casefold().startswith(each)), "")
+            side = next((end for end in ("high", "low") if str(pole).casefold().startswith(end)), "")
             if side and isinstance(texts, list | tuple):
                 rows.append((dimension, side, texts))
     return rows
@@ -327,19 +330,19 @@ def _poles(value: Any) -> list[tuple[str, str, Sequence[Any]]]:
 
 def _records(value: Any) -> Iterator[dict[str, Any]]:
     """Yield nested dictionaries that have the fields of a scenario."""
-    if isinstance(value, dict) and _first(value, _ID) and _first(value, _TEXTS):
+    if isinstance(value, dict) and _first_of(value, _ID) and _first_of(value, _TEXTS):
         yield value
     elif isinstance(value, dict | list | tuple):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _records(each)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _records(part)
 
 
-def _first(of: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((of[name] for name in names if of.get(name)), None)
+def _first_of(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((fields[name] for name in names if fields.get(name)), None)
 
 
 def _plain(dimension: Any) -> str:
-    """Return this project's name of a dimension: IDV and Individualism are individualism."""
+    """Return this project's name of a dimension: IDV and Individualism become individualism."""
     name = "_".join("".join(c if c.isalnum() else " " for c in str(dimension).casefold()).split())
     return DIMENSIONS.get(name, name)
 
@@ -351,13 +354,13 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 def _texts(value: Any) -> list[str]:
     """Return the texts of a list, or of the lists of a dictionary, each once."""
     if isinstance(value, dict):
-        return list(dict.fromkeys(text for each in value.values() for text in _texts(each)))
+        return list(dict.fromkeys(text for part in value.values() for text in _texts(part)))
     texts = (value,) if isinstance(value, str) else value or ()
     return list(
         dict.fromkeys(
             text
-            for each in texts
-            for text in ([each] if isinstance(each, str) else _texts(each))
+            for part in texts
+            for text in ([part] if isinstance(part, str) else _texts(part))
             if text.strip()
         )
     )

@@ -1,4 +1,4 @@
-"""Turns stored answers into arrays: labels, targets, scores and reasons. Pure except the embedder."""
+"""Turns stored answers into arrays of labels, targets, scores and alignments. Pure except the embedder."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _OPTION = re.compile(r"\W*(?:option\W*)?([ab])\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Recount:
-    """n answers; numbers are NaN if missing.
+    """Labels and numbers of n answers; missing numbers are NaN.
 
     Attributes:
         model, culture, scenario, category, dimension: [n] labels; a culture is a country code or baseline.
-        target, score, points: [n] the target, the score on the scenario's dimension, its alignment.
-        why: why an answer has no alignment.
+        target, score, points: [n] target, score on the scenario's dimension, alignment.
+        why: reason why an answer has no alignment.
     """
 
     model: Labels
@@ -53,19 +53,19 @@ class Recount:
         """Return [n] whether an answer has a persona."""
         return np.asarray(self.culture != BASELINE)
 
-    def scored_by(self, score: FloatArray) -> Recount:
-        """Return the answers with other scores."""
+    def with_scores(self, score: FloatArray) -> Recount:
+        """Return the answers with other scores, and their alignments."""
         return replace(self, score=score, points=_points(self.target, score))
 
     def null(self) -> tuple[str, Recount]:
-        """Return the best aligned of three nulls, over answers with points: a score of 0, the mean of all
-        targets, and the model's own answer without a persona.
+        """Return name and answers of the best aligned of three nulls, over answers with points: a score of 0,
+        the mean of all targets, and the model's own answer without a persona.
         """
-        known = ~np.isnan(self.points)
+        has_points = ~np.isnan(self.points)
         profiles = {"zero": np.zeros(len(self.score)), "mean of the cultures": self._mean_target()}
         profiles["no persona"] = self._unprompted()
         nulls = {
-            name: self.scored_by(np.where(known | ~self.is_persona, score, np.nan))
+            name: self.with_scores(np.where(has_points | ~self.is_persona, score, np.nan))
             for name, score in profiles.items()
         }
         means = {name: mean for name, null in nulls.items() if (mean := mean_of(null.points)) is not None}
@@ -75,28 +75,28 @@ class Recount:
     def _mean_target(self) -> FloatArray:
         mean = np.zeros(len(self.target))
         for dimension in set(self.dimension.tolist()):
-            here = (self.dimension == dimension) & ~np.isnan(self.target)
-            if here.any():
-                _, first = np.unique(self.culture[here], return_index=True)
-                mean[self.dimension == dimension] = global_mean_profile(self.target[here][first][:, None])[0]
+            is_known = (self.dimension == dimension) & ~np.isnan(self.target)
+            if is_known.any():
+                _, first_of_culture = np.unique(self.culture[is_known], return_index=True)
+                mean[self.dimension == dimension] = global_mean_profile(
+                    self.target[is_known][first_of_culture][:, None]
+                )[0]
         return mean
 
     def _unprompted(self) -> FloatArray:
-        """Return the model's mean score on the scenario without a persona; 0 for answers without a
-        persona.
-        """
-        of: dict[tuple[str, str], list[float]] = {}
+        """Return the model's mean score on the scenario without a persona; 0 for answers without one."""
+        scores_of: dict[tuple[str, str], list[float]] = {}
         for model, scenario, score in zip(
             self.model[~self.is_persona],
             self.scenario[~self.is_persona],
             self.score[~self.is_persona],
             strict=True,
         ):
-            of.setdefault((str(model), str(scenario)), []).append(float(score))
-        means = {key: float(np.mean(scores)) for key, scores in of.items()}
+            scores_of.setdefault((str(model), str(scenario)), []).append(float(score))
+        means = {key: float(np.mean(scores)) for key, scores in scores_of.items()}
         keys = zip(self.model.tolist(), self.scenario.tolist(), strict=True)
-        own = np.array([means.get(key, np.nan) for key in keys], dtype=np.float64)
-        return np.where(self.is_persona, own, 0.0)
+        means_of_answers = np.array([means.get(key, np.nan) for key in keys], dtype=np.float64)
+        return np.where(self.is_persona, means_of_answers, 0.0)
 
 
 def recount(
@@ -105,16 +105,16 @@ def recount(
     """Return the answers with labels and targets, without scores."""
     answers = stored.answers or ()
     code = culture_code(tools.tables["country"])
-    about = {str(row["scenario"]): row for row in stored.scenarios or ()}
-    rows = [about.get(answer.scenario_id, {}) for answer in answers]
+    scenario_rows = {str(row["scenario"]): row for row in stored.scenarios or ()}
+    rows = [scenario_rows.get(answer.scenario_id, {}) for answer in answers]
     categories = [str(r.get("category") or a.scenario_category) for r, a in zip(rows, answers, strict=True)]
     names = model_names([a.model for a in answers], printed_models, options.names)
     dimension = np.array([dimension_name(str(row.get("dimension", ""))) for row in rows], dtype=np.str_)
     culture = np.array([code(answer.culture) for answer in answers], dtype=np.str_)
-    of_country = targets(stored, options, tools.tables)
+    targets_of_country = targets(stored, options, tools.tables)
     pairs = zip(culture.tolist(), dimension.tolist(), strict=True)
-    target = np.array([of_country.get(c, {}).get(d, np.nan) for c, d in pairs], dtype=np.float64)
-    nothing = np.full(len(answers), np.nan)
+    target = np.array([targets_of_country.get(c, {}).get(d, np.nan) for c, d in pairs], dtype=np.float64)
+    missing = np.full(len(answers), np.nan)
     return Recount(
         model=np.array([names[answer.model] for answer in answers], dtype=np.str_),
         culture=culture,
@@ -122,30 +122,31 @@ def recount(
         category=np.array(categories, dtype=np.str_),
         dimension=dimension,
         target=target,
-        score=nothing,
-        points=nothing,
+        score=missing,
+        points=missing,
     )
 
 
 def targets(
     stored: WorldwiseFiles, options: WorldwiseOptions, tables: Mapping[str, Rows]
 ) -> Mapping[str, Mapping[str, float]]:
-    """Return country -> dimension -> target, from the files' profile of this name or the user's only one."""
-    own = stored.profiles or []
-    names = {str(row["profile"]) for row in own}
+    """Return country -> dimension -> target, from the files' profile of that name, else their only one."""
+    profiles = stored.profiles or []
+    names = {str(row["profile"]) for row in profiles}
     if options.targets in names or (len(names) == 1 and names != {PROFILE}):
         name = options.targets if options.targets in names else names.pop()
         code = culture_code(tables["country"])
-        return {code(country): of for country, of in choose_targets(name, own).of_country.items()}
+        return {
+            code(country): country_targets
+            for country, country_targets in choose_targets(name, profiles).of_country.items()
+        }
     return choose_targets(options.targets, tables["culture_profile"]).of_country
 
 
 def stereotypes(
     stored: WorldwiseFiles, options: WorldwiseOptions, texts: Sequence[str] | None = None
 ) -> FloatArray:
-    """Return [n] stereotype scores of the answers, or of some texts; NaN if missing, all NaN
-    without phrases.
-    """
+    """Return [n] stereotype scores of the answers, or of other texts; NaN if missing or without phrases."""
     answers = stored.answers or ()
     if texts is None:
         if options.scores[0] == "stored":
@@ -161,18 +162,20 @@ def stereotypes(
 def embedded_text(
     answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions, program: Pieces = ()
 ) -> str:
-    """Return the embedded text of an answer: composed by the program's rule, or its parts joined by
-    spaces.
-    """
+    """Return the embedded text of an answer: composed by the program's rule, or parts joined by spaces."""
     if options.order[0] == "program" and program:
         return "".join(piece if isinstance(piece, str) else _part(piece, answer) for piece in program)
-    chosen = _OPTION.match(answer.decision)
-    option = row.get(f"option_{chosen[1].lower()}") if chosen and options.decision == "option" else None
-    between = " " if options.joined == "spaces" else ", "
+    option_match = _OPTION.match(answer.decision)
+    option = (
+        row.get(f"option_{option_match[1].lower()}")
+        if option_match and options.decision == "option"
+        else None
+    )
+    separator = " " if options.joined == "spaces" else ", "
     parts = {
         "explanation": answer.explanation,
         "decision": str(option or answer.decision),
-        "values": " ".join([between.join(answer.top_values)] * options.values_times[0]),
+        "values": " ".join([separator.join(answer.top_values)] * options.values_times[0]),
     }
     return " ".join(part for name in options.order[0].split("-") if (part := parts[name].strip()))
 
@@ -184,7 +187,7 @@ def _part(slot: Slot, answer: StoredAnswer) -> str:
 
 
 def culture_code(countries: Rows) -> Callable[[str], str]:
-    """Return the country code of a culture's name in files and papers; other names are unchanged."""
+    """Return a function from a culture's name to its country code; it leaves unknown names unchanged."""
     codes = CountryCodes({str(row["name"]): str(row["country"]) for row in countries})
 
     def code(name: str) -> str:
@@ -195,14 +198,14 @@ def culture_code(countries: Rows) -> Callable[[str], str]:
 
 
 def dimension_name(text: str) -> str:
-    """Return the dimension: "IDV", "Individualism (IDV)" and "IDV (Individualism)" are individualism."""
+    """Return the dimension: "IDV", "Individualism (IDV)" and "IDV (Individualism)" become individualism."""
     names = [part.strip(" )") for part in text.casefold().split("(")]
     plain = re.sub(r"\W+", "_", names[0])
     return DIMENSIONS.get(plain, plain)
 
 
-def with_points(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, tools: Tools) -> Recount:
-    """Return the answers scored by the options, with one value per tried option; this embeds the texts."""
+def scored(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, tools: Tools) -> Recount:
+    """Return the answers with scores by the options (one value per tried field); this embeds the texts."""
     answers = stored.answers or ()
     failed = np.array([not answer.parse_success for answer in answers], dtype=np.bool_)
     if options.scores[0] == "stored":
@@ -222,7 +225,7 @@ def with_points(table: Recount, stored: WorldwiseFiles, options: WorldwiseOption
             for answer in answers
         ]
         score = _scores(texts, failed, table.dimension, stored.exemplars, options.embedder, tools)
-        table = replace(table.scored_by(score), why=NO_TARGET)
+        table = replace(table.with_scores(score), why=NO_TARGET)
     unparsed = 0.0 if options.unparsed == "zero" else np.nan
     return replace(table, points=np.where(failed & table.is_persona, unparsed, table.points))
 
@@ -238,25 +241,25 @@ def _scores(
     for name, sides in poles.items():
         if not (sides["high"] and sides["low"]):
             raise ValueError(f"exemplars of {name} have one pole only: add high and low ones")
-    known = [i for i, text in enumerate(texts) if text and not failed[i]]
+    embedded = [i for i, text in enumerate(texts) if text and not failed[i]]
     score = np.full(len(texts), np.nan)
-    if not known:
+    if not embedded:
         return score
     statements = [text for sides in poles.values() for pole in ("high", "low") for text in sides[pole]]
     vectors = iter(tools.embed(embedder, statements))
     pairs = [
         tuple([next(vectors) for _ in sides[pole]] for pole in ("high", "low")) for sides in poles.values()
     ]
-    projected = project_dimensions(tools.embed(embedder, [texts[i] for i in known]), pairs)  # type: ignore[arg-type]
+    projected = project_dimensions(tools.embed(embedder, [texts[i] for i in embedded]), pairs)  # type: ignore[arg-type]
     column = {name: i for i, name in enumerate(poles)}
-    for place, i in enumerate(known):
+    for place, i in enumerate(embedded):
         if dimension[i] in column:
             score[i] = projected[place, column[str(dimension[i])]]
     return score
 
 
 def _points(target: FloatArray, score: FloatArray) -> FloatArray:
-    known = ~(np.isnan(target) | np.isnan(score))
+    both = ~(np.isnan(target) | np.isnan(score))
     points = np.full(len(target), np.nan)
-    points[known] = alignment(target[known], score[known])
+    points[both] = alignment(target[both], score[both])
     return points

@@ -22,35 +22,35 @@ from tasks.papers.worldwise.recount import (
     culture_code,
     dimension_name,
     recount,
+    scored,
     stereotypes,
     targets,
-    with_points,
 )
 
 RELABELLINGS = 200
-ERRORS = {
+ERROR_METRICS = {
     "Mean Absolute Error (MAE)", "Median Absolute Error", "Standard Deviation", "Total Comparisons", "MAE",
     "Bias (Signed Mean)", "Best Dimension", "Worst Dimension",
 }  # fmt: skip
-POINTS = {"Alignment", "Mean Score", "Std Dev", "dimension-level alignment score", "Mean Alignment"}
-VALUES = {"Baseline Frequency", "1st Value", "2nd Value", "3rd Value"}
+POINT_METRICS = {"Alignment", "Mean Score", "Std Dev", "dimension-level alignment score", "Mean Alignment"}
+VALUE_METRICS = {"Baseline Frequency", "1st Value", "2nd Value", "3rd Value"}
 BUCKETED_FROM = "hofstede_published"
 
 SCORES = ("order", "values_times", "scores")
-DEPENDS = dict.fromkeys(POINTS, SCORES) | dict.fromkeys(ERRORS, (*SCORES, "errors"))
+DEPENDS = dict.fromkeys(POINT_METRICS, SCORES) | dict.fromkeys(ERROR_METRICS, (*SCORES, "errors"))
 
 
 def depends(cell: PrintedCell) -> tuple[str, ...]:
     """Return the options whose values decide whether a cell matches."""
-    if cell.metric in VALUES or cell.metric in ("TVD (%)", "normalized score"):
+    if cell.metric in VALUE_METRICS or cell.metric in ("TVD (%)", "normalized score"):
         return ()
     return ("scores",) if cell.metric == "Stereotype Score" else DEPENDS.get(cell.metric, SCORES)
 
 
 UNPUBLISHED = "Hofstede published no score of the country; the program has an estimate of its authors"
-_OLDER = "a standard deviation of an older run of the program"
-_OTHER = "a standard deviation that the stored answers do not have, divided by n or by n - 1"
-_COPIED = "the printed distance is the error of 4.3, copied"
+_OLDER = "the standard deviation is of an older run of the program"
+_OTHER = "no standard deviation of the stored answers, divided by n or by n - 1, equals it"
+_COPIED = "the printed distance is a copy of the error in 4.3"
 _COUNTS = "the stored answers name the value less often, and so do the shifts printed in 4.5"
 _MORE = {"value=Stability & Security", "value=Personal Autonomy"}
 
@@ -70,9 +70,9 @@ def unmatched(cell: PrintedCell) -> str:
     return ""
 
 
-Of = Callable[[Recount, BoolArray], float]
-"""Computes a number of the chosen answers among n. Raises NoNumber."""
-_NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
+NumberOf = Callable[[Recount, BoolArray], float]
+"""Function of the answers and a mask [n] of the chosen ones to a number. Raises NoNumber."""
+_NONE, _LONE = "no stored answer belongs to it", "a standard deviation needs two answers"
 
 
 class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
@@ -83,7 +83,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
             return self._profile(cell)
         if self.content.answers is None:
             raise NoNumber(SOURCES["answers"].missing)
-        if cell.metric in VALUES:
+        if cell.metric in VALUE_METRICS:
             return self._value_count(cell)
         if cell.metric == "TVD (%)":
             return self._shift(cell)
@@ -95,13 +95,13 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
             return self._with_null(cell, partial(_test, cell), self._chosen(cell))
         if cell.metric == "Distance":
             return self._with_null(cell, partial(self._distance, cell), ~self.answers.is_persona)
-        if cell.metric in ERRORS:
+        if cell.metric in ERROR_METRICS:
             number = partial(self._error, cell.metric)
-        elif cell.metric in POINTS:
+        elif cell.metric in POINT_METRICS:
             number = partial(_mean, ddof=self.options.ddof if cell.metric == "Std Dev" else None)
         else:
-            raise NoNumber("this number has no rule here")
-        return self._with_null(cell, partial(self._over, number), self._chosen(cell))
+            raise NoNumber("this number is not implemented")
+        return self._with_null(cell, partial(self._pooled, number), self._chosen(cell))
 
     @cached_property
     def labels(self) -> Recount:
@@ -111,7 +111,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
 
     @cached_property
     def answers(self) -> Recount:
-        return with_points(self.labels, self.content, self.options, self.tools)
+        return scored(self.labels, self.content, self.options, self.tools)
 
     @cached_property
     def null(self) -> tuple[str, Recount]:
@@ -123,7 +123,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
 
     @cached_property
     def named(self) -> list[list[str]]:
-        """Return the values of each answer, including values off the list unless the option excludes them."""
+        """Return the values of each answer; the option decides whether values off the list count."""
         rows = self.content.values or self.tools.tables["guiding_value"]
         listed = {str(row["label"]).casefold() for row in rows}
         keep_all = self.options.values == "all"
@@ -138,7 +138,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
 
     @cached_property
     def counts(self) -> IntArray:
-        """Return [n, values]: how often each answer names each value, in the answer's spelling."""
+        """Return [n, values] the number of times an answer names a value, as the answer spells it."""
         column = {v: i for i, v in enumerate(sorted({v for named in self.named for v in named}))}
         counts = np.zeros((len(self.named), max(len(column), 1)), dtype=np.intp)
         for row, named in enumerate(self.named):
@@ -147,7 +147,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         return counts
 
     def _chosen(self, cell: PrintedCell) -> BoolArray:
-        """Return [n] which answers with a persona a cell is about."""
+        """Return [n] whether an answer with a persona belongs to a cell."""
         table, parts = self.answers, cell.parts
         chosen = table.is_persona.copy()
         if cell.model:
@@ -164,20 +164,20 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
                     chosen &= table.category == text
         return chosen
 
-    def _of_culture(self, text: str) -> BoolArray:
+    def _is_culture(self, text: str) -> BoolArray:
         return np.asarray(self.labels.culture == self.culture(text))
 
-    def _with_null(self, cell: PrintedCell, number: Of, chosen: BoolArray) -> RecomputedCell:
+    def _with_null(self, cell: PrintedCell, number: NumberOf, chosen: BoolArray) -> RecomputedCell:
         """Return the number of the answers, and of the null."""
         value, null = number(self.answers, chosen), math.nan
         name, table = self.null
         if self.content.scenarios is not None and cell.metric != "p-value":
             with suppress(NoNumber):
                 null = number(table, chosen)
-        known = None if math.isnan(null) else float(null)
-        return RecomputedCell(float(value), null=known, null_name=name, n=int(chosen.sum()))
+        null_value = None if math.isnan(null) else float(null)
+        return RecomputedCell(float(value), null=null_value, null_name=name, n=int(chosen.sum()))
 
-    def _over(self, number: Of, table: Recount, chosen: BoolArray) -> float:
+    def _pooled(self, number: NumberOf, table: Recount, chosen: BoolArray) -> float:
         """Return the number over all models' answers together, or the mean of the models' numbers."""
         if self.options.over == "answers" or not chosen.any():
             return number(table, chosen)
@@ -196,20 +196,23 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
             if metric.startswith("Bias") or self.options.errors[0] == "profiles":
                 raise NoNumber("stored alignments have no sign")
             target, score = np.zeros(len(score)), (10.0 - table.points) / 2.5
-        known = chosen & ~(np.isnan(target) | np.isnan(score))
-        wanted, got = target[known], score[known]
-        if self.options.errors[0] == "profiles" and known.any():
-            keys = np.char.add(np.char.add(table.culture[known], ":"), table.dimension[known])
+        both = chosen & ~(np.isnan(target) | np.isnan(score))
+        targets_of_cells, scores_of_cells = target[both], score[both]
+        if self.options.errors[0] == "profiles" and both.any():
+            keys = np.char.add(np.char.add(table.culture[both], ":"), table.dimension[both])
             labels = np.unique(keys)
-            wanted, got = (np.array([side[keys == key].mean() for key in labels]) for side in (wanted, got))
-        errors = hofstede_errors(wanted, got)
+            targets_of_cells, scores_of_cells = (
+                np.array([side[keys == key].mean() for key in labels])
+                for side in (targets_of_cells, scores_of_cells)
+            )
+        errors = hofstede_errors(targets_of_cells, scores_of_cells)
         if errors is None:
             raise NoNumber(table.why or _NONE)
         match metric:
             case "Median Absolute Error":
                 return errors.median
             case "Standard Deviation":
-                return _deviation(np.abs(got - wanted), self.options.ddof)
+                return _deviation(np.abs(scores_of_cells - targets_of_cells), self.options.ddof)
             case "Total Comparisons":
                 return errors.n
             case "Bias (Signed Mean)":
@@ -217,25 +220,25 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         return errors.mae
 
     def _distance(self, cell: PrintedCell, table: Recount, chosen: BoolArray) -> float:
-        known = chosen & ~np.isnan(table.score)
-        every = targets(self.content, self.options, self.tools.tables)
-        of_culture = every.get(self.culture(cell.parts["culture"]), {})
-        target = np.array([of_culture.get(d, np.nan) for d in table.dimension.tolist()])
-        known &= ~np.isnan(target)
-        if not known.any():
+        both = chosen & ~np.isnan(table.score)
+        all_targets = targets(self.content, self.options, self.tools.tables)
+        culture_targets = all_targets.get(self.culture(cell.parts["culture"]), {})
+        target = np.array([culture_targets.get(d, np.nan) for d in table.dimension.tolist()])
+        both &= ~np.isnan(target)
+        if not both.any():
             raise NoNumber(self.answers.why if chosen.any() else "no answer without a persona")
-        return float(culture_distances(table.score[known], target[known][None])[0])
+        return float(culture_distances(table.score[both], target[both][None])[0])
 
     def _value_count(self, cell: PrintedCell) -> RecomputedCell:
         """Return the count of a value; the null uses the baseline's values, and for the baseline equal
         counts.
         """
         culture = cell.parts.get("culture", BASELINE)
-        chosen = self._of_culture(culture)
+        chosen = self._is_culture(culture)
         if not chosen.any():
             raise NoNumber(f"no answer of {culture}")
         names = Counter(v for row in np.flatnonzero(chosen) for v in self.named[row])
-        is_base = self._of_culture(BASELINE)
+        is_base = self._is_culture(BASELINE)
         base = Counter(v for row in np.flatnonzero(is_base) for v in self.named[row])
         total, n_base = sum(names.values()), sum(base.values())
         null, name = total / max(len({v for named in self.named for v in named}), 1), "all values alike"
@@ -247,13 +250,13 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         """Return the distance of a culture's values from the baseline's in percent; the null permutes both
         labels.
         """
-        own, base = self._of_culture(cell.parts["culture"]), self._of_culture(BASELINE)
-        numbers = [self._shift_of(own & one, base & one) for one in self._pools(own)]
-        known = [number for number in numbers if number is not None]
-        if not known:
+        in_culture, in_baseline = self._is_culture(cell.parts["culture"]), self._is_culture(BASELINE)
+        numbers = [self._shift_of(in_culture & pool, in_baseline & pool) for pool in self._pools(in_culture)]
+        pairs = [number for number in numbers if number is not None]
+        if not pairs:
             raise NoNumber(f"no values of {cell.parts['culture']}, or none without a persona")
-        tvd, floor = (100 * float(np.mean(side)) for side in zip(*known, strict=True))
-        return RecomputedCell(tvd, null=floor, null_name="answers relabelled", n=int(own.sum()))
+        tvd, floor = (100 * float(np.mean(side)) for side in zip(*pairs, strict=True))
+        return RecomputedCell(tvd, null=floor, null_name="answers relabelled", n=int(in_culture.sum()))
 
     def _shift_of(self, own: BoolArray, base: BoolArray) -> tuple[float, float] | None:
         strata, counts = self.labels.scenario, self.counts
@@ -273,14 +276,14 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         scenarios' texts.
         """
         values = self.stereotype[self.labels.model == cell.model]
-        known = values[~np.isnan(values)]
-        if not known.size:
+        scores = values[~np.isnan(values)]
+        if not scores.size:
             has_any = self.content.phrases is not None or self.options.scores[0] == "stored"
             raise NoNumber(f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
         texts = [str(row["text"]) for row in self.content.scenarios or () if row.get("text")]
-        of_texts = stereotypes(self.content, self.options, texts) if texts else np.array([])
-        null = float(of_texts.mean()) if of_texts.size and not np.isnan(of_texts).any() else None
-        return RecomputedCell(float(known.mean()), null=null, null_name="scenarios' texts", n=known.size)
+        text_scores = stereotypes(self.content, self.options, texts) if texts else np.array([])
+        null = float(text_scores.mean()) if text_scores.size and not np.isnan(text_scores).any() else None
+        return RecomputedCell(float(scores.mean()), null=null, null_name="scenarios' texts", n=scores.size)
 
     def _overall(self, cell: PrintedCell) -> RecomputedCell:
         """Return the mean of alignment and stereotype score."""
@@ -309,10 +312,10 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
 def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> float:
     """Return the mean of the alignments, or their standard deviation."""
     points = table.points[chosen]
-    known = points[~np.isnan(points)]
-    if not known.size:
+    scored_points = points[~np.isnan(points)]
+    if not scored_points.size:
         raise NoNumber((chosen.any() and table.why) or _NONE)
-    return float(known.mean()) if ddof is None else _deviation(known, ddof)
+    return float(scored_points.mean()) if ddof is None else _deviation(scored_points, ddof)
 
 
 def _deviation(values: FloatArray, ddof: int) -> float:
@@ -324,9 +327,10 @@ def _deviation(values: FloatArray, ddof: int) -> float:
 def _test(cell: PrintedCell, table: Recount, chosen: BoolArray) -> float:
     """Return the tests of section 4.8: analysis of variance over answers, and Student's t of pairs."""
     labels = table.culture if "Culture" in cell.table else table.model
-    known = chosen & ~np.isnan(table.points)
+    chosen_points = chosen & ~np.isnan(table.points)
     groups: Mapping[str, FloatArray] = {
-        str(label): table.points[known & (labels == label)][None] for label in np.unique(labels[known])
+        str(label): table.points[chosen_points & (labels == label)][None]
+        for label in np.unique(labels[chosen_points])
     }
     if cell.metric in ("F-statistic", "p-value"):
         test = group_test(groups, reproduce=True)

@@ -30,7 +30,7 @@ def test_the_published_sheet_of_topics(tmp_path: Path) -> None:
     assert (food.name, food.description, food.examples) == ("Food", "What is eaten.", ("Breakfast", "Tips"))
     assert pets.examples == ("Leads",)
     assert topics.guide([food, pets]) == ["Food: Breakfast; Tips", "Pets: Leads"]
-    kinds = [row["kind"] for row in topics.given_rows([food, pets], "topics.csv")]
+    kinds = [row["kind"] for row in topics.listed_rows([food, pets], "topics.csv")]
     assert (kinds.count("topic"), kinds.count("example")) == (2, 3)
 
 
@@ -39,7 +39,7 @@ def test_a_list_with_its_own_header_and_no_file() -> None:
     assert [topic.name for topic in load_topics([food])] == ["Food"]
     assert [topic.name for topic in load_topics([]) if topic.description] == list(TOPICS)
     for rows, message in (
-        ([{"a": "Food", "b": "Eaten."}], "no header row"),
+        ([{"a": "Food", "b": "Eaten."}], "the header row is missing"),
         ([food, food | {"Topic": "food"}], "food occurs twice"),
         ([food | {"Description": ""}], "no row has a name and a description"),
     ):
@@ -51,7 +51,7 @@ def test_proposals_are_kept_for_people_and_examples_added() -> None:
     listed = load_topics(
         [{"Topic": "Food", "Description": "Eaten.", "x": "Tips"}, {"Topic": "Pets", "Description": "p"}]
     )
-    asked = topics.asked(listed, 3)
+    asked = topics.topic_prompts(listed, 3)
     assert list(asked) == [topics.MERGES, "Food", "Pets"]
     text = '{"examples": ["tips", "Tea times", "Tea times", 7, " "]}'
     rows = topics.proposed_rows("Food", listed, asked["Food"], Completion(text, "stop", 1, 1))

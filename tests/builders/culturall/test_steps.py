@@ -224,7 +224,7 @@ def test_forbidden_decisions_of_a_reviewer_are_refused(
     queue = tmp_path / "review.csv"
     before = queue.read_bytes()
     for cells, message in (
-        ({"reviewer": "Writer"}, "Writer is the author: somebody else must decide"),
+        ({"reviewer": "Writer"}, "Writer is the author: another reviewer must decide"),
         ({"draft": "x"}, "no such draft waits in this warehouse"),
         ({"region": "US"}, "the texts were changed: write 'revise'"),
         ({"decision": "perhaps"}, "'perhaps' is not one of accept, revise, reject"),

@@ -68,7 +68,7 @@ def test_decisions_come_back_and_are_published_with_their_provenance(path: Path)
         (REVISE | {"label": "maybe"}, r"queue\.csv, line 4: .*label"),
         (REVISE | {"norm": " "}, "line 4: .*norm"),
         (ACCEPT | {"cues": "Chechnya"}, "line 4: 'Chechnya' is not a cue"),
-        (ACCEPT | {"stance": ""}, "column stance: '' is neither yes nor no"),
+        (ACCEPT | {"stance": ""}, "column stance: '' is neither yes nor no: restore its value"),
         (ACCEPT | {"label": "no"}, "'accept', but the texts were changed: write 'revise'"),
         ({"seed": "seed-1"}, "line 4, column seed: on line 2 already"),
     ],

@@ -125,5 +125,5 @@ def test_the_seed_of_the_draw_decides_between_equals() -> None:
 
 
 def test_a_negative_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be negative, got -1"):
+    with pytest.raises(ValueError, match="n cannot be negative, got -1"):
         select([], -1)

@@ -237,8 +237,8 @@ def test_revised_texts_are_checked_and_a_faulty_one_is_not_published(
 def test_a_wrong_file_changes_nothing(queue: Path, warehouse: Warehouse) -> None:
     original, before, out = queue.read_bytes(), warehouse.path.read_bytes(), queue.parent / "published.csv"
     for cells, message in (
-        ({"seed": "seed-of-mine"}, "seed seed-of-mine: this warehouse has no such draft waiting"),
-        ({"model": "another"}, "this warehouse has no such draft waiting"),
+        ({"seed": "seed-of-mine"}, "seed seed-of-mine: no such draft waits in this warehouse"),
+        ({"model": "another"}, "no such draft waits in this warehouse"),
         ({"country": "Mars"}, "column country: not as in the draft"),
         ({"cues": "religion: Martian"}, "column cues: not as in the draft"),
         ({"statement": "Anything goes."}, "column statement: not as in the draft"),
@@ -249,7 +249,7 @@ def test_a_wrong_file_changes_nothing(queue: Path, warehouse: Warehouse) -> None
             steps.review(queue, out)
         queue.write_bytes(original)
     decide(queue, ACCEPT)
-    for place, message in ((queue, "exists and holds no published items"), (out / "x", "there is no folder")):
+    for place, message in ((queue, "is not a file of published items"), (out / "x", "does not exist")):
         with pytest.raises(ReviewError, match=message):
             steps.review(queue, place)
     assert warehouse.path.read_bytes() == before

@@ -118,7 +118,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         (ITEMS, None, "region", "'r'", "no interval"),
     ),
     ("item twice", "choice", {ITEMS: swap("banh-mi", "pho")}, (ITEMS, 3, "item", "line 2")),
-    ("cells", "choice", {ITEMS: swap("pho,VN", "pho,VN,VN")}, (ITEMS, 2, "", "10 cells under 9")),
+    ("cells", "choice", {ITEMS: swap("pho,VN", "pho,VN,VN")}, (ITEMS, 2, "", "10 cells for 9")),
     ("column twice", "choice", {ITEMS: swap("region", "country")}, (ITEMS, 1, "country", "there twice")),
     ("column unnamed", "choice", {ITEMS: swap("region", "")}, (ITEMS, 1, "", "name is empty")),
     ("formula", "choice", {ITEMS: swap("Peru", "=1+1")}, (ITEMS, 2, "b", "formula")),

@@ -47,13 +47,13 @@ def test_a_list_and_its_wrappers(export: object) -> None:
             {"rows": []},
             r"a list, or an object with one of items, .* at \$ of the export, .* an object with rows",
         ),
-        ({"items": {"foods": 3}}, r"expected a list of foods at \$\.items\.foods .* there is a number"),
-        (["Pho"], r"expected an object at \$\[0\] .* there is a text"),
-        ([{"name": "a"}, {"name": 7}], r"at \$\[1\]\.name .* there is a number"),
+        ({"items": {"foods": 3}}, r"expected a list of foods at \$\.items\.foods .* got a number"),
+        (["Pho"], r"expected an object at \$\[0\] .* got a text"),
+        ([{"name": "a"}, {"name": 7}], r"at \$\[1\]\.name .* got a number"),
         ([{"name": "a", "origin": [{"code": "VN"}]}], r'with a "name" at \$\[0\]\.origin\[0\] .* with code'),
-        ([{"name": "a", "ingredients": [True]}], r"at \$\[0\]\.ingredients\[0\] .* there is true or false"),
+        ([{"name": "a", "ingredients": [True]}], r"at \$\[0\]\.ingredients\[0\] .* got true or false"),
         ([], "no item was found"),
-        (None, r"expected a list of foods at \$ of the export, but there is null"),
+        (None, r"expected a list of foods at \$ of the export, got null"),
     ],
 )
 def test_something_else_is_named_by_its_place(export: object, message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from scrapers.http import TooSlowError
 from scrapers.wikidata import Endpoint, Harvest, Traffic, fetch, join
 from scrapers.wikidata.fetch import values
-from scrapers.wikidata.join import BY_DISH, ROW_SCHEMA, language_tags
+from scrapers.wikidata.join import DISH_OUTCOMES, ROW_SCHEMA, language_tags
 
 AGENT = "culturescope-tests (tests@example.org)"
 FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
@@ -64,7 +64,7 @@ def test_every_dish_is_kept_or_dropped_for_one_reason(joined: tuple[pl.DataFrame
     assert {name: counts[name] for name in DROPPED} == {name: len(ids) for name, ids in DROPPED.items()}
     # 33 dishes and 3 classes; the apple is no dish.
     assert counts["kept"] == len(kept) == 17
-    assert sum(counts[name] for name in BY_DISH) == 36
+    assert sum(counts[name] for name in DISH_OUTCOMES) == 36
     # 36 - 5 - 6 - 2 - 1 - 3 = 19 have an origin and an ingredient; Q9127 and Q9128 have no English label, and
     # the ingredient of Q9129 has none. In Korean: pasta, Q9128 and Q9130.
     assert [counts[f"{name}:en"] for name in ("rows", "no_label", "no_ingredient_label")] == [16, 2, 1]

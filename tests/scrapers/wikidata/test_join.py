@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.wikidata import Harvest, Traffic, join
-from scrapers.wikidata.join import BY_DISH, ROW_SCHEMA
+from scrapers.wikidata.join import DISH_OUTCOMES, ROW_SCHEMA
 
 LANGUAGES = ["ko", "en"]
 DISHES = ["Q1", "Q2", "Q10"]
@@ -66,7 +66,7 @@ def plainly(harvest: Harvest) -> tuple[list[dict[str, object]], dict[str, int]]:
     for item, language, label in harvest.labels.rows():
         named[item, language] = min(label, named.get((item, language), label))
     rows: list[dict[str, object]] = []
-    counts = dict.fromkeys(BY_DISH, 0)
+    counts = dict.fromkeys(DISH_OUTCOMES, 0)
     for dish in sorted(set(harvest.dishes["dish"]), key=lambda d: int(d[1:])):
         reason, origin = judge(dish, said, harvest)
         if origin is not None:
@@ -129,7 +129,7 @@ def test_the_join_is_what_its_rules_say(harvest: Harvest) -> None:
     expected, by_dish = plainly(harvest)
     assert rows.schema == ROW_SCHEMA
     assert rows.rows(named=True) == expected
-    assert {name: counts[name] for name in BY_DISH} == by_dish
+    assert {name: counts[name] for name in DISH_OUTCOMES} == by_dish
     assert sum(by_dish.values()) == harvest.dishes["dish"].n_unique()
     for tag in LANGUAGES:
         parts = [counts[f"{name}:{tag}"] for name in ("rows", "no_label", "no_ingredient_label")]

@@ -68,12 +68,12 @@ def test_variants_of_the_header() -> None:
     [
         (
             file_of(header=("Dish", "Countries")),
-            "no column 'Name' or 'Dish name' .*it has 'Dish', 'Countries'",
+            "no column 'Name' or 'Dish name' .*its columns: 'Dish', 'Countries'",
         ),
-        (file_of(header=("Name", "Area")), "no column 'Countries' or 'Country'; it has 'Name', 'Area'"),
+        (file_of(header=("Name", "Area")), "no column 'Countries' or 'Country'; its columns: 'Name', 'Area'"),
         (file_of(), "no item was found"),
         (b"", "the file is empty"),
-        (b'Name,Countries\n"' + b"x" * 200_000, "not readable as CSV"),
+        (b'Name,Countries\n"' + b"x" * 200_000, "not valid CSV"),
     ],
 )
 def test_a_file_that_is_another_one(content: bytes, message: str) -> None:

@@ -74,11 +74,11 @@ def test_a_ready_file_needs_no_labels() -> None:
 @pytest.mark.parametrize(
     ("content", "labels", "message"),
     [
-        (survey(("BRA", "1")), None, "the labels are needed"),
+        (survey(("BRA", "1")), None, "add a CSV file of their labels"),
         (survey(("BRA", "1")), b"number,label\n1,x\n", "wvs labels: the file has no column 'code'"),
-        (survey(("76", "1"), header="v;B_COUNTRY;Q272"), LABELS, "B_COUNTRY holds numbers"),
+        (survey(("76", "1"), header="v;B_COUNTRY;Q272"), LABELS, "B_COUNTRY contains numbers"),
         (survey(("BRA", "1"), header="v;COUNTRY;Q272"), LABELS, "no column 'B_COUNTRY_ALPHA' or 'B_COUNTRY'"),
-        (b"idiom,country\nx,Peru\n", None, "no column 'language' or 'Q272'; it has 'idiom', 'country'"),
+        (b"idiom,country\nx,Peru\n", None, "no column 'language' or 'Q272'; its columns: 'idiom', 'country'"),
         (survey(("BRA", "-1")), LABELS, r"no item was found \(missing_answer: 1\)"),
     ],
 )

@@ -1,19 +1,18 @@
 """Build item_list/holidays.csv: the world's distinct holidays, from the PyPI package `holidays`.
 
-It asks the package for every country and territory it knows, with all subdivisions and
+It reads the days of every country and territory of the package, with all subdivisions and
 categories, in `YEARS`, takes the English name of each day and
 
-1. splits days that carry several holidays, and cuts what is said about the day and not the
+1. splits days that have several holidays, and cuts words about the day that do not belong to the
    holiday: "(observed)", "Day off for ...", "Monday following ...", "... Joint Holiday";
-2. drops what no person would call a holiday: generic names ("Public Holiday"), school breaks,
+2. drops names that nobody would call a holiday: generic ones ("Public Holiday"), school breaks,
    elections, funerals and other events of one year (each with its reason in the count);
 3. merges spellings of one name (case, punctuation, "Labour"/"Labor", a final "Day") and the
-   pairs in holiday_merges.csv; the spelling found in most countries becomes the item.
+   pairs in holiday_merges.csv; the spelling of most countries becomes the item;
+4. drops holidays that none of the 170 countries has observed in `SINCE` or later: they were
+   abolished, or only a territory or a smaller state has them.
 
-4. drops what none of the 170 countries observed in `SINCE` or later: no country can be asked for
-   it. It was abolished, or only a territory or a smaller state has it.
-
-`countries` are those of the 170 that observed it in `SINCE` or later.
+`countries` are those of the 170 that have observed the holiday in `SINCE` or later.
 
 Run: python holiday_names.py
 """
@@ -32,7 +31,7 @@ LONGEST = 70
 
 SEPARATOR = re.compile(r"; | / ")
 
-# What surrounds the name of a holiday and is not part of it.
+# Words around the name of a holiday that are not part of it.
 DECORATION = re.compile(
     r"\s*\([^)]*\)|\s*\[[^]]*\]"
     r"|^(the )?(first |second )?(working day|weekday|day|monday|friday)"
@@ -64,7 +63,7 @@ DROPPED = {
     r"|\b\d+(st|nd|rd|th) anniversary\b",
 }
 
-# Words that do not tell two holidays apart, and spellings of one word.
+# Words that do not distinguish two holidays, and spellings of one word.
 FILLER = {"the", "of", "and", "for", "a", "day", "holiday", "feast"}
 # (Japan's Culture Day and Costa Rica's Cultures Day are two holidays.)
 SAME_WORD = {"labour": "labor", "st": "saint"}
@@ -73,7 +72,7 @@ PLURAL = re.compile(r"(?<=\w{3})(?<!culture)s$")
 
 @dataclass
 class Observed:
-    """One cleaned name: where and when it is observed."""
+    """Countries and years in which a cleaned name is observed."""
 
     last_year: dict[str, int] = field(default_factory=dict)
     years: set[int] = field(default_factory=set)
@@ -82,14 +81,14 @@ class Observed:
 
 def clean(name: str) -> str:
     """Return the name of the holiday without its decorations."""
-    before = ""
-    while before != name:
-        before, name = name, DECORATION.sub("", name).replace("’", "'").strip(" -")
+    previous = ""
+    while previous != name:
+        previous, name = name, DECORATION.sub("", name).replace("’", "'").strip(" -")
     return name[:1].upper() + name[1:]
 
 
 def collect() -> dict[str, Observed]:
-    """Ask the package for every day and return the cleaned names."""
+    """Return every cleaned name in the package, with its countries and years."""
     warnings.simplefilter("ignore")
     observed: dict[str, Observed] = defaultdict(Observed)
     for code in sorted(holidays.list_supported_countries(include_aliases=False)):
@@ -113,7 +112,7 @@ def collect() -> dict[str, Observed]:
 
 
 def reason_to_drop(name: str, entry: Observed) -> str:
-    """Return why a name is no holiday a person would give, or an empty string."""
+    """Return why a name is dropped, or an empty string."""
     for reason, pattern in DROPPED.items():
         if re.search(pattern, name, re.IGNORECASE):
             return reason
@@ -123,16 +122,16 @@ def reason_to_drop(name: str, entry: Observed) -> str:
 
 
 def key(name: str) -> str:
-    """Return what two spellings of one holiday have in common: its telling words, sorted."""
+    """Return a key that spellings of one holiday share: its distinguishing words, sorted."""
     words = [PLURAL.sub("", word) for word in fold(name).split()]
     words = [SAME_WORD.get(word, word) for word in words]
-    telling = set(words) - FILLER
-    return " ".join(sorted(telling or set(words)))
+    distinguishing = set(words) - FILLER
+    return " ".join(sorted(distinguishing or set(words)))
 
 
 def merge(observed: dict[str, Observed]) -> list[Row]:
     """Group the spellings of each holiday and return one row for each group."""
-    ours = set(country_codes())
+    codes = set(country_codes())
     chosen = {key(line["name"]): line["item"] for line in read_table(BUILD / "holiday_merges.csv")}
     groups: dict[str, list[str]] = defaultdict(list)
     for name in observed:
@@ -149,7 +148,7 @@ def merge(observed: dict[str, Observed]) -> list[Row]:
             {
                 "item": item,
                 "aliases": join(set(names) - {item}),
-                "countries": join(observers & ours),
+                "countries": join(observers & codes),
             }
         )
     return rows

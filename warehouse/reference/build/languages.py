@@ -5,11 +5,10 @@ that at least `LISTED_PERCENT` of its people speak, second-language speakers inc
 (babel), with the corrections by hand in language_corrections.csv. Scripts and the codes in `MERGED` are one
 language.
 
-The list names a language's countries by this rule: it is official there, in the whole country or a part; or
-at least `SPOKEN_PERCENT` speak it; or it is listed there and no country has it as its national language, so
-that whoever speaks it is at home there (Kurdish in Turkey, and not Turkish in Germany). Its name is CLDR's
-English one, or ISO 639-3's (pycountry) where CLDR has none, unless language_names.csv has the word people use
-more; the other then becomes an alias.
+The item list names the countries of a language by this rule: it is official there, in the whole country or a
+part; or at least `SPOKEN_PERCENT` speak it; or it is listed there and no country has it as its national
+language (Kurdish in Turkey, but not Turkish in Germany). A language's name is CLDR's English one, or ISO
+639-3's (pycountry) if CLDR has none. If language_names.csv has a more usual name, the other becomes an alias.
 
 Run: python languages.py
 """
@@ -39,7 +38,7 @@ Facts = dict[tuple[str, str], tuple[str, float]]
 
 
 def facts() -> Facts:
-    """CLDR's, corrected; of merged codes the highest status and the largest share."""
+    """Return CLDR's facts, corrected; merged codes have the highest status and the largest share of any."""
     territories = get_global("territory_languages")
     gathered: Facts = {}
     for country in country_codes():
@@ -51,11 +50,11 @@ def facts() -> Facts:
             gathered[key] = (ranked[0] if ranked else ""), max(percent, data["population_percent"])
     for line in read_table(BUILD / "language_corrections.csv"):
         key = line["country"], line["language"]
-        before = gathered.pop(key, None)
-        wanted = line["status"], float(line["percent"] or 0)
-        assert before != wanted, f"CLDR says so by now: {key}"
+        original = gathered.pop(key, None)
+        corrected = line["status"], float(line["percent"] or 0)
+        assert original != corrected, f"CLDR has this correction by now: {key}"
         if line["status"] or line["percent"]:
-            gathered[key] = wanted
+            gathered[key] = corrected
     return {key: (s, p) for key, (s, p) in gathered.items() if s or p >= LISTED_PERCENT}
 
 
@@ -64,7 +63,7 @@ def _rank(status: str) -> int:
 
 
 def countries_of(listed: Facts) -> dict[str, set[str]]:
-    """Language -> the countries that the list gives it."""
+    """Return language -> its countries in the item list."""
     national = {language for (_, language), (status, _) in listed.items() if status in NATIONAL}
     belonging: dict[str, set[str]] = defaultdict(set)
     for (country, language), (status, percent) in listed.items():
@@ -74,7 +73,7 @@ def countries_of(listed: Facts) -> dict[str, set[str]]:
 
 
 def row(code: str, countries: set[str], preferred: Row) -> Row:
-    """One row of the list; `preferred` is the line of language_names.csv, or empty."""
+    """Return one row of the item list. preferred: the language's line of language_names.csv, or empty."""
     registered = pycountry.languages.get(alpha_3=code)
     usual = Locale("en").languages.get(code) or (registered.name.partition(" (")[0] if registered else "")
     item = preferred.get("item") or usual

@@ -1,5 +1,5 @@
 CREATE OR REPLACE VIEW culturall_judge AS
--- One row per configuration, language (NULL: all) and judge: what its own check came to.
+-- One row per configuration, language (NULL: all) and judge, with the result of the judge's check.
 WITH part AS (
     SELECT r.config_hash, split_part(v.slice, ':', -1) AS last, v.slice_kind, v.slice, v.metric, v.value
     FROM latest_run AS r
@@ -17,7 +17,7 @@ SELECT config_hash,
 FROM part
 GROUP BY config_hash, slice_kind, slice, last;
 
-COMMENT ON VIEW culturall_judge IS 'The judges'' own check, over all languages and in each: how often gold answers are accepted and worthless ones refused.';
+COMMENT ON VIEW culturall_judge IS 'Check of the judges, over all languages and in each: shares of gold answers accepted and of worthless ones refused.';
 COMMENT ON COLUMN culturall_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN culturall_judge.place IS 'Order in the configuration, from 1: over all languages first.';
 COMMENT ON COLUMN culturall_judge.judge IS 'Judge.';
@@ -25,4 +25,4 @@ COMMENT ON COLUMN culturall_judge.language IS 'Language of the items; NULL: all.
 COMMENT ON COLUMN culturall_judge.gold_accepted IS 'Share of gold answers that it accepts; NULL if none was judged.';
 COMMENT ON COLUMN culturall_judge.others_refused IS 'Share of other items'' gold answers that it refuses.';
 COMMENT ON COLUMN culturall_judge.empty_refused IS 'Share of empty answers that it refuses.';
-COMMENT ON COLUMN culturall_judge.flagged IS 'Whether one of the three is below 90 %; NULL if none is known.';
+COMMENT ON COLUMN culturall_judge.flagged IS 'Whether one of the three is below 90 %; NULL if all three are unknown.';

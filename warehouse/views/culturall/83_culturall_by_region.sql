@@ -17,7 +17,7 @@ ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_has
 
 COMMENT ON VIEW culturall_by_region IS 'Accuracy in the items'' own language, by region. Compare within one config_hash only.';
 COMMENT ON COLUMN culturall_by_region.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN culturall_by_region.place IS 'Order in the configuration, from 1: by region, in it models by accuracy, then null models.';
+COMMENT ON COLUMN culturall_by_region.place IS 'Order in the configuration, from 1: by region, in each models by accuracy, then null models.';
 COMMENT ON COLUMN culturall_by_region.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN culturall_by_region.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_region.region IS 'Region, ISO 3166-1 alpha-2.';

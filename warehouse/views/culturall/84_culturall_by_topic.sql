@@ -17,7 +17,7 @@ ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_has
 
 COMMENT ON VIEW culturall_by_topic IS 'Accuracy in the items'' own language, by topic. Compare within one config_hash only.';
 COMMENT ON COLUMN culturall_by_topic.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN culturall_by_topic.place IS 'Order in the configuration, from 1: by topic, in it models by accuracy, then null models.';
+COMMENT ON COLUMN culturall_by_topic.place IS 'Order in the configuration, from 1: by topic, in each models by accuracy, then null models.';
 COMMENT ON COLUMN culturall_by_topic.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN culturall_by_topic.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_topic.topic IS 'One of the 16 topics.';

@@ -17,11 +17,11 @@ ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_has
 
 COMMENT ON VIEW culturall_by_difficulty IS 'Accuracy in the items'' own language, by difficulty. Compare within one config_hash only.';
 COMMENT ON COLUMN culturall_by_difficulty.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN culturall_by_difficulty.place IS 'Order in the configuration, from 1: by difficulty, in it models by accuracy, then null models.';
+COMMENT ON COLUMN culturall_by_difficulty.place IS 'Order in the configuration, from 1: by difficulty, in each models by accuracy, then null models.';
 COMMENT ON COLUMN culturall_by_difficulty.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN culturall_by_difficulty.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_difficulty.difficulty IS 'easy, medium or hard, by how many of the other models of the cohort solve the items; published: by the 15 published settings.';
-COMMENT ON COLUMN culturall_by_difficulty.is_published IS 'Whether the 15 published settings define it, not the cohort''s other models.';
+COMMENT ON COLUMN culturall_by_difficulty.is_published IS 'Whether the 15 published settings define the difficulty, and not the cohort''s other models.';
 COMMENT ON COLUMN culturall_by_difficulty.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_difficulty.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
 COMMENT ON COLUMN culturall_by_difficulty.ci_high IS 'Upper end of the 95 % interval.';

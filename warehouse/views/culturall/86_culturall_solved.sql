@@ -34,11 +34,11 @@ SEMI JOIN latest_run USING (run_id)
 SEMI JOIN chosen USING (config_hash, item)
 WHERE a.condition = 'native';
 
-COMMENT ON VIEW culturall_example IS 'One item with what every model answers to it in its own language.';
+COMMENT ON VIEW culturall_example IS 'One item with the answer of every model in the item''s own language.';
 COMMENT ON COLUMN culturall_example.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN culturall_example.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN culturall_example.model IS 'Model that answered.';
-COMMENT ON COLUMN culturall_example.item IS 'Item: always the same of a configuration.';
+COMMENT ON COLUMN culturall_example.item IS 'Item: always the same in one configuration.';
 COMMENT ON COLUMN culturall_example.language IS 'Language of the item.';
 COMMENT ON COLUMN culturall_example.region IS 'Region of the item.';
 COMMENT ON COLUMN culturall_example.topic IS 'Topic of the item.';
@@ -47,6 +47,6 @@ COMMENT ON COLUMN culturall_example.question IS 'Question.';
 COMMENT ON COLUMN culturall_example.gold IS 'Gold answer.';
 COMMENT ON COLUMN culturall_example.answer IS 'Answer of the model; NULL if there is nothing to read.';
 COMMENT ON COLUMN culturall_example.matched IS 'Whether it equals the gold answer, decided without a judge.';
-COMMENT ON COLUMN culturall_example.judged IS 'Whether the judges take it as right.';
+COMMENT ON COLUMN culturall_example.judged IS 'Whether the judges accept it as right.';
 COMMENT ON COLUMN culturall_example.correct IS 'Value that accuracy counts.';
 COMMENT ON COLUMN culturall_example.unscored_reason IS 'Why there is no score; NULL if there is one.';

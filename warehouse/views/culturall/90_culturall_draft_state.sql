@@ -44,7 +44,7 @@ LEFT JOIN culturall_review AS own ON own.draft = d.draft AND own.stage = 'releas
 LEFT JOIN culturall_review AS revised
     ON revised.draft = d.parent AND revised.stage = 'release' AND d.origin = 'revision';
 
-COMMENT ON VIEW culturall_draft_state IS 'Where each draft of a build stands. Made of the other tables: nothing is stored twice.';
+COMMENT ON VIEW culturall_draft_state IS 'Status of each draft of a build, computed from the other tables.';
 COMMENT ON COLUMN culturall_draft_state.draft IS 'culturall_draft.draft.';
 COMMENT ON COLUMN culturall_draft_state.language IS 'Declared language.';
 COMMENT ON COLUMN culturall_draft_state.origin IS 'culturall_draft.origin.';
@@ -52,5 +52,5 @@ COMMENT ON COLUMN culturall_draft_state.n_models IS 'Models whose answer to it c
 COMMENT ON COLUMN culturall_draft_state.n_right IS 'Models that solve it.';
 COMMENT ON COLUMN culturall_draft_state.is_hard IS 'Whether at most one of three models solves it; NULL if none was asked.';
 COMMENT ON COLUMN culturall_draft_state.decision IS 'Decision of people for the release; NULL before.';
-COMMENT ON COLUMN culturall_draft_state.reviewer IS 'Who decided.';
+COMMENT ON COLUMN culturall_draft_state.reviewer IS 'Reviewer who decided.';
 COMMENT ON COLUMN culturall_draft_state.status IS 'rejected_by_checks; elevation_waits, elevation_rejected: a harder version for people; replaced: by its elevation or revision; too_easy: left out by the rule of the last release; drafted; review_waits; accepted, revised, rejected.';

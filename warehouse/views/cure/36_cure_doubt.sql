@@ -1,5 +1,5 @@
 CREATE OR REPLACE VIEW cure_doubt AS
--- A flag that could not be scored leaves it to the other benchmarks of the metric.
+-- If a benchmark's flag is unscored, the other benchmarks of the metric decide.
 SELECT v.run_id, v.metric,
     if(bool_and(flag.value = 1) IS NULL, 'too few explanations to be distinguished from shuffled ones',
         'explanations not distinguished from shuffled ones') AS reason
@@ -11,7 +11,7 @@ WHERE v.slice_kind = 'benchmark' AND flag.metric = 'tells_real_from_shuffled'
 GROUP BY v.run_id, v.metric
 HAVING NOT coalesce(bool_and(flag.value = 1), false);
 
-COMMENT ON VIEW cure_doubt IS 'Rows for the view doubt, of cure: judges that do not tell explanations from those of other items.';
+COMMENT ON VIEW cure_doubt IS 'Rows of cure for the view doubt: judges that do not distinguish explanations from those of other items.';
 COMMENT ON COLUMN cure_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN cure_doubt.reason IS 'Reason not to trust it.';

@@ -1,5 +1,5 @@
--- Of APR there is a paired test against shuffled recommendations; INT has to exceed both intervals' sides, as of
--- independent numbers (Zou and Donner 2008).
+-- APR has a paired test against shuffled recommendations. INT has to exceed the sides of both intervals combined, as
+-- for independent numbers (Zou and Donner 2008).
 CREATE OR REPLACE VIEW explication_doubt AS
 SELECT run_id, 'apr' AS metric,
     if(v.value IS NULL, 'too few personas to tell', 'not judged apart from others'' recommendations') AS reason
@@ -15,7 +15,7 @@ JOIN metric_value AS n ON n.run_id = r.run_id AND n.metric = 'interaction' AND n
 WHERE r.evaluation = 'explication' AND NOT r.is_null
     AND own.value - n.value <= sqrt((own.value - own.ci_low) ** 2 + (coalesce(n.ci_high, n.value) - n.value) ** 2);
 
-COMMENT ON VIEW explication_doubt IS 'Rows for the view doubt, of explication: judges that do not tell a recommendation from another persona''s, and null conversations that are asked as well.';
+COMMENT ON VIEW explication_doubt IS 'Rows of explication for the view doubt: judges that do not distinguish a recommendation from another persona''s, and null conversations with questions as good.';
 COMMENT ON COLUMN explication_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN explication_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN explication_doubt.reason IS 'Reason not to trust it.';

@@ -6,7 +6,7 @@ WITH own AS (
     WHERE r.evaluation = 'explication' AND v.slice_kind = 'condition' AND v.value IS NOT NULL
         AND v.metric IN ('apr', 'interaction', 'instruction_following', 'facts_elicited')
 ), other AS (
-    -- Models of several configurations of one evaluation: the newest stands for the model.
+    -- If a model has several configurations of one evaluation, the newest counts.
     SELECT r.evaluation, v.metric, v.slice_kind, v.slice, r.model_hash, v.value
     FROM model_run AS r
     JOIN metric_value AS v USING (run_id)
@@ -22,7 +22,7 @@ WITH own AS (
     FROM own
     WHERE metric = 'instruction_following'
     UNION ALL
-    -- The last place is the lowest value, so that more is better there too.
+    -- Places are negated, so that more is better here too.
     SELECT 'external', benchmark, 'overall', 'all', model_hash, -min(place)
     FROM external_ranking
     WHERE model_hash IS NOT NULL
@@ -49,13 +49,13 @@ COMMENT ON VIEW meta_explication IS 'Relation of explication to knowledge: corre
 COMMENT ON COLUMN meta_explication.config_hash IS 'Configuration of the explication runs.';
 COMMENT ON COLUMN meta_explication.condition IS 'control or treatment.';
 COMMENT ON COLUMN meta_explication.metric IS 'Number of explication.';
-COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation that it is correlated with; explication itself for instruction following, "external" for a ranking of external_ranking.';
+COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation of the other number; explication itself for instruction following, "external" for a ranking of external_ranking.';
 COMMENT ON COLUMN meta_explication.other_metric IS 'Number of that evaluation, or the benchmark.';
 COMMENT ON COLUMN meta_explication.other_slice IS 'Slice of that number, such as normad:thin.';
-COMMENT ON COLUMN meta_explication.n_models IS 'Models that have both: read it before the correlation. That of the paper rests on six.';
-COMMENT ON COLUMN meta_explication.pearson IS 'Pearson''s r over models; NULL for fewer than three, or where one does not vary.';
-COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties sharing their mean rank; NULL likewise.';
+COMMENT ON COLUMN meta_explication.n_models IS 'Number of models that have both: read it before the correlation. The paper''s correlation rests on six.';
+COMMENT ON COLUMN meta_explication.pearson IS 'Pearson''s r over models; NULL for fewer than three, or if a number does not vary.';
+COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties sharing their mean rank; NULL if pearson is.';
 COMMENT ON COLUMN meta_explication.model_hashes IS 'These models, run.model_hash, in order.';
 COMMENT ON COLUMN meta_explication.own_values IS 'Their numbers of explication, in the same order.';
-COMMENT ON COLUMN meta_explication.other_values IS 'Their other numbers, in the same order; of a ranking the places below 0, so that more is better.';
+COMMENT ON COLUMN meta_explication.other_values IS 'Their other numbers, in the same order; for a ranking the negative place, so that more is better.';
 COMMENT ON COLUMN meta_explication.place IS 'Order of the rows.';

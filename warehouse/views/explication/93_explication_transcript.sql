@@ -19,7 +19,7 @@ WITH held AS (
         PARTITION BY config_hash, model ORDER BY dispute DESC, task, persona, condition, repetition
     ) = 1
     UNION ALL
-    -- Without judges, one to read.
+    -- Without judges, the first conversation.
     SELECT 'first' AS why, * FROM held
     QUALIFY bool_and(apr IS NULL) OVER (PARTITION BY config_hash, model)
         AND row_number() OVER (PARTITION BY config_hash, model ORDER BY task, persona, condition, repetition) = 1
@@ -32,26 +32,26 @@ SELECT config_hash,
     undecided, facts_told, n_facts, n_elicited, apr, interaction, instruction_following, apr_shuffled, disagreement
 FROM picked;
 
-COMMENT ON VIEW explication_transcript IS 'Conversations to read, of each model: the best, the worst and the most disputed. All are in explication_conversation.';
+COMMENT ON VIEW explication_transcript IS 'Conversations to read: the best, the worst and the most disputed of each model. explication_conversation has all.';
 COMMENT ON COLUMN explication_transcript.config_hash IS 'Configuration.';
 COMMENT ON COLUMN explication_transcript.place IS 'Order of the rows.';
 COMMENT ON COLUMN explication_transcript.model IS 'Model that recommended.';
-COMMENT ON COLUMN explication_transcript.why IS 'best or worst by APR and INT; most disputed: by the judges'' disagreement, with one judge the highest APR of a recommendation that violates something; first where nothing was judged.';
+COMMENT ON COLUMN explication_transcript.why IS 'best or worst by APR and INT; most disputed: by the judges'' disagreement; with one judge, the highest APR of a recommendation that violates a constraint; first: without judges.';
 COMMENT ON COLUMN explication_transcript.task IS 'Thing to recommend.';
-COMMENT ON COLUMN explication_transcript.persona IS 'Who was played.';
+COMMENT ON COLUMN explication_transcript.persona IS 'Persona that was simulated.';
 COMMENT ON COLUMN explication_transcript.persona_name IS 'The persona''s name.';
-COMMENT ON COLUMN explication_transcript.country IS 'Where the persona lives.';
+COMMENT ON COLUMN explication_transcript.country IS 'Country of the persona.';
 COMMENT ON COLUMN explication_transcript.cuisine IS 'Cuisine that the persona grew up with.';
 COMMENT ON COLUMN explication_transcript.condition IS 'control or treatment.';
-COMMENT ON COLUMN explication_transcript.repetition IS 'From 0.';
-COMMENT ON COLUMN explication_transcript.transcript IS 'The turns as they were heard, with a blank line between.';
-COMMENT ON COLUMN explication_transcript.ended_by IS 'Reason that ended it.';
+COMMENT ON COLUMN explication_transcript.repetition IS 'Number of the repetition, from 0.';
+COMMENT ON COLUMN explication_transcript.transcript IS 'The turns as both sides received them, separated by blank lines.';
+COMMENT ON COLUMN explication_transcript.ended_by IS 'Reason why it ended.';
 COMMENT ON COLUMN explication_transcript.title IS 'Name of what was recommended; NULL if nothing was.';
-COMMENT ON COLUMN explication_transcript.violations IS 'Limits that were violated; NULL if nothing.';
-COMMENT ON COLUMN explication_transcript.undecided IS 'Limits that could not be decided; NULL if nothing.';
+COMMENT ON COLUMN explication_transcript.violations IS 'Constraints that were violated; NULL if none.';
+COMMENT ON COLUMN explication_transcript.undecided IS 'Constraints that could not be decided; NULL if none.';
 COMMENT ON COLUMN explication_transcript.facts_told IS 'Facts that the user told; NULL if none.';
 COMMENT ON COLUMN explication_transcript.n_facts IS 'Facts that a question would bring out.';
-COMMENT ON COLUMN explication_transcript.n_elicited IS 'Number of these told after a question about them.';
+COMMENT ON COLUMN explication_transcript.n_elicited IS 'Number of these facts that the user told after a question about them.';
 COMMENT ON COLUMN explication_transcript.apr IS 'Appropriateness, 1 to 10; NULL if unscored.';
 COMMENT ON COLUMN explication_transcript.interaction IS 'Quality of the questions to the user, 1 to 10; NULL if unscored.';
 COMMENT ON COLUMN explication_transcript.instruction_following IS '1 to 5; NULL if unscored.';

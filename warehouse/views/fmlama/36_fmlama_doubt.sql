@@ -1,5 +1,5 @@
--- A random ranking is beaten by naming common ingredients, without knowing a dish. Of mAP there is a paired gain
--- over that; else the difference has to exceed both intervals' sides, as of independent numbers (Zou and Donner 2008).
+-- Naming common ingredients beats a random ranking without knowing a dish. mAP has a paired gain over that; other
+-- numbers have to exceed the sides of both intervals combined, as for independent numbers (Zou and Donner 2008).
 CREATE OR REPLACE VIEW fmlama_doubt AS
 WITH own AS (
     SELECT v.run_id, r.config_hash, v.metric, v.value, v.ci_low
@@ -21,7 +21,7 @@ FROM own
 JOIN common AS c USING (config_hash, metric)
 WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c.value) ** 2);
 
-COMMENT ON VIEW fmlama_doubt IS 'Rows for the view doubt, of fmlama: what naming common ingredients scores too.';
+COMMENT ON VIEW fmlama_doubt IS 'Rows of fmlama for the view doubt: scores that naming common ingredients reaches too.';
 COMMENT ON COLUMN fmlama_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN fmlama_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN fmlama_doubt.reason IS 'Reason not to trust it.';

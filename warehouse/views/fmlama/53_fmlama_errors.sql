@@ -17,7 +17,7 @@ COMMENT ON COLUMN fmlama_errors.config_hash IS 'Models may be compared if this i
 COMMENT ON COLUMN fmlama_errors.model IS 'Model.';
 COMMENT ON COLUMN fmlama_errors.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN fmlama_errors.main_language IS 'Language of the template and of the candidates.';
-COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
+COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_errors.country_mentioned IS 'Whether the template names the country of origin.';
 COMMENT ON COLUMN fmlama_errors.origin IS 'Origin, or origin group, of the dishes.';
 COMMENT ON COLUMN fmlama_errors.candidate IS 'False prediction.';

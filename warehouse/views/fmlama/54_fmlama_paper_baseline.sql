@@ -1,4 +1,4 @@
--- What the 'dumb' column of Zhou et al. 2025, table 1, holds: the ten most common ingredients of all dishes are
+-- Content of the column 'dumb' of Zhou et al. 2025, table 1: the ten most common ingredients of all dishes are
 -- predicted for each, and the precisions at the hits are divided by the hits, not by the dish's ingredients as
 -- in equation 4; a dish without a hit gets 1 / (candidates + 1).
 CREATE OR REPLACE VIEW fmlama_paper_baseline AS
@@ -47,12 +47,12 @@ FROM counted
 LEFT JOIN printed USING (origin)
 ORDER BY dish_set, language, origin = 'ALL' DESC, n_dishes DESC, origin;
 
-COMMENT ON VIEW fmlama_paper_baseline IS 'The baseline ''dumb'' of Zhou et al. 2025, table 1, on the dishes that are here: the ten most common ingredients, for every dish the same. Not comparable with any model''s map: see dumb.';
+COMMENT ON VIEW fmlama_paper_baseline IS 'The baseline ''dumb'' of Zhou et al. 2025, table 1, on the dishes in this warehouse: the ten most common ingredients, the same for every dish. Not comparable with any model''s map: see the column dumb.';
 COMMENT ON COLUMN fmlama_paper_baseline.dish_set IS 'Collection of dishes: fmlama_dish.dish_set.';
 COMMENT ON COLUMN fmlama_paper_baseline.language IS 'Language of the ingredients.';
-COMMENT ON COLUMN fmlama_paper_baseline.origin IS 'Cultural group of the paper, or the country of origin where it is in none; ALL: every dish.';
+COMMENT ON COLUMN fmlama_paper_baseline.origin IS 'Cultural group of the paper, or the country of origin if it is in no group; ALL: every dish.';
 COMMENT ON COLUMN fmlama_paper_baseline.n_dishes IS 'Dishes.';
-COMMENT ON COLUMN fmlama_paper_baseline.dumb IS 'By the rule of the paper''s column, 0 to 1: precisions at the hits divided by the hits, so that one hit at rank 1 is 1.';
-COMMENT ON COLUMN fmlama_paper_baseline.map IS 'Score of the ten predictions by equation 4, 0 to 1: divided by the dish''s ingredients; what ranks after the ten adds nothing here. The dish itself is counted among the dishes, as in the paper; null:common on the leaderboard leaves it out.';
+COMMENT ON COLUMN fmlama_paper_baseline.dumb IS 'Score by the rule of the paper''s column, 0 to 1: sum of the precisions at the hits, divided by the number of hits, so that one hit at rank 1 scores 1.';
+COMMENT ON COLUMN fmlama_paper_baseline.map IS 'Score of the ten predictions by equation 4, 0 to 1, which divides by the number of the dish''s ingredients; lower ranks add nothing. The dish itself counts among the dishes, as in the paper; null:common on the leaderboard leaves it out.';
 COMMENT ON COLUMN fmlama_paper_baseline.paper_dishes IS 'Dishes of the paper''s table 1; NULL for other languages and origins.';
 COMMENT ON COLUMN fmlama_paper_baseline.paper_dumb IS 'Value that table 1 prints, 0 to 1.';

@@ -9,7 +9,7 @@ WHERE rank <= 5 AND main_language = subject_language;
 
 COMMENT ON VIEW fmlama_frequent_error IS 'The five most frequent false predictions of every model and origin, where sentence and dish are in one language.';
 COMMENT ON COLUMN fmlama_frequent_error.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN fmlama_frequent_error.place IS 'Order in the configuration, from 1: models, then baselines; in them by condition, origin and rank.';
+COMMENT ON COLUMN fmlama_frequent_error.place IS 'Order in the configuration, from 1: models, then baselines; in each by condition, origin and rank.';
 COMMENT ON COLUMN fmlama_frequent_error.model IS 'Model.';
 COMMENT ON COLUMN fmlama_frequent_error.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN fmlama_frequent_error.main_language IS 'Language of the sentence and of the dish''s name.';

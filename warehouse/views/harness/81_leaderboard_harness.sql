@@ -36,8 +36,8 @@ COMMENT ON COLUMN leaderboard_harness.ci_high IS 'Upper end of the 95 % interval
 COMMENT ON COLUMN leaderboard_harness.null_value IS 'Score of the best null model of each task.';
 COMMENT ON COLUMN leaderboard_harness.n_scored IS 'Items that score rests on.';
 COMMENT ON COLUMN leaderboard_harness.n_unscored IS 'Items that could not be scored.';
-COMMENT ON COLUMN leaderboard_harness.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt speaks against it; NULL of null models, and without an interval or a null.';
-COMMENT ON COLUMN leaderboard_harness.doubt IS 'Reason not to trust it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN leaderboard_harness.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt applies; NULL for null models, and without an interval or a null.';
+COMMENT ON COLUMN leaderboard_harness.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_harness.place IS 'Order of the leaderboard within its configuration, from 1.';
 COMMENT ON COLUMN leaderboard_harness."score" IS 'Mean over documents of the task''s first metric (--metric names another), from 0 to 1.';
 COMMENT ON COLUMN leaderboard_harness."score_no_question" IS 'Prompts with the question left out, where that can be done.';

@@ -1,4 +1,4 @@
--- The last revision counts, if it is complete. A withdrawal has deleted its rows; a check is no rating.
+-- The last revision counts if it is complete. Withdrawn answers are deleted; attention checks are not ratings.
 CREATE OR REPLACE VIEW human_rating AS
 SELECT a.study, s.kind, a.item, coalesce(i.language, '') AS language, coalesce(i.stratum, '') AS stratum,
     i.model, i.condition, i.code, a.annotator, a.field, a.entry, a.value, try_cast(a.value AS DOUBLE) AS number,
@@ -11,10 +11,10 @@ WHERE NOT coalesce(i.is_check, false)
 QUALIFY a.revision = max(a.revision) OVER (PARTITION BY a.study, a.annotator, a.item, a.field)
     AND a.status = 'complete' AND a.value <> '';
 
-COMMENT ON VIEW human_rating IS 'Answers of people that count: the last revision of each field where it is complete, one row an entry, without attention checks and without those who are excluded (human_exclusion).';
+COMMENT ON VIEW human_rating IS 'Answers of people that count: the last complete revision of each field, one row per entry, without attention checks and excluded people (human_exclusion).';
 COMMENT ON COLUMN human_rating.study IS 'Study: study.study.';
 COMMENT ON COLUMN human_rating.kind IS 'Subject of the study: study.kind.';
-COMMENT ON COLUMN human_rating.item IS 'Item: study_item.item; of a page that each person has once, its name.';
+COMMENT ON COLUMN human_rating.item IS 'Item: study_item.item; for a page that each person has once, the name of the page.';
 COMMENT ON COLUMN human_rating.language IS 'Language of the item; empty for a page that each person has once.';
 COMMENT ON COLUMN human_rating.stratum IS 'Group of the item: study_item.stratum.';
 COMMENT ON COLUMN human_rating.model IS 'Model that wrote the item; NULL if none did.';
@@ -24,6 +24,6 @@ COMMENT ON COLUMN human_rating.annotator IS 'Person, by code.';
 COMMENT ON COLUMN human_rating.field IS 'Question.';
 COMMENT ON COLUMN human_rating.entry IS 'Entry that was ranked or marked; empty for other fields.';
 COMMENT ON COLUMN human_rating.value IS 'Rank from 1, option, number or text.';
-COMMENT ON COLUMN human_rating.number IS 'The value as a number; NULL if it is none.';
-COMMENT ON COLUMN human_rating.place IS 'Where it stood on the page, from 1.';
+COMMENT ON COLUMN human_rating.number IS 'The value as a number; NULL if it is not one.';
+COMMENT ON COLUMN human_rating.place IS 'Position on the page, from 1.';
 COMMENT ON COLUMN human_rating.saved_at IS 'When it was saved (UTC).';

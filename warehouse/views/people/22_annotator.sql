@@ -9,7 +9,7 @@ LEFT JOIN (
 ) AS x USING (study, annotator)
 GROUP BY a.study, a.annotator;
 
-COMMENT ON VIEW annotator IS 'Who answered, by code: how much, when, and whether it counts.';
+COMMENT ON VIEW annotator IS 'People who answered, by code: number of answers, times, and whether they count.';
 COMMENT ON COLUMN annotator.study IS 'Study: study.study.';
 COMMENT ON COLUMN annotator.annotator IS 'Person, by code.';
 COMMENT ON COLUMN annotator.n_items IS 'Pages with an answer.';

@@ -18,7 +18,7 @@ COMMENT ON COLUMN study_progress.title IS 'Title.';
 COMMENT ON COLUMN study_progress.n_assigned IS 'Pages that were assigned to people.';
 COMMENT ON COLUMN study_progress.n_answered IS 'Pages with an answer.';
 COMMENT ON COLUMN study_progress.n_people IS 'People with an answer.';
-COMMENT ON COLUMN study_progress.n_excluded IS 'Those of them whose answers do not count.';
+COMMENT ON COLUMN study_progress.n_excluded IS 'People whose answers do not count.';
 COMMENT ON COLUMN study_progress.n_withdrawn IS 'People who withdrew.';
 COMMENT ON COLUMN study_progress.n_revisions IS 'Saved revisions.';
 COMMENT ON COLUMN study_progress.pulled_at IS 'When answers were last pulled (UTC).';

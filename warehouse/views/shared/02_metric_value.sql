@@ -5,7 +5,7 @@ UNION ALL
 SELECT run_id, model, metric, slice_kind, slice, value, unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value
 FROM metric_row;
 
-COMMENT ON VIEW metric_value IS 'Every number of every run, long. Unscored is NULL with a reason, never NaN and never 0.';
+COMMENT ON VIEW metric_value IS 'Numbers of all runs, one row each. An unscored number is NULL with a reason, never NaN and never 0.';
 COMMENT ON COLUMN metric_value.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN metric_value.model IS 'Model: run.model.';
 COMMENT ON COLUMN metric_value.metric IS 'Metric: metric.metric of the run''s evaluation.';
@@ -14,7 +14,7 @@ COMMENT ON COLUMN metric_value.slice IS 'Which domain, question or country; "all
 COMMENT ON COLUMN metric_value.value IS 'The number, infinite where its definition says so; NULL if unscored.';
 COMMENT ON COLUMN metric_value.unscored_reason IS 'Why there is no value; NULL if there is one.';
 COMMENT ON COLUMN metric_value.n_scored IS 'Points that the value rests on.';
-COMMENT ON COLUMN metric_value.n_unscored IS 'Points that should have been in it and could not be scored.';
+COMMENT ON COLUMN metric_value.n_unscored IS 'Points that belong to the value but could not be scored.';
 COMMENT ON COLUMN metric_value.ci_low IS 'Lower end of the 95 % interval (docs/intervals.md); NULL if there is none.';
 COMMENT ON COLUMN metric_value.ci_high IS 'Upper end of the 95 % interval (docs/intervals.md); NULL if there is none.';
 COMMENT ON COLUMN metric_value.null_value IS 'Score of a null model in its place (metric.null_baseline); NULL if there is none.';

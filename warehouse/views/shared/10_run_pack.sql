@@ -5,7 +5,7 @@ WITH named AS (
 SELECT run_id, evaluation, config_hash, split_part(pinned, '@', 1) AS pack, split_part(pinned, '@', 2) AS pack_hash
 FROM named;
 
-COMMENT ON VIEW run_pack IS 'Which packs of users'' own content each run used: one row for each.';
+COMMENT ON VIEW run_pack IS 'Packs that each run used: one row per run and pack.';
 COMMENT ON COLUMN run_pack.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN run_pack.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN run_pack.config_hash IS 'Configuration: run.config_hash.';

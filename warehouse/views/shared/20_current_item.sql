@@ -4,7 +4,7 @@ FROM item AS i
 JOIN item_list AS l USING (list_hash)
 WHERE l.is_current;
 
-COMMENT ON VIEW current_item IS 'The items of the current version of each item list: what a run started now would score.';
+COMMENT ON VIEW current_item IS 'Items of the current version of each item list, which a run started now would score.';
 COMMENT ON COLUMN current_item.item_list IS 'Name of the list: domain.item_list.';
 COMMENT ON COLUMN current_item.list_hash IS 'Version of the list: item_list.list_hash.';
 COMMENT ON COLUMN current_item.position IS 'Place in the list as loaded, from 0.';

@@ -1,6 +1,6 @@
--- A program that sets the variable occasion sees that one in every view; others see the newest of each engine.
--- The same weights in two engines are one model, and have one row: of several engines the one in float32 stands,
--- which rounds least, then the one that finished last.
+-- A program that sets the variable `occasion` sees that occasion in every view; others see each engine's newest.
+-- The same weights in two engines are one model with one row: the engine in float32 comes first, because it
+-- rounds least, then the one that finished last.
 CREATE OR REPLACE VIEW latest_run AS
 WITH newest AS (
     SELECT evaluation, config_hash, profile, model, is_null, run_id, finished_at, model_hash, engine_hash, n_answers,
@@ -19,7 +19,7 @@ QUALIFY row_number() OVER (
     ORDER BY dtype IS NOT DISTINCT FROM 'float32' DESC, finished_at DESC, run_id
 ) = 1;
 
-COMMENT ON VIEW latest_run IS 'The newest finished run of each model under each configuration: what leaderboards show. Of several engines with the same weights one stands.';
+COMMENT ON VIEW latest_run IS 'The newest finished run of each model under each configuration, which leaderboards show. Several engines with the same weights share one row.';
 COMMENT ON COLUMN latest_run.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN latest_run.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN latest_run.profile IS 'Run profile that set the parameters.';
@@ -30,4 +30,4 @@ COMMENT ON COLUMN latest_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN latest_run.engine_hash IS 'Its engine: run.engine_hash.';
 COMMENT ON COLUMN latest_run.n_answers IS 'Answers of the run: run.n_answers.';
-COMMENT ON COLUMN latest_run.n_engines IS 'Engines of the model under the configuration; the others are in leaderboard_history and table run.';
+COMMENT ON COLUMN latest_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history and the table run have those without a row here.';

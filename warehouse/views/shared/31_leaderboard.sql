@@ -5,7 +5,7 @@ FROM latest_run AS r
 JOIN metric_value AS v USING (run_id)
 WHERE v.slice_kind = 'overall';
 
-COMMENT ON VIEW leaderboard IS 'The overall numbers of all evaluations, long: newest finished run of each model and configuration. Compare within one config_hash only.';
+COMMENT ON VIEW leaderboard IS 'The overall numbers of all evaluations, one row each: newest finished run of each model and configuration. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard.profile IS 'Run profile that set the parameters.';
@@ -13,8 +13,8 @@ COMMENT ON COLUMN leaderboard.model IS 'Model.';
 COMMENT ON COLUMN leaderboard.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation.';
 COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
-COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL where too little varies for one that holds what it should (docs/intervals.md).';
-COMMENT ON COLUMN leaderboard.ci_high IS 'Upper end of the 95 % interval; NULL as ci_low.';
+COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL where too few units vary for its coverage to hold (docs/intervals.md).';
+COMMENT ON COLUMN leaderboard.ci_high IS 'Upper end of the 95 % interval; NULL if ci_low is.';
 COMMENT ON COLUMN leaderboard.null_value IS 'Score of a null model in its place.';
 COMMENT ON COLUMN leaderboard.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN leaderboard.n_unscored IS 'Points that could not be scored.';

@@ -16,5 +16,5 @@ COMMENT ON COLUMN model_run.engine_hash IS 'Its engine: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN model_run.dtype IS 'Its precision; NULL where it is the server''s own.';
 COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';
-COMMENT ON COLUMN model_run.n_engines IS 'Engines of the model under the configuration; of more than one, the others are in leaderboard_history.';
+COMMENT ON COLUMN model_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
 COMMENT ON COLUMN model_run.finished_at IS 'When the run ended (UTC).';

@@ -1,6 +1,6 @@
--- Lists of log-probabilities are told apart by a hash of all their rows; all other kinds of answers are texts.
--- A judge is told by its engine's hash. Other answers are told by their writer's name: a part holds no more of who wrote it,
--- and request_hash, which does, holds the occasion too.
+-- Lists of log-probabilities are compared by a hash of all their rows, other kinds of answers as texts.
+-- Judges are matched by the hash of their engine, other answers by the model's name: parts have no other identity,
+-- and request_hash, which has one, depends on the occasion too.
 CREATE OR REPLACE VIEW answer_change AS
 WITH asked AS (
     SELECT r.evaluation, r.config_hash, r.model, r.engine_hash, coalesce(r.occasion, '') AS occasion, r.run_id,
@@ -39,17 +39,17 @@ JOIN answered AS y USING (evaluation, config_hash, model, engine_hash, kind, ans
 WHERE x.occasion <> y.occasion AND (x.finished_at, x.occasion) < (y.finished_at, y.occasion)
     AND x.answer IS DISTINCT FROM y.answer;
 
-COMMENT ON VIEW answer_change IS 'Answers and verdicts that differ between two occasions of one configuration. Name the model and both occasions: all pairs are many.';
+COMMENT ON VIEW answer_change IS 'Answers and verdicts that differ between two occasions of one configuration. Filter by model and both occasions: there are many pairs.';
 COMMENT ON COLUMN answer_change.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN answer_change.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN answer_change.model IS 'Model that is evaluated.';
 COMMENT ON COLUMN answer_change.engine_hash IS 'Its engine: run.engine_hash.';
-COMMENT ON COLUMN answer_change.before_occasion IS 'The occasion that finished first: run.occasion.';
-COMMENT ON COLUMN answer_change.after_occasion IS 'The occasion that finished later: run.occasion.';
+COMMENT ON COLUMN answer_change.before_occasion IS 'Occasion that finished first: run.occasion.';
+COMMENT ON COLUMN answer_change.after_occasion IS 'Occasion that finished later: run.occasion.';
 COMMENT ON COLUMN answer_change.kind IS 'Kind of change: response (a text), item_logprob or candidate_score (any of the numbers of a list), verdict.';
-COMMENT ON COLUMN answer_change.answered_by IS 'Who answered: the model, or an engine that takes part, such as a judge.';
+COMMENT ON COLUMN answer_change.answered_by IS 'Engine that answered: the model, or another one such as a judge.';
 COMMENT ON COLUMN answer_change.topic IS 'Subject (run_request.topic); for a verdict the rubric.';
-COMMENT ON COLUMN answer_change.label IS 'Which request of that topic: run_request.label; of a verdict what was judged.';
-COMMENT ON COLUMN answer_change.unit IS 'Which item, country or sentence: the unit of the kind.';
-COMMENT ON COLUMN answer_change.before_answer IS 'The text or verdict before; of numbers a hash of all of them.';
-COMMENT ON COLUMN answer_change.after_answer IS 'Value after the change.';
+COMMENT ON COLUMN answer_change.label IS 'Request of that topic: run_request.label; for a verdict, the judged answer.';
+COMMENT ON COLUMN answer_change.unit IS 'Item, country or sentence: the unit of the kind.';
+COMMENT ON COLUMN answer_change.before_answer IS 'Text or verdict before; for a list of numbers, its hash.';
+COMMENT ON COLUMN answer_change.after_answer IS 'Text, verdict or hash after.';

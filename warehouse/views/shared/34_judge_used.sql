@@ -14,11 +14,11 @@ SELECT used.evaluation, used.config_hash, split_part(used.rubric, ' ', 1) AS met
 FROM used
 LEFT JOIN validated USING (judge_hash, rubric);
 
-COMMENT ON VIEW judge_used IS 'Who judged what in a configuration, and whether that judge was held against people under that rubric.';
+COMMENT ON VIEW judge_used IS 'Judges and rubrics of a configuration, and whether the judge was compared with people under that rubric.';
 COMMENT ON COLUMN judge_used.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN judge_used.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN judge_used.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN judge_used.judge IS 'Model that judged.';
 COMMENT ON COLUMN judge_used.judge_hash IS 'Hash of its engine.';
 COMMENT ON COLUMN judge_used.rubric IS 'Rubric, with the hash of its content.';
-COMMENT ON COLUMN judge_used.validated IS 'Whether judge_validation has a number of this judge under this rubric. How well they agree is to be read there.';
+COMMENT ON COLUMN judge_used.validated IS 'Whether judge_validation has a number for this judge under this rubric; read there how well they agree.';

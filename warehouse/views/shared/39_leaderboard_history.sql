@@ -19,9 +19,9 @@ COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on ever
 COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard_history.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_history.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: what determines its answers.';
+COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: run.engine_hash.';
 COMMENT ON COLUMN leaderboard_history.is_null IS 'Whether it is a null model.';
-COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the re-evaluation; empty where what was answered before counted.';
+COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty for runs that used earlier answers.';
 COMMENT ON COLUMN leaderboard_history.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_history.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
@@ -30,7 +30,7 @@ COMMENT ON COLUMN leaderboard_history.value IS 'The number; NULL if unscored (me
 COMMENT ON COLUMN leaderboard_history.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.null_value IS 'Score of a null model in its place; NULL if there is none.';
-COMMENT ON COLUMN leaderboard_history.is_beyond_null IS 'Value of against_null.is_beyond_null; NULL of null models.';
-COMMENT ON COLUMN leaderboard_history.doubt IS 'Reason not to trust it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN leaderboard_history.is_beyond_null IS 'Value of against_null.is_beyond_null; NULL for null models.';
+COMMENT ON COLUMN leaderboard_history.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Points that could not be scored.';

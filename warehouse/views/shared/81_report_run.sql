@@ -6,7 +6,7 @@ SELECT evaluation, config_hash,
 FROM run
 SEMI JOIN latest_run USING (run_id);
 
-COMMENT ON VIEW report_run IS 'The newest finished run of each model and configuration, with all that it was run with.';
+COMMENT ON VIEW report_run IS 'The newest finished run of each model and configuration, with its engine and parameters.';
 COMMENT ON COLUMN report_run.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_run.place IS 'Order in the configuration, from 1: models by name, then null models.';
@@ -39,12 +39,12 @@ SELECT evaluation,
 FROM newest
 LEFT JOIN packed USING (evaluation, configuration);
 
-COMMENT ON VIEW report_configuration IS 'The configurations of every evaluation that have finished runs: what a page can be on.';
+COMMENT ON VIEW report_configuration IS 'Configurations of every evaluation with finished runs; pages show one of them.';
 COMMENT ON COLUMN report_configuration.evaluation IS 'Evaluation.';
-COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1, which is shown unless another is named: shipped content before packs, then the most answers, then the newest.';
+COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1, the one that is shown by default: shipped content before packs, then the most answers, then the newest.';
 COMMENT ON COLUMN report_configuration.configuration IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_configuration.profile IS 'Run profiles that set its parameters.';
 COMMENT ON COLUMN report_configuration.n_models IS 'Models with a finished run, without null models.';
 COMMENT ON COLUMN report_configuration.n_answers IS 'Answers of these models: run.n_answers.';
-COMMENT ON COLUMN report_configuration.has_pack IS 'Whether it has content of a pack, which never takes the place of what is shipped.';
+COMMENT ON COLUMN report_configuration.has_pack IS 'Whether it has content of a pack, so that it ranks behind shipped content.';
 COMMENT ON COLUMN report_configuration.finished_at IS 'When the last of these runs ended (UTC).';

@@ -1,4 +1,4 @@
--- Slices such as domain/country are lost by the first part, and metrics and slices of one reason share a row.
+-- Slices such as domain/country are grouped by their first part; metrics and slices of one reason share a row.
 CREATE OR REPLACE VIEW report_unscored AS
 WITH lost AS (
     SELECT r.evaluation, r.config_hash, v.model, v.metric, v.slice_kind, split_part(v.slice, '/', 1) AS slice,
@@ -25,7 +25,7 @@ SELECT evaluation, config_hash,
     model, metric, slice_kind, slice, unscored_reason, n_unscored
 FROM of_reason;
 
-COMMENT ON VIEW report_unscored IS 'Unscored points with their reason, one row a model and reason, without null models.';
+COMMENT ON VIEW report_unscored IS 'Unscored points with their reason: one row per model and reason, without null models.';
 COMMENT ON COLUMN report_unscored.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_unscored.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_unscored.place IS 'Order in the configuration, from 1: by model and kind of slice.';
@@ -34,4 +34,4 @@ COMMENT ON COLUMN report_unscored.metric IS 'The metrics that have no value for 
 COMMENT ON COLUMN report_unscored.slice_kind IS 'Kind of slices: overall, domain, question, country and so on.';
 COMMENT ON COLUMN report_unscored.slice IS 'Which slices, separated by commas.';
 COMMENT ON COLUMN report_unscored.unscored_reason IS 'Why there is no value.';
-COMMENT ON COLUMN report_unscored.n_unscored IS 'Points lost, the most of the metrics, summed over the slices.';
+COMMENT ON COLUMN report_unscored.n_unscored IS 'Number of lost points: the largest over the metrics, summed over the slices.';

@@ -11,23 +11,23 @@ COMMENT ON COLUMN report_metric.label IS 'Name to show.';
 COMMENT ON COLUMN report_metric.unit IS 'Unit.';
 COMMENT ON COLUMN report_metric.range_low IS 'Least possible value; NULL if there is none.';
 COMMENT ON COLUMN report_metric.range_high IS 'Greatest possible value; NULL if there is none.';
-COMMENT ON COLUMN report_metric.direction IS 'Which way is better: higher, lower or none.';
+COMMENT ON COLUMN report_metric.direction IS 'Direction that is better: higher, lower or none.';
 COMMENT ON COLUMN report_metric.description IS 'Meaning.';
 COMMENT ON COLUMN report_metric.null_baseline IS 'Score of a null model.';
 COMMENT ON COLUMN report_metric.unscored_when IS 'When there is no value.';
-COMMENT ON COLUMN report_metric.source IS 'Where its definition is from.';
+COMMENT ON COLUMN report_metric.source IS 'Source of its definition.';
 
 CREATE OR REPLACE VIEW report_source AS
 SELECT row_number() OVER (ORDER BY file) AS place, file, source, version, licence, retrieved, build, notes
 FROM source;
 
-COMMENT ON VIEW report_source IS 'The table source, by file: where reference data is from and what may be done with it.';
+COMMENT ON VIEW report_source IS 'Sources and licences of reference data: the table source, by file.';
 COMMENT ON COLUMN report_source.place IS 'Order, from 1.';
 COMMENT ON COLUMN report_source.file IS 'Reference file.';
-COMMENT ON COLUMN report_source.source IS 'Where it is from.';
-COMMENT ON COLUMN report_source.version IS 'Which version.';
+COMMENT ON COLUMN report_source.source IS 'Source of the data.';
+COMMENT ON COLUMN report_source.version IS 'Version of the source.';
 COMMENT ON COLUMN report_source.licence IS 'Its licence.';
-COMMENT ON COLUMN report_source.retrieved IS 'When it was taken.';
+COMMENT ON COLUMN report_source.retrieved IS 'Date when it was retrieved.';
 COMMENT ON COLUMN report_source.build IS 'Way the file was built.';
 COMMENT ON COLUMN report_source.notes IS 'Further notes.';
 

@@ -11,12 +11,12 @@ SELECT evaluation, config_hash,
     judge, judge_hash, rubric, split_part(rubric, ' ', 1) AS metric, n_verdicts, n_unscored, n_graded
 FROM judged;
 
-COMMENT ON VIEW report_judge IS 'Who judged what in a configuration, in the newest finished run of each model.';
+COMMENT ON VIEW report_judge IS 'Judges and rubrics of a configuration, in the newest finished run of each model.';
 COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge, its engine and rubric.';
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
-COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of its engine: two of one name are two judges; NULL for verdicts stored before this was.';
+COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of its engine: two engines of one name are two judges; NULL for verdicts stored without it, by older code.';
 COMMENT ON COLUMN report_judge.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_judge.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN report_judge.n_verdicts IS 'Verdicts, those on null models'' answers too.';
@@ -38,7 +38,7 @@ COMMENT ON COLUMN report_validation.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_validation.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, its engine, rubric and time.';
 COMMENT ON COLUMN report_validation.judge IS 'Model that judged.';
-COMMENT ON COLUMN report_validation.judge_hash IS 'Hash of its engine: what it is joined on, whatever it was called when it was held against people.';
+COMMENT ON COLUMN report_validation.judge_hash IS 'Hash of its engine, on which it is joined; its name may have differed when it was compared with people.';
 COMMENT ON COLUMN report_validation.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_validation.metric IS 'Agreement with people, or of people with each other: judge_validation.metric.';
 COMMENT ON COLUMN report_validation.value IS 'The number; NULL if unscored.';
@@ -48,5 +48,5 @@ COMMENT ON COLUMN report_validation.n_unscored IS 'Always 0: items that nobody r
 COMMENT ON COLUMN report_validation.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN report_validation.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN report_validation.null_value IS 'Always NULL: there is no null model of it.';
-COMMENT ON COLUMN report_validation.created_at IS 'When the judge was held against people (UTC).';
+COMMENT ON COLUMN report_validation.created_at IS 'When the judge was compared with people (UTC).';
 COMMENT ON COLUMN report_validation.source IS 'File of the ratings.';

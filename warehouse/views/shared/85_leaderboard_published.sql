@@ -20,7 +20,7 @@ SELECT m.evaluation, m.metric, m.label, p.slice_kind, p.slice, p.model, p.value,
 FROM recipe_published AS p
 JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place < 1000;
 
-COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals that of a number of ours or is near it, in our unit. To look at beside leaderboards, never to rank with them: models, items and prompts differ.';
+COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals or nearly equals that of a number of ours, in our unit. Read them beside leaderboards, but never rank with them: models, items and prompts differ.';
 COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN leaderboard_published.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN leaderboard_published.label IS 'Its name to show.';
@@ -30,8 +30,8 @@ COMMENT ON COLUMN leaderboard_published.model IS 'Model, as the paper prints it;
 COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in our unit.';
 COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: not quite.';
 COMMENT ON COLUMN leaderboard_published.difference IS 'Differences.';
-COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value that a run needs for the definition to be equal; under another it is near. NULL: whatever the knobs.';
-COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether it is left out of what people are shown at first.';
+COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value with which the definition is equal; with another value it is near. NULL: any value.';
+COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether pages and tables leave it out at first.';
 COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper; of a recipe its source.';
 COMMENT ON COLUMN leaderboard_published.cited IS 'Authors and year; of a recipe its source.';
 COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper; NULL of a recipe.';

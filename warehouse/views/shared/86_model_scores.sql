@@ -15,15 +15,15 @@ JOIN metric AS m ON m.evaluation = n.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall'
 JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
-COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in the configuration that is shown (report_configuration.place), and by the engine that model_run says. Read it down a metric, not across: metrics have scales of their own.';
+COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, in the configuration that is shown (report_configuration.place), by the engine in model_run. Compare models within a metric, not metrics: their scales differ.';
 COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
 COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN model_scores.label IS 'Its name to show.';
-COMMENT ON COLUMN model_scores.direction IS 'Which way is better: higher or lower.';
+COMMENT ON COLUMN model_scores.direction IS 'Direction that is better: higher or lower.';
 COMMENT ON COLUMN model_scores.model IS 'Model; null models are in null_value.';
 COMMENT ON COLUMN model_scores.model_hash IS 'Hash on which evaluations are joined (run.model_hash).';
-COMMENT ON COLUMN model_scores.engine_hash IS 'The engine that gave the answers: run.engine_hash.';
+COMMENT ON COLUMN model_scores.engine_hash IS 'Engine that answered: run.engine_hash.';
 COMMENT ON COLUMN model_scores.dtype IS 'Its precision; NULL where it is the server''s own.';
 COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
@@ -34,7 +34,7 @@ COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL 
 COMMENT ON COLUMN model_scores.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN model_scores.n_unscored IS 'Points that could not be scored.';
 COMMENT ON COLUMN model_scores.is_beyond_null IS 'Value of against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
-COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust it (doubt.reason); NULL if nothing does.';
+COMMENT ON COLUMN model_scores.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
 COMMENT ON COLUMN model_scores.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN model_scores.finished_at IS 'When the run ended (UTC).';
 
@@ -53,13 +53,13 @@ SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.model_has
 FROM ranking AS r
 LEFT JOIN known AS k ON list_contains(string_split(lower(r.names), '|'), k.name);
 
-COMMENT ON VIEW external_ranking IS 'Rankings of benchmarks that are not ours, with the models of ours that they name: the five that Measuring Meta-Cultural Competency quotes in table 5, and those that users brought (culturescope ranking).';
+COMMENT ON VIEW external_ranking IS 'Rankings of benchmarks that are not ours, with the models of ours that they name: the five that Measuring Meta-Cultural Competency quotes in table 5, and those that users imported (culturescope ranking).';
 COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s takes the place of a quoted one of the same name.';
 COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
 COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';
 COMMENT ON COLUMN external_ranking.our_model IS 'Name of the model on leaderboards; NULL if it was not run here.';
-COMMENT ON COLUMN external_ranking.model_hash IS 'Value of model_scores.model_hash; NULL likewise.';
-COMMENT ON COLUMN external_ranking.source IS 'Whose benchmark it is, or the file.';
+COMMENT ON COLUMN external_ranking.model_hash IS 'Value of model_scores.model_hash; NULL if it was not run here.';
+COMMENT ON COLUMN external_ranking.source IS 'Authors of the benchmark, or the file.';
 COMMENT ON COLUMN external_ranking.topics IS 'Subject.';
 COMMENT ON COLUMN external_ranking.note IS 'Further notes.';
-COMMENT ON COLUMN external_ranking.is_users IS 'Whether a user brought it.';
+COMMENT ON COLUMN external_ranking.is_users IS 'Whether a user imported it.';

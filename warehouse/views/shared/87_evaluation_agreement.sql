@@ -1,5 +1,5 @@
--- Ranks are taken anew for every pair, over the models that have both; 1 is worst, ties share their mean rank. A pair
--- that no model has both numbers of stands with the reason: a missing row would say nothing.
+-- Ranks are computed for every pair, over the models that have both; 1 is worst, ties share their mean rank. A pair
+-- without a model that has both numbers has a row with the reason.
 CREATE OR REPLACE VIEW evaluation_agreement AS
 WITH scored AS (
     SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
@@ -32,7 +32,7 @@ WITH scored AS (
         list(x_rank ORDER BY model_hash) AS ranks, list(y_rank ORDER BY model_hash) AS other_ranks,
         count(*) = count(DISTINCT x) AND count(*) = count(DISTINCT y) AS is_untied,
         CASE WHEN count(*) > 2 AND count(DISTINCT x) > 1 AND count(DISTINCT y) > 1
-            -- A full agreement is 1, and not what floating point leaves of it.
+            -- Full agreement is exactly 1, without a rounding error.
             THEN round(corr(x_rank, y_rank), 12) END AS rho
     FROM ranked
     GROUP BY ALL
@@ -42,7 +42,7 @@ WITH scored AS (
     FROM (SELECT DISTINCT evaluation, metric, label, other_evaluation, other_metric, other_label FROM pair)
     LEFT JOIN agreed USING (evaluation, metric, other_evaluation, other_metric)
 ), inner_agreed AS (
-    -- A full agreement counts as the next one that there can be.
+    -- The interval needs |rho| < 1: full agreement counts as the next value that n models can have.
     SELECT *, greatest(least(rho, 1 - 12 / (n_models ** 3 - n_models)), 12 / (n_models ** 3 - n_models) - 1) AS inner_rho,
         n_models - 2 AS df
     FROM asked
@@ -62,21 +62,21 @@ FROM spread
 LEFT JOIN apart AS own ON (own.evaluation, own.metric) = (spread.evaluation, spread.metric)
 LEFT JOIN apart AS other ON (other.evaluation, other.metric) = (spread.other_evaluation, spread.other_metric);
 
-COMMENT ON VIEW evaluation_agreement IS 'Do evaluations put models in one order? Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: better on one is better on the other, whichever way the numbers go.';
+COMMENT ON VIEW evaluation_agreement IS 'Agreement of evaluations on the order of models: Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: models that are better on one are better on the other, whichever direction of a number is better.';
 COMMENT ON COLUMN evaluation_agreement.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN evaluation_agreement.metric IS 'Its headline.';
-COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that to show.';
+COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that headline to show.';
 COMMENT ON COLUMN evaluation_agreement.other_evaluation IS 'The other evaluation, later in the alphabet; "external": a ranking of external_ranking.';
 COMMENT ON COLUMN evaluation_agreement.other_metric IS 'Its headline, or the benchmark.';
-COMMENT ON COLUMN evaluation_agreement.other_label IS 'Name of that to show.';
+COMMENT ON COLUMN evaluation_agreement.other_label IS 'Name of that headline to show.';
 COMMENT ON COLUMN evaluation_agreement.n_models IS 'Models that have both numbers: read it first. 0: models were run on both, but none has both numbers.';
 COMMENT ON COLUMN evaluation_agreement.rho IS 'Spearman''s rho, -1 to 1: 1 is the same order; NULL if there is none. The noise of the scores lowers it.';
-COMMENT ON COLUMN evaluation_agreement.ci_low IS 'Lower end of the 95 % interval over models (docs/intervals.md); NULL below five models. It takes models as a sample, which those that one happens to run are not.';
-COMMENT ON COLUMN evaluation_agreement.ci_high IS 'Upper end of the 95 % interval; NULL likewise.';
+COMMENT ON COLUMN evaluation_agreement.ci_low IS 'Lower end of the 95 % interval over models (docs/intervals.md); NULL below five models. It treats the models as a random sample, which they are not.';
+COMMENT ON COLUMN evaluation_agreement.ci_high IS 'Upper end of the 95 % interval; NULL below five models.';
 COMMENT ON COLUMN evaluation_agreement.unscored_reason IS 'Why there is no rho; NULL if there is one.';
-COMMENT ON COLUMN evaluation_agreement.least_rho IS 'Smallest |rho| that n_models models without ties distinguish from 0, two-sided at 5 %, for one pair alone: exact below ten models, at most 0.005 too high above. NULL below five models, which distinguish no rho from 0.';
+COMMENT ON COLUMN evaluation_agreement.least_rho IS 'Smallest |rho| that n_models models without ties distinguish from 0, two-sided at 5 %, for one pair alone: exact below ten models, at most 0.005 too high above. NULL below five models: they distinguish no rho from 0.';
 COMMENT ON COLUMN evaluation_agreement.ranks IS 'Ranks of the models on the headline, from 1, the worst; ties share their mean.';
 COMMENT ON COLUMN evaluation_agreement.other_ranks IS 'Ranks of the same models, in the same order, on the other.';
 COMMENT ON COLUMN evaluation_agreement.is_untied IS 'Whether all models differ on both; with ties least_rho is not exact.';
-COMMENT ON COLUMN evaluation_agreement.n_apart IS 'Pairs of models whose intervals on the first headline do not overlap. 0: it does not separate models, so that its order is noise as far as can be told.';
-COMMENT ON COLUMN evaluation_agreement.other_n_apart IS 'Value of the other headline; NULL for an external ranking, which has no intervals.';
+COMMENT ON COLUMN evaluation_agreement.n_apart IS 'Pairs of models whose intervals on the first headline do not overlap. 0: it separates no models, so its order may be noise.';
+COMMENT ON COLUMN evaluation_agreement.other_n_apart IS 'Value of n_apart for the other headline; NULL for an external ranking, which has no intervals.';

@@ -1,4 +1,4 @@
--- Shipped domains stand in every configuration, those of packs in the ones that were run with them.
+-- Every configuration has the shipped domains; those of a pack are in configurations that were run with it.
 CREATE OR REPLACE VIEW spectral_question AS
 WITH configuration AS (
     SELECT DISTINCT config_hash FROM run WHERE evaluation = 'spectral'
@@ -29,7 +29,7 @@ SELECT config_hash, q.domain || '-' || q.variant, domain, q.variant, q.template,
 FROM pack_domain AS d
 JOIN pack_question AS q USING (config_hash, domain);
 
-COMMENT ON VIEW spectral_question IS 'The questions and domains that each configuration may ask: the shipped ones, and those of its packs.';
+COMMENT ON VIEW spectral_question IS 'Questions and domains of each configuration: the shipped ones and those of its packs.';
 COMMENT ON COLUMN spectral_question.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN spectral_question.question IS 'Identifier: domain, hyphen, variant.';
 COMMENT ON COLUMN spectral_question.domain IS 'Domain: domain.domain, or one of a pack.';

@@ -10,7 +10,7 @@ SELECT run_id, model, domain, country,
 FROM both_ways
 QUALIFY rank <= 5;
 
-COMMENT ON VIEW country_neighbour IS 'The five countries that a model answers most alike for each country.';
+COMMENT ON VIEW country_neighbour IS 'The five countries with the most similar answers of a model, for each country.';
 COMMENT ON COLUMN country_neighbour.run_id IS 'Run that computed it: run.run_id.';
 COMMENT ON COLUMN country_neighbour.model IS 'Model that answered.';
 COMMENT ON COLUMN country_neighbour.domain IS 'Domain: domain.domain.';

@@ -1,4 +1,4 @@
--- A run that names a study of people is held against that study's snapshot, any other against table 1 and its packs.
+-- A run that names a study of people is compared with that study's snapshot, any other with table 1 and its packs.
 CREATE OR REPLACE VIEW spectral_expected AS
 WITH configuration AS (
     SELECT config_hash, any_value(json_extract_string(params, '$.human')) AS human
@@ -20,8 +20,8 @@ LEFT JOIN human_domain AS h ON h.study || ':' || h.snapshot = c.human AND h.doma
 COMMENT ON VIEW spectral_expected IS 'Expectation of people for each domain, by the ground truth of each configuration.';
 COMMENT ON COLUMN spectral_expected.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN spectral_expected.domain IS 'Domain: domain.domain.';
-COMMENT ON COLUMN spectral_expected.human IS 'Study and snapshot whose people ranked, joined by a colon (human_domain); NULL: table 1 of the paper.';
+COMMENT ON COLUMN spectral_expected.human IS 'Study and snapshot of the people who ranked, joined by a colon (human_domain); NULL: table 1 of the paper.';
 COMMENT ON COLUMN spectral_expected.human_score IS 'Mean rank; low means common across countries.';
 COMMENT ON COLUMN spectral_expected.human_sd IS 'Standard deviation of the ranks.';
 COMMENT ON COLUMN spectral_expected.human_category IS 'Category that people expect.';
-COMMENT ON COLUMN spectral_expected.human_n IS 'People who ranked; NULL for a domain of a pack, which has what its author expects.';
+COMMENT ON COLUMN spectral_expected.human_n IS 'Number of people who ranked; NULL for a domain of a pack, whose author set the expectation.';

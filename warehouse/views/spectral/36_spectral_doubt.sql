@@ -1,5 +1,5 @@
--- Of few domains a null reaches far: a random category for each of nine scores 0.54 or more in 2.5 % of draws,
--- and a random order of them 0.7. Intervals of models, over countries, do not see that.
+-- With few domains a null model scores high: a random category for each of nine reaches 0.54 in 2.5 % of draws,
+-- and a random order of them 0.7. Intervals of models are over countries and do not cover that.
 CREATE OR REPLACE VIEW spectral_doubt AS
 WITH own AS (
     SELECT v.run_id, r.config_hash, v.metric, v.value
@@ -32,7 +32,7 @@ FROM own
 JOIN ordered USING (run_id)
 WHERE metric = 'rank_spearman' AND NOT coalesce(own.value > least_rho(n_domains) - 1e-9, false);
 
-COMMENT ON VIEW spectral_doubt IS 'Rows for the view doubt, of spectral: null models whose draws reach a model''s macro-F1, and random orders that reach its rank agreement.';
+COMMENT ON VIEW spectral_doubt IS 'Rows of spectral for the view doubt: models whose macro-F1 is reached by random categories, or whose rank agreement is reached by random orders.';
 COMMENT ON COLUMN spectral_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN spectral_doubt.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust it.';

@@ -27,15 +27,15 @@ JOIN spectral_question AS q ON q.config_hash = w.config_hash AND q.question = w.
 JOIN spectral_expected AS e ON e.config_hash = w.config_hash AND e.domain = q.domain
 ORDER BY w.config_hash, place;
 
-COMMENT ON VIEW spectral_by_domain IS 'Spectrum and category of every question, beside what people expect; newest finished run of each configuration and model.';
+COMMENT ON VIEW spectral_by_domain IS 'Spectrum and category of every question, and the category that people expect; newest finished run of each configuration and model.';
 COMMENT ON COLUMN spectral_by_domain.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN spectral_by_domain.place IS 'Order in the configuration, from 1: models, then null models; in them domains from common to unique by people''s ranking.';
+COMMENT ON COLUMN spectral_by_domain.place IS 'Order in the configuration, from 1: models, then null models; in each domains from common to unique by people''s ranking.';
 COMMENT ON COLUMN spectral_by_domain.model IS 'Model.';
 COMMENT ON COLUMN spectral_by_domain.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN spectral_by_domain.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN spectral_by_domain.label IS 'Name of the domain: domain.label.';
 COMMENT ON COLUMN spectral_by_domain.question IS 'Question: question.question.';
-COMMENT ON COLUMN spectral_by_domain.variant IS 'Which wording of the domain, from 1: question.variant.';
+COMMENT ON COLUMN spectral_by_domain.variant IS 'Number of the wording in the domain, from 1: question.variant.';
 COMMENT ON COLUMN spectral_by_domain.template IS 'The question''s text: question.template.';
 COMMENT ON COLUMN spectral_by_domain.effective_rank IS 'Effective rank (ER): number of equally strong patterns; NULL if unscored.';
 COMMENT ON COLUMN spectral_by_domain.er_ci_low IS 'Lower end of the 95 % interval of effective_rank.';

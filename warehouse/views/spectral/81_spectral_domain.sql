@@ -16,7 +16,7 @@ JOIN (SELECT DISTINCT config_hash, domain, label, human_question FROM spectral_q
     ON d.config_hash = asked.config_hash AND d.domain = asked.domain
 JOIN spectral_expected AS e ON e.config_hash = asked.config_hash AND e.domain = d.domain;
 
-COMMENT ON VIEW spectral_domain IS 'The domains of each configuration, with what people said of them.';
+COMMENT ON VIEW spectral_domain IS 'Domains of each configuration, with people''s ranking of them.';
 COMMENT ON COLUMN spectral_domain.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_domain.place IS 'Order in the configuration, from 1: from common to unique by people''s ranking.';
 COMMENT ON COLUMN spectral_domain.domain IS 'Domain: domain.domain.';
@@ -26,4 +26,4 @@ COMMENT ON COLUMN spectral_domain.human_question IS 'Subject that people ranked.
 COMMENT ON COLUMN spectral_domain.human_score IS 'Mean rank that people gave it; low means common across countries.';
 COMMENT ON COLUMN spectral_domain.human_sd IS 'Standard deviation of their ranks.';
 COMMENT ON COLUMN spectral_domain.human_category IS 'Category that people expect.';
-COMMENT ON COLUMN spectral_domain.human_n IS 'People who ranked; NULL for a domain of a pack, which has what its author expects.';
+COMMENT ON COLUMN spectral_domain.human_n IS 'Number of people who ranked; NULL for a domain of a pack, whose author set the expectation.';

@@ -1,5 +1,6 @@
--- Shipped names stand in every configuration, those of packs in the ones that were run with them. A dimension may be
--- named with its framework, where two frameworks have one of that name; a pack gives it no other name than its own.
+-- Every configuration has the shipped names; those of a pack are in configurations run with it. The key of a shipped
+-- dimension may begin with its framework, because two frameworks may share a name. A pack's dimension has a label
+-- made from its key.
 CREATE OR REPLACE VIEW worldwise_label AS
 WITH configuration AS (
     SELECT DISTINCT config_hash FROM run WHERE evaluation = 'worldwise'
@@ -34,9 +35,9 @@ SELECT config_hash,
     row_number() OVER (PARTITION BY config_hash ORDER BY kind_place, is_added, line, key) AS place, kind, key, label
 FROM named;
 
-COMMENT ON VIEW worldwise_label IS 'Names of the values and dimensions that each configuration may use: the shipped ones, and those of its packs.';
+COMMENT ON VIEW worldwise_label IS 'Names of the values and dimensions of each configuration: the shipped ones and those of its packs.';
 COMMENT ON COLUMN worldwise_label.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN worldwise_label.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN worldwise_label.kind IS 'value or dimension.';
-COMMENT ON COLUMN worldwise_label.key IS 'guiding_value.value, dimension.dimension, or that with its framework before it; or one of a pack.';
+COMMENT ON COLUMN worldwise_label.key IS 'guiding_value.value; dimension.dimension, with or without its framework before it; or one of a pack.';
 COMMENT ON COLUMN worldwise_label.label IS 'Name to show.';

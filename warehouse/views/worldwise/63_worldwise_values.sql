@@ -14,7 +14,7 @@ LEFT JOIN worldwise_label AS g
     ON g.config_hash = r.config_hash AND g.kind = 'value' AND split_part(v.slice, ':', 2) IN (g.key, g.label)
 WHERE r.evaluation = 'worldwise' AND v.metric = 'value_share' AND v.slice_kind = 'culture_value';
 
-COMMENT ON VIEW worldwise_values IS 'Which values a model names, by culture, and how that differs from its answers without a persona.';
+COMMENT ON VIEW worldwise_values IS 'Values that a model names, by culture, and their difference from its answers without a persona.';
 COMMENT ON COLUMN worldwise_values.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN worldwise_values.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_values.model IS 'Model.';
@@ -25,9 +25,9 @@ COMMENT ON COLUMN worldwise_values.share IS 'Share of all values that were named
 COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % interval of share, over scenarios.';
 COMMENT ON COLUMN worldwise_values.ci_high IS 'Upper end of the 95 % interval of share.';
 COMMENT ON COLUMN worldwise_values.baseline_share IS 'Share among the values named without a persona.';
-COMMENT ON COLUMN worldwise_values.shift IS 'share less baseline_share, -1 to 1; times 100: percentage points.';
+COMMENT ON COLUMN worldwise_values.shift IS 'share minus baseline_share, -1 to 1; times 100: percentage points.';
 COMMENT ON COLUMN worldwise_values.times IS 'Number of times it was named: share times the values named.';
-COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share it.';
+COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share a place.';
 COMMENT ON COLUMN worldwise_values.unscored_reason IS 'Why there is no share; NULL if there is one.';
 COMMENT ON COLUMN worldwise_values.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_values.finished_at IS 'When the run ended (UTC).';

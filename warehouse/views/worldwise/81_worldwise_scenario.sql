@@ -1,4 +1,4 @@
--- Scenarios of a user's own file are not here: their names may be those of others.
+-- Scenarios of a user's own file are left out: their names may equal those of others.
 CREATE OR REPLACE VIEW worldwise_scenario AS
 WITH asked AS (
     SELECT DISTINCT r.config_hash, v.slice AS scenario
@@ -25,10 +25,10 @@ FROM asked AS a
 JOIN known AS k USING (scenario)
 WHERE k.config_hash IS NULL OR k.config_hash = a.config_hash;
 
-COMMENT ON VIEW worldwise_scenario IS 'Subject of each scenario of a configuration: the shipped ones that it asks, and those of its packs.';
+COMMENT ON VIEW worldwise_scenario IS 'Subject of each scenario of a configuration: its shipped scenarios and those of its packs.';
 COMMENT ON COLUMN worldwise_scenario.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN worldwise_scenario.place IS 'Order in the configuration, from 1: shipped ones, then those of packs.';
 COMMENT ON COLUMN worldwise_scenario.scenario IS 'Scenario: scenario.scenario, or one of a pack.';
 COMMENT ON COLUMN worldwise_scenario.dimension IS 'Its primary dimension: dimension.dimension, or one of a pack.';
 COMMENT ON COLUMN worldwise_scenario.category IS 'Subject, such as work or family.';
-COMMENT ON COLUMN worldwise_scenario.region IS 'Where it is set; none: nowhere in particular.';
+COMMENT ON COLUMN worldwise_scenario.region IS 'Region where it is set; none: nowhere in particular.';
