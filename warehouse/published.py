@@ -22,7 +22,7 @@ from warehouse.needed import absent_files
 from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
 from warehouse.part_kinds import KINDS, empty_part, globs_of
 from warehouse.registrations import COLUMNS, Position, folded
-from warehouse.storage import FileSign, WarehouseError, execute_with, glob_escaped, sign_of, without_bar
+from warehouse.storage import FileSign, WarehouseError, glob_escaped, sign_of, without_bar
 from warehouse.store import Store
 
 # None of these takes parameters.
@@ -104,7 +104,7 @@ class _Version:
             if tail.published not in (None, self.path.name):
                 return None
             if tail.registrations:
-                execute_with(connection, tail.rows, _LAY_OVER)
+                tail.insert(connection, _LAY_OVER)
                 self._n_waiting = connection.execute(_N_WAITING).fetchall()[0][0]
             self._position = tail.position
             return self._n_waiting

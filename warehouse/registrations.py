@@ -11,6 +11,7 @@ It needs a disk of this machine: a network file system has no shared memory.
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from warehouse.storage import WarehouseError, execute_with, now, room_for, written_whole
+from warehouse.storage import WarehouseError, now, room_for, written_whole
 
 _log = logging.getLogger("culturescope")
 
@@ -71,6 +72,15 @@ _FOLDED = "SELECT value FROM state WHERE name = 'registrations'"
 _FOLD = """
 INSERT INTO part_unit_base BY NAME FROM incoming ANTI JOIN part_unit_base USING (kind, request_hash, unit)
 """
+_TYPES = dict.fromkeys(COLUMNS, "VARCHAR") | dict.fromkeys(("id", "n_rows", "written_at"), "BIGINT")
+_INCOMING = f"""
+FROM (
+    SELECT row.* EXCLUDE (id) REPLACE (make_timestamp(row.written_at) AS written_at)
+    FROM (SELECT unnest(from_json($rows::JSON, '[{json.dumps(_TYPES)}]')) AS row)
+    QUALIFY row_number() OVER (PARTITION BY row.kind, row.request_hash, row.unit ORDER BY row.id) = 1
+    ORDER BY row.id
+) AS incoming
+"""
 _NOTE = "INSERT OR REPLACE INTO state VALUES ('registrations', $log || ' ' || $id)"
 
 
@@ -94,13 +104,14 @@ class Tail(NamedTuple):
     is_whole: bool
     published: str | None = None
 
-    @property
-    def rows(self) -> pl.DataFrame:
-        """Columns of part_unit, in the order of registration, each unit once."""
-        types = {"n_rows": pl.Int64(), "written_at": pl.Datetime("us")}
-        schema = {"id": pl.Int64(), **dict.fromkeys(COLUMNS, pl.String()), **types}
-        frame = pl.DataFrame(self.registrations, schema=schema, orient="row").drop("id")
-        return frame.unique(["kind", "request_hash", "unit"], keep="first", maintain_order=True)
+    def insert(self, connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+        """Run an INSERT from ``incoming``: the columns of part_unit, in order of registration, each unit once.
+
+        The rows travel as JSON. As a data frame they would have DuckDB import PyArrow and pandas, which takes
+        longer than any other step of a command that reads.
+        """
+        rows = [dict(zip(("id", *COLUMNS), row, strict=True)) for row in self.registrations]
+        connection.execute(statement.replace("FROM incoming", _INCOMING, 1), {"rows": json.dumps(rows)})
 
 
 class Log(Protocol):
@@ -248,7 +259,7 @@ def fold(log: Log, connection: duckdb.DuckDBPyConnection) -> Position:
     position = folded(connection)
     tail = log.after(position)
     if tail.position != position:
-        execute_with(connection, tail.rows, _FOLD)
+        tail.insert(connection, _FOLD)
         connection.execute(_NOTE, tail.position._asdict())
     return tail.position
 

@@ -161,7 +161,9 @@ def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 _PUBLISHED = """
-WITH measured AS (
+WITH printed AS MATERIALIZED (
+    FROM leaderboard_published WHERE evaluation = $evaluation
+), measured AS MATERIALIZED (
     SELECT * FROM report_value WHERE evaluation = $evaluation AND config_hash = $config AND value IS NOT NULL
 ), chosen AS (
     SELECT any_value(params) AS params FROM run
@@ -170,16 +172,16 @@ WITH measured AS (
     -- Whether the runs have the option's value that the paper's definition needs.
     SELECT DISTINCT p.setting, c.params ->> split_part(p.setting, '=', 1) AS own,
         own IS NOT DISTINCT FROM split_part(p.setting, '=', 2) AS is_equal
-    FROM leaderboard_published AS p, chosen AS c
-    WHERE p.evaluation = $evaluation AND p.setting IS NOT NULL
-), published AS (
+    FROM printed AS p, chosen AS c
+    WHERE p.setting IS NOT NULL
+), published AS MATERIALIZED (
     -- Only rows beside a measured number.
     SELECT p.* EXCLUDE (definition, difference, setting),
         if(coalesce(s.is_equal, p.setting IS NULL), p.definition, 'near') AS definition,
         if(coalesce(s.is_equal, p.setting IS NULL), p.difference,
             concat('the paper has ', p.setting, ', not ', coalesce(s.own, 'unknown'), '; ', p.difference)
         ) AS difference
-    FROM leaderboard_published AS p
+    FROM printed AS p
     LEFT JOIN setting AS s USING (setting)
     SEMI JOIN measured USING (evaluation, metric, slice_kind, slice)
 )

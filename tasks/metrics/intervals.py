@@ -18,8 +18,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
-from scipy.stats import beta, t
+from scipy.special import betaincinv, expit, logit, stdtrit
 
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
@@ -93,8 +92,8 @@ def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE)
     """
     if not n:
         return None
-    exact_low = float(beta.ppf(0.025, count, n - count + 1)) if count else 0.0
-    exact_high = float(beta.ppf(0.975, count + 1, n - count)) if count < n else 1.0
+    exact_low = float(betaincinv(count, n - count + 1, 0.025)) if count else 0.0
+    exact_high = float(betaincinv(count + 1, n - count, 0.975)) if count < n else 1.0
     low, span = bounds[0], bounds[1] - bounds[0]
     return low + span * exact_low, low + span * exact_high
 
@@ -311,7 +310,7 @@ def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
 @cache
 def _quantile(df: float) -> float:
     """Return the 97.5 % quantile of t; cached because many intervals have the same df."""
-    return float(t.ppf(0.975, df))
+    return float(stdtrit(df, 0.975))
 
 
 def _to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:

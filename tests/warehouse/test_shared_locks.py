@@ -234,7 +234,7 @@ def test_ids_follow_the_order_in_which_registrations_become_visible(
         while not last:
             last = done.is_set()
             tail = shared.store.log.after(position)
-            seen.extend(tail.rows["request_hash"])
+            seen.extend(row[2] for row in tail.registrations)
             position = tail.position
 
     with ThreadPoolExecutor(9) as pool:

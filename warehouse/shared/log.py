@@ -17,7 +17,8 @@ SELECT coalesce((SELECT max(id) FROM culturescope.registration), 0)
     - coalesce((SELECT folded FROM culturescope.published ORDER BY version DESC LIMIT 1), 0)
 """
 _AFTER = f"""
-SELECT s.log, p.version, p.sha256, r.id, {", ".join(f"r.{name}" for name in COLUMNS)}
+SELECT s.log, p.version, p.sha256, r.id, {", ".join(f"r.{name}" for name in COLUMNS[:-1])},
+    (extract(epoch FROM r.written_at) * 1000000)::bigint
 FROM culturescope.store AS s
 LEFT JOIN LATERAL (SELECT * FROM culturescope.published ORDER BY version DESC LIMIT 1) AS p ON true
 LEFT JOIN culturescope.registration AS r ON r.id > CASE WHEN s.log = %s THEN %s::bigint ELSE 0 END
