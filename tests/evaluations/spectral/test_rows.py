@@ -14,13 +14,7 @@ from tasks.evaluations.spectral.rows import model_rows, splits
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import one
-from tests.evaluations.spectral.row_checks import (
-    A,
-    B,
-    categories,
-    check,
-    rows_of,
-)
+from tests.evaluations.spectral.row_checks import A, B, categories, check, rows_of
 
 MakeStudy = Callable[..., SpectralStudy]
 MakeScore = Callable[..., ModelScore]
@@ -39,11 +33,11 @@ def test_macro_f1_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
     macro = one(rows, "macro_f1")
     assert macro.value == pytest.approx((2 / 3 + 2 / 3 + 0 + 0) / 4)
     assert (macro.n_scored, macro.n_unscored) == (4, 0)
-    # Of five countries no interval holds what it should.
+    # Five countries are too few for an interval.
     assert (macro.ci_low, macro.ci_high) == (None, None)
 
 
-def test_macro_f1_is_that_of_scikit_learn(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_macro_f1_equals_scikit_learns(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study(variants=[1, 2, 3])
     rng = np.random.default_rng(3)
     numbers = {q.question: (rng.uniform(1, 5), rng.uniform(1, 9)) for q in study.questions}
@@ -56,7 +50,7 @@ def test_macro_f1_is_that_of_scikit_learn(make_study: MakeStudy, make_score: Mak
     assert [one(rows, f"f1_{c}").value for c in CATEGORIES] == pytest.approx(list(each))
 
 
-def test_another_model_moves_the_medians(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_categories_move_with_the_medians_of_the_cohort(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     models = {"a": make_score(study, A), "b": make_score(study, B)}
     # ER pooled: 1 2 3 4 4.2 4.3 4.4 4.5, lower median 4: nothing of A is above it.
@@ -69,9 +63,7 @@ def test_another_model_moves_the_medians(make_study: MakeStudy, make_score: Make
     assert (one(b, "f1_HL").value, one(b, "macro_f1").value) == (pytest.approx(0.4), pytest.approx(0.1))
 
 
-def test_null_models_are_split_at_the_medians_of_real_ones(
-    make_study: MakeStudy, make_score: MakeScore
-) -> None:
+def test_null_models_use_the_medians_of_real_models(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     own = {"a": make_score(study, A)}
     everyone = own | {"null:b": make_score(study, B)}
@@ -81,7 +73,7 @@ def test_null_models_are_split_at_the_medians_of_real_ones(
     assert set(categories(model_rows(study, everyone["null:b"], split["null:b"])).values()) == {"HL"}
 
 
-def test_what_differs_by_rounding_is_a_tie(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_values_that_differ_by_rounding_tie(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     nearly = dict(zip(A, [(2.0 * (1 + i * 1e-14), 3.0) for i in range(4)], strict=True))
     rows = rows_of(study, {"a": make_score(study, nearly)})
@@ -122,9 +114,7 @@ def test_rank_agreement_by_hand(make_study: MakeStudy, make_score: MakeScore) ->
     assert one(rows, "er_sr_correlation").value == pytest.approx(-0.8)
 
 
-def test_ranks_are_averaged_over_phrasings_that_have_one(
-    make_study: MakeStudy, make_score: MakeScore
-) -> None:
+def test_rank_agreement_averages_the_scored_phrasings(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study(variants=[1, 2, 3])
     right = {"numbers-2": (1.0, 9.0), "foods-2": (1.0, 8.0), "faiths-2": (1.0, 7.0), "coins-2": (1.0, 6.0)}
     two = {"numbers-3": (1.0, 9.0), "foods-3": (1.0, 8.0)}

@@ -16,13 +16,7 @@ from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import metrics, one
-from tests.evaluations.spectral.row_checks import (
-    A,
-    categories,
-    check,
-    random_answers,
-    rows_of,
-)
+from tests.evaluations.spectral.row_checks import A, categories, check, random_answers, rows_of
 
 MakeStudy = Callable[..., SpectralStudy]
 MakeScore = Callable[..., ModelScore]
@@ -30,7 +24,9 @@ MakeScore = Callable[..., ModelScore]
 # --- null models
 
 
-def test_constant_models(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_constant_models_share_the_expected_macro_f1_of_guessing(
+    make_study: MakeStudy, make_score: MakeScore
+) -> None:
     study = make_study(variants=[1, 2, 3])
     uniform = constant_rows(study, "null:uniform-by-domain")
     always = constant_rows(study, "null:always-LH")
@@ -52,9 +48,7 @@ def test_constant_models(make_study: MakeStudy, make_score: MakeScore) -> None:
         constant_rows(study, "null:list-frequency")
 
 
-def test_the_null_rests_on_the_questions_that_were_scored(
-    make_study: MakeStudy, make_score: MakeScore
-) -> None:
+def test_null_value_is_computed_over_scored_questions(make_study: MakeStudy, make_score: MakeScore) -> None:
     study, half = make_study(), make_study(domains=["numbers", "coins"])
     rows = rows_of(study, {"a": make_score(study, {k: A[k] for k in ("numbers-1", "coins-1")})})
     macro = one(rows, "macro_f1")
@@ -66,27 +60,21 @@ def test_the_null_rests_on_the_questions_that_were_scored(
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
-def test_shuffled_countries_have_the_same_spectra_and_categories(make_study: MakeStudy, seed: int) -> None:
+def test_shuffling_countries_keeps_spectra_and_categories(make_study: MakeStudy, seed: int) -> None:
     study = make_study(seed=seed)
     own = {"a": score_model(study, lambda q: random_answers(study, q, seed))}
     mixed = {"s": score_model(study, lambda q: shuffled(study, random_answers(study, q, seed), q))}
     split = splits(own | mixed, against=own)
     a, s = model_rows(study, own["a"], split["a"]), model_rows(study, mixed["s"], split["s"])
-    same = (
-        "effective_rank",
-        "spectral_gap_ratio",
-        "er_high",
-        "sr_high",
-        "macro_f1",
-        *(f"f1_{c}" for c in CATEGORIES),
-    )
+    same = ["effective_rank", "spectral_gap_ratio", "er_high", "sr_high", "macro_f1"]
+    same += [f"f1_{c}" for c in CATEGORIES]
     assert [r[:6] for r in a if r.metric in same] == [r[:6] for r in s if r.metric in same]
 
 
 # --- unscored and degenerate
 
 
-def test_without_any_answer_every_row_is_unscored(make_study: MakeStudy) -> None:
+def test_lost_answers_leave_every_row_unscored(make_study: MakeStudy) -> None:
     study = make_study(variants=[1, 2])
     complete = {(r.metric, r.slice_kind, r.slice) for r in rows_of(
         study, {"a": score_model(study, lambda q: random_answers(study, q, 0))})}  # fmt: skip
@@ -98,7 +86,7 @@ def test_without_any_answer_every_row_is_unscored(make_study: MakeStudy) -> None
     assert one(rows, "effective_rank", "coins-1").n_unscored == 5
 
 
-def test_a_null_model_without_real_ones_has_no_categories(make_study: MakeStudy) -> None:
+def test_null_model_without_scored_models_has_no_categories(make_study: MakeStudy) -> None:
     study = make_study()
     own = {"a": score_model(study, lambda q: "lost")}
     lookup = {"null:list-frequency": score_model(study, lambda q: from_list(study, q))}
@@ -110,7 +98,7 @@ def test_a_null_model_without_real_ones_has_no_categories(make_study: MakeStudy)
     assert one(rows, "macro_f1").unscored_reason == "no model has a score to take the medians of"
 
 
-def test_a_question_answered_alike_for_all_countries(make_study: MakeStudy) -> None:
+def test_equal_answers_for_all_countries_are_one_pattern(make_study: MakeStudy) -> None:
     study = make_study(variants=[1, 2])
 
     def load(q: SpectralQuestion) -> QuestionAnswers:
@@ -149,7 +137,7 @@ def test_countries_without_a_common_item_have_no_consensus(make_study: MakeStudy
     max_items=st.sampled_from([None, 2, 3]),
     data=st.data(),
 )
-def test_every_choice_gives_well_formed_rows(
+def test_rows_are_well_formed_for_any_selection_and_answers(
     make_study: MakeStudy,
     countries: set[str],
     domains: set[str],

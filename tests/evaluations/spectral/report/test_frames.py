@@ -42,13 +42,13 @@ def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData)
     assert data.sources.height > 5
 
 
-def test_unscored_metrics_of_one_reason_are_one_row(data: SpectralData) -> None:
+def test_unscored_metrics_with_one_reason_share_one_row(data: SpectralData) -> None:
     (row,) = data.unscored.to_dicts()
     assert row["metric"] == "effective_rank, er_high, spectral_gap_ratio, sr_high"
     assert (row["slice"], row["n_unscored"]) == ("holidays-1", 4)
 
 
-def test_page_of_stored_runs_stands(data: SpectralData) -> None:
+def test_page_of_stored_runs_shows_reasons_and_country_names(data: SpectralData) -> None:
     page = parsed(REPORT, data)
     check_page(page)
     assert LOST in section(page, "unscored")

@@ -34,7 +34,7 @@ RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5
     ("low", "doubt", "look_up", "guessing"),
     [
         (0.4, [], 0.3, []),
-        (0.4, [RANDOM], 0.3, []),  # of another number
+        (0.4, [RANDOM], 0.3, []),  # doubts another metric
         (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60, and guessing scores 0.20 on average"]),
         (0.4, [FAR], 0.3, [FAR[2]]),
         (0.4, [("another", *FAR[1:])], 0.3, []),
@@ -42,7 +42,7 @@ RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5
         (None, [], 0.3, ["its macro-F1 has no interval"]),
     ],
 )
-def test_verdict(
+def test_verdict_weighs_interval_doubt_and_look_up(
     low: float | None, doubt: list[tuple[str, str, str]], look_up: float, guessing: list[str]
 ) -> None:
     nulls = [
@@ -55,25 +55,25 @@ def test_verdict(
     assert bool(verdict.look_up) == (look_up >= 0.5)
 
 
-def test_unscored_model_is_not_told_from_guessing() -> None:
+def test_unscored_model_is_badged_as_guessing() -> None:
     data = replace(example(), leaderboard=leaderboard(("m", False, None, None, None, 0.2)))
     assert verdicts(data)["m"].badges == [("warn", "not distinguishable from guessing")]
 
 
-def test_shuffled_copies() -> None:
+def test_models_that_score_as_their_shuffled_copies_are_listed() -> None:
     values = {"a": 0.5, "b": 0.5, "c": None, "null:shuffled(a)": 0.5, "null:shuffled(b)": 0.4}
     rows = [(m, m.startswith("null"), value, None, None, 0.2) for m, value in values.items()]
     assert shuffled_copies(leaderboard(*rows)) == ["a"]
 
 
-def test_sr_ranks_infinity_is_most_common_and_ties_share() -> None:
+def test_infinite_ratio_ranks_first_and_ties_share_a_rank() -> None:
     frame = pl.DataFrame(
         {"model": ["m"] * 5, "variant": [1] * 5, "spectral_gap_ratio": [2.0, float("inf"), 2.0, None, 1.5]}
     )
     assert sr_ranks(frame)["sr_rank"].to_list() == [2.5, 1.0, 2.5, 4.0]
 
 
-def test_tree_puts_groups_side_by_side() -> None:
+def test_tree_puts_similar_countries_side_by_side() -> None:
     near, far = 0.9, 0.1
     values = np.array([[1, far, near, far], [far, 1, far, near], [near, far, 1, far], [far, near, far, 1]])
     tree = cluster(Matrix(list("ABCD"), values))
@@ -81,7 +81,7 @@ def test_tree_puts_groups_side_by_side() -> None:
     assert np.nanmax(tree.x) == pytest.approx(1 - far)  # average linkage of the two groups
 
 
-def test_matrix_of_pairs_is_symmetric() -> None:
+def test_matrix_of_all_pairs_is_symmetric_and_missing_pairs_are_counted() -> None:
     pairs = pl.DataFrame(
         {"country_a": ["A", "A", "B"], "country_b": ["B", "C", "C"], "similarity": [0.1, 0.2, 0.3]}
     )
