@@ -7,11 +7,18 @@ import pytest
 from tasks.evaluations.cure.details import SCHEMA, answer_frame, verdict_frames
 from tasks.evaluations.cure.read import NO_EXPLANATION, OFF_MENU, judge_calls, read_answers
 from tasks.evaluations.cure.scores import score_model
-from tests.evaluations.cure.conftest import MakeStudy, completion, heard, judged_by, real_only, right_answers
+from tests.evaluations.cure.conftest import (
+    MakeStudy,
+    completion,
+    judged_by,
+    opinions_of,
+    real_only,
+    right_answers,
+)
 from warehouse import KINDS
 
 
-def test_answers(make_study: MakeStudy) -> None:
+def test_answer_rows_have_labels_scores_and_reasons(make_study: MakeStudy) -> None:
     study = make_study()
     completions = right_answers(study)
     completions["normad", "thick", "normad-f0-in"] = completion("no")
@@ -37,11 +44,11 @@ def test_answers(make_study: MakeStudy) -> None:
     assert (subtle["country"], subtle["disagreement"]) == ("IN", pytest.approx(0.0))
 
 
-def test_verdicts(make_study: MakeStudy) -> None:
+def test_verdict_rows_have_judge_rubric_and_judged_text(make_study: MakeStudy) -> None:
     study = make_study()
     readings = read_answers(study, right_answers(study))
     calls = judge_calls(study, readings)
-    frames = verdict_frames(study, calls, heard(study, calls, lambda _, call: real_only(call)))
+    frames = verdict_frames(study, calls, opinions_of(study, calls, lambda _, call: real_only(call)))
     assert list(frames) == [("j", benchmark) for benchmark in study.benchmarks]
     frame = frames["j", "specnorm"]
     # Three items, four sources, three samples.
@@ -64,6 +71,6 @@ def test_verdicts(make_study: MakeStudy) -> None:
     assert texts["shuffled:0"] != texts["real:0"]
     assert texts["empty:0"] == ""
     assert (first["verdict"], first["value"], first["graded"]) == ("YES", 1.0, pytest.approx(0.9))
-    unread = verdict_frames(study, calls, heard(study, calls, lambda *_: "?"))["j", "normad"]
+    unread = verdict_frames(study, calls, opinions_of(study, calls, lambda *_: "?"))["j", "normad"]
     assert unread["unscored_reason"].null_count() == 0
     assert unread["verdict"].null_count() == len(unread) == 24

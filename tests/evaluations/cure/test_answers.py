@@ -1,4 +1,4 @@
-"""How answers are read: labels and explanations, each on its own."""
+"""Labels and explanations, read independently of each other."""
 
 from __future__ import annotations
 
@@ -18,75 +18,64 @@ THIN, THICK = ("normad", "thin"), ("normad", "thick")
 
 
 @pytest.mark.parametrize(
-    ("text", "label"),
+    ("text", "finish", "label", "reason"),
     [
-        ('{"label": "neutral"}', "neutral"),
-        ('{"label": " Yes "}', "yes"),
-        ('```json\n{"label": "no"}\n```', "no"),
-        ('{"label": "yes", "label": "no"}', "no"),
+        ('{"label": "neutral"}', "stop", "neutral", None),
+        ('{"label": " Yes "}', "stop", "yes", None),
+        ('```json\n{"label": "no"}\n```', "stop", "no", None),
+        ('{"label": "yes", "label": "no"}', "stop", "no", None),
+        ('{"label": "maybe"}', "stop", None, answers.OFF_MENU),
+        ('{"label": 1}', "stop", None, answers.OFF_MENU),
+        ('{"answer": "yes"}', "stop", None, answers.OFF_MENU),
+        ("yes", "stop", None, replies.UNPARSABLE),
+        ('["yes"]', "stop", None, replies.UNPARSABLE),
+        ('{"label": ', "length", None, replies.CUT_OFF),
+        ("  ", "stop", None, replies.EMPTY),
+        ('{"label": "yes"}', "content_filter", None, replies.REFUSED),
     ],
 )
-def test_labels(text: str, label: str) -> None:
-    assert read(*THIN, Completion(text, "stop", 1, 1)) == CureAnswer(label, None)
+def test_label_is_read_or_missing_with_a_reason(
+    text: str, finish: str, label: str | None, reason: str | None
+) -> None:
+    assert read(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(label, reason)
 
 
-@pytest.mark.parametrize(
-    ("text", "finish", "reason"),
-    [
-        ('{"label": "maybe"}', "stop", answers.OFF_MENU),
-        ('{"label": 1}', "stop", answers.OFF_MENU),
-        ('{"answer": "yes"}', "stop", answers.OFF_MENU),
-        ("yes", "stop", replies.UNPARSABLE),
-        ('["yes"]', "stop", replies.UNPARSABLE),
-        ('{"label": ', "length", replies.CUT_OFF),
-        ("  ", "stop", replies.EMPTY),
-        ('{"label": "yes"}', "content_filter", replies.REFUSED),
-    ],
-)
-def test_no_label(text: str, finish: str, reason: str) -> None:
-    assert read(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(None, reason)
-
-
-def test_the_likeliest_label_is_taken_where_probabilities_are_known() -> None:
+def test_option_probabilities_override_the_written_label() -> None:
     likely = {"yes": -2.0, "no": -0.5, "neutral": -3.0}
     assert read(*THIN, completion("yes", option_logprobs=likely)).label == "no"
-    # A tie goes to the first on the menu, an option that is not on it counts for nothing.
-    assert (
-        read(*THIN, completion("no", option_logprobs={"neutral": -1.0, "yes": -1.0, "x": 0.0})).label == "yes"
-    )
+    # A tie goes to the first option; an unknown option does not count.
+    tied = {"neutral": -1.0, "yes": -1.0, "x": 0.0}
+    assert read(*THIN, completion("no", option_logprobs=tied)).label == "yes"
     assert read(*THIN, completion("no", option_logprobs={})).label == "no"
 
 
-def test_explanations() -> None:
+def test_explanation_is_read_or_missing_with_a_reason() -> None:
     assert read(*THICK, completion("no", "One\n waits. ")) == CureAnswer("no", None, "One waits.")
     assert read(*THICK, completion("no", " ")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
     assert read(*THICK, completion("no")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
     assert read(*THICK, completion("?", "One waits.")) == CureAnswer(None, answers.OFF_MENU, "One waits.")
     assert read(*THICK, None) == CureAnswer(None, replies.NO_ANSWER, None, replies.NO_ANSWER)
+    surrogate = Completion('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1)
+    assert read(*THICK, surrogate).explanation == "a ? b"
 
 
-def test_a_label_outlives_an_explanation_that_was_cut_off() -> None:
+def test_cut_off_explanation_keeps_its_label() -> None:
     cut = Completion('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
     assert read(*THICK, cut) == CureAnswer("no", None, None, replies.CUT_OFF)
     assert read(*THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == replies.CUT_OFF
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
-    answer = read(*THICK, Completion('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1))
-    assert answer.explanation == "a ? b"
-
-
 @settings(max_examples=40)
-@given(st.text(), st.sampled_from(["stop", "length"]), st.sampled_from([THIN, THICK]))
-def test_any_text_is_read(text: str, finish: str, part: tuple[str, str]) -> None:
-    answer = read(*part, Completion(text, finish, 1, 1))
+@given(
+    st.text()
+    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
+        lambda value: json.dumps({"label": value, "explanation": value})
+    ),
+    st.sampled_from(["stop", "length"]),
+)
+def test_any_text_is_read_or_has_a_reason(text: str, finish: str) -> None:
+    answer = read(*THICK, Completion(text, finish, 1, 1))
     assert (answer.label is None) == (answer.label_reason is not None)
-
-
-@settings(max_examples=40)
-@given(st.recursive(st.none() | st.integers() | st.text(), st.lists) | st.just({"a": 1}))
-def test_any_value_is_read(value: object) -> None:
-    answer = read(*THICK, Completion(json.dumps({"label": value, "explanation": value}), "stop", 1, 1))
     assert (answer.explanation is None) == (answer.explanation_reason is not None)
 
 

@@ -1,4 +1,4 @@
-"""The knobs: what is refused, and what is in config_hash."""
+"""Refused parameters, and the parameters in config_hash."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pydantic import ValidationError
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.study import build_study
 from tests.evaluations.cure.conftest import MakeStudy, judge, tables
+
+ANOTHER_GOLD = tables()
+ANOTHER_GOLD["cure_item"][0] |= {"gold": "Another norm."}
 
 
 @pytest.mark.parametrize(
@@ -25,56 +28,44 @@ from tests.evaluations.cure.conftest import MakeStudy, judge, tables
         {"judge": "m"},
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_params_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         CureParams(**({"models": ["m"]} | wrong))
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("params", "changes"),
     [
-        {"temperature": 0.5},
-        {"max_tokens": 300},
-        {"judge_samples": 2},
-        {"seed": 1},
-        {"modes": ["thick"]},
-        {"benchmarks": ["normad"]},
-        {"items_per_benchmark": 2},
-        {"judges": ()},
-        {"judges": (judge("k"),)},
+        ({"temperature": 0.5}, True),
+        ({"max_tokens": 300}, True),
+        ({"judge_samples": 2}, True),
+        ({"seed": 1}, True),
+        ({"modes": ["thick"]}, True),
+        ({"benchmarks": ["normad"]}, True),
+        ({"items_per_benchmark": 2}, True),
+        ({"judges": ()}, True),
+        ({"judges": (judge("k"),)}, True),
+        ({"rows": ANOTHER_GOLD}, True),
+        ({"models": ["n", "o"]}, False),
+        ({"batch": 1}, False),
+        ({"occasion": "2026-w48"}, False),
+        ({"dtype": "float32"}, False),
+        ({"cohort": "mine"}, False),
+        ({"profile": "demo"}, False),
+        ({"max_usd": 3.0}, False),
+        ({"max_total_tokens": 9}, False),
+        ({"benchmarks": ["specnorm", "culturebank", "casa", "normad"]}, False),
+        ({"modes": ["thick", "thin"]}, False),
+        ({"judges": (dataclasses.replace(judge(), name="the same engine"),)}, False),
     ],
 )
-def test_what_changes_a_number_changes_config_hash(make_study: MakeStudy, changed: dict[str, Any]) -> None:
-    assert make_study(**changed).config_hash() != make_study().config_hash()
+def test_config_hash_changes_with_whatever_changes_a_number(
+    make_study: MakeStudy, params: dict[str, Any], changes: bool
+) -> None:
+    assert (make_study(**params).config_hash() != make_study().config_hash()) == changes
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"models": ["n", "o"]},
-        {"batch": 1},
-        {"occasion": "2026-w48"},
-        {"dtype": "float32"},
-        {"cohort": "mine"},
-        {"profile": "demo"},
-        {"max_usd": 3.0},
-        {"max_total_tokens": 9},
-        {"benchmarks": ["specnorm", "culturebank", "casa", "normad"]},
-        {"modes": ["thick", "thin"]},
-        {"judges": (dataclasses.replace(judge(), name="the same engine"),)},
-    ],
-)
-def test_what_changes_none_does_not(make_study: MakeStudy, changed: dict[str, Any]) -> None:
-    assert make_study(**changed).config_hash() == make_study().config_hash()
-
-
-def test_an_item_and_its_gold_are_in_config_hash(make_study: MakeStudy) -> None:
-    rows = tables()
-    rows["cure_item"][0] |= {"gold": "Another norm."}
-    assert make_study(rows).config_hash() != make_study().config_hash()
-
-
-def test_a_judge_is_named_once(make_study: MakeStudy) -> None:
+def test_judge_named_twice_is_refused(make_study: MakeStudy) -> None:
     twice = {"j": judge(), "./j.toml": judge()}
     with pytest.raises(ValueError, match="j is named twice"):
         build_study(CureParams(models=["m"], judges=list(twice)), tables(), {}, twice)

@@ -1,4 +1,4 @@
-"""The shipped SpecNorm sample and seeds: they keep the rules that the construction has for drafts."""
+"""The shipped SpecNorm items and seeds pass the checks of the construction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def draft(row: dict[str, str]) -> SpecnormDraft:
 DRAFTS = [draft(row) for row in ROWS]
 
 
-def test_labels_levels_and_kinds() -> None:
+def test_shipped_items_have_all_levels_kinds_and_two_thirds_yes() -> None:
     labels = Counter(row["label"] for row in ROWS)
     assert set(labels) == {"yes", "no"}
     assert 0.6 <= labels["yes"] / len(ROWS) <= 0.7
@@ -47,13 +47,14 @@ TABLE_2 = {
 }  # fmt: skip
 
 
-def test_cues_and_specificity_are_near_those_of_the_paper() -> None:
+def test_shares_of_cues_and_levels_are_near_the_papers() -> None:
     of_rows = [{row["rule"], *(cue.kind for cue in d.cues)} for row, d in zip(ROWS, DRAFTS, strict=True)]
     shares = {name: 100 * sum(name in names for names in of_rows) / len(ROWS) for name in TABLE_2}
     assert shares == pytest.approx(TABLE_2, abs=12)
 
 
-def test_every_row_keeps_the_rules() -> None:
+def test_shipped_items_pass_the_checks_of_drafts() -> None:
+    assert near_duplicates(DRAFTS, limit=75) == [None] * len(DRAFTS)
     for row, shipped in zip(ROWS, DRAFTS, strict=True):
         assert group_of(shipped.cues), row["item"]
         assert faults(shipped) == [], row["item"]
@@ -61,11 +62,7 @@ def test_every_row_keeps_the_rules() -> None:
         assert row["rule"] == specificity(len(shipped.cues)), row["item"]
 
 
-def test_no_two_items_are_the_same() -> None:
-    assert near_duplicates(DRAFTS, limit=75) == [None] * len(DRAFTS)
-
-
-def test_the_seeds_are_enough_and_show_what_is_generic() -> None:
+def test_seeds_cover_countries_and_kinds_of_cues() -> None:
     rows = read_rows(REFERENCE / "specnorm_seed.csv")
     loaded = load_seeds({"specnorm_seed.csv": rows}, CountryCodes(COUNTRIES))
     assert len(loaded.seeds) >= 40
@@ -73,7 +70,7 @@ def test_the_seeds_are_enough_and_show_what_is_generic() -> None:
     assert None not in {seed.country for seed in loaded.seeds}
     assert {cue.kind for seed in loaded.seeds for cue in seed.cues} == set(KINDS)
     assert all(seed.topic and seed.statement.endswith(".") for seed in loaded.seeds)
-    # "any" age alone is no cue, and "all" regions is none beside an age.
+    # Neither "any" age nor "all" regions is a cue.
     assert loaded.dropped == {"no_cue": 1}
     generic = next(seed for seed in loaded.seeds if seed.statement.startswith("People wait for the eldest"))
     assert join_cues(generic.cues) == "age: elderly"

@@ -1,4 +1,4 @@
-"""Null explanations of one text on one norm are one question to a judge, and one observation."""
+"""Null explanations with one text and one norm are one judge call and one observation."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ import pytest
 from tasks.evaluations.cure.read import ExplanationJudgeCall
 from tasks.evaluations.cure.rows import joined, model_rows
 from tasks.metrics.intervals import SHARE, mean_interval
-from tests.evaluations.cure.conftest import (
-    COUNTRIES,
-    LABELS,
-    MakeStudy,
-    right_answers,
-    row,
-    scored,
-    tables,
-)
+from tests.evaluations.cure.conftest import COUNTRIES, LABELS, MakeStudy, right_answers, row, scored, tables
 from tests.evaluations.row_checks import one
 
 
-def test_clusters_that_share_a_question_are_one() -> None:
+def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:
     of_items = np.array(["IN", "IN", "JP", "KE", "MX", "BR"])
     names = joined(of_items, ("a", "b", "b", "", "c", "")).tolist()
     assert names[0] == names[1] == names[2]
@@ -28,7 +20,7 @@ def test_clusters_that_share_a_question_are_one() -> None:
     assert len(set(joined(of_items, [""] * 6))) == 5
 
 
-def test_nulls_on_one_norm_are_one_observation_and_the_interval_says_so(make_study: MakeStudy) -> None:
+def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
     """Six countries and three norms: so three questions about an empty text, too few for an interval."""
 
     def marks(call: ExplanationJudgeCall) -> float:
@@ -36,16 +28,10 @@ def test_nulls_on_one_norm_are_one_observation_and_the_interval_says_so(make_stu
         return norm + 0.1 + (len(call.item.label) / 20 if call.source == "real" else 0)
 
     items = [
-        row(
-            "normad",
-            f"normad-f{n}-{country.lower()}",
-            country,
-            LABELS[country],
-            gold=f"Norm {n % 3}.",
-            rule=f"Rule {n}.",
-        )
+        row("normad", f"normad-f{n}-{country.lower()}", country, LABELS[country], gold=f"Norm {n % 3}.",
+            rule=f"Rule {n}.")
         for n, country in enumerate(COUNTRIES)
-    ]
+    ]  # fmt: skip
     study = make_study(tables() | {"cure_item": items}, benchmarks=["normad"], nulls=None)
     alone = {"m": scored(study, right_answers(study), marks)}
     nulls = alone["m"].judged["normad", "empty"]
@@ -57,7 +43,7 @@ def test_nulls_on_one_norm_are_one_observation_and_the_interval_says_so(make_stu
         assert (null.value, null.n_scored, null.ci_low) == (pytest.approx(0.2), 6, None)
 
 
-def test_intervals_of_nulls_hold_over_questions() -> None:
+def test_intervals_of_nulls_cover_over_norms() -> None:
     """Marks of 30 norms, each of two countries' items: the norm is what varies."""
     rng, held = np.random.default_rng(0), {"joined": 0, "apart": 0}
     countries = np.array([f"{n:02d}" for n in range(60)])

@@ -27,16 +27,18 @@ def _data(copied_home: Callable[[], Path]) -> WorldwiseData:
 def test_pooled_shares_weigh_cultures_by_their_answers(data: WorldwiseData) -> None:
     shares = {"IN:A": (0.5, 30), "IN:B": (0.5, 30), "IN:Decline": (0.0, 30), "JP:A": (0.1, 10),
               "JP:B": (0.1, 10), "JP:Decline": (0.8, 10)}  # fmt: skip
-    kept = data.values.filter(pl.col("metric") != "decision_share").drop("evaluation", "config_hash", "place")
+    others = data.values.filter(pl.col("metric") != "decision_share").drop(
+        "evaluation", "config_hash", "place"
+    )
     cells = [
         row("decision_share", ("culture_decision", where), share, n_scored=n)
         | {"model": "m", "is_null": False}
         for where, (share, n) in shares.items()
     ]
-    own = pl.DataFrame(cells, schema=kept.schema, infer_schema_length=None)
-    asked = replace(data, values=pl.concat([kept, own]))
+    own = pl.DataFrame(cells, schema=others.schema, infer_schema_length=None)
+    pooled = replace(data, values=pl.concat([others, own]))
     # 16 of 40, 16 of 40, 8 of 40; Mexico was not scored
-    assert asked.pooled_shares("m") == pytest.approx((0.4, 0.4, 0.2))
-    assert asked.shares("m", "JP") == (0.1, 0.1, 0.8)
-    assert asked.shares("m", "MX") is None
-    assert replace(data, values=kept).pooled_shares("m") is None
+    assert pooled.pooled_shares("m") == pytest.approx((0.4, 0.4, 0.2))
+    assert pooled.shares("m", "JP") == (0.1, 0.1, 0.8)
+    assert pooled.shares("m", "MX") is None
+    assert replace(data, values=others).pooled_shares("m") is None
