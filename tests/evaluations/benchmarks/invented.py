@@ -1,4 +1,4 @@
-"""Invented items in the format of each published benchmark, written into a folder as its clone has them."""
+"""Invented items in the format of each published benchmark, in the folders of its clone."""
 
 from __future__ import annotations
 
@@ -196,14 +196,8 @@ def include(root: Path) -> None:
            "domain": "Humanities", "regional_feature": "region explicit"}  # fmt: skip
     write(root / "Greek/test-00000.parquet", [row, {**row, "question": "P?", "answer": 3}])
     write(root / "Greek/validation-00000.parquet", [row])
-    choices = {
-        "question": "R?",
-        "choices": ["u", "v", "w", "x"],
-        "answer": 0,
-        "language": "Basque",
-        "country": "Spain",
-    }
-    write(root / "more.jsonl", [choices])
+    choices = {"question": "R?", "choices": ["u", "v", "w", "x"], "answer": 0}
+    write(root / "more.jsonl", [choices | {"language": "Basque", "country": "Spain"}])
 
 
 def global_mmlu(root: Path) -> None:
