@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
-from tasks.evaluations.cure.study import build_materials, country_of, draw, family
+from tasks.evaluations.cure.study import build_materials, build_study, country_of, draw, family
 from tasks.packs.published import read_rows
-from tests.evaluations.cure.conftest import MakeStudy, tables
+from tests.evaluations.cure.conftest import MakeStudy, judge, tables
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 NORMAD_ROW = {"country": "japan", "story": "S", "explanation": "E", "gold_label": "no", "rule_of_thumb": "R"}
@@ -105,3 +108,51 @@ def test_family_is_country_pair_rule_or_gold(make_study: MakeStudy) -> None:
     assert not family(by_name["specnorm-in-1"]) & family(by_name["specnorm-jp-1"])
     a, b = (BenchmarkItem("normad", n, c, "", "q", "yes", n, extra={"rule": "R"}) for n, c in ("aI", "bJ"))
     assert family(a) & family(b) == {("rule", "R")}
+
+
+ANOTHER_GOLD = tables()
+ANOTHER_GOLD["cure_item"][0] |= {"gold": "Another norm."}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"models": []},
+        {"benchmarks": []},
+        {"benchmarks": ["dailydilemmas"]},
+        {"modes": ["thinner"]},
+        {"judge_samples": 0},
+        {"files": {"mmlu": "a.csv"}},
+        {"judge": "m"},
+    ],
+)
+def test_invalid_params_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        CureParams(**({"models": ["m"]} | wrong))
+
+
+@pytest.mark.parametrize(
+    ("params", "changes"),
+    [
+        ({"benchmarks": ["normad"]}, True),
+        ({"items_per_benchmark": 2}, True),
+        ({"judges": ()}, True),
+        ({"judges": (judge("k"),)}, True),
+        ({"rows": ANOTHER_GOLD}, True),
+        ({"benchmarks": ["specnorm", "culturebank", "casa", "normad"]}, False),
+        ({"modes": ["thick", "thin"]}, False),
+        ({"judges": (dataclasses.replace(judge(), name="the same engine"),)}, False),
+    ],
+)
+def test_config_hash_changes_with_items_and_judges(
+    make_study: MakeStudy, params: dict[str, Any], changes: bool
+) -> None:
+    assert (make_study(**params).config_hash() != make_study().config_hash()) == changes
+
+
+def test_judge_named_twice_is_refused(make_study: MakeStudy) -> None:
+    twice = {"j": judge(), "./j.toml": judge()}
+    with pytest.raises(ValueError, match="j is named twice"):
+        build_study(CureParams(models=["m"], judges=list(twice)), tables(), {}, twice)
+    with pytest.raises(ValueError, match="j is named twice"):
+        build_study(CureParams(models=["m"], judges=["j", "j"]), tables(), {}, {"j": judge()})

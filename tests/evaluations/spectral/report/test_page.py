@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from deployments.show.report import read_data
 from tasks.evaluations.spectral import report
 from tasks.evaluations.spectral.report import REPORT
-from tasks.evaluations.spectral.report.data import own_items, verdicts
-from tests.evaluations.spectral.report.example_frames import example
-from tests.report.pages import HOSTILE, check_page, parsed, shown, text_of
+from tasks.evaluations.spectral.report.data import SpectralData, own_items, shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.figures import sr_ranks
+from tasks.evaluations.spectral.report.maps import Matrix, cluster, matrix_of, neighbours
+from tests.evaluations.spectral.report.example_frames import doubts, example
+from tests.evaluations.spectral.report.example_run import CODES, LOST, store
+from tests.report.pages import HOSTILE, check_page, parsed, section, shown, text_of
+from warehouse import Warehouse
 
 
 @pytest.fixture(name="page", scope="module")
@@ -150,3 +159,122 @@ def test_page_counts_the_participants_behind_its_ranking(n_people: list[int | No
     page = text_of(parsed(REPORT, replace(data, domains=domains)))
     assert counted in page
     assert page.count("participants") == 2 * bool(counted)  # beside the figure of ranks and over the table
+
+
+@pytest.fixture(name="data", scope="module")
+def _data(copied_home: Callable[[], Path]) -> SpectralData:
+    warehouse = Warehouse.open(copied_home())
+    store(warehouse, "model-a", "older")
+    store(warehouse, "model-a", "newer")
+    store(warehouse, "null:list-frequency", "newer")
+    data: SpectralData = read_data(warehouse, "spectral")
+    return data
+
+
+def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData) -> None:
+    assert data.config_hash == "newer"
+    assert data.leaderboard["model"].to_list() == ["model-a", "null:list-frequency"]
+    assert data.asked["country"].to_list() == CODES
+    assert data.similarity.height == 6
+    assert data.competence == {("model-a", "currency"): dict.fromkeys(CODES, 0.9)}
+    assert data.domains.select("domain", "n_items").rows() == [
+        ("religions", None),
+        ("holidays", None),
+        ("currency", 2),
+    ]
+    assert data.by_question.height == 6
+    assert data.configurations["configuration"].to_list() == ["newer", "older"]
+    assert data.metrics.height > 10
+    assert data.sources.height > 5
+
+
+def test_unscored_metrics_with_one_reason_share_one_row(data: SpectralData) -> None:
+    (row,) = data.unscored.to_dicts()
+    assert row["metric"] == "effective_rank, er_high, spectral_gap_ratio, sr_high"
+    assert (row["slice"], row["n_unscored"]) == ("holidays-1", 4)
+
+
+def test_page_of_stored_runs_shows_reasons_and_country_names(data: SpectralData) -> None:
+    page = parsed(REPORT, data)
+    check_page(page)
+    assert LOST in section(page, "unscored")
+    assert "Germany" in section(page, "provenance")
+
+
+COLUMNS = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
+
+
+def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
+    """A leaderboard of the columns that verdicts look at."""
+    return pl.DataFrame(
+        rows,
+        schema=dict.fromkeys(COLUMNS, pl.Float64) | {"model": pl.String, "is_null": pl.Boolean},
+        orient="row",
+    )
+
+
+FAR = ("m", "macro_f1", "null:uniform-by-domain reaches 0.60 in 2.5 % of its draws, the model 0.50")
+RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5 % of cases")
+
+
+@pytest.mark.parametrize(
+    ("low", "doubt", "look_up", "guessing"),
+    [
+        (0.4, [], 0.3, []),
+        (0.4, [RANDOM], 0.3, []),  # doubts another metric
+        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60, and guessing scores 0.20 on average"]),
+        (0.4, [FAR], 0.3, [FAR[2]]),
+        (0.4, [("another", *FAR[1:])], 0.3, []),
+        (0.4, [], 0.5, []),  # a tie with the look-up counts
+        (None, [], 0.3, ["its macro-F1 has no interval"]),
+    ],
+)
+def test_verdict_weighs_interval_doubt_and_look_up(
+    low: float | None, doubt: list[tuple[str, str, str]], look_up: float, guessing: list[str]
+) -> None:
+    nulls = [
+        ("null:list-frequency", True, look_up, 0.2, 0.6, 0.2),
+        ("null:shuffled(m)", True, 0.5, 0.4, 0.6, 0.2),
+    ]
+    board = leaderboard(("m", False, 0.5, low, 0.6, 0.2), *nulls)
+    verdict = verdicts(replace(example(), leaderboard=board, doubts=doubts(*doubt)))["m"]
+    assert verdict.guessing == guessing
+    assert bool(verdict.look_up) == (look_up >= 0.5)
+
+
+def test_unscored_model_is_badged_as_guessing() -> None:
+    data = replace(example(), leaderboard=leaderboard(("m", False, None, None, None, 0.2)))
+    assert verdicts(data)["m"].badges == [("warn", "not distinguishable from guessing")]
+
+
+def test_models_that_score_as_their_shuffled_copies_are_listed() -> None:
+    values = {"a": 0.5, "b": 0.5, "c": None, "null:shuffled(a)": 0.5, "null:shuffled(b)": 0.4}
+    rows = [(m, m.startswith("null"), value, None, None, 0.2) for m, value in values.items()]
+    assert shuffled_copies(leaderboard(*rows)) == ["a"]
+
+
+def test_infinite_ratio_ranks_first_and_ties_share_a_rank() -> None:
+    frame = pl.DataFrame(
+        {"model": ["m"] * 5, "variant": [1] * 5, "spectral_gap_ratio": [2.0, float("inf"), 2.0, None, 1.5]}
+    )
+    assert sr_ranks(frame)["sr_rank"].to_list() == [2.5, 1.0, 2.5, 4.0]
+
+
+def test_tree_puts_similar_countries_side_by_side() -> None:
+    near, far = 0.9, 0.1
+    values = np.array([[1, far, near, far], [far, 1, far, near], [near, far, 1, far], [far, near, far, 1]])
+    tree = cluster(Matrix(list("ABCD"), values))
+    assert {frozenset(tree.order[:2]), frozenset(tree.order[2:])} == {frozenset({0, 2}), frozenset({1, 3})}
+    assert np.nanmax(tree.x) == pytest.approx(1 - far)  # average linkage of the two groups
+
+
+def test_matrix_of_all_pairs_is_symmetric_and_missing_pairs_are_counted() -> None:
+    pairs = pl.DataFrame(
+        {"country_a": ["A", "A", "B"], "country_b": ["B", "C", "C"], "similarity": [0.1, 0.2, 0.3]}
+    )
+    matrix = matrix_of(pairs)
+    assert isinstance(matrix, Matrix)
+    assert matrix.values.tolist() == [[1, 0.1, 0.2], [0.1, 1, 0.3], [0.2, 0.3, 1]]
+    assert neighbours(matrix, 1) == [("A", [("C", 0.2)]), ("B", [("C", 0.3)]), ("C", [("B", 0.3)])]
+    assert matrix_of(pairs.head(2)) == "2 of 3 pairs of countries are stored"
+    assert matrix_of(pairs.clear()) == "0 of 0 pairs of countries are stored"

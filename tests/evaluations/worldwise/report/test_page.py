@@ -18,7 +18,7 @@ from tasks.evaluations.worldwise.report.data import WorldwiseData
 from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, model_rows, store_study
 from tests.report import pages
 from tests.report.pages import HOSTILE, NULL_COLOUR, check_page, lines, section, shown, text_of
-from tests.report.stored import store_run
+from tests.report.stored import row, store_run
 from warehouse import Warehouse, WarehouseError
 
 GAINS = {"better": 0.31, HOSTILE: 0.05, "worse": -0.29, "lost": None}
@@ -192,6 +192,25 @@ def test_tables_show_the_stored_numbers(page: BeautifulSoup) -> None:
     pairs = lines(page, "model-pairs")
     assert len(pairs) == 6  # four models
     assert " ".join(pairs[0]) == f"better {HOSTILE} +0.03 −0.07 to +0.13 n 90 1.000 +0.02 n 90"
+
+
+def test_shares_are_pooled_by_the_answers_of_cultures(data: WorldwiseData) -> None:
+    shares = {"IN:A": (0.5, 30), "IN:B": (0.5, 30), "IN:Decline": (0.0, 30), "JP:A": (0.1, 10),
+              "JP:B": (0.1, 10), "JP:Decline": (0.8, 10)}  # fmt: skip
+    others = data.values.filter(pl.col("metric") != "decision_share")
+    others = others.drop("evaluation", "config_hash", "place")
+    cells = [
+        row("decision_share", ("culture_decision", where), share, n_scored=n)
+        | {"model": "better", "is_null": False}
+        for where, (share, n) in shares.items()
+    ]
+    own = pl.DataFrame(cells, schema=others.schema, infer_schema_length=None)
+    pooled = replace(data, values=pl.concat([others, own]))
+    # 16 of 40, 16 of 40, 8 of 40; the United States are not scored.
+    assert pooled.pooled_shares("better") == pytest.approx((0.4, 0.4, 0.2))
+    assert pooled.shares("better", "JP") == (0.1, 0.1, 0.8)
+    assert pooled.shares("better", "US") is None
+    assert replace(data, values=others).pooled_shares("better") is None
 
 
 def test_lost_answers_are_listed_by_reason_and_long_lists_are_cut(
