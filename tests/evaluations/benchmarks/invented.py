@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from tests.packs.test_published import write_xlsx
+
 Rows = Sequence[Mapping[str, Any]]
 
 NONE = {"idk": 0, "no-answer": 0, "not-applicable": 0}
@@ -95,7 +97,6 @@ def camel(root: Path) -> None:
     cultures = ["Arab", "Arab", "Western", "Western", None]
     drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
-    (root / "entities").mkdir(parents=True)
     _sheet(root / "entities/beverage.xlsx", drinks)
     _sheet(root / "entities/names-female.xlsx", names)
     ag = {"Entity Type": ["Beverage", "Names-Female", "Beverage", "Authors", "Beverage"],
@@ -103,54 +104,16 @@ def camel(root: Path) -> None:
                      "Now [MASK]"]}  # fmt: skip
     co = {"Entity Type": ["Beverage", "Beverage"], "Sentiment": ["positive", "NA"],
           "Prompt": ["After prayer, [MASK] is good", "[MASK] is good"]}  # fmt: skip
-    (root / "prompts/camel-ag").mkdir(parents=True)
-    (root / "prompts/camel-co").mkdir(parents=True)
     _sheet(root / "prompts/camel-ag/camelag-prompts-causal-lms.xlsx", ag)
     _sheet(root / "prompts/camel-ag/camelag-prompts-masked-lms.xlsx", co)
     _sheet(root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx", co)
 
 
 def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
-    """An Excel file, by hand: a zip of XML, with texts in place."""
-    from xml.sax.saxutils import escape
-    from zipfile import ZipFile
-
-    rows = [list(columns), *zip(*columns.values(), strict=True)]
-    cells = [
-        "".join(
-            f'<c r="{"ABC"[c]}{r}" t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'
-            for c, text in enumerate(row)
-            if text is not None
-        )
-        for r, row in enumerate(rows, 1)
-    ]
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = 'xmlns="http://schemas.openxmlformats.org/package/2006/'
-    types = "application/vnd.openxmlformats-officedocument.spreadsheetml."
-    with ZipFile(path, "w") as file:
-        file.writestr(
-            "[Content_Types].xml",
-            f'<Types {package}content-types"><Default Extension="rels" ContentType="application/'
-            'vnd.openxmlformats-package.relationships+xml"/>'
-            f'<Override PartName="/xl/workbook.xml" ContentType="{types}sheet.main+xml"/>'
-            f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{types}worksheet+xml"/></Types>',
-        )
-        relation = '<Relationship Id="r1" Type="{}/{}" Target="{}"/></Relationships>'
-        head = f'<Relationships {package}relationships">'
-        file.writestr("_rels/.rels", head + relation.format(office, "officeDocument", "xl/workbook.xml"))
-        file.writestr(
-            "xl/_rels/workbook.xml.rels", head + relation.format(office, "worksheet", "worksheets/sheet1.xml")
-        )
-        file.writestr(
-            "xl/workbook.xml",
-            f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets>'
-            "</workbook>",
-        )
-        body = "".join(f'<row r="{r}">{row}</row>' for r, row in enumerate(cells, 1))
-        file.writestr(
-            "xl/worksheets/sheet1.xml", f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>"
-        )
+    """Write an Excel file of these columns; None: an empty cell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = zip(*columns.values(), strict=True)
+    write_xlsx(path, [list(columns), *([text or "" for text in row] for row in rows)])
 
 
 def kobbq(root: Path) -> None:

@@ -153,9 +153,7 @@ def test_changed_data_are_found_by_the_check(ran: Path, monkeypatch: pytest.Monk
     file.write_text(before)
 
 
-def test_run_without_data_is_refused_and_left_out_of_run_all(
-    ran: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_without_data_is_refused_and_not_in_run_all(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
     assert "blend" in sound()
     assert "blend" not in with_items()

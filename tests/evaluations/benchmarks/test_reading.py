@@ -55,9 +55,7 @@ def test_format_is_read_from_any_folder(name: str, clone: Callable[[str], Path],
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_byte_order_marks_line_ends_and_further_columns_change_nothing(
-    name: str, clone: Callable[[str], Path]
-) -> None:
+def test_storage_format_and_further_columns_change_nothing(name: str, clone: Callable[[str], Path]) -> None:
     root = clone(name)
     before = study(name, root).config_hash()
     own = evaluation(name).described
@@ -142,7 +140,7 @@ def test_blend_reads_prompts_places_and_lemmas_or_refuses_them(clone: Callable[[
          "not-applicable 'None' is not a count"),
     ],
 )  # fmt: skip
-def test_malformed_entries_of_blend_are_refused_with_their_key(
+def test_malformed_blend_entry_is_refused_by_key(
     tmp_path: Path, entry: dict[str, Any], complaint: str
 ) -> None:
     invented.write(tmp_path / "Spain_data.json", {"Aa-01": entry})
@@ -194,7 +192,7 @@ def test_kobbq_has_three_contexts(clone: Callable[[str], Path]) -> None:
     assert not any("whole set" in i.fields["question"] for i in made.items)
 
 
-def test_global_mmlu_has_culturally_sensitive_items_only(
+def test_global_mmlu_has_only_culturally_sensitive_items(
     clone: Callable[[str], Path], tmp_path: Path
 ) -> None:
     made = study("global_mmlu", clone("global_mmlu"))
@@ -285,9 +283,7 @@ def test_malformed_item_is_left_out_with_its_reason(
                                                  row["culturalsensitivitylabel"].lower()}),
     ],
 )  # fmt: skip
-def test_equal_values_in_another_form_change_nothing(
-    name: str, file: str, cells: Any, clone: Callable[[str], Path]
-) -> None:
+def test_another_form_changes_nothing(name: str, file: str, cells: Any, clone: Callable[[str], Path]) -> None:
     root = clone(name)
     before = study(name, root)
     change(root, file, cells)
@@ -297,9 +293,7 @@ def test_equal_values_in_another_form_change_nothing(
 @pytest.mark.parametrize(
     ("content", "why"), [("", "Expecting value"), ("{}", "no entries"), ("version https://git-lfs", "LFS")]
 )
-def test_file_without_content_is_refused_by_name(
-    content: str, why: str, clone: Callable[[str], Path]
-) -> None:
+def test_file_without_content_is_refused(content: str, why: str, clone: Callable[[str], Path]) -> None:
     root = clone("blend")
     (root / "data/annotations/UK_data.json").write_text(content)
     with pytest.raises(ValueError, match=f"UK_data.json cannot be read: .*{why}"):
@@ -371,9 +365,7 @@ def test_odd_spellings_are_read_and_broken_files_refused(tmp_path: Path) -> None
     assert json.dumps(fields("{'a': 1}")) == '{"a": 1}'
 
 
-def test_data_of_the_hub_have_a_pinned_commit(
-    clone: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_of_the_hub_are_pinned(clone: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[tuple[str, str]] = []
     root, commit = clone("include"), "0" * 40
 

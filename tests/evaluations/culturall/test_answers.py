@@ -28,9 +28,7 @@ RIGHT = {
         (None, None, "not asked or not answered"),
     ],
 )
-def test_answer_is_a_text_or_missing_with_a_reason(
-    answer: Completion | None, text: str | None, reason: str
-) -> None:
+def test_answer_is_a_text_or_has_a_reason(answer: Completion | None, text: str | None, reason: str) -> None:
     assert whole_text(answer) == (text, reason)
 
 

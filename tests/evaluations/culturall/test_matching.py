@@ -44,9 +44,7 @@ QUESTION = "Which one is poured first? A. tea B. coffee C. cocoa D. water"
         ("4.000 guaraníes", "4,000 guaraníes", "en", False),  # in English four
     ],
 )
-def test_answers_match_by_value_in_their_language(
-    answer: str, gold: str, language: str, is_equal: bool
-) -> None:
+def test_answers_match_by_value_and_language(answer: str, gold: str, language: str, is_equal: bool) -> None:
     assert is_match(answer, [gold], language) == is_equal
     assert is_match(gold, [answer], language) == is_equal
     assert is_match(answer, ["another", gold], language) == is_equal

@@ -209,9 +209,7 @@ def _page(finished: Finished) -> BeautifulSoup:
     return parsed(REPORT, read_data(finished.warehouse, "culturall", finished.judged))
 
 
-def test_page_shows_the_board_and_flags_unchecked_items_and_judge(
-    finished: Finished, page: BeautifulSoup
-) -> None:
+def test_page_flags_unchecked_items_and_a_bad_judge(finished: Finished, page: BeautifulSoup) -> None:
     check_page(page)
     assert HOSTILE in text_of(page.select_one("table#board"))
     assert HOSTILE in text_of(page.select_one("table#example"))

@@ -44,9 +44,7 @@ THIN, THICK = ("normad", "thin"), ("normad", "thick")
         ('{"label": "yes"}', "content_filter", None, replies.REFUSED),
     ],
 )
-def test_label_is_read_or_missing_with_a_reason(
-    text: str, finish: str, label: str | None, reason: str | None
-) -> None:
+def test_label_is_read_or_has_a_reason(text: str, finish: str, label: str | None, reason: str | None) -> None:
     assert read(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(label, reason)
 
 

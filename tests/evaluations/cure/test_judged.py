@@ -54,9 +54,7 @@ def test_votes_rotate_through_phrasings_and_seeds(make_study: MakeStudy) -> None
     assert [(s.temperature, s.seed, s.max_tokens) for s in others] == [(0.0, 0, 4096)]
 
 
-def test_null_explanations_are_empty_generic_or_of_another_family(
-    study: CureStudy, readings: Readings
-) -> None:
+def test_nulls_are_empty_generic_or_of_another_family(study: CureStudy, readings: Readings) -> None:
     for benchmark in study.benchmarks:
         texts = explanations(study, benchmark, readings)
         items = {item.item: item for item in study.items(benchmark)}

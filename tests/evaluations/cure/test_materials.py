@@ -144,7 +144,7 @@ def test_invalid_params_are_refused(wrong: dict[str, Any]) -> None:
         ({"judges": (dataclasses.replace(judge(), name="the same engine"),)}, False),
     ],
 )
-def test_config_hash_changes_with_items_and_judges(
+def test_config_hash_has_items_and_judges(
     make_study: MakeStudy, params: dict[str, Any], changes: bool
 ) -> None:
     assert (make_study(**params).config_hash() != make_study().config_hash()) == changes

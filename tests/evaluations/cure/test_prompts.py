@@ -64,7 +64,7 @@ def test_published_items_without_a_question_are_given_one(mode: str) -> None:
     assert "Question: Is what the user plans culturally acceptable in Japan?" in text(query, mode)
 
 
-def test_label_comes_first_and_only_thin_prompts_request_its_probabilities(
+def test_label_comes_first_with_probabilities_in_thin_mode(
     make_study: MakeStudy,
 ) -> None:
     study = make_study()

@@ -61,11 +61,6 @@ SELECT model, metric, avg(score) FILTER (source = 'real') AS value,
     avg(score) FILTER (source = 'empty') AS null_empty
 FROM item GROUP BY ALL
 """
-REFUSED = f"""
-WITH item AS ({ITEMS})
-SELECT 'judge_' || source || '_refused' AS metric, metric AS of, avg((score < 0.5)::INT) AS share
-FROM item WHERE source <> 'real' GROUP BY ALL
-"""
 MEANS = "SELECT model, benchmark, avg(score) AS value FROM cure_answer WHERE mode = 'thick' GROUP BY ALL"
 COHERENCE = """
 SELECT metric, value FROM metric_value JOIN run USING (run_id)
@@ -200,18 +195,6 @@ def test_leaderboard_equals_sql_over_single_answers_and_verdicts(finished: Finis
         assert (row["validated"], row["self_preference"], row["n_judged"]) == (False, False, 3)
 
 
-def test_refused_nulls_equal_sql_over_verdicts(finished: Finished) -> None:
-    warehouse = Warehouse.open(finished[0])
-    of = {"coherence": "culturebank", "specificity": "specnorm"}
-    by_hand = {(of[r["of"]], r["metric"]): r["share"] for r in warehouse.query(REFUSED).to_dicts()}
-    stored = warehouse.query(
-        "SELECT slice, metric, value FROM metric_value "
-        "WHERE metric LIKE 'judge!_%!_refused' ESCAPE '!' AND slice_kind = 'benchmark'"
-    )
-    assert len(by_hand) == 6
-    assert {(r["slice"], r["metric"]): r["value"] for r in stored.to_dicts()} == pytest.approx(by_hand)
-
-
 @pytest.mark.heavy
 def test_a_second_run_generates_nothing_and_another_vote_one_each(finished: Finished, sent: Sent) -> None:
     warehouse = Warehouse.open()
@@ -245,34 +228,4 @@ def test_second_model_shares_constant_nulls_and_changes_no_stored_row(finished: 
     assert a["coherence_length_slope"] == b["coherence_length_slope"]
     assert b["coherence"] != pytest.approx(b["coherence_raw"])
     assert set(warehouse.query(LEADERS, [config])["model"]) == {"fake-a", "fake-b"}
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
-def test_run_without_a_judge_scores_labels_and_leaves_explanations_unscored(
-    finished: Finished, sent: Sent
-) -> None:
-    config = run("fake-a", judges=[])
-    assert not sent
-    warehouse = Warehouse.open()
-    board = warehouse.query(LEADERS, [config])
-    with_judges = warehouse.query(LEADERS, [finished[1].config_hash()])
-    same = ["benchmark", "thin_em", "thick_em", "thin_f1_macro", "thick_f1_macro", "metric"]
-    assert board.select(same).equals(with_judges.select(same))
-    unknown = ["value", "null_value", "explanation_gain", "tells_real_from_shuffled", "judge", "validated"]
-    assert board.select(unknown).null_count().sum_horizontal().item() == len(unknown) * 2
-    # Every row that judges together would have made is there.
-    rows = "SELECT metric, slice_kind, slice, unscored_reason FROM metric_value JOIN run USING (run_id) " \
-        "WHERE config_hash = ? AND metric <> 'unscored_answers' AND slice_kind <> 'benchmark_judge' " \
-        "ORDER BY ALL"  # fmt: skip
-    bare, full = (warehouse.query(rows, [hash_]) for hash_ in (config, finished[1].config_hash()))
-    names = ["metric", "slice_kind", "slice"]
-    assert bare.select(names).equals(full.select(names))
-    reasons = dict(bare.filter(slice_kind="benchmark").select("metric", "unscored_reason").rows())
-    for metric in ("coherence", "coherence_raw", "specificity", "explanation_gain", "judge_empty_refused"):
-        assert reasons[metric] == "no judge was named"
-    answers = warehouse.query(
-        "SELECT DISTINCT mode, unscored_reason FROM cure_answer WHERE config_hash = ? ORDER BY mode",
-        [config],
-    )
-    assert answers.rows() == [("thick", "no judge was named"), ("thin", None)]
     assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -60,7 +60,7 @@ def test_food_is_classified_by_its_longest_phrase(ingredient: str, classes: set[
         ("no_beef", "minced meat, rice", None),
     ],
 )
-def test_recipe_follows_breaks_or_leaves_open_a_rule(
+def test_recipe_follows_breaks_or_leaves_a_rule_open(
     rule: str, ingredients: str, follows: bool | None
 ) -> None:
     persona = PERSONAS["leila-lyon"].model_copy(update={"checks": Checks(rules=(rule,))})

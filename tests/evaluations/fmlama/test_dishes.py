@@ -117,9 +117,7 @@ def test_repeated_ingredients_count_once() -> None:
          "has no dish of these origins for en"),
     ],
 )  # fmt: skip
-def test_dish_sets_without_the_wanted_dishes_are_refused(
-    rows: Rows, params: dict[str, Any], message: str
-) -> None:
+def test_dish_set_without_these_dishes_is_refused(rows: Rows, params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         chosen(rows, **params)
 

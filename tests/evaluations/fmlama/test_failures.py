@@ -41,9 +41,7 @@ def small(warehouse: Warehouse, **more: Any) -> Any:
     return params(warehouse.home, languages=["en"], code_switching=False, **{"judges": ["judge"]} | more)
 
 
-def test_judge_that_cannot_generate_is_one_error_and_costs_judged_rows(
-    warehouse: Warehouse, expected: pl.DataFrame
-) -> None:
+def test_judge_that_cannot_generate_costs_judged_rows(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     (warehouse.home / "engines" / "scorer.toml").write_text(f'model = "{warehouse.home}"\n')
     with pytest.raises(EngineError, match="scorer"):
         run(small(warehouse, judges=["scorer"]))
@@ -51,9 +49,7 @@ def test_judge_that_cannot_generate_is_one_error_and_costs_judged_rows(
     assert warehouse.query(NUMBERS).filter(same).equals(expected.filter(same))
 
 
-def test_unreadable_verdicts_are_unscored_with_a_reason(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_verdicts_have_a_reason(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     def rambles(self: FakeEngine, conversations: Sequence[Any], *more: Any) -> list[Generation]:
         return [Generation("I would rather not say.", "stop", 1, 1, 0) for _ in conversations]
 
@@ -93,9 +89,7 @@ def test_failing_word_vectors_cost_similarity_alone(
 
 
 @pytest.mark.heavy
-def test_a_model_is_scored_although_another_has_corrupt_parts(
-    warehouse: Warehouse, expected: pl.DataFrame
-) -> None:
+def test_corrupt_parts_of_a_model_leave_others_scored(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     run(small(warehouse, models=["fake-a"]))
     for part in (warehouse.home / "parts" / "candidate_score").glob("[!_]*.parquet"):
         part.write_bytes(part.read_bytes()[:200])
@@ -118,9 +112,7 @@ def test_model_that_spells_no_candidate_costs_its_own_rows(
 
 
 @pytest.mark.heavy
-def test_corrupt_vectors_are_set_aside_and_computed_again(
-    warehouse: Warehouse, expected: pl.DataFrame
-) -> None:
+def test_corrupt_vectors_are_computed_again(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     run(small(warehouse, models=["fake-a"]))
     (victim, *_) = sorted((warehouse.home / "parts" / "embedding").glob("[!_]*.parquet"))
     victim.write_bytes(victim.read_bytes()[:200])

@@ -44,9 +44,7 @@ def hashes(study: FmlamaStudy, engine: Engine = ENGINE, occasion: str = "") -> l
         ({"code_switching": True}, "en:en:no"),
     ],
 )
-def test_params_choose_conditions_and_their_templates(
-    make_study: MakeStudy, params: dict[str, Any], slugs: str
-) -> None:
+def test_params_choose_the_conditions(make_study: MakeStudy, params: dict[str, Any], slugs: str) -> None:
     study = make_study(**params)
     assert [p.condition.slug for p in study.probes] == slugs.split()
     for probe in study.probes:

@@ -105,18 +105,6 @@ def test_errors_view_ranks_all_false_predictions(finished: Finished) -> None:
     assert set(rows["outcome"]) == {"local", "foreign"}
 
 
-def test_stored_predictions_are_as_many_as_ingredients(finished: Finished) -> None:
-    warehouse, chosen, _ = finished
-    # Nine ingredients over the six dishes, two templates, six conditions.
-    rows = warehouse.query(
-        "SELECT p.model, count(*) AS n, min(rank) AS low, max(rank) AS high FROM prediction AS p "
-        "JOIN latest_run AS r USING (run_id) WHERE config_hash = ? GROUP BY p.model",
-        [study_of(chosen).config_hash()],
-    )
-    assert rows.height == 4
-    assert set(rows.select("n", "low", "high").rows()) == {(9 * 2 * 6, 1, 2)}
-
-
 def test_papers_baseline_equals_its_rule_in_python(finished: Finished) -> None:
     """Only the groups of Table 1 have its numbers."""
     warehouse, _, _ = finished

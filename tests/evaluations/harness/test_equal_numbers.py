@@ -87,7 +87,7 @@ def answered(engine: Any, peer: Any) -> Any:
 
 @pytest.mark.nets(6)
 @pytest.mark.parametrize("name", TASKS)
-def test_log_likelihoods_and_metrics_equal_the_harnesss(
+def test_likelihoods_and_metrics_equal_the_harnesss(
     name: str, engine: Any, peer: Any, tmp_path: Path
 ) -> None:
     completions: Completions = answered(engine, peer)

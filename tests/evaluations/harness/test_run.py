@@ -15,7 +15,7 @@ from tests.golden.nets.harness import FILES
 runner = CliRunner()
 
 
-def test_run_fills_leaderboard_and_page(
+def test_run_has_leaderboard_and_page(
     copied_home: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = copied_home()

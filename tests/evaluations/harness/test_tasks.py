@@ -30,9 +30,7 @@ def written(folder: Path, **fields: Any) -> Path:
     return file
 
 
-def test_function_of_a_task_is_imported_only_with_trust(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_function_of_a_task_needs_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, ran = written(tmp_path), tmp_path / "ran"
     (tmp_path / "own.py").write_text(
         f"open({str(ran)!r}, 'w').close()\ndef text(doc):\n    return doc['question']\n"
@@ -73,7 +71,7 @@ def test_function_of_a_task_is_imported_only_with_trust(
          "generation_kwargs num_beams cannot be set here"),
     ],
 )  # fmt: skip
-def test_unsafe_and_unsupported_tasks_are_refused_in_one_line(
+def test_unsafe_and_unsupported_tasks_are_refused(
     tmp_path: Path, fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message) as caught:

@@ -43,9 +43,7 @@ def request_hash(study: SpectralStudy, question: int = 0, engine: Engine = ENGIN
         ([], ["FR", "GM", "IT", "JP", "US"]),
     ],
 )
-def test_countries_are_chosen_by_code_or_name(
-    make_study: MakeStudy, wanted: list[str] | None, codes: list[str]
-) -> None:
+def test_countries_by_code_or_name(make_study: MakeStudy, wanted: list[str] | None, codes: list[str]) -> None:
     assert list(make_study(countries=wanted).countries) == codes
 
 
@@ -144,9 +142,7 @@ def test_hashes_do_not_depend_on_the_order_of_rows(
         ({"max_items": 2}, True),
     ],
 )
-def test_config_hash_changes_with_the_selection(
-    make_study: MakeStudy, params: dict[str, Any], changes: bool
-) -> None:
+def test_config_hash_has_the_selection(make_study: MakeStudy, params: dict[str, Any], changes: bool) -> None:
     assert (make_study(**params).config_hash() != make_study().config_hash()) == changes
 
 
@@ -154,9 +150,7 @@ def test_config_hash_changes_with_the_selection(
     "changed",
     [{"prefix": "Say:"}, {"template": "{country}:"}, {"human_score": 9.0}, {"human_category": "HH"}],
 )
-def test_config_hash_changes_with_prompts_and_human_categories(
-    make_study: MakeStudy, changed: dict[str, Any]
-) -> None:
+def test_config_hash_has_prompts_and_human_categories(make_study: MakeStudy, changed: dict[str, Any]) -> None:
     study = make_study()
     first = replace(study.questions[0], **changed)
     assert replace(study, questions=(first, *study.questions[1:])).config_hash() != study.config_hash()

@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
 from tasks.evaluations.spectral import rows as rows_module
 from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model
 from tasks.evaluations.spectral.rows import model_rows, splits
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
-from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import one
 from tests.evaluations.spectral.row_checks import A, B, categories, check, rows_of
 
@@ -35,19 +33,6 @@ def test_macro_f1_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
     assert (macro.n_scored, macro.n_unscored) == (4, 0)
     # Five countries are too few for an interval.
     assert (macro.ci_low, macro.ci_high) == (None, None)
-
-
-def test_macro_f1_equals_scikit_learns(make_study: MakeStudy, make_score: MakeScore) -> None:
-    study = make_study(variants=[1, 2, 3])
-    rng = np.random.default_rng(3)
-    numbers = {q.question: (rng.uniform(1, 5), rng.uniform(1, 9)) for q in study.questions}
-    rows = rows_of(study, {"a": make_score(study, numbers)})
-    guess = categories(rows)
-    human = [q.human_category for q in study.questions]
-    model = [guess[q.question] for q in study.questions]
-    assert one(rows, "macro_f1").value == pytest.approx(f1_score(human, model, average="macro"))
-    each = f1_score(human, model, labels=CATEGORIES, average=None, zero_division=0)
-    assert [one(rows, f"f1_{c}").value for c in CATEGORIES] == pytest.approx(list(each))
 
 
 def test_categories_move_with_the_medians_of_the_cohort(make_study: MakeStudy, make_score: MakeScore) -> None:

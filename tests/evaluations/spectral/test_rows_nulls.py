@@ -24,9 +24,7 @@ MakeScore = Callable[..., ModelScore]
 # --- null models
 
 
-def test_constant_models_share_the_expected_macro_f1_of_guessing(
-    make_study: MakeStudy, make_score: MakeScore
-) -> None:
+def test_constant_models_have_the_macro_f1_of_guessing(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study(variants=[1, 2, 3])
     uniform = constant_rows(study, "null:uniform-by-domain")
     always = constant_rows(study, "null:always-LH")

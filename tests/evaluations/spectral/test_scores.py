@@ -22,10 +22,8 @@ from tasks.evaluations.spectral.read import (
     from_list,
     membership,
     score_model,
-    shuffled,
 )
 from tasks.evaluations.spectral.study import ItemList, SpectralQuestion, SpectralStudy
-from tasks.metrics.consensus import competence
 from tasks.metrics.types import FloatArray
 
 MakeStudy = Callable[..., SpectralStudy]
@@ -94,26 +92,8 @@ def test_countries_without_a_common_item_each_are_one_pattern() -> None:
     assert (q.er, q.sr) == (pytest.approx(3), pytest.approx(1))
 
 
-def test_countries_that_answer_alike_are_one_pattern() -> None:
-    score = score_model(study_of(TWO), lambda q: answers([[0.0, -1.0]] * 2))
-    q = score.questions["q-1"]
-    assert (q.er, q.sr) == (1.0, math.inf)
-    loadings = competence(domain_similarity(score)["q"])
-    assert loadings is not None
-    np.testing.assert_allclose(loadings, [1, 1])
-
-
 tables = arrays(np.float64, (5, 7), elements=st.floats(-30, 0))
 SEVEN = ItemList("l", tuple("abcdefg"), (frozenset({"AA"}),) * 7)
-
-
-@given(tables, st.integers(0, 99))
-def test_shuffled_countries_have_the_same_spectrum_to_the_last_bit(table: FloatArray, seed: int) -> None:
-    study = study_of(SEVEN, "AA BB CC DD EE")
-    study = replace(study, params=study.params.model_copy(update={"seed": seed}))
-    own = score_model(study, lambda q: answers(table)).questions["q-1"]
-    other = score_model(study, lambda q: shuffled(study, answers(table), q)).questions["q-1"]
-    assert (own.er, own.sr) == (other.er, other.sr)
 
 
 @given(tables, st.permutations(range(7)))
@@ -142,13 +122,6 @@ def test_scores_are_nan_only_for_countries_without_a_listed_item(table: FloatArr
 
 
 # --- the reference list
-
-
-def test_reference_mass_by_hand() -> None:
-    # AA has "ab", BB both: 0.75 of AA's own row, all of BB's. Given the other's row: AA 0.5, BB all.
-    q = score_model(study_of(TWO), lambda q: answers(np.log([[3, 1], [1, 1]]))).questions["q-1"]
-    np.testing.assert_allclose(q.mass, [0.75, 1.0])
-    np.testing.assert_allclose(q.mass_null, [0.5, 1.0])
 
 
 def test_membership_is_countries_by_items(make_study: MakeStudy) -> None:
@@ -181,13 +154,6 @@ def test_list_lookup_is_uniform_where_the_list_names_no_country(make_study: Make
 
 
 # --- unscored
-
-
-def test_missing_answers_are_unscored_with_their_reason(make_study: MakeStudy) -> None:
-    study = make_study(domains=["coins"], variants=[1, 2])
-    score = score_model(study, lambda q: "lost" if q.variant == 1 else from_list(study, q))
-    assert score.unscored == {"coins-1": "lost"}
-    assert list(score.questions) == ["coins-2"]
 
 
 @pytest.mark.parametrize("row", [[math.nan, 0.0], [-math.inf, -math.inf], [math.inf, 0.0]])

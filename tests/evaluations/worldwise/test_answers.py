@@ -52,9 +52,7 @@ WHOLE = WorldwiseAnswer("A", TOP, "Kin come first.")
         (as_json()[:-5], "length", "cut off at max_tokens"),
     ],
 )  # fmt: skip
-def test_json_answer_is_read_or_lost_with_a_reason(
-    text: str, finish_reason: str, answer: WorldwiseAnswer | str
-) -> None:
+def test_json_is_read_or_has_a_reason(text: str, finish_reason: str, answer: WorldwiseAnswer | str) -> None:
     assert read(text, finish_reason) == answer
 
 
@@ -200,8 +198,6 @@ SCENARIO = Scenario("s", "hofstede", "individualism", "family", "What now?", "St
         ("Decline", {}, "Loyalty, Future Planning. Kin first. Neither."),
     ],
 )
-def test_embedded_text_has_values_explanation_and_decision(
-    decision: str, params: dict[str, Any], expected: str
-) -> None:
+def test_embedded_text_of_an_answer(decision: str, params: dict[str, Any], expected: str) -> None:
     answer = WorldwiseAnswer(decision, ("Loyalty", "Future Planning"), "Kin first.")
     assert composed(answer, SCENARIO, WorldwiseParams(models=["m"], **params)) == expected

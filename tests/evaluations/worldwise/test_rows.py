@@ -135,9 +135,7 @@ def test_gain_is_computed_where_answer_and_null_are_scored(make_study: MakeStudy
 
 @settings(max_examples=10, deadline=None)
 @given(st.randoms(use_true_random=False), st.sets(st.integers(0, 31), max_size=12))
-def test_order_of_answers_and_tables_changes_no_row(
-    make_study: MakeStudy, shuffle: random.Random, missing: set[int]
-) -> None:
+def test_order_changes_no_row(make_study: MakeStudy, shuffle: random.Random, missing: set[int]) -> None:
     study = make_study(repetitions=2)
     answers = [pair for i, pair in enumerate(any_answers(study).items()) if i not in missing]
     rows = rows_of(study, dict(answers))

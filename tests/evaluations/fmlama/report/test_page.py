@@ -83,9 +83,7 @@ def test_leaderboard_shows_the_numbers_of_the_view(page: BeautifulSoup, data: Fm
         assert cells[-1] == f"{expected['unspellable']:.0f}"
 
 
-def test_best_baseline_is_named_and_unscored_numbers_have_their_reason(
-    page: BeautifulSoup, data: FmlamaData
-) -> None:
+def test_best_baseline_is_named_and_lost_numbers_have_reasons(page: BeautifulSoup, data: FmlamaData) -> None:
     marked = {text_of(row.bdi) for row in page.select("table.leaderboard tr.null")}
     assert marked == {"null:common", "null:common-of-origin"}
     assert text_of(page.select_one("tr.block")).endswith("best baseline: null:common")
@@ -177,9 +175,7 @@ def test_without_a_judge_there_is_no_mes_column(data: FmlamaData) -> None:
     assert "MES" not in text_of(page.select_one("table.leaderboard thead"))
 
 
-def test_page_is_self_contained_reproducible_and_isolates_scripts(
-    data: FmlamaData, page: BeautifulSoup
-) -> None:
+def test_page_is_self_contained_and_reproducible(data: FmlamaData, page: BeautifulSoup) -> None:
     check_page(page)
     assert str(parsed(data)) == str(page)
     assert HOSTILE in text_of(page.select_one("table.leaderboard"))
@@ -206,9 +202,7 @@ def test_poolings_that_turn_a_verdict_are_listed_per_condition(page: BeautifulSo
 
 
 @pytest.mark.parametrize("pooling", ["mean_logprob", "mean_probability"])
-def test_a_published_number_names_the_settings_that_differ(
-    copied_home: Callable[[], Path], pooling: str
-) -> None:
+def test_published_number_names_differing_settings(copied_home: Callable[[], Path], pooling: str) -> None:
     """The paper's program takes the mean of log-probabilities; dishes and templates differ in any case."""
     warehouse = Warehouse.open(copied_home())
     rows = list(condition_metrics("knows", "en:en:no"))

@@ -213,9 +213,7 @@ def test_shares_are_pooled_by_the_answers_of_cultures(data: WorldwiseData) -> No
     assert replace(data, values=others).pooled_shares("better") is None
 
 
-def test_lost_answers_are_listed_by_reason_and_long_lists_are_cut(
-    page: BeautifulSoup, data: WorldwiseData
-) -> None:
+def test_lost_answers_are_listed_by_reason_and_cut(page: BeautifulSoup, data: WorldwiseData) -> None:
     text = text_of(page.select_one("h2#unscored ~ div.scroll"))
     assert "no value of the list: 11" in text
     assert "1,234,567" in text
@@ -281,9 +279,7 @@ def test_page_without_baseline_answers_leaves_shift_unscored(alone: WorldwiseDat
     assert lines(page, "closest-table")[0][1:] == ["–"] * 4
 
 
-def test_pages_are_self_contained_and_name_sources_and_configurations(
-    page: BeautifulSoup, page_of_one: BeautifulSoup
-) -> None:
+def test_pages_are_self_contained_and_name_sources(page: BeautifulSoup, page_of_one: BeautifulSoup) -> None:
     check_page(page)
     check_page(page_of_one)
     assert HOSTILE in text_of(page.select_one("table#board"))
