@@ -52,7 +52,7 @@ def blend_question(local: str, english: str, *groups: Mapping[str, Any], **idks:
 
 
 def blend(root: Path) -> None:
-    """Two places, four questions of which three can be asked, topics and prompts."""
+    """BLEnD: two places, four questions of which three are usable, topics and prompts."""
     entries = {
         "Aa-01": blend_question(
             "¿Qué se bebe?", "What is drunk?", group(3, ["té"], ["tea"]), group(1, ["café"], ["coffee"])
@@ -154,7 +154,7 @@ def culturalbench_hard(root: Path) -> None:
 
 
 def include(root: Path) -> None:
-    """A language as its folder, another as a column, and a validation file that is not asked."""
+    """A language as its folder, another as a column, and a validation file."""
     row = {"question": "Q?", "option_a": "1", "option_b": "2", "option_c": "3", "option_d": "4", "answer": 1,
            "domain": "Humanities", "regional_feature": "region explicit"}  # fmt: skip
     write(root / "Greek/test-00000.parquet", [row, {**row, "question": "P?", "answer": 3}])
@@ -176,7 +176,7 @@ def global_mmlu(root: Path) -> None:
 
 
 def arab_culture(root: Path) -> None:
-    """Two situations and one that was discarded."""
+    """Two situations and a discarded one."""
     options = {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]}
     row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.",
            "country": "Egypt", "options": options,

@@ -94,7 +94,7 @@ def test_question_of_culturalbench_hard_needs_all_statements_by_hand(tmp_path: P
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_both_scores_of_blend_with_their_nulls_by_hand(tmp_path: Path, finish: str) -> None:
-    """Of Aa-01 the second answer, in both languages and places; of Aa-02 the only one, in English."""
+    """The model gives the second answer of Aa-01 in both languages, and the only one of Aa-02 in English."""
     texts = {"bebe": "café", "drunk": "Coffee,\n I think", "eaten": "bread"}
     rows = rows_of("blend", tmp_path, writing(texts, finish))
     both = rows["m", "sem_b", "overall", "all"], rows["m", "sem_w", "overall", "all"]

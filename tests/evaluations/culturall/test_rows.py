@@ -114,7 +114,7 @@ def test_lost_answers_are_wrong_and_missing_ones_unscored(make_study: MakeStudy)
     assert find(of, "coverage").value == 5 / 8
     assert find(of, "unanswered", "reason", "refused").value == 1 / 8
     assert find(of, "accuracy", "topic", "Pets")[3:7] == (1.0, None, 1, 1)
-    # b1 of Japanese was cut off: its interval is of one in three, b2 was not asked.
+    # b1 of Japanese was cut off, b2 has no answer.
     assert find(of, "accuracy", "language", "ja")[3:7] == (2 / 3, None, 3, 1)
 
 

@@ -165,7 +165,7 @@ def test_refused_nulls_of_each_judge_by_hand(make_study: MakeStudy) -> None:
 
 
 def test_drawn_nulls_and_unjudged_items_by_hand(make_study: MakeStudy) -> None:
-    """Two pairs of CASA; x's adhering query lacks the symbol, and nulls are judged of one pair alone."""
+    """CASA has two pairs; x's adhering query lacks the symbol, and one pair has judged nulls."""
     rows = tables()
     for each in rows["cure_item"]:
         if each["item"] == "casa-x-in-adhere":

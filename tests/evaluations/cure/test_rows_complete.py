@@ -1,4 +1,4 @@
-"""All rows of a model: complete whatever is missing, and the same in whatever order answers come."""
+"""All rows of a model: complete when answers are missing, and independent of order."""
 
 from __future__ import annotations
 

@@ -7,14 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from tasks.evaluations.cure.read import Reply, read_answers
+from tasks.evaluations.cure.read import ExplanationJudgeCall, Reply, read_answers
+from tasks.evaluations.cure.rows import joined, model_rows
 from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, Explained, equal_lengths, score_model
 from tasks.evaluations.cure.study import CureStudy, Key
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
 from tasks.loop.requests import Engine
+from tasks.metrics.intervals import SHARE, mean_interval
 from tests.evaluations.cure.conftest import (
+    COUNTRIES,
+    LABELS,
     MakeStudy,
     completion,
     judge,
@@ -26,6 +30,7 @@ from tests.evaluations.cure.conftest import (
     scored,
     tables,
 )
+from tests.evaluations.row_checks import one
 
 
 def test_votes_become_mean_spread_and_majority(make_study: MakeStudy) -> None:
@@ -117,7 +122,7 @@ def test_coherence_is_adjusted_to_equal_length_by_hand(make_study: MakeStudy) ->
 
 
 def test_model_outside_the_cohort_uses_the_cohorts_slope(make_study: MakeStudy) -> None:
-    """By the cohort's slope, 0.2 / log 2, to its mean length, 2 log 2; its own slope would be 0.8 / log 2."""
+    """The cohort has slope 0.2 / log 2 and mean length 2 log 2; its own slope would be 0.8 / log 2."""
     study = make_study(benchmarks=["culturebank"])
     cohort = {"a": of_lengths(study, {1: 0.2, 3: 0.4}), "b": of_lengths(study, {3: 0.6, 7: 0.8})}
     new = of_lengths(study, {1: 0.1, 3: 0.9, 7: 0.9})
@@ -145,3 +150,50 @@ def test_length_adjustment_keeps_the_mean_of_one_model(make_study: MakeStudy) ->
     unadjusted = equal_lengths(equal, against=equal)["a"]
     assert unadjusted.slopes == {"culturebank": None}
     assert unadjusted.judged["culturebank", "real"].scores == pytest.approx([0.9] * 6)
+
+
+def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:
+    of_items = np.array(["IN", "IN", "JP", "KE", "MX", "BR"])
+    names = joined(of_items, ("a", "b", "b", "", "c", "")).tolist()
+    assert names[0] == names[1] == names[2]
+    assert len(set(names)) == 4, "India and Japan, and three by themselves: nothing asked joins nothing"
+    assert len(set(joined(of_items, [""] * 6))) == 5
+
+
+def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
+    """Six countries and three norms: so three questions about an empty text, too few for an interval."""
+
+    def marks(call: ExplanationJudgeCall) -> float:
+        norm = int(call.item.gold[5]) / 10
+        return norm + 0.1 + (len(call.item.label) / 20 if call.source == "real" else 0)
+
+    items = [
+        row("normad", f"normad-f{n}-{country.lower()}", country, LABELS[country], gold=f"Norm {n % 3}.",
+            rule=f"Rule {n}.")
+        for n, country in enumerate(COUNTRIES)
+    ]  # fmt: skip
+    study = make_study(tables() | {"cure_item": items}, benchmarks=["normad"], nulls=None)
+    alone = {"m": scored(study, right_answers(study), marks)}
+    nulls = alone["m"].judged["normad", "empty"]
+    assert len(set(nulls.questions)) == 3
+    rows = model_rows(study, alone, alone, {"m": "other/Model"})["m"]
+    assert one(rows, "coverage", "normad").ci_low is not None
+    for name in ("normad:empty", "normad:generic"):
+        null = one(rows, "coverage", name)
+        assert (null.value, null.n_scored, null.ci_low) == (pytest.approx(0.2), 6, None)
+
+
+def test_intervals_of_nulls_cover_over_norms() -> None:
+    """Marks of 30 norms, each of two countries' items: the norm is what varies."""
+    rng, held = np.random.default_rng(0), {"joined": 0, "apart": 0}
+    countries = np.array([f"{n:02d}" for n in range(60)])
+    questions = [f"norm {n % 30}" for n in range(60)]
+    clusters = {"joined": joined(countries, questions), "apart": countries}
+    for _ in range(300):
+        marks = np.tile(rng.beta(2, 3, 30), 2)
+        for name, of_items in clusters.items():
+            interval = mean_interval(marks, of_items, SHARE)
+            assert interval is not None
+            held[name] += interval[0] <= 0.4 <= interval[1]
+    assert held["joined"] > 0.92 * 300
+    assert held["apart"] < 0.9 * 300

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
-from tasks.evaluations.explication.read import Conversations, Grades, conversations, grade_of
+from tasks.evaluations.explication.read import (
+    FAILURES,
+    GRADES,
+    INSTRUCTIONS,
+    KEYS,
+    QUALITY,
+    Conversations,
+    Grades,
+    conversations,
+    grade_of,
+    scaled,
+)
 from tasks.evaluations.explication.rows import model_rows, null_rows
 from tasks.evaluations.explication.study import (
     FIXED,
@@ -196,7 +208,7 @@ def test_variance_shares_of_persona_repetition_and_judge(of: ExplicationStudy) -
 
 @pytest.fixture(scope="module", name="lost")
 def _lost(of: ExplicationStudy) -> Rows:
-    """Of 24: one over the turn limit, one whose user wrote nothing, one whose user left, one unfinished."""
+    """24 conversations; four end by the turn limit, an empty user, a farewell, or not at all."""
     stage, made = stage_of(of), own_grades(of)
     first, silent, left, broken = (
         ConversationKey(REAL, "breakfast", persona, "treatment", 0) for persona in SIX[:4]
@@ -216,8 +228,7 @@ def test_cut_and_unfinished_conversations_are_counted_as_unscored(lost: Rows) ->
     first = lost["apr", "persona_condition", "aisha-kano:treatment"]
     assert (first.value, first.n_scored, first.n_unscored) == (5.0, 1, 1)
     apr = lost["apr", "overall", "all"]
-    # 108 in all, less what the four would have: 5, 4, 6, and 4 of the one whose user left without a
-    # recommendation, whatever a judge gave it.
+    # 108 in all, less the grades of the four: 5, 4, 6, and 4 of the one without a recommendation.
     assert (apr.n_scored, apr.n_unscored) == (20, 4)
     assert apr.value == pytest.approx((108 - 5 - 4 - 6 - 4) / 20)
     ends = {where: row.value for (name, _, where), row in lost.items() if name == "ended_by"}
@@ -277,3 +288,56 @@ def test_five_personas_or_one_condition_have_no_test() -> None:
     one = study(conditions=["control"])
     alone = rows_of(conversations(one, stage_of(one), own_grades(one)), {})
     assert alone["treatment_effect", "metric", "apr"].unscored_reason == "there is only one condition"
+
+
+APR = QUALITY[:3]
+
+
+def test_grades_have_the_scales_of_the_paper_and_their_rubrics() -> None:
+    for rubric, names in KEYS.items():
+        assert {GRADES[name] for name in names} == {(scaled(rubric, 0.0), scaled(rubric, 1.0))}
+    assert (
+        dict.fromkeys(("apr", *QUALITY, "overall_appropriateness"), (1.0, 10.0))
+        | dict.fromkeys(("instruction_following", *INSTRUCTIONS), (1.0, 5.0))
+        | dict.fromkeys(FAILURES, (0.0, 1.0))
+        | {"overall_instruction_following": (1.0, 5.0)}
+    ) == GRADES
+
+
+@pytest.fixture(scope="module")
+def pair() -> ExplicationStudy:
+    return study(personas=["aisha-kano", "jonas-lulea"])
+
+
+def grade(value: float) -> Grades:
+    return Grades(dict.fromkeys(APR, value), {}, "")
+
+
+def test_null_grades_of_a_study_hold_for_all_conditions_and_repetitions(pair: ExplicationStudy) -> None:
+    keys = tuple(pair.real())
+    chosen = Conversations(pair, keys, (), (), {})
+    shared = {
+        key._replace(source=source, condition="", repetition=0): grade(2.0 + (source == FIXED))
+        for key in keys
+        for source in (GENERIC, FIXED)
+    }
+    for source, value in ((GENERIC, 2.0), (FIXED, 3.0)):
+        np.testing.assert_array_equal(chosen.null_grades(shared, source, "apr"), [value] * len(keys))
+    other = {key._replace(repetition=1): own for key, own in shared.items()}
+    assert np.isnan(chosen.null_grades(other, GENERIC, "apr")).all()
+    of_one = {key: own for key, own in shared.items() if key.persona == keys[0].persona}
+    known = ~np.isnan(chosen.null_grades(of_one, GENERIC, "apr"))
+    assert known.tolist() == [key.persona == keys[0].persona for key in keys]
+
+
+def test_null_grades_of_a_model_are_its_own_conversations(pair: ExplicationStudy) -> None:
+    keys: tuple[ConversationKey, ...] = tuple(reversed(tuple(pair.real())))[1:]
+    own = {
+        key._replace(source=source): grade(float(place + 10 * (source == SILENT)))
+        for place, key in enumerate(keys)
+        for source in (SHUFFLED, SILENT)
+    }
+    chosen = Conversations(pair, keys, (), (), own)
+    np.testing.assert_array_equal(chosen.null_grades({}, SHUFFLED, "apr"), range(len(keys)))
+    np.testing.assert_array_equal(chosen.null_grades({}, SILENT, "apr"), np.arange(len(keys)) + 10.0)
+    assert np.isnan(chosen.null_grades(own, GENERIC, "apr")).all()

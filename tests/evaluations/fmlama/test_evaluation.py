@@ -159,7 +159,7 @@ def test_english_vectors_leave_other_languages_unscored(
     chinese = params(
         warehouse.home, word_vectors="embedded:x", languages=["zh"], code_switching=False, judges=[]
     )
-    assert EVALUATION.engines(chinese) == {}  # so that nothing is loaded for it
+    assert EVALUATION.engines(chinese) == {}  # nothing is loaded
     config = run(chinese)
     rows = warehouse.query(
         "SELECT DISTINCT unscored_reason FROM metric_value JOIN run USING (run_id) "

@@ -39,7 +39,7 @@ def hashes(study: FmlamaStudy, engine: Engine = ENGINE, occasion: str = "") -> l
         ({"languages": ["zh", "en"], "mention_country": "both"}, "zh:zh:no zh:zh:yes en:en:no en:en:yes"),
         ({"languages": ["en", "en"]}, "en:en:no"),
         (BOTH | {"code_switching": True}, "en:en:no zh:zh:no en:zh:no zh:en:no"),
-        # The paper switches without the country; the pairs stay so whatever the others do.
+        # As in the paper, switched prompts never name the country.
         (BOTH | {"code_switching": True, "mention_country": "yes"}, "en:en:yes zh:zh:yes en:zh:no zh:en:no"),
         ({"code_switching": True}, "en:en:no"),
     ],
@@ -156,7 +156,7 @@ def test_config_hash_changes_with_judge_rubric_and_judge_style(make_study: MakeS
     by_name = [{}, *({"fake": judge} for judge in judges), {"fake": judges[0], "more": judges[1]}]
     configs = [FmlamaStudy(study.params, study.probes, each).config_hash() for each in by_name]
     assert len(set(configs)) == 4
-    assert configs[1] == configs[3]  # its engine counts, whatever it is called
+    assert configs[1] == configs[3]  # only its engine is hashed
     own, other = judged(), rubric().model_copy(update={"version": 99})
     rubric.cache_clear()
     with pytest.MonkeyPatch.context() as patch:

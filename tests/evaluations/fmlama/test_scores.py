@@ -1,4 +1,4 @@
-"""From candidate scores to precision, similarity and errors of every dish, by hand."""
+"""Precision, similarity and errors of every dish from candidate scores, by hand."""
 
 from __future__ import annotations
 

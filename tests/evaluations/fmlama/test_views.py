@@ -1,4 +1,4 @@
-"""What SQL shows of a run: the stored numbers, the code-switching matrix, the errors."""
+"""Views of a run: the stored numbers, the code-switching matrix, the errors."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_papers_baseline_equals_its_rule_in_python(finished: Finished) -> None:
 
 
 def _paper_baseline(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Of each language of the set "tiny": the view's row, and what the paper's rule gives in Python."""
+    """Rows of the view for the set "tiny", with the paper's rule computed in Python."""
     rows = []
     board = warehouse.query("FROM fmlama_paper_baseline WHERE dish_set = 'tiny' AND origin = 'ALL'")
     for row in board.to_dicts():

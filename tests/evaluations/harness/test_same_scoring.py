@@ -17,7 +17,7 @@ ENGINE = FakeEngine(EngineSpec(name="fake", kind="fake", model="fake"))
 
 
 def peer() -> Any:
-    """The same engine as a model of the harness; a rendered conversation is its JSON, as for our fake."""
+    """Our fake engine as a model of the harness; a rendered conversation is its JSON."""
     from lm_eval.api.model import LM
 
     class Peer(LM):

@@ -34,7 +34,7 @@ def request_hash(study: SpectralStudy, question: int = 0, engine: Engine = ENGIN
     ("wanted", "codes"),
     [
         (["FR", "JP"], ["FR", "JP"]),
-        (["Japan", "France"], ["FR", "JP"]),  # in the order of codes, whatever was typed
+        (["Japan", "France"], ["FR", "JP"]),  # in the order of codes
         (["fr", "jApAn "], ["FR", "JP"]),
         (["Gambia", "US"], ["GM", "US"]),
         (["the Gambia", "The United States"], ["GM", "US"]),
@@ -248,11 +248,11 @@ def test_participants_of_a_study_replace_the_papers_ranking(
     study = study_with(ranking, human="survey", domains=["coins", "foods"])
     people = [(q.domain, q.human_score, q.human_category) for q in study.questions]
     assert people == [("coins", 0.0, "LH"), ("foods", 1.0, "HL")]
-    # The run names the snapshot, so that it can be had again after further answers.
+    # The run names its snapshot of the answers.
     assert study.params.human == "survey:ab12"
     table_1 = make_study(domains=["coins", "foods"])
     assert study.config_hash() != table_1.config_hash()
-    assert request_hash(study) == request_hash(table_1)  # models are not asked again
+    assert request_hash(study) == request_hash(table_1)
     with pytest.raises(ValueError, match="no ranking of a study 'other' is stored"):
         study_with([], human="other")
     with pytest.raises(ValueError, match="have no category for faiths, numbers"):

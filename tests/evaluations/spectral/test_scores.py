@@ -1,4 +1,4 @@
-"""From log-probabilities to H, ER, SR and reference mass, by hand."""
+"""Distributions H, ER, SR and reference mass from log-probabilities, by hand."""
 
 from __future__ import annotations
 

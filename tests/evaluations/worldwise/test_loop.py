@@ -85,7 +85,7 @@ def finished(copied_home: Callable[[], Path]) -> Finished:
 
 
 def run(embedder: str) -> str:
-    """Two cultures and none, a scenario per dimension, two repetitions: 36 answers."""
+    """Run two cultures and the baseline, a scenario per dimension and two repetitions: 36 answers."""
     chosen: dict[str, Any] = {"cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "repetitions": 2}
     chosen |= {"half_samples": 20, "max_tokens": 320, "embedder": embedder}
     return evaluate(EVALUATION, WorldwiseParams(models=["fake-a"], **chosen))

@@ -35,7 +35,7 @@ def test_projection_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
     rows = list(projection_rows(study, space_of(study), scored(study, placed_at(study))))
     check(rows)
-    # All four answers count on each dimension: 0.5, 0, and twice 0 where power distance was asked about.
+    # All four answers count on each dimension: 0.5, 0, and twice 0 for scenarios on power distance.
     row = one(rows, "projection", "baseline:individualism")
     assert row.value == pytest.approx((0.5 + 0 + 0 + 0) / 4)
     assert (row.n_scored, row.n_unscored) == (4, 0)

@@ -77,7 +77,7 @@ def store(warehouse: Warehouse, model: str) -> None:
 
 
 def predictions() -> list[Row]:
-    """For each origin one dish with four predictions under one wording: wrong 1 and 2 times, right once."""
+    """One dish of each origin: two wrong predictions, one of them twice, and a right one."""
     candidates = [(HEBREW, "local"), (HOSTILE, "foreign"), (HOSTILE, "foreign"), (CHINESE, "correct")]
     return [
         {"condition": c, "template": "t-1", "dish": f"d {o}", "dish_name": o, "origin": o,

@@ -82,7 +82,7 @@ def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) ->
 
 
 def overall_rows(others: list[str]) -> Iterator[Row]:
-    """What is given once a model, and the pairs of models."""
+    """Overall rows of a model, and rows of pairs of models."""
     overall = ("overall", "all")
     yield row("value_shift", overall, 0.3, **around(0.3, 0.03), null_value=0.1)
     yield row("persona_recognition", overall, 0.4, **around(0.4, 0.1), null_value=0.0)
