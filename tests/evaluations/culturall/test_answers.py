@@ -6,8 +6,9 @@ import pytest
 
 from tasks.evaluations.culturall.read import CHECKS, CulturallAnswer, calls, checks, read_answers
 from tasks.judging.controls import SHUFFLED
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.prompts import Completion, Prompts
-from tasks.loop.replies import whole_text
+from tasks.loop.replies import NO_ANSWER, whole_text
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, row, verdict
 
 RIGHT = {
@@ -25,7 +26,7 @@ RIGHT = {
         (completion("It is", "length"), None, "cut off at max_tokens"),
         (completion("I cannot.", "refusal"), None, "refused"),
         (completion("", "content_filter"), None, "refused"),
-        (None, None, "not asked or not answered"),
+        (None, None, NO_ANSWER),
     ],
 )
 def test_answer_is_a_text_or_has_a_reason(answer: Completion | None, text: str | None, reason: str) -> None:
@@ -49,7 +50,7 @@ def test_untranslated_item_has_no_english_prompt(make_study: MakeStudy) -> None:
     ]
     read = read_answers(study, {}, {})
     assert read["english", "a2"] == CulturallAnswer(None, "the item has no English translation")
-    assert read["native", "a2"] == CulturallAnswer(None, "not asked or not answered")
+    assert read["native", "a2"] == CulturallAnswer(None, NO_ANSWER)
 
 
 def test_judge_prompt_has_item_and_gold_and_quotes_the_prediction(make_study: MakeStudy) -> None:
@@ -87,7 +88,7 @@ def test_verdict_of_several_judges_ignores_missing_ones(make_study: MakeStudy) -
     assert judged("CORRECT", "INCORRECT").judged is True
     assert judged("INCORRECT", "INCORRECT").judged is False
     assert judged(None, "INCORRECT").judged is False
-    assert judged(None, None) == CulturallAnswer("24", None, True, None, "a judge has not answered")
+    assert judged(None, None) == CulturallAnswer("24", None, True, None, UNANSWERED)
     assert "no complete JSON" in str(judged("nonsense", None).unjudged)
 
 

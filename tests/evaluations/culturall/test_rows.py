@@ -23,6 +23,7 @@ from tasks.evaluations.culturall.rows import (
 )
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.panel import Call
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.rows import Metric
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, row, scored, verdict
 
@@ -163,8 +164,8 @@ def test_accuracy_is_judged_where_there_are_judges(make_study: MakeStudy) -> Non
     # Without any verdict, cut-off answers alone would be an accuracy of 0.
     cut = completion("It is", "length")
     lost = model_rows(study, "m", "m", {"m": scored(study, texts | {("native", "a1"): cut})}, [])
-    assert find(lost, "accuracy")[3:7] == (None, "a judge has not answered", 0, 8)
-    assert find(lost, "accuracy", "region", "MX").unscored_reason == "a judge has not answered"
+    assert find(lost, "accuracy")[3:7] == (None, UNANSWERED, 0, 8)
+    assert find(lost, "accuracy", "region", "MX").unscored_reason == UNANSWERED
     assert find(lost, "accuracy_matched")[3:7] == (7 / 8, None, 8, 0)
     every = scored(study, dict.fromkeys(texts, cut))
     assert find(model_rows(study, "m", "m", {"m": every}, []), "accuracy").value == 0.0
@@ -236,7 +237,7 @@ def test_judge_check_by_judge_and_language(make_study: MakeStudy) -> None:
     assert find(of, "judge_shuffled_refused", "judge_language", "j:ja").value is None
     assert find(of, "judge_empty_refused", "judge", "k").value == 0.0
     silent = check_rows(study, study.panel.read(about, lambda _: {}))
-    assert find(silent, "judge_gold_accepted", "judge", "j").unscored_reason == "a judge has not answered"
+    assert find(silent, "judge_gold_accepted", "judge", "j").unscored_reason == UNANSWERED
 
 
 def test_order_of_items_changes_no_number(make_study: MakeStudy) -> None:

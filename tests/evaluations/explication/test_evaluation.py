@@ -19,6 +19,7 @@ from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.read import ExplicationAnswers
 from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ConversationKey, ExplicationStudy
 from tasks.judging.rubric import CLOSE, OPEN
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.dialogue import Dialogues, Voice
 from tests.evaluations.explication.conftest import SIX, Loop, Script, engine, study
 
@@ -163,7 +164,7 @@ def test_rows_under_blind_strict_and_missing_judges_by_hand() -> None:
     assert named["apr", "overall", "all"].value == pytest.approx((4 + 4 + 10) / 3)
     assert named["contradicted", "overall", "all"].value == 1.0
     named = rows(study(judges=[]), Loop(scripts()))
-    assert named["apr", "overall", "all"].unscored_reason == "no judge was named"
+    assert named["apr", "overall", "all"].unscored_reason == NO_JUDGE
     assert named["facts_elicited", "overall", "all"].value is not None
 
 

@@ -30,6 +30,7 @@ from tasks.evaluations.explication.study import (
     ConversationKey,
     ExplicationStudy,
 )
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.dialogue import TURN_LIMIT, Dialogues, Talk, Turn
 from tasks.loop.rows import Metric
 from tests.evaluations.explication.conftest import SIX, study
@@ -259,7 +260,7 @@ def test_effect_leaves_out_pairs_with_a_lost_conversation(lost: Rows) -> None:
     [
         ("limit", "turn limit"),
         ("unfinished", "the conversation was not finished"),
-        ("judge", "a judge has not answered"),
+        ("judge", UNANSWERED),
     ],
 )
 def test_missing_grades_are_unscored_with_the_reason(of: ExplicationStudy, lose: str, reason: str) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Embedded, EngineError, Generation
+from tasks.evaluations.fmlama.evaluation import NO_VECTORS
+from tasks.evaluations.fmlama.rows import NO_VERDICT
+from tasks.judging.verdicts import UNANSWERED
 from tests.evaluations.fmlama.finished_run import empty_home, params, run
 from warehouse import CorruptPart, Warehouse, run_checks
 
@@ -62,8 +65,8 @@ def test_unreadable_verdicts_have_a_reason(warehouse: Warehouse, monkeypatch: py
     assert (verdicts["unscored_reason"].str.len_chars() > 0).all()
     assert warehouse.query("SELECT mes FROM leaderboard_fmlama")["mes"].is_null().all()
     reasons = set(warehouse.query(REASONS)["unscored_reason"])
-    assert "the judge gave no verdict that could be read" in reasons
-    assert "a judge has not answered" not in reasons
+    assert NO_VERDICT in reasons
+    assert UNANSWERED not in reasons
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
@@ -83,7 +86,7 @@ def test_failing_word_vectors_cost_similarity_alone(
     assert numbers.filter(same).equals(expected.filter(same))
     lost = numbers.filter(~same, pl.col("model") == "fake-a")
     assert lost["value"].is_null().all()
-    assert set(lost["unscored_reason"]) == {"the word vectors could not be read"}
+    assert set(lost["unscored_reason"]) == {NO_VECTORS}
     run(small(warehouse))
     assert warehouse.query(NUMBERS).equals(expected)
 

@@ -14,6 +14,7 @@ from tasks.engines.protocols import Framed
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
 from tasks.evaluations.recipe.options import request as option_request
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.candidates import StoredScores
 from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion, Prompts
@@ -213,7 +214,7 @@ def test_judged_rows_and_nulls_by_hand() -> None:
     assert rows["m", "judge_gold_accepted", "judge", "j"].n_scored == 12
     assert rows["null:generic", "accuracy", "overall", "all"].value is not None
     nobody = rows_of(made, judge(lambda question: "YES"))
-    assert nobody["m", "accuracy", "overall", "all"].unscored_reason == "no judge was named"
+    assert nobody["m", "accuracy", "overall", "all"].unscored_reason == NO_JUDGE
     failed = rows_of(made, judge(lambda question: None), judges=["j", "k"])["m", "accuracy", "overall", "all"]
     assert (failed.value, failed.n_scored, failed.n_unscored) == (None, 0, 12)
     always = rows_of(made, judge(lambda question: "YES"), judges=["j"])

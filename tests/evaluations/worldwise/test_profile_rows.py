@@ -16,9 +16,10 @@ from tasks.evaluations.worldwise.model_rows import (
     recognition_rows,
     stereotype_rows,
 )
-from tasks.evaluations.worldwise.read import WorldwiseScores
+from tasks.evaluations.worldwise.read import NO_VECTOR, WorldwiseScores
 from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
@@ -125,7 +126,7 @@ def test_recognition_is_unscored_with_a_reason(make_study: MakeStudy) -> None:
     rows = list(recognition_rows(study, explained(study, varied)))
     assert {r.unscored_reason for r in rows} == {OWN_LANGUAGES}
     rows = list(recognition_rows(four, scored(four, {})))
-    assert {r.unscored_reason for r in rows} == {"not asked or not answered"}
+    assert {r.unscored_reason for r in rows} == {NO_ANSWER}
 
 
 def test_culture_with_few_answers_is_left_out_of_recognition(make_study: MakeStudy) -> None:
@@ -176,8 +177,8 @@ def test_counts_by_hand(make_study: MakeStudy) -> None:
     assert row.value == pytest.approx(11 / 16)
     assert (row.n_scored, row.n_unscored) == (16, 0)
     assert {r.slice: r.value for r in rows if r.metric == "unscored_answers"} == dict.fromkeys(
-        ("unparsable answer", "cut off at max_tokens", "refused", "the embedder has no vector for the text",
-         "not asked or not answered"), 1
+        ("unparsable answer", "cut off at max_tokens", "refused", NO_VECTOR,
+         NO_ANSWER), 1
     )  # fmt: skip
     row = one(rows, "truncated_texts")
     assert (row.value, row.n_scored, row.n_unscored) == (1, 12, 4)
@@ -186,6 +187,6 @@ def test_counts_by_hand(make_study: MakeStudy) -> None:
     rows = list(count_rows(study, scored(study, {})))
     check(rows)
     assert one(rows, "answered").value == 0.0
-    assert one(rows, "unscored_answers", "not asked or not answered").value == 16
+    assert one(rows, "unscored_answers", NO_ANSWER).value == 16
     for metric in ("total_tokens", "truncated_texts"):
-        assert one(rows, metric).unscored_reason == "not asked or not answered"
+        assert one(rows, metric).unscored_reason == NO_ANSWER

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.evaluations.worldwise.model_rows import cross_model_rows, model_rows
-from tasks.evaluations.worldwise.rows import null_models, null_rows
+from tasks.evaluations.worldwise.rows import LONE, null_models, null_rows
 from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tests.evaluations.row_checks import check, keys, metrics, one
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of, tables
@@ -73,7 +74,7 @@ def test_one_culture_has_no_shuffled_null_and_one_answer_no_spread(make_study: M
     rows = rows_of(single, placed_at(single))
     scenario = single.content.scenarios[0].scenario
     for row in (one(rows, "alignment_sd", scenario), one(rows, "hofstede_error_sd", "individualism")):
-        assert row.unscored_reason == "a standard deviation needs two scored answers"
+        assert row.unscored_reason == LONE
         assert row.null_value is None
 
 
@@ -110,8 +111,8 @@ def test_missing_baseline_leaves_alignment_scored(make_study: MakeStudy) -> None
     reason = "no scored answer without a persona to compare with"
     assert one(rows, "alignment", "unprompted").unscored_reason == reason
     assert one(rows, "alignment_gain", "unprompted").unscored_reason == reason
-    assert one(rows, "baseline_distance", "IN").unscored_reason == "not asked or not answered"
-    assert one(rows, "projection", "baseline:individualism").unscored_reason == "not asked or not answered"
+    assert one(rows, "baseline_distance", "IN").unscored_reason == NO_ANSWER
+    assert one(rows, "projection", "baseline:individualism").unscored_reason == NO_ANSWER
 
 
 def test_gain_is_computed_where_answer_and_null_are_scored(make_study: MakeStudy) -> None:
@@ -130,7 +131,7 @@ def test_gain_is_computed_where_answer_and_null_are_scored(make_study: MakeStudy
     assert (gain.n_scored, gain.n_unscored) == (3, 1)
     assert gain.value == pytest.approx(0)
     assert (one(rows, "alignment", "IN").n_scored, one(rows, "alignment", "IN").n_unscored) == (4, 0)
-    assert one(rows, "alignment_gain", "JP").unscored_reason == "not asked or not answered"
+    assert one(rows, "alignment_gain", "JP").unscored_reason == NO_ANSWER
 
 
 @settings(max_examples=10, deadline=None)

@@ -7,6 +7,7 @@ import pytest
 
 from tasks.evaluations.worldwise.answers import SCHEMA, answer_frame
 from tasks.evaluations.worldwise.read import (
+    NO_VECTOR,
     WorldwiseAnswers,
     answer_texts,
     build_space,
@@ -14,6 +15,7 @@ from tasks.evaluations.worldwise.read import (
     read_completions,
 )
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, embedded, placed_at, scored, space_of
 
 
@@ -75,8 +77,8 @@ def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> 
     completed["IN", "i2", 0] = completion("somewhere at nowhere", "B")
     del completed["JP", "p1", 0]
     answers = scored(study, completed)
-    assert answers.reasons[1, :, 0].tolist() == ["refused", "the embedder has no vector for the text", "", ""]
-    assert answers.reasons[2, 2, 0] == "not asked or not answered"
+    assert answers.reasons[1, :, 0].tolist() == ["refused", NO_VECTOR, "", ""]
+    assert answers.reasons[2, 2, 0] == NO_ANSWER
     assert np.isnan(answers.scores[1, :2]).all()
     assert np.isnan(answers.alignment[1, :2]).all()
     # Readable answers without a vector keep decision and explanation.
@@ -86,7 +88,7 @@ def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> 
     assert "nowhere" in answers.explanations[1, 1, 0]
     assert answers.n_tokens == 15 * 120 - 120 + 53
     nothing = scored(study, {})
-    assert (nothing.reasons == "not asked or not answered").all()
+    assert (nothing.reasons == NO_ANSWER).all()
     assert nothing.n_tokens is None
 
 

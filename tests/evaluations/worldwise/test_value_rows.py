@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.worldwise.model_rows import value_rows
+from tasks.evaluations.worldwise.model_rows import NO_BASELINE, value_rows
 from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tasks.metrics.intervals import SHARE, jackknife_interval, proportion_interval
 from tests.evaluations.row_checks import check, one
@@ -115,17 +116,17 @@ def test_missing_baseline_culture_or_value_is_counted_as_unscored(make_study: Ma
     study = make_study()
     rows = value_rows(study, scored(study, {k: v for k, v in answers(study).items() if k[0] != "baseline"}))
     check(rows)
-    assert one(rows, "value_shift").unscored_reason == "the baseline has no values to compare with"
-    assert one(rows, "value_shift", "MX").unscored_reason == "the baseline has no values to compare with"
+    assert one(rows, "value_shift").unscored_reason == NO_BASELINE
+    assert one(rows, "value_shift", "MX").unscored_reason == NO_BASELINE
     assert one(rows, "value_share", "MX:group_loyalty").null_value is None
-    assert one(rows, "value_share", "baseline:group_loyalty").unscored_reason == "not asked or not answered"
-    assert one(rows, "decision_share", "baseline:A").unscored_reason == "not asked or not answered"
+    assert one(rows, "value_share", "baseline:group_loyalty").unscored_reason == NO_ANSWER
+    assert one(rows, "decision_share", "baseline:A").unscored_reason == NO_ANSWER
     assert one(rows, "decision_share", "IN:A").null_value is None
     rows = value_rows(study, scored(study, {k: v for k, v in answers(study).items() if k[0] != "IN"}))
     check(rows)
     assert one(rows, "value_shift").value == pytest.approx(4 / 24)
     assert (one(rows, "value_shift").n_scored, one(rows, "value_shift").n_unscored) == (2, 1)
-    assert one(rows, "value_shift", "IN").unscored_reason == "not asked or not answered"
+    assert one(rows, "value_shift", "IN").unscored_reason == NO_ANSWER
     # A value that is named three times counts once.
     repeated = answers(study)
     repeated["JP", "i1", 0] = completion("Because at (0, 0, 0)", "A", ["Group Loyalty"] * 3)
