@@ -52,7 +52,8 @@ def completions(study: CureStudy, stored: Stored) -> Completions:
     def reader(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
         assert kind == "response"
         rows = [
-            vars(c) | {"item": unit, "option_logprobs": c.option_logprobs and json.dumps(c.option_logprobs)}
+            vars(c)
+            | {"item": unit, "option_logprobs": json.dumps(c.option_logprobs) if c.option_logprobs else None}
             for unit in units
             if (c := stored.get((request_hash, unit)))
         ]
