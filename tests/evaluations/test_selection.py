@@ -1,7 +1,8 @@
-"""``limit``: a number of items spread over clusters, in a configuration of its own."""
+"""Selection of items: ``limit`` spreads them over clusters; slices; each item once."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from deployments.cli.choices import completed, form, labelled
 from deployments.evaluations import evaluation, params
 from flows.session import build
+from tasks.evaluations.choosing import distinct, of_slices
 from tasks.evaluations.contract import comparable
 from tasks.loop.spread import share, spread
 
@@ -69,3 +71,36 @@ def test_limit_is_part_of_the_label_and_forms_begin_with_models_and_profile() ->
     properties = form("cure").model_json_schema()["properties"]
     assert list(properties)[:2] == ["models", "profile"]
     assert "(smoke: 2;" in properties["items_per_benchmark"]["description"]
+
+
+NAMED = ["es MX Food", "es PE Pets", "ja JP Food"]
+KINDS = ("language", "region", "topic")
+
+
+def value(item: str, kind: str) -> str:
+    return item.split()[KINDS.index(kind)]
+
+
+def test_repeated_items_are_one_and_contradicting_ones_dropped() -> None:
+    read = [("a", 1), ("b", 2), ("a", 1), ("c", 3), ("b", 4), ("a", 1)]
+    items, dropped = distinct(read, lambda item: item[0], lambda item: item[1])
+    assert items == [("a", 1), ("c", 3)]
+    assert dropped == {"duplicate": 2, "contradiction": 2}
+    assert distinct([], str, str) == ([], {"duplicate": 0, "contradiction": 0})
+
+
+def test_items_match_all_named_slices() -> None:
+    assert of_slices(NAMED, {"language": [], "topic": []}, value) == tuple(NAMED)
+    assert of_slices(NAMED, {"language": ["es"], "topic": ["Food", "Pets"]}, value) == tuple(NAMED[:2])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"region": ["MX", "XX"]}, "no item is of region XX; known: JP, MX, PE"),
+        ({"language": ["ja"], "topic": ["Pets"]}, "name fewer of them"),
+    ],
+)
+def test_slice_without_items_is_refused_with_known_values(wanted: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        of_slices(NAMED, wanted, value)
