@@ -21,7 +21,7 @@ from tasks.evaluations.worldwise.rows import NULLS, best_null, null_models, null
 from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.rows import Metric
 from tasks.metrics import intervals
-from tasks.metrics.intervals import mean_interval
+from tasks.metrics.intervals import UNBOUNDED, mean_interval
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, scored, space_of, tables
 
@@ -107,8 +107,8 @@ def test_intervals_are_clustered_by_scenario(study: WorldwiseStudy, monkeypatch:
     scenarios = np.repeat(np.arange(4), 3)
     for metric, values, bounds in (
         ("alignment", own, (0, 10)),
-        ("alignment_gain", gains, None),
-        ("hofstede_bias", errors, None),
+        ("alignment_gain", gains, UNBOUNDED),
+        ("hofstede_bias", errors, UNBOUNDED),
         ("hofstede_mae", abs(errors), (0, 4)),
     ):
         row = one(rows, metric)
