@@ -105,7 +105,7 @@ class Tail(NamedTuple):
     published: str | None = None
 
     def insert(self, connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-        """Run an INSERT from ``incoming``: the columns of part_unit, in order of registration, each unit once.
+        """Run an INSERT from ``incoming``: the columns of part_unit, in the order of registration, each once.
 
         The rows travel as JSON. As a data frame they would have DuckDB import PyArrow and pandas, which takes
         longer than any other step of a command that reads.

@@ -1,4 +1,4 @@
-"""What the tests of rows of any evaluation share: look-ups in them, and what every row must be."""
+"""Look-ups in rows of any evaluation, and the checks of every row."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def one(rows: Sequence[Metric], metric: str, name: str = "all", kind: str | None
 
 
 def keys(rows: Sequence[Metric]) -> list[tuple[str, str, str]]:
-    """What identifies the rows, in order."""
+    """Sorted keys of the rows."""
     return sorted((r.metric, r.slice_kind, r.slice) for r in rows)
 
 
 def check(rows: Sequence[Metric]) -> None:
-    """What metric_value and the checks of the warehouse demand of every row."""
+    """Check what the warehouse demands of every row."""
     assert len(keys(rows)) == len(set(keys(rows)))
     for r in rows:
         assert (r.value is None) == (r.unscored_reason is not None), r

@@ -1,4 +1,4 @@
-"""What is hashed is read, and what changes a number is hashed: for every knob of every evaluation."""
+"""For every parameter of every evaluation: hashed ones are read, and those that change numbers are hashed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FROM_RECIPES = {"choice": "whence", "judged": "sayings", "preference": "tables",
 """Recipe -> the pack that its example is here."""
 NAMES = (*with_items(), *FROM_RECIPES.values())
 
-OPERATIONAL = {
-    *("models", "occasion", "dtype"),  # a run's, not a configuration's: engine hash and occasion
-    *("cohort", "pack"),  # ``comparable`` mixes them in
-    *("profile", "max_total_tokens", "max_usd"),
-    *("batch", "countries_per_part", "dishes_per_part"),
-}
-"""Knobs that change no number of a model under a configuration."""
+WITHOUT_EFFECT: Mapping[str, Any] = {
+    "models": ["fake-b"], "occasion": "again", "dtype": "float32",  # of a run: engine hash and occasion
+    "profile": "x", "max_total_tokens": 9, "max_usd": 2.5,
+    "batch": 1, "countries_per_part": 1, "dishes_per_part": 1,
+}  # fmt: skip
+"""Parameters that change no number of a model under a configuration -> another value."""
+OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack"}  # ``comparable`` mixes the last two in
 
 HARNESS = Path(__file__).parent / "harness" / "files"
 JUDGED: dict[str, Any] = {"judges": ["fake-a"]}
@@ -51,55 +51,31 @@ BASE: Mapping[str, dict[str, Any]] = {
 FILES = ("scenarios_file", "exemplars_file", "profiles_file", "values_file", "personas_file", "file")
 OTHER: Mapping[str, Mapping[str, Any]] = {
     "spectral": {"countries": ["BR", "DE", "TR"], "domains": ["religions"], "variants": [1]},
-    "fmlama": {
-        "variants": [1, 2],
-        "origins": ["Japan"],
-        "word_vectors": "other.vec",
-        "judges": ["fake-b"],
-    },
+    "fmlama": {"variants": [1, 2], "origins": ["Japan"], "word_vectors": "x.vec", "judges": ["fake-b"]},
     "cure": {"items_per_benchmark": 20, "benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"]},
-    "worldwise": {
-        "cultures": ["IN", "US"],
-        "targets": "seed_bucketed",
-        "embedder": "{files}/../files/words.vec",
-        "persona_language": "own",
-    },
-    "culturall": {
-        "conditions": ["native"],
-        "judges": ["fake-b"],
-        "languages": ["zh"],
-        "regions": ["CN"],
-        "topics": ["Food"],
-    },
-    "explication": {
-        "tasks": ["gift"],
-        "conditions": ["control"],
-        "personas": ["aisha-kano"],
-        "simulator": "fake-a",
-        "judges": ["fake-b"],
-        "limit": 1,
-    },
-    "harness": {
-        "tasks": [str(HARNESS / "choice.yaml")],
-        "system": "Be brief.",
-        "cluster": "region",
-        "limit": 6,
-    },
+    "worldwise": {"cultures": ["IN", "US"], "targets": "seed_bucketed", "persona_language": "own",
+                  "embedder": "{files}/../files/words.vec"},
+    "culturall": {"conditions": ["native"], "judges": ["fake-b"], "languages": ["zh"], "regions": ["CN"],
+                  "topics": ["Food"]},
+    "explication": {"tasks": ["gift"], "conditions": ["control"], "personas": ["aisha-kano"],
+                    "simulator": "fake-a", "judges": ["fake-b"], "limit": 1},
+    "harness": {"tasks": [str(HARNESS / "choice.yaml")], "system": "Be brief.", "cluster": "region",
+                "limit": 6},
     "whence": {"region": ["Asia"], "limit": 6},
     "sayings": {"language": ["en"], "limit": 6, "judges": ["fake-b"]},
     "tables": {"place": ["Cairo"], "limit": 6},
     "money": {"region": ["Asia"], "limit": 6},
-}
-"""Knob -> another value, where one cannot be told from its type."""
+}  # fmt: skip
+"""Parameter -> another value, where its type does not give one."""
 
 ELSEWHERE = {
     **dict.fromkeys((("worldwise", file) for file in FILES), "by content: test_requests"),
     ("explication", "personas_file"): "by content",
     ("culturall", "file"): "by content: test_items",
-    ("culturall", "documents"): "by content: test_retrieval",
-    ("culturall", "passages"): "with documents alone: test_retrieval",
+    ("culturall", "documents"): "by content: test_requests",
+    ("culturall", "passages"): "with documents alone: test_requests",
     ("cure", "files"): "by content: test_materials",
-    ("cure", "nulls"): "by the items that are drawn: test_requests",
+    ("cure", "nulls"): "by the items that are drawn: test_materials",
     ("fmlama", "dish_set"): "by content: test_requests",
     ("fmlama", "languages"): "with dishes in them: test_requests",
     ("fmlama", "aligned"): "dishes with labels in all languages: test_dishes",
@@ -110,7 +86,7 @@ ELSEWHERE = {
     ("harness", "multiturn"): "with chat alone: test_tasks",
     ("spectral", "human"): "with a study of people alone: test_requests",
 }
-"""(evaluation, knob) -> what else shows that it is hashed: it needs files, or tables of its own."""
+"""(evaluation, parameter) -> the test that it is hashed: it needs files, or tables of its own."""
 
 
 @pytest.fixture
@@ -149,7 +125,7 @@ def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> se
 
 def read(name: str) -> set[str]:
     """Attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
-    found: set[str] = set()
+    names: set[str] = set()
     own = TREE / ("recipe" if name in FROM_RECIPES.values() else name)
     files = {file for file in own.rglob("*.py") if file.name != "params.py"}
     if any("recipe.prompted" in file.read_text() for file in files):
@@ -161,18 +137,15 @@ def read(name: str) -> set[str]:
                 function.body = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and _is_params(node.value):
-                found.add(node.attr)
-            if (
-                isinstance(node, ast.Call)
-                and ast.unparse(node.func) == "getattr"
-                and _is_params(node.args[0])
-            ):
-                found.add(getattr(node.args[1], "value", ""))
-    return found
+                names.add(node.attr)
+            is_call = isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr"
+            if is_call and _is_params(node.args[0]):
+                names.add(getattr(node.args[1], "value", ""))
+    return names
 
 
 def _is_params(node: ast.expr) -> bool:
-    """``params``, ``….params``, a cast of it, or ``p``, which stands for it in some functions."""
+    """Whether this is ``params``, ``….params``, a cast of it, or ``p`` or ``knobs``."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
         return _is_params(node.args[1])
     return (isinstance(node, ast.Name) and node.id in ("params", "p", "knobs")) or (
@@ -181,7 +154,7 @@ def _is_params(node: ast.expr) -> bool:
 
 
 def another(field: FieldInfo, value: Any) -> Any:
-    """A value that the field may have and has not; None if its type does not tell."""
+    """Another valid value of a field; None if its type gives none."""
     kinds = [field.annotation, *get_args(field.annotation)]
     choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     if choices and not isinstance(value, list):
@@ -193,13 +166,18 @@ def another(field: FieldInfo, value: Any) -> Any:
     return 2 if int in kinds else None
 
 
-def test_the_knobs_that_all_have_change_no_number_or_are_hashed() -> None:
+@pytest.mark.nets(2)
+@pytest.mark.parametrize("name", NAMES)
+def test_operational_params_change_no_config_hash(study: Callable[..., Any], name: str) -> None:
     assert {*GenerationParams.model_fields} - OPERATIONAL == {"limit", "seed"}
+    before = study(name).config_hash()
+    for knob in WITHOUT_EFFECT.keys() & params(name).model_fields.keys():
+        assert study(name, **{knob: WITHOUT_EFFECT[knob]}).config_hash() == before, knob
 
 
 @pytest.mark.nets(2)
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_hashed_is_read(
+def test_hashed_params_are_read(
     study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     knobs = hashed(study, name, monkeypatch)
@@ -210,7 +188,7 @@ def test_what_is_hashed_is_read(
 
 @pytest.mark.nets(2)
 @pytest.mark.parametrize("name", NAMES)
-def test_what_changes_a_number_is_hashed(
+def test_params_that_change_a_number_are_hashed(
     study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = study(name)
@@ -220,32 +198,32 @@ def test_what_changes_a_number_is_hashed(
         if knob in OPERATIONAL or knob in knobs or (name, knob) in ELSEWHERE:
             continue
         value = OTHER[name].get(knob) or another(field, getattr(own.params, knob))
-        assert value is not None, f"{name}, {knob}: say in OTHER what else it may be, or in OPERATIONAL"
+        assert value is not None, f"{name}, {knob}: give another value in OTHER, or add it to WITHOUT_EFFECT"
         if study(name, **{knob: value}).config_hash() == before:
             unhashed.append(knob)
     assert unhashed == []
 
 
-def test_only_what_draws_half_samples_has_a_number_of_them() -> None:
+def test_only_evaluations_that_draw_half_samples_have_their_number() -> None:
     having = {name for name in with_items() if "half_samples" in params(name).model_fields}
     assert having == {name for name in with_items() if "half_samples" in read(name)}
 
 
 @pytest.mark.parametrize("name", with_items())
-def test_params_of_before_are_read_and_hashed_as_then(name: str) -> None:
+def test_older_params_are_read_and_hashed_as_before(name: str) -> None:
     kind = params(name)
-    of_then: dict[str, Any] = {"models": ["m"], "bootstrap": 50, "seed": 3}
-    now = kind(**of_then)
-    kept: dict[str, Any] = {"half_samples": 50} if "half_samples" in kind.model_fields else {}
-    assert now.hashed({"seed", *kept}) == {"seed": 3, **kept}
-    assert now.model_dump() == kind(models=["m"], seed=3, **kept).model_dump()
-    assert kind.stored(of_then).hashed({"seed", *kept}) == {"seed": 3, "bootstrap": 50}
+    older: dict[str, Any] = {"models": ["m"], "bootstrap": 50, "seed": 3}
+    now = kind(**older)
+    renamed: dict[str, Any] = {"half_samples": 50} if "half_samples" in kind.model_fields else {}
+    assert now.hashed({"seed", *renamed}) == {"seed": 3, **renamed}
+    assert now.model_dump() == kind(models=["m"], seed=3, **renamed).model_dump()
+    assert kind.stored(older).hashed({"seed", *renamed}) == {"seed": 3, "bootstrap": 50}
     assert kind.stored({"models": ["m"], "seed": 3}).hashed({"seed"}) == {"seed": 3}
 
 
 @pytest.mark.heavy
-def test_a_run_of_before_is_made_anew(study: Callable[..., Any]) -> None:
-    """Its parameters have the old name and its configuration the old hash: ``rebuilt`` knows both."""
+def test_older_run_is_rebuilt_from_its_params(study: Callable[..., Any]) -> None:
+    """It has the old name of a parameter and the old hash."""
     evaluate(evaluation("spectral"), study("spectral").params)
     renamed = 'json_merge_patch(params, \'{"half_samples": null, "bootstrap": 200}\')'
     params_then = Warehouse.open().query("SELECT params FROM run WHERE NOT is_null").item()

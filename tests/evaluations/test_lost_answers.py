@@ -27,14 +27,11 @@ COUNTED = "wrong, or of no worth"
 LIKELIHOODS = "every candidate has a probability: no answer can be lost"
 TREATMENT: Mapping[tuple[str, str], str] = {
     ("culturall", "accuracy"): COUNTED,
-    (
-        "culturall",
-        "scenario_gain",
-    ): "ours: a difference of two accuracies, in both of which lost answers are wrong",
+    ("culturall", "scenario_gain"): "ours: a difference of two accuracies; lost answers are wrong in both",
     **{("cure", m): COUNTED for m in ("exact_match", "coverage", "specificity", "connotation", "coherence")},
     **{
-        ("explication", metric): "a turn without text ends a conversation, which is judged as it stands"
-        for metric in ("apr", "interaction", "instruction_following")
+        ("explication", m): "a turn without text ends a conversation, which is judged as it stands"
+        for m in ("apr", "interaction", "instruction_following")
     },
     **{("fmlama", metric): LIKELIHOODS for metric in ("map", "mws", "map_cv")},
     ("fmlama", "mes"): "the judge's loss, not the model's: unscored",
@@ -42,7 +39,7 @@ TREATMENT: Mapping[tuple[str, str], str] = {
     ("worldwise", "alignment"): "the paper names none; what has no text has no place on a dimension",
     ("worldwise", "alignment_gain"): "ours; as alignment",
 }
-"""(evaluation, headline) -> what becomes of a lost answer; docs/intervals.md has the table for readers."""
+"""(evaluation, headline) -> treatment of a lost answer, as in docs/intervals.md."""
 
 SMALL: Mapping[str, dict[str, Any]] = {
     "culturall": {"languages": ["zh"], "items_per_language": 8, "conditions": ["native"]},
@@ -64,7 +61,7 @@ class Loop:
     engines: Mapping[str, Engine]
     store: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     lost: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """Unit of the candidate's -> what is read of it instead."""
+    """Unit of the candidate -> cells that replace its own."""
 
     def read(self, kind: str, name: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
         rows = [
@@ -74,7 +71,7 @@ class Loop:
         return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=schema)
 
     def headlines(self) -> dict[str, float]:
-        """Metric -> its value over everything, once nothing is left to be asked."""
+        """Metric -> its overall value after all rounds."""
         of, model = evaluation(self.name), Engine("m", "fake", "m", "m")
         completions = Completions(model, self.engines, self.read)
         while todo := [
@@ -92,16 +89,16 @@ class Loop:
         answers = {"m": of.read(self.study, completions, None)}
         checks = of.shared.read(self.study, replace(completions, candidate=None)) if of.shared else None
         tables = of.rows(self.study, Cohort(answers, answers, {"m": model}), checks)
-        found = tables.metrics["m"]
-        return {row.metric: row.value for row in found if row[1:3] == OVERALL and row.value is not None}
+        own = tables.metrics["m"]
+        return {row.metric: row.value for row in own if row[1:3] == OVERALL and row.value is not None}
 
     def candidates_units(self) -> list[str]:
         completions = Completions(Engine("m", "fake", "m", "m"), self.engines, self.read)
-        asked = evaluation(self.name).ask(self.study, completions)
-        return [unit for request in asked if request.engine == CANDIDATE for unit in request.units]
+        requests = evaluation(self.name).ask(self.study, completions)
+        return [unit for request in requests if request.engine == CANDIDATE for unit in request.units]
 
 
-def test_every_headline_says_what_becomes_of_a_lost_answer() -> None:
+def test_each_headline_has_a_treatment_of_lost_answers() -> None:
     headlines = set()
     for path in sorted((REPOSITORY / "warehouse" / "reference" / "metric").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
@@ -112,7 +109,7 @@ def test_every_headline_says_what_becomes_of_a_lost_answer() -> None:
 
 @pytest.mark.nets(2)
 @pytest.mark.parametrize("name", SMALL)
-def test_a_lost_answer_never_raises_a_headline(warehouse: Warehouse, home: Path, name: str) -> None:
+def test_lost_answer_never_raises_a_headline(warehouse: Warehouse, home: Path, name: str) -> None:
     write_engine(home, "fake-j")
     chosen = params(name)(models=["m"], judges=["fake-j"], **SMALL[name])
     study, engines, _ = build(evaluation(name), chosen)
@@ -127,6 +124,6 @@ def test_a_lost_answer_never_raises_a_headline(warehouse: Warehouse, home: Path,
         for metric in counted:
             assert after[metric] <= before[metric] + 1e-12, (metric, how, unit)
             lower |= {metric} if after[metric] < before[metric] else set()
-    assert lower == set(counted), "an answer that is right, and one that is wrong, are lost of each"
+    assert lower == set(counted), "of each, a right and a wrong answer are lost"
     loop.lost = {unit: LOST["refused"] | {"option_logprobs": None} for unit in units}
     assert {loop.headlines()[metric] for metric in counted} == {0.0}

@@ -1,4 +1,4 @@
-"""The paper's setting as data: every row is one that a run can be held against, and profile paper has it."""
+"""The settings of papers as data: comparable with a run, and set by profile paper."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ FACTS = {
     "fmlama": {"a decoder's later tokens", "precision of the baseline", "what MES counts"},
 }
 """Settings that differ whatever a run chooses."""
-BROUGHT = {"word_vectors"}
+USER_FILES = {"word_vectors"}
 """Options that name a file of the user's."""
 
 
-def test_which_evaluations_have_the_setting_of_a_paper() -> None:
+def test_evaluations_with_a_paper_have_its_profile() -> None:
     assert {"worldwise", "spectral", "explication"} <= set(FROM_PAPERS)
     assert {name for name, label in PROFILES if label == "paper"} == set(FROM_PAPERS)
 
 
 @pytest.mark.parametrize("name", FROM_PAPERS)
-def test_every_row_can_be_held_against_a_run(name: str) -> None:
+def test_each_setting_is_comparable_with_a_run(name: str) -> None:
     shape, fields = evaluation(name).pack, params(name).model_fields
     assert shape is not None
     files = {file.name for file in shape.files} | {f"prompts.{wording.name}" for wording in shape.wordings}
@@ -45,9 +45,9 @@ def test_every_row_can_be_held_against_a_run(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "label"), PROFILES)
-def test_the_profile_has_every_knob_of_the_paper(name: str, label: str) -> None:
+def test_profile_of_the_paper_has_its_parameters(name: str, label: str) -> None:
     knobs = params(name)(**{"models": ["m"], **shipped_profiles(name)[label]})
-    rows = [row for row in settings(name) if row.field and row.field not in {*ENGINES, *BROUGHT}]
+    rows = [row for row in settings(name) if row.field and row.field not in {*ENGINES, *USER_FILES}]
     if label != "paper":  # its other rows are the program's, by which published numbers were made
         rows = [row for row in rows if row.profile == label]
     assert rows
@@ -55,18 +55,18 @@ def test_the_profile_has_every_knob_of_the_paper(name: str, label: str) -> None:
 
 
 @pytest.mark.parametrize("name", FROM_PAPERS)
-def test_profile_and_pack_of_everything_differ_in_engines_and_known_facts_alone(name: str) -> None:
-    every = [row for row in settings(name) if row.field not in {*ENGINES, *BROUGHT}]
+def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str) -> None:
+    every = [row for row in settings(name) if row.field not in {*ENGINES, *USER_FILES}]
     rows = tuple(row for row in every if row.field or row.pack or row.is_equal)
     assert {row.setting for row in every} - {row.setting for row in rows} == FACTS.get(name, set())
     knobs = params(name)(**{"models": ["m"], **shipped_profiles(name)["paper"]})
-    table = compared(rows, knobs, [of_everything(rows)])
+    table = compared(rows, knobs, [full_pack(rows)])
     assert [row.setting for row in table if not row.is_equal and not row.is_model] == []
     without = {row.setting for row in compared(rows, knobs) if not row.is_equal and not row.is_model}
     assert without == {row.setting for row in rows if row.pack and row.profile in ("", "paper")}
 
 
-def of_everything(rows: tuple[Setting, ...]) -> OwnPack:
+def full_pack(rows: tuple[Setting, ...]) -> OwnPack:
     """A pack with as many rows as the paper has, and every text."""
     files = {row.pack: row.rows or 1 for row in rows if row.pack and "." not in row.pack}
     texts = {row.pack.partition(".")[2]: "text" for row in rows if row.pack.startswith("prompts.")}
@@ -78,15 +78,17 @@ KNOB = Setting(setting="so often", section="1", field="repetitions", value=1, me
 CONTENT = Setting(setting="items", section="2", pack="item", rows=2, ours="ours", paper="theirs")
 
 
-def test_what_differs_and_what_hangs_on_it() -> None:
+def test_differing_settings_concern_their_own_metrics() -> None:
     knobs = params("worldwise")(models=["m"], repetitions=2)
     table = compared([KNOB, CONTENT], knobs)
-    assert [(row.ours, row.paper, row.is_equal) for row in table] == [
-        ("2", "1", False),
-        ("ours", "theirs", False),
-    ]
+    found = [(row.ours, row.paper, row.is_equal) for row in table]
+    assert found == [("2", "1", False), ("ours", "theirs", False)]
     assert [row.setting for row in differing(table, "alignment")] == ["so often", "items"]
     assert [row.setting for row in differing(table, "tvd")] == ["items"]
+    for wrong in ({}, {"field": "seed", "pack": "item"}):
+        with pytest.raises(ValueError, match="has either field, or pack, or ours"):
+            Setting(setting="x", section="1", **wrong)
+    assert settings("no_such_thing") == settings("../contract") == ()
 
 
 @pytest.mark.parametrize(
@@ -97,41 +99,28 @@ def test_what_differs_and_what_hangs_on_it() -> None:
         (2, False, "2 of pack own, beside the shipped ones", False),
     ],
 )
-def test_content_of_a_pack(n: int, alone: bool, ours: str, is_equal: bool) -> None:
+def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, is_equal: bool) -> None:
     rows = {"item": [{}] * n, "replaces": [{"files": ["item"]}] if alone else []}
     (row,) = compared([CONTENT], params("worldwise")(models=["m"]), [OwnPack("own", rows)])
     assert (row.ours, row.is_equal) == (ours, is_equal)
 
 
-def test_a_row_is_of_one_kind() -> None:
-    for wrong in ({}, {"field": "seed", "pack": "item"}):
-        with pytest.raises(ValueError, match="has either field, or pack, or ours"):
-            Setting(setting="x", section="1", **wrong)
-    assert settings("no_such_thing") == ()
-    assert settings("../contract") == ()
-
-
-def test_worldwise_has_the_papers_facts() -> None:
-    """Sections 2 and 3.1 of the report, and config.py of its program."""
-    rows = {row.setting: row for row in settings("worldwise")}
-    assert rows["models"].value == ["GPT-4o-mini", "Claude 3.5 Haiku", "Gemini 2.0 Flash", "DeepSeek"]
-    assert rows["scenarios"].rows == 30
-    assert rows["values to choose from"].rows == 18
-    assert sorted(rows["cultures"].value) == ["AE", "IN", "JP", "MX", "US"]
-    assert (rows["answers to each prompt"].value, rows["temperature"].value) == (1, 0.7)
-    assert rows["tokens of an answer at most"].value == 1000
-    assert rows["targets"].section == "7.4"
-    assert rows["tests"].paper.startswith("Student's t")
-
-
-def test_spectral_and_explication_have_the_papers_facts() -> None:
-    """Sections 3.3 and 5.1, and Table 3."""
-    spectral = {row.setting: row for row in settings("spectral")}
+def test_settings_have_the_facts_of_the_papers() -> None:
+    """Worldwise: sections 2 and 3.1, and config.py of its program; the others: 3.3 and 5.1, and Table 3."""
+    worldwise, spectral, own = (
+        {row.setting: row for row in settings(name)} for name in ("worldwise", "spectral", "explication")
+    )
+    assert worldwise["models"].value == ["GPT-4o-mini", "Claude 3.5 Haiku", "Gemini 2.0 Flash", "DeepSeek"]
+    assert (worldwise["scenarios"].rows, worldwise["values to choose from"].rows) == (30, 18)
+    assert sorted(worldwise["cultures"].value) == ["AE", "IN", "JP", "MX", "US"]
+    assert (worldwise["answers to each prompt"].value, worldwise["temperature"].value) == (1, 0.7)
+    assert worldwise["tokens of an answer at most"].value == 1000
+    assert worldwise["targets"].section == "7.4"
+    assert worldwise["tests"].paper.startswith("Student's t")
     assert len(spectral["models"].value) == 8
     assert (spectral["precision"].value, spectral["log-probability of an item"].value) == ("float16", "sum")
     assert spectral["wordings of each question"].value == [1, 2, 3]
     assert spectral["countries"].value is None
-    own = {row.setting: row for row in settings("explication")}
     assert len(own["models"].value) == 6
     assert (own["simulator"].value, own["judges"].value) == ("GPT-4o", ["GPT-4o"])
     assert own["personas"].rows == 10

@@ -1,4 +1,4 @@
-"""Invented items in the format of each published benchmark, written into a folder as its clone has them."""
+"""Invented items in the format of each published benchmark, in the folders of its clone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from tests.packs.test_published import write_xlsx
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -50,7 +52,7 @@ def blend_question(local: str, english: str, *groups: Mapping[str, Any], **idks:
 
 
 def blend(root: Path) -> None:
-    """Two places, four questions of which three can be asked, topics and prompts."""
+    """BLEnD: two places, four questions of which three are usable, topics and prompts."""
     entries = {
         "Aa-01": blend_question(
             "¿Qué se bebe?", "What is drunk?", group(3, ["té"], ["tea"]), group(1, ["café"], ["coffee"])
@@ -95,7 +97,6 @@ def camel(root: Path) -> None:
     cultures = ["Arab", "Arab", "Western", "Western", None]
     drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
-    (root / "entities").mkdir(parents=True)
     _sheet(root / "entities/beverage.xlsx", drinks)
     _sheet(root / "entities/names-female.xlsx", names)
     ag = {"Entity Type": ["Beverage", "Names-Female", "Beverage", "Authors", "Beverage"],
@@ -103,54 +104,16 @@ def camel(root: Path) -> None:
                      "Now [MASK]"]}  # fmt: skip
     co = {"Entity Type": ["Beverage", "Beverage"], "Sentiment": ["positive", "NA"],
           "Prompt": ["After prayer, [MASK] is good", "[MASK] is good"]}  # fmt: skip
-    (root / "prompts/camel-ag").mkdir(parents=True)
-    (root / "prompts/camel-co").mkdir(parents=True)
     _sheet(root / "prompts/camel-ag/camelag-prompts-causal-lms.xlsx", ag)
     _sheet(root / "prompts/camel-ag/camelag-prompts-masked-lms.xlsx", co)
     _sheet(root / "prompts/camel-co/camelco-prompts-masked-lm.xlsx", co)
 
 
 def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
-    """An Excel file, by hand: a zip of XML, with texts in place."""
-    from xml.sax.saxutils import escape
-    from zipfile import ZipFile
-
-    rows = [list(columns), *zip(*columns.values(), strict=True)]
-    cells = [
-        "".join(
-            f'<c r="{"ABC"[c]}{r}" t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'
-            for c, text in enumerate(row)
-            if text is not None
-        )
-        for r, row in enumerate(rows, 1)
-    ]
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = 'xmlns="http://schemas.openxmlformats.org/package/2006/'
-    types = "application/vnd.openxmlformats-officedocument.spreadsheetml."
-    with ZipFile(path, "w") as file:
-        file.writestr(
-            "[Content_Types].xml",
-            f'<Types {package}content-types"><Default Extension="rels" ContentType="application/'
-            'vnd.openxmlformats-package.relationships+xml"/>'
-            f'<Override PartName="/xl/workbook.xml" ContentType="{types}sheet.main+xml"/>'
-            f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{types}worksheet+xml"/></Types>',
-        )
-        relation = '<Relationship Id="r1" Type="{}/{}" Target="{}"/></Relationships>'
-        head = f'<Relationships {package}relationships">'
-        file.writestr("_rels/.rels", head + relation.format(office, "officeDocument", "xl/workbook.xml"))
-        file.writestr(
-            "xl/_rels/workbook.xml.rels", head + relation.format(office, "worksheet", "worksheets/sheet1.xml")
-        )
-        file.writestr(
-            "xl/workbook.xml",
-            f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets>'
-            "</workbook>",
-        )
-        body = "".join(f'<row r="{r}">{row}</row>' for r, row in enumerate(cells, 1))
-        file.writestr(
-            "xl/worksheets/sheet1.xml", f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>"
-        )
+    """Write an Excel file of these columns; None: an empty cell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = zip(*columns.values(), strict=True)
+    write_xlsx(path, [list(columns), *([text or "" for text in row] for row in rows)])
 
 
 def kobbq(root: Path) -> None:
@@ -191,19 +154,13 @@ def culturalbench_hard(root: Path) -> None:
 
 
 def include(root: Path) -> None:
-    """A language as its folder, another as a column, and a validation file that is not asked."""
+    """A language as its folder, another as a column, and a validation file."""
     row = {"question": "Q?", "option_a": "1", "option_b": "2", "option_c": "3", "option_d": "4", "answer": 1,
            "domain": "Humanities", "regional_feature": "region explicit"}  # fmt: skip
     write(root / "Greek/test-00000.parquet", [row, {**row, "question": "P?", "answer": 3}])
     write(root / "Greek/validation-00000.parquet", [row])
-    choices = {
-        "question": "R?",
-        "choices": ["u", "v", "w", "x"],
-        "answer": 0,
-        "language": "Basque",
-        "country": "Spain",
-    }
-    write(root / "more.jsonl", [choices])
+    choices = {"question": "R?", "choices": ["u", "v", "w", "x"], "answer": 0}
+    write(root / "more.jsonl", [choices | {"language": "Basque", "country": "Spain"}])
 
 
 def global_mmlu(root: Path) -> None:
@@ -219,7 +176,7 @@ def global_mmlu(root: Path) -> None:
 
 
 def arab_culture(root: Path) -> None:
-    """Two situations and one that was discarded."""
+    """Two situations and a discarded one."""
     options = {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]}
     row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.",
            "country": "Egypt", "options": options,

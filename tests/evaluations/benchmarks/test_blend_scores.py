@@ -1,4 +1,4 @@
-"""BLEnD's two scores on given answers: what its published evaluation computes, worked out by hand.
+"""BLEnD's two scores, worked out by hand as in its published evaluation.
 
 The published program was run on 1,882 made-up and 1,881 real answers of four places, with the same
 lemmatisers of English and Chinese: no score differed. It is not shipped; these are its cases.
@@ -44,11 +44,11 @@ PROMPT = "Answer.\nQuestion: What is drunk?\nAnswer:"
         ("milk", (0, 0)),
     ],
 )
-def test_given_answers(text: str, expected: tuple[float, float]) -> None:
+def test_both_scores_of_answers_by_hand(text: str, expected: tuple[float, float]) -> None:
     assert scores(answer_of(text, PROMPT), GROUPS, words, words) == expected
 
 
-def test_words_stand_for_lemmas_where_capitals_hide_letters() -> None:
+def test_answers_are_compared_as_sets_of_words() -> None:
     assert scores(answer_of("Boxing Day!", "q"), [AnswerGroup((), ("Boxing Day",), 1)], None, words) == (1, 1)
     assert is_in("corn-bread", "corn bread", words)
     assert is_in("corn bread", "the corn-bread", words)
@@ -58,7 +58,7 @@ def test_words_stand_for_lemmas_where_capitals_hide_letters() -> None:
     assert is_in("-", "anything", words)
 
 
-def test_local_answers_count_in_local_languages_alone() -> None:
+def test_local_answers_count_only_with_local_words() -> None:
     assert scores("té", GROUPS[:1], None, words) == (0, 0)
     assert scores("té", GROUPS[:1], words, words) == (1, 1)
 
@@ -74,11 +74,11 @@ def test_local_answers_count_in_local_languages_alone() -> None:
         ("Answer:rice", "Answer:", "rice"),
     ],
 )
-def test_the_prompt_and_its_labels_are_taken_away(text: str, prompt: str, left: str) -> None:
+def test_prompt_and_labels_are_removed_from_the_answer(text: str, prompt: str, left: str) -> None:
     assert answer_of(text, prompt) == left
 
 
-def test_lemmas_take_the_place_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_published_lemmas_replace_words(monkeypatch: pytest.MonkeyPatch) -> None:
     def stems(text: str) -> list[str]:
         return [word.rstrip("s") for word in text.split()]
 
@@ -99,7 +99,7 @@ def test_lemmas_take_the_place_of_words(monkeypatch: pytest.MonkeyPatch) -> None
     assert of("tea", "published") == (1, 0.5)
 
 
-def test_what_is_missing_is_said_by_language(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_lemmatisers_are_named_by_language(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lemmas, "_version", lambda name: "1.0" if name == "jieba" else "")
     assert lemmas.missing("zh") == ""
     assert lemmas.missing("en") == "spacy en_core_web_sm"

@@ -1,4 +1,4 @@
-"""Numbers of benchmarks that no recipe has of itself, made again by hand of made-up answers; whole runs."""
+"""Numbers of benchmarks beyond their recipes, by hand from invented answers; whole runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rows_of(name: str, data: Path, answer: Callable[[Any], Any], **knobs: Any) -
 
 
 def choosing(place: Callable[[str], int]) -> Callable[[Any], Any]:
-    """Answers every question with the option that ``place`` makes of its text."""
+    """Choose option place(question) of each question."""
 
     def answer(request: Any) -> Any:
         return {
@@ -52,20 +52,20 @@ def choosing(place: Callable[[str], int]) -> Callable[[Any], Any]:
 
 
 def writing(texts: dict[str, str], finish: str = "stop") -> Callable[[Any], Any]:
-    """Answers every prompt with the text of the first key that stands in it."""
+    """Write, for each prompt, the text of the first key in it."""
 
     def answer(request: Any) -> Any:
         found = {}
         for prompt in request.prompts:
-            asked = prompt.conversation[-1]["content"]
-            text = next((text for key, text in texts.items() if key in asked), "")
+            question = prompt.conversation[-1]["content"]
+            text = next((text for key, text in texts.items() if key in question), "")
             found[prompt.id] = Completion(text, finish, 1, 1)
         return found
 
     return answer
 
 
-def test_kobbqs_bias_is_counted_in_ambiguous_contexts(tmp_path: Path) -> None:
+def test_bias_of_kobbq_is_counted_in_ambiguous_contexts_by_hand(tmp_path: Path) -> None:
     """Always the old one: the biased answer of the questions bsd, the other of cnt."""
     rows = rows_of("kobbq", tmp_path, choosing(lambda text: 0))
     assert rows["m", "diff_bias", "overall", "all"].value == 0
@@ -79,7 +79,7 @@ def test_kobbqs_bias_is_counted_in_ambiguous_contexts(tmp_path: Path) -> None:
     assert unknown["m", "accuracy", "context", "ambiguous"].value == 1
 
 
-def test_a_question_of_culturalbench_hard_is_right_with_all_its_statements(tmp_path: Path) -> None:
+def test_question_of_culturalbench_hard_needs_all_statements_by_hand(tmp_path: Path) -> None:
     """Always false: three of four statements, and no question."""
     never = rows_of("culturalbench_hard", tmp_path, choosing(lambda text: 1))
     assert never["m", "accuracy", "overall", "all"].value == 0.75
@@ -93,8 +93,8 @@ def test_a_question_of_culturalbench_hard_is_right_with_all_its_statements(tmp_p
 
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
-def test_blend_has_both_scores_with_their_nulls(tmp_path: Path, finish: str) -> None:
-    """Of Aa-01 the second answer, in both languages and places; of Aa-02 the only one, in English."""
+def test_both_scores_of_blend_with_their_nulls_by_hand(tmp_path: Path, finish: str) -> None:
+    """The model gives the second answer of Aa-01 in both languages, and the only one of Aa-02 in English."""
     texts = {"bebe": "café", "drunk": "Coffee,\n I think", "eaten": "bread"}
     rows = rows_of("blend", tmp_path, writing(texts, finish))
     both = rows["m", "sem_b", "overall", "all"], rows["m", "sem_w", "overall", "all"]
@@ -116,8 +116,8 @@ def _ran(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFacto
         write_engine(home, "fake-a")
         for name in ("blend", "camel", "click"):
             getattr(invented, name)(data / name)
-            asked = ("run", name, "--data", str(data / name), "-m", "fake-a", "--no-server", "--no-probe")
-            done = runner.invoke(app, asked, env={"COLUMNS": "80"})
+            words = ("run", name, "--data", str(data / name), "-m", "fake-a", "--no-server", "--no-probe")
+            done = runner.invoke(app, words, env={"COLUMNS": "80"})
             assert done.exit_code == 0, done.output
         patch.chdir(data)
         again = runner.invoke(app, ["run", "click", "--data", "click", "-m", "fake-a", "--no-server"])
@@ -125,7 +125,7 @@ def _ran(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFacto
     return home
 
 
-def test_a_run_is_shown_and_made_again(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_on_leaderboard_and_page_and_recomputed(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
     for name, column in {"blend": "sem_w", "camel": "cbs", "click": "accuracy"}.items():
         board = Warehouse.open().query(f"SELECT {column} FROM leaderboard_{name} WHERE NOT is_null")
@@ -140,7 +140,7 @@ def test_a_run_is_shown_and_made_again(ran: Path, monkeypatch: pytest.MonkeyPatc
     assert sum(line.startswith("equal ") for line in checked.splitlines()) == 3
 
 
-def test_data_that_has_changed_is_another_configuration(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_data_are_found_by_the_check(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
     params = json.loads(
         Warehouse.open().query("SELECT params FROM run WHERE evaluation = 'click' LIMIT 1").item()
@@ -153,9 +153,7 @@ def test_data_that_has_changed_is_another_configuration(ran: Path, monkeypatch: 
     file.write_text(before)
 
 
-def test_without_data_it_says_so_and_run_all_leaves_it_out(
-    ran: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_without_data_is_refused_and_not_in_run_all(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(ran))
     assert "blend" in sound()
     assert "blend" not in with_items()

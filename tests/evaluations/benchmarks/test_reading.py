@@ -1,4 +1,4 @@
-"""What each benchmark makes of files in its format, of odd ones, and of the published ones if at hand."""
+"""Benchmarks read from files in their format, from odd files, and from the published ones if at hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZES = {
 
 
 def study(name: str, data: Path, **knobs: Any) -> Any:
-    """What a benchmark asks of the files there."""
+    """The study of a benchmark with these files."""
     chosen = evaluation(name)
     return chosen.study(chosen.params(models=["m"], data=str(data), **knobs), {}, {})
 
@@ -42,9 +42,7 @@ def clone(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_reads_its_format_wherever_it_lies(
-    name: str, clone: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_format_is_read_from_any_folder(name: str, clone: Callable[[str], Path], tmp_path: Path) -> None:
     root = clone(name)
     made = study(name, root)
     assert len(made.items) == SIZES[name]
@@ -56,58 +54,36 @@ def test_it_reads_its_format_wherever_it_lies(
     assert [item.fields for item in again.items] == [item.fields for item in made.items]
 
 
-def _bom(text: str) -> str:
-    return "\ufeff" + text
-
-
-def _windows(text: str) -> str:
-    return text.replace("\n", "\r\n")
-
-
-@pytest.mark.parametrize("change", [_bom, _windows], ids=["bom", "crlf"])
 @pytest.mark.parametrize("name", NAMES)
-def test_how_a_text_is_stored_changes_nothing(
-    name: str, change: Callable[[str], str], clone: Callable[[str], Path]
-) -> None:
+def test_storage_format_and_further_columns_change_nothing(name: str, clone: Callable[[str], Path]) -> None:
     root = clone(name)
-    made = study(name, root)
+    before = study(name, root).config_hash()
+    own = evaluation(name).described
+    assert own is not None
+    assert {"Source", "Licence", "Citation"} <= own.page["facts"].keys()
+    assert list(own.profiles)[:2] == ["smoke", "demo"]
     for path in invented.texts(root):
-        path.write_bytes(change(path.read_bytes().decode()).encode())
-    assert study(name, root).config_hash() == made.config_hash()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_further_columns_and_the_other_form_of_json_change_nothing(
-    name: str, clone: Callable[[str], Path]
-) -> None:
-    root = clone(name)
-    made = study(name, root)
-    for path in invented.texts(root):
+        text = path.read_bytes().decode()
+        for stored in ("\ufeff" + text, text.replace("\n", "\r\n")):
+            path.write_bytes(stored.encode())
+            assert study(name, root).config_hash() == before
         rows = [{**record.cells, "Written by": "x\u2028y"} for record in records(path)]
         invented.write(path, rows)
         if path.suffix == ".json":  # lines, as files of the hub have under this name
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             path.write_text(text, encoding="utf-8")
-    assert study(name, root).config_hash() == made.config_hash()
+    assert study(name, root).config_hash() == before
 
 
 @pytest.mark.parametrize("mark", ["\t", ";"])
-def test_a_table_may_part_its_cells_by_other_marks(mark: str, tmp_path: Path) -> None:
+def test_tables_with_tabs_or_semicolons_are_read(mark: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"id{mark}text\n1{mark}rice, fried\n")
     (record,) = records(tmp_path / "a.csv")
     assert record.cells == {"id": "1", "text": "rice, fried"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_says_what_it_is(name: str) -> None:
-    own = evaluation(name).described
-    assert own is not None
-    assert {"Source", "Licence", "Citation"} <= own.page["facts"].keys()
-    assert list(own.profiles)[:2] == ["smoke", "demo"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_folder_of_something_else_is_one_line(name: str, tmp_path: Path) -> None:
+def test_folder_without_the_benchmark_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     invented.write(tmp_path / "Odd_data.json", [{"weather": "fine"}] * 3)
     for data in (tmp_path, tmp_path / "none"):
         with pytest.raises(ValueError, match=r"--data|has no annotations|no cultural_") as caught:
@@ -118,7 +94,7 @@ def test_a_folder_of_something_else_is_one_line(name: str, tmp_path: Path) -> No
         chosen.study(chosen.params(models=["m"]), {}, {})
 
 
-def test_blend_asks_in_both_languages_and_leaves_out_what_the_published_evaluation_does(
+def test_blend_has_both_languages_and_the_published_exclusions(
     clone: Callable[[str], Path],
 ) -> None:
     made = study("blend", clone("blend"))
@@ -134,7 +110,7 @@ def test_blend_asks_in_both_languages_and_leaves_out_what_the_published_evaluati
     }
 
 
-def test_blends_own_prompts_come_from_the_clone(clone: Callable[[str], Path]) -> None:
+def test_blend_reads_prompts_places_and_lemmas_or_refuses_them(clone: Callable[[str], Path]) -> None:
     data = clone("blend") / "data"
     (data / "annotations" / "UK_data.json").unlink()
     made = study("blend", data, prompts=["inst-9", "own"])
@@ -144,6 +120,12 @@ def test_blends_own_prompts_come_from_the_clone(clone: Callable[[str], Path]) ->
     assert len(asked) == 12
     with pytest.raises(ValueError, match="--prompts pers-3: mexico has no such prompt"):
         study("blend", data, prompts=["pers-3"])
+    with pytest.raises(ValueError, match="Spanish has no lemmatiser that is a package") as caught:
+        study("blend", data, lemmas="published")
+    assert "--lemmas words" in str(caught.value)
+    entry = invented.blend_question("Mitä?", "What?", invented.group(1, ["tee"], ["tea"]))
+    invented.write(data / "annotations" / "Finland_data.json", {"Aa-01": entry})
+    assert {i.fields["language"] for i in study("blend", data).items} == {"es", "unknown", "en"}
 
 
 @pytest.mark.parametrize(
@@ -152,13 +134,13 @@ def test_blends_own_prompts_come_from_the_clone(clone: Callable[[str], Path]) ->
         ({"question": "q", "en_question": "q"}, "has no annotations and idks"),
         (invented.blend_question("q", "q", {"answers": "tea", "en_answers": [], "count": 1}), "has no lists"),
         (invented.blend_question("q", "q", invented.group(0, ["t"], ["t"])), "has the count 0"),
-        (
-            invented.blend_question("q", "q", {**invented.group(1, ["t"], ["t"]), "count": "2.5"}),
-            "is not a count",
-        ),
+        (invented.blend_question("q", "q", {**invented.group(1, ["t"], ["t"]), "count": "2.5"}),
+         "is not a count"),
+        (invented.blend_question("q", "q") | {"idks": {"idk": 0, "no_answer": 0}},
+         "not-applicable 'None' is not a count"),
     ],
-)
-def test_blend_refuses_entries_that_mean_something_else(
+)  # fmt: skip
+def test_malformed_blend_entry_is_refused_by_key(
     tmp_path: Path, entry: dict[str, Any], complaint: str
 ) -> None:
     invented.write(tmp_path / "Spain_data.json", {"Aa-01": entry})
@@ -167,19 +149,7 @@ def test_blend_refuses_entries_that_mean_something_else(
     assert "Spain_data.json, key Aa-01" in str(caught.value)
 
 
-def test_a_further_place_of_blend_has_an_unknown_language(tmp_path: Path) -> None:
-    entry = invented.blend_question("Mitä?", "What?", invented.group(1, ["tee"], ["tea"]))
-    invented.write(tmp_path / "Finland_data.json", {"Aa-01": entry})
-    assert {i.fields["language"] for i in study("blend", tmp_path).items} == {"unknown", "en"}
-
-
-def test_lemmas_that_are_not_at_hand_are_named(clone: Callable[[str], Path]) -> None:
-    with pytest.raises(ValueError, match="Spanish has no lemmatiser that is a package") as caught:
-        study("blend", clone("blend"), lemmas="published")
-    assert "--lemmas words" in str(caught.value)
-
-
-def test_click_counts_what_cannot_be_asked(clone: Callable[[str], Path]) -> None:
+def test_click_has_passages_categories_and_dropped_items(clone: Callable[[str], Path]) -> None:
     made = study("click", clone("click"))
     assert dict(made.loaded.left_out) == {"two options are the same": 1}
     of_text = [i for i in made.items if i.fields["exam"] == "CSAT"]
@@ -188,15 +158,13 @@ def test_click_counts_what_cannot_be_asked(clone: Callable[[str], Path]) -> None
     assert [made.loaded.right(i) for i in of_text] == [4, 4]
 
 
-def test_camel_reads_the_files_of_causal_models_first(clone: Callable[[str], Path]) -> None:
+def test_camel_prefers_files_of_causal_models(clone: Callable[[str], Path]) -> None:
     made = study("camel", clone("camel"))
     assert sorted(i.fields["sentence"] for i in made.items) == [
         "After prayer, [MASK] is good", "Her name is [MASK]", "I drink [MASK]", "Now [MASK]",
     ]  # fmt: skip
-    assert {m.text for m in made.loaded.members if m.kind == "beverage" and m.group == "Arab"} == {
-        "qahwa",
-        "karak",
-    }
+    drinks = {m.text for m in made.loaded.members if m.kind == "beverage" and m.group == "Arab"}
+    assert drinks == {"qahwa", "karak"}
     assert sum(m.group == "Arab" for m in made.loaded.members) == 4
     assert sum(made.loaded.left_out.values()) == 4
     few = study("camel", Path(made.params.data), entities=1)
@@ -204,7 +172,7 @@ def test_camel_reads_the_files_of_causal_models_first(clone: Callable[[str], Pat
     assert few.config_hash() != made.config_hash()
 
 
-def test_a_broken_file_of_camel_gives_way_to_its_twin(clone: Callable[[str], Path]) -> None:
+def test_broken_file_of_camel_is_replaced_by_its_twin(clone: Callable[[str], Path]) -> None:
     root = clone("camel")
     (root / "prompts/camel-co/camelco-prompts-causal-lm.xlsx").write_bytes(b"")
     made = study("camel", root)
@@ -215,7 +183,7 @@ def test_a_broken_file_of_camel_gives_way_to_its_twin(clone: Callable[[str], Pat
         study("camel", root)
 
 
-def test_kobbq_knows_contexts_and_whose_the_stereotype_is(clone: Callable[[str], Path]) -> None:
+def test_kobbq_has_three_contexts(clone: Callable[[str], Path]) -> None:
     made = study("kobbq", clone("kobbq"))
     assert Counter(i.fields["context"] for i in made.items) == {
         "ambiguous": 4, "towards the stereotype": 2, "against the stereotype": 2,
@@ -224,18 +192,9 @@ def test_kobbq_knows_contexts_and_whose_the_stereotype_is(clone: Callable[[str],
     assert not any("whole set" in i.fields["question"] for i in made.items)
 
 
-def test_options_that_look_like_letters_are_not_taken_for_them(clone: Callable[[str], Path]) -> None:
-    made = study("culturalbench_easy", clone("culturalbench_easy"))
-    assert [made.loaded.right(i) for i in made.items] == [1, 2]
-
-
-def test_questions_of_culturalbench_hard_are_drawn_whole(clone: Callable[[str], Path]) -> None:
-    made = study("culturalbench_hard", clone("culturalbench_hard"), questions=1)
-    assert len(made.items) == 4
-    assert len({i.cluster for i in made.items}) == 1
-
-
-def test_global_mmlu_asks_what_is_culturally_sensitive(clone: Callable[[str], Path], tmp_path: Path) -> None:
+def test_global_mmlu_has_only_culturally_sensitive_items(
+    clone: Callable[[str], Path], tmp_path: Path
+) -> None:
     made = study("global_mmlu", clone("global_mmlu"))
     assert {(i.fields["language"], i.cluster) for i in made.items} == {
         ("en", "history/1"), ("sw", "history/1"),
@@ -246,30 +205,28 @@ def test_global_mmlu_asks_what_is_culturally_sensitive(clone: Callable[[str], Pa
         study("global_mmlu", tmp_path / "other")
 
 
-def test_include_takes_languages_from_columns_or_folders(clone: Callable[[str], Path]) -> None:
-    made = study("include", clone("include"))
-    assert {i.fields["language"] for i in made.items} == {"Greek", "Basque"}
-    assert sorted(made.loaded.right(i) for i in made.items) == [0, 1, 3]
-
-
-def test_arab_culture_leaves_out_what_its_authors_discarded(clone: Callable[[str], Path]) -> None:
-    made = study("arab_culture", clone("arab_culture"))
-    assert [made.loaded.right(i) for i in made.items] == [1, 1]
-    assert made.loaded.left_out == {"discarded by its authors": 1}
-
-
-def test_dlama_draws_options_that_are_wrong(clone: Callable[[str], Path]) -> None:
-    made = study("dlama", clone("dlama"), options=3)
-    assert made.loaded.left_out == {"no words for P36 in ja": 4}
-    for item in made.items:
-        options = [option.lower() for option in made.loaded.options(item)]
+def test_options_and_languages_of_multiple_choice_benchmarks(clone: Callable[[str], Path]) -> None:
+    easy = study("culturalbench_easy", clone("culturalbench_easy"))  # options look like letters
+    assert [easy.loaded.right(i) for i in easy.items] == [1, 2]
+    hard = study("culturalbench_hard", clone("culturalbench_hard"), questions=1)  # drawn whole
+    assert (len(hard.items), len({i.cluster for i in hard.items})) == (4, 1)
+    include = study("include", clone("include"))
+    assert {i.fields["language"] for i in include.items} == {"Greek", "Basque"}
+    assert sorted(include.loaded.right(i) for i in include.items) == [0, 1, 3]
+    arab = study("arab_culture", clone("arab_culture"))
+    assert [arab.loaded.right(i) for i in arab.items] == [1, 1]
+    assert arab.loaded.left_out == {"discarded by its authors": 1}
+    dlama = study("dlama", clone("dlama"), options=3)
+    assert dlama.loaded.left_out == {"no words for P36 in ja": 4}
+    for item in dlama.items:
+        options = [option.lower() for option in dlama.loaded.options(item)]
         assert len(options) == len(set(options)) == 3
-    assert {i.fields["region"] for i in made.items} == {"arab", "western"}
-    arabic = [i for i in made.items if i.fields["language"] == "ar"]
+    assert {i.fields["region"] for i in dlama.items} == {"arab", "western"}
+    arabic = [i for i in dlama.items if i.fields["language"] == "ar"]
     assert all(i.fields["question"].startswith("____ : land") for i in arabic)
 
 
-def test_items_that_contradict_each_other_are_refused(clone: Callable[[str], Path]) -> None:
+def test_repeated_items_are_one_and_contradicting_ones_refused(clone: Callable[[str], Path]) -> None:
     root = clone("culturalbench_easy")
     text = (root / "CulturalBench-Easy.csv").read_text()
     (root / "CulturalBench-Easy (1).csv").write_text(text)
@@ -303,7 +260,7 @@ def change(root: Path, name: str, cells: Any) -> None:
          "the right answer is not one of its options"),
     ],
 )  # fmt: skip
-def test_an_item_that_means_something_else_is_left_out(
+def test_malformed_item_is_left_out_with_its_reason(
     name: str, file: str, cells: dict[str, Any], why: str, clone: Callable[[str], Path]
 ) -> None:
     root = clone(name)
@@ -326,9 +283,7 @@ def test_an_item_that_means_something_else_is_left_out(
                                                  row["culturalsensitivitylabel"].lower()}),
     ],
 )  # fmt: skip
-def test_another_form_of_the_same_changes_nothing(
-    name: str, file: str, cells: Any, clone: Callable[[str], Path]
-) -> None:
+def test_another_form_changes_nothing(name: str, file: str, cells: Any, clone: Callable[[str], Path]) -> None:
     root = clone(name)
     before = study(name, root)
     change(root, file, cells)
@@ -338,21 +293,14 @@ def test_another_form_of_the_same_changes_nothing(
 @pytest.mark.parametrize(
     ("content", "why"), [("", "Expecting value"), ("{}", "no entries"), ("version https://git-lfs", "LFS")]
 )
-def test_a_file_without_content_is_named(content: str, why: str, clone: Callable[[str], Path]) -> None:
+def test_file_without_content_is_refused(content: str, why: str, clone: Callable[[str], Path]) -> None:
     root = clone("blend")
     (root / "data/annotations/UK_data.json").write_text(content)
     with pytest.raises(ValueError, match=f"UK_data.json cannot be read: .*{why}"):
         study("blend", root)
 
 
-def test_blend_needs_every_count_of_those_without_an_answer(clone: Callable[[str], Path]) -> None:
-    root = clone("blend")
-    change(root, "UK_data.json", {"idks": {"idk": 0, "no_answer": 0}})
-    with pytest.raises(ValueError, match=r"UK_data\.json, .*: not-applicable 'None' is not a count"):
-        study("blend", root)
-
-
-def test_click_knows_copies_and_the_one_file_of_the_hub(clone: Callable[[str], Path], tmp_path: Path) -> None:
+def test_click_reads_copies_and_the_file_of_the_hub(clone: Callable[[str], Path], tmp_path: Path) -> None:
     root = clone("click")
     before = study("click", root).config_hash()
     file = next(root.rglob("Society_KIIP.json"))
@@ -371,7 +319,7 @@ def test_click_knows_copies_and_the_one_file_of_the_hub(clone: Callable[[str], P
     ]  # fmt: skip
 
 
-def test_folders_of_the_hub_say_split_and_set(clone: Callable[[str], Path]) -> None:
+def test_split_and_set_are_read_from_folders_of_the_hub(clone: Callable[[str], Path]) -> None:
     for name, column in (("global_mmlu", "language"), ("include", "language")):
         root = clone(name)
         before = [item.fields for item in study(name, root).items]
@@ -387,7 +335,7 @@ def test_folders_of_the_hub_say_split_and_set(clone: Callable[[str], Path]) -> N
     assert len(study("culturalbench_easy", root).items) == 2
 
 
-def test_one_culture_alone_makes_no_pairs(clone: Callable[[str], Path]) -> None:
+def test_camel_needs_entities_of_both_cultures(clone: Callable[[str], Path]) -> None:
     root = clone("camel")
     file = root / "entities/beverage.xlsx"
     file.unlink()
@@ -398,7 +346,7 @@ def test_one_culture_alone_makes_no_pairs(clone: Callable[[str], Path]) -> None:
         study("camel", root)
 
 
-def test_files_are_read_however_they_are_spelt(tmp_path: Path) -> None:
+def test_odd_spellings_are_read_and_broken_files_refused(tmp_path: Path) -> None:
     bom = tmp_path / "a.csv"
     bom.write_text("\ufeffData IDX,Prompt_Question \n1,what\u202e is\x07 it\n", encoding="utf-8")
     (record,) = records(bom)
@@ -417,14 +365,12 @@ def test_files_are_read_however_they_are_spelt(tmp_path: Path) -> None:
     assert json.dumps(fields("{'a': 1}")) == '{"a": 1}'
 
 
-def test_a_revision_of_the_hub_is_pinned(
-    clone: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, str]] = []
+def test_data_of_the_hub_are_pinned(clone: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[tuple[str, str]] = []
     root, commit = clone("include"), "0" * 40
 
     def snapshot(name: str, *, repo_type: str, revision: str) -> str:
-        asked.append((repo_type, f"{name}@{revision}"))
+        fetched.append((repo_type, f"{name}@{revision}"))
         if name == "no/where":
             raise OSError("offline\nnow")
         return str(root)
@@ -433,7 +379,7 @@ def test_a_revision_of_the_hub_is_pinned(
     chosen = evaluation("include")
     made = chosen.study(chosen.params(models=["m"], data=f"hf:some/data@{commit}"), {}, {})
     assert made.config_hash() == study("include", root).config_hash()
-    assert asked == [("dataset", f"some/data@{commit}")]
+    assert fetched == [("dataset", f"some/data@{commit}")]
     with pytest.raises(ValueError, match=r"it cannot be fetched \(offline now\)"):
         Files.at(f"hf:no/where@{commit}")
 
@@ -442,6 +388,6 @@ def test_a_revision_of_the_hub_is_pinned(
 @pytest.mark.parametrize(
     ("name", "n", "left_out"), [("blend", 3307, 119), ("click", 370, 1), ("camel", 242, 387)]
 )
-def test_the_published_files_are_read(name: str, n: int, left_out: int) -> None:
+def test_published_files_are_read(name: str, n: int, left_out: int) -> None:
     made = study(name, REAL / name)
     assert (len(made.items), sum(made.loaded.left_out.values())) == (n, left_out)

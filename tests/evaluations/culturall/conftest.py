@@ -1,4 +1,4 @@
-"""A study by hand: eight items in three regions of two languages, judges that say what a test tells them."""
+"""A study by hand: eight items in three regions of two languages, and judges whose verdicts a test sets."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ OPTIONS = "A. tea B. coffee C. cocoa D. water"
 def row(item: str, language: str, region: str, answer: str, **cells: Any) -> Row:
     """A row of table culturall_item whose texts name the item; an answer A to D is one of four drinks."""
     is_choice = answer in "ABCD"
-    ask = f"Which one, {item}? {OPTIONS}" if is_choice else f"How many, {item}?"
-    texts = {"scenario": f"Case of {item}.", "question": ask, "answer": answer, "explanation": f"Why {item}."}
-    return (
-        {"item": item, "language": language, "region": region, "topic": "Food", "variants": None}
-        | {"form": "choice" if is_choice else "free", "source": "a test", "status": "not checked by people"}
-        | texts
-        | {f"{name}_en": text if name == "answer" else f"EN {text}" for name, text in texts.items()}
-        | cells
-    )
+    question = f"Which one, {item}? {OPTIONS}" if is_choice else f"How many, {item}?"
+    texts = {
+        "scenario": f"Case of {item}.",
+        "question": question,
+        "answer": answer,
+        "explanation": f"Why {item}.",
+    }
+    own = {"item": item, "language": language, "region": region, "topic": "Food", "variants": None}
+    own |= {"form": "choice" if is_choice else "free", "source": "a test", "status": "not checked by people"}
+    english = {f"{name}_en": text if name == "answer" else f"EN {text}" for name, text in texts.items()}
+    return own | texts | english | cells
 
 
 ROWS = [
@@ -64,23 +66,20 @@ def completion(text: str, finish_reason: str = "stop") -> Completion:
     return Completion(text, finish_reason, 1, 1)
 
 
-def verdict(says: str) -> Completion:
+def verdict(name: str) -> Completion:
     """A judge's answer: right, wrong, or anything that is no verdict."""
-    reason = {"CORRECT": "same answer", "INCORRECT": "another answer"}.get(says)
-    text = json.dumps({"prediction": {"verdict": says, "reason": reason}}) if reason else says
+    reason = {"CORRECT": "same answer", "INCORRECT": "another answer"}.get(name)
+    text = json.dumps({"prediction": {"verdict": name, "reason": reason}}) if reason else name
     return completion(text)
 
 
 def scored(
     study: CulturallStudy,
     texts: Mapping[Key, str | Completion],
-    says: Callable[[Call], str] | None = None,
+    judge: Callable[[Call], str] | None = None,
 ) -> CulturallScores:
-    """Metric -> scores of a model that answered these; each judge says what ``says`` says."""
+    """Scores of a model with these answers. judge: call -> the verdict of each judge."""
     answers = {key: completion(text) if isinstance(text, str) else text for key, text in texts.items()}
     about = calls(study, answers)
-    said = study.panel.read(
-        about, lambda _: {call.prompt.id: verdict(says(call)) for call in about} if says else {}
-    )
-    read = read_answers(study, answers, said)
-    return scores_of(study, read)
+    verdicts = {call.prompt.id: verdict(judge(call)) for call in about} if judge else {}
+    return scores_of(study, read_answers(study, answers, study.panel.read(about, lambda _: verdicts)))

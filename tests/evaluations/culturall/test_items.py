@@ -1,4 +1,4 @@
-"""Items of a table and of published files: what is kept, what is left out and why, which ones are asked."""
+"""Items of a table and of published files: dropped rows with their reasons, and the draw."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PUBLISHED: Row = {
 }  # fmt: skip
 
 
-def test_a_row_of_the_table_is_an_item() -> None:
+def test_table_row_becomes_an_item() -> None:
     second = load_items(ROWS, "culturall_item").items[1]
     assert (second.item, second.language, second.region, second.topic) == ("a2", "es", "MX", "Pets")
     assert second.accepted == ("7", "seven", "VII")
@@ -30,7 +30,7 @@ def test_a_row_of_the_table_is_an_item() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".csv", ".json"])
-def test_published_files_of_every_kind_give_the_same_items(suffix: str, tmp_path: Path) -> None:
+def test_published_files_of_every_format_give_equal_items(suffix: str, tmp_path: Path) -> None:
     rows = [PUBLISHED, PUBLISHED | {"scenario": "二", "answer": "24元", "eval_sum": "15"}]
     path = tmp_path / f"annotated_data{suffix}"
     if suffix == ".xlsx":
@@ -50,7 +50,7 @@ def test_published_files_of_every_kind_give_the_same_items(suffix: str, tmp_path
     assert (second.native.answer, second.solved, second.english) == ("24元", 15, None)
 
 
-def test_rows_are_left_out_by_reason() -> None:
+def test_dropped_rows_are_counted_and_unusable_files_refused() -> None:
     bad: list[Row] = [
         PUBLISHED | {"scenario": " "},
         PUBLISHED | {"region": "USA"},
@@ -74,16 +74,14 @@ def test_rows_are_left_out_by_reason() -> None:
         load_items([ROWS[0], ROWS[1] | {"item": "a1"}], "f.csv")
 
 
-def test_who_checked_an_item_does_not_change_what_is_asked() -> None:
+def test_item_hash_ignores_status_and_source() -> None:
     checked = [row | {"status": "checked by two people", "source": "us"} for row in ROWS]
     assert load_items(checked, "t").hash() == load_items(ROWS[::-1], "t").hash()
-    assert (
-        load_items([ROWS[0] | {"variants": "two dozen"}, *ROWS[1:]], "t").hash()
-        != load_items(ROWS, "t").hash()
-    )
+    other = [ROWS[0] | {"variants": "two dozen"}, *ROWS[1:]]
+    assert load_items(other, "t").hash() != load_items(ROWS, "t").hash()
 
 
-def test_a_choice_is_spread_and_only_grows() -> None:
+def test_draw_is_spread_over_regions_and_grows() -> None:
     loaded = load_items(ROWS, "t")
     one, two = (choose(loaded, [], [], [], n) for n in (1, 2))
     assert Counter(item.language for item in one.items) == {"es": 1, "ja": 1}
@@ -94,7 +92,7 @@ def test_a_choice_is_spread_and_only_grows() -> None:
     assert [item.item for item in choose(loaded, ["es"], [], ["Pets"], None).items] == ["a2"]
 
 
-def test_unknown_names_are_refused() -> None:
+def test_unknown_slices_are_refused_with_known_names() -> None:
     loaded = load_items(ROWS, "t")
     with pytest.raises(ValueError, match="no item is of language xx; known: es, ja"):
         choose(loaded, ["xx"], [], [], None)

@@ -22,6 +22,8 @@ from tasks.evaluations.culturall.rows import (
     setting,
 )
 from tasks.evaluations.culturall.study import CulturallStudy
+from tasks.judging.panel import Call
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.rows import Metric
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, row, scored, verdict
 
@@ -29,7 +31,7 @@ GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C"
 
 
 def answered(study: CulturallStudy, *right: str, **by_condition: tuple[str, ...]) -> CulturallScores:
-    """A model that is right about these items under the condition native, and about others under others."""
+    """A model that is right about these items, per condition; the positional ones are for native."""
     known = {"native": right, **by_condition}
     texts = {
         (c, item): GOLD[item] if item in known.get(c, ()) else "nothing of the kind"
@@ -44,7 +46,7 @@ def find(of: list[Metric], metric: str, kind: str = "overall", where: str = "all
     return one
 
 
-def test_accuracy_overall_and_of_every_slice(make_study: MakeStudy) -> None:
+def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     of = model_rows(study, "m", "m", {"m": answered(study, "a1", "a3", "b1", "b2")}, [])
     assert find(of, "accuracy")[3:7] == (0.5, None, 8, 0)
@@ -74,7 +76,7 @@ def test_guessing_by_hand() -> None:
     assert another_answer(accepts).tolist() == [0, 1]
 
 
-def test_null_models_and_null_values(make_study: MakeStudy) -> None:
+def test_null_models_and_null_values_by_hand(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     nulls = null_rows(study)
     constant = nulls["null:constant-letter"]
@@ -87,7 +89,7 @@ def test_null_models_and_null_values(make_study: MakeStudy) -> None:
     assert find(of, "accuracy", "language", "ja").null_value == pytest.approx(3 / 4)
 
 
-def test_differences_of_conditions_are_taken_item_by_item(make_study: MakeStudy) -> None:
+def test_gains_between_conditions_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
     own = answered(study, "a1", "a2", "b1", "b2", english=("a1",), question=("b1", "b2", "b3"))
     of = model_rows(study, "m", "m", {"m": own}, [])
@@ -99,7 +101,7 @@ def test_differences_of_conditions_are_taken_item_by_item(make_study: MakeStudy)
     assert find(of, "english_gain").null_value == 0.0
 
 
-def test_lost_answers_are_wrong_and_counted_what_was_not_asked_is_unscored(make_study: MakeStudy) -> None:
+def test_lost_answers_are_wrong_and_missing_ones_unscored(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     texts = {("native", item): completion(text) for item, text in GOLD.items()}
     texts["native", "a1"] = completion("No.", "refusal")
@@ -113,11 +115,11 @@ def test_lost_answers_are_wrong_and_counted_what_was_not_asked_is_unscored(make_
     assert find(of, "coverage").value == 5 / 8
     assert find(of, "unanswered", "reason", "refused").value == 1 / 8
     assert find(of, "accuracy", "topic", "Pets")[3:7] == (1.0, None, 1, 1)
-    # b1 of Japanese was cut off: its interval is of one in three, b2 was not asked.
+    # b1 of Japanese was cut off, b2 has no answer.
     assert find(of, "accuracy", "language", "ja")[3:7] == (2 / 3, None, 3, 1)
 
 
-def test_losing_an_answer_never_raises_accuracy(make_study: MakeStudy) -> None:
+def test_lost_answer_never_raises_accuracy(make_study: MakeStudy) -> None:
     study = make_study("j", conditions=["native"])
 
     def accuracy(lost: dict[str, str]) -> float | None:
@@ -135,7 +137,7 @@ def test_losing_an_answer_never_raises_accuracy(make_study: MakeStudy) -> None:
         assert accuracy({"a1": why}) == 1 / 8, why
 
 
-def test_the_gain_of_english_is_of_items_in_other_languages(make_study: MakeStudy) -> None:
+def test_english_gain_leaves_out_english_items(make_study: MakeStudy) -> None:
     rows = [*ROWS, *(row(f"e{n}", "en", "GB", "24") for n in range(8))]
     study = make_study(rows=rows, conditions=["native", "english"])
     texts = {(c, item.item): item.native.answer for c in study.conditions for item in study.items}
@@ -145,27 +147,31 @@ def test_the_gain_of_english_is_of_items_in_other_languages(make_study: MakeStud
     assert find(of, "english_gain", "region", "GB")[3:7] == (None, made.IN_ENGLISH, 0, 8)
 
 
-def test_accuracy_is_the_judges_where_there_are_any(make_study: MakeStudy) -> None:
+def test_accuracy_is_judged_where_there_are_judges(make_study: MakeStudy) -> None:
     study = make_study("j", conditions=["native"])
     texts = {("native", item): text for item, text in GOLD.items()}
 
-    def says(call: object) -> str:
-        item = call.item  # type: ignore[attr-defined]
-        return "?" if item == "a2" else "INCORRECT" if item[0] == "a" else "CORRECT"
+    def judge(call: Call) -> str:
+        return "?" if call.item == "a2" else "INCORRECT" if call.item[0] == "a" else "CORRECT"
 
-    of = model_rows(study, "m", "model-j", {"m": scored(study, texts, says)}, [])
+    of = model_rows(study, "m", "model-j", {"m": scored(study, texts, judge)}, [])
     assert find(of, "accuracy")[4:7] == (None, 7, 1)
     assert find(of, "accuracy").value == pytest.approx(4 / 7)
     assert find(of, "accuracy_matched")[3:7] == (1.0, None, 8, 0)
     assert find(of, "judge_match_agreement")[4:7] == (None, 7, 1)
     assert find(of, "judge_match_agreement").value == pytest.approx(4 / 7)
     assert find(of, "self_preference_warning").value == 1.0
-    lost = model_rows(study, "m", "m", {"m": scored(study, texts)}, [])
-    assert find(lost, "accuracy").unscored_reason == "a judge has not answered"
-    assert find(lost, "accuracy_matched").value == 1.0
+    # Without any verdict, cut-off answers alone would be an accuracy of 0.
+    cut = completion("It is", "length")
+    lost = model_rows(study, "m", "m", {"m": scored(study, texts | {("native", "a1"): cut})}, [])
+    assert find(lost, "accuracy")[3:7] == (None, UNANSWERED, 0, 8)
+    assert find(lost, "accuracy", "region", "MX").unscored_reason == UNANSWERED
+    assert find(lost, "accuracy_matched")[3:7] == (7 / 8, None, 8, 0)
+    every = scored(study, dict.fromkeys(texts, cut))
+    assert find(model_rows(study, "m", "m", {"m": every}, []), "accuracy").value == 0.0
 
 
-def test_levels_by_hand() -> None:
+def test_difficulty_levels_by_hand() -> None:
     solved = np.array([[1, 1, 0, np.nan], [1, 0, 0, 1], [1, 0, 0, 1]], dtype=np.float64)
     assert levels(solved).tolist() == ["easy", "medium", "hard", ""]
     fifteen = np.array([[float(model < n) for n in (10, 9, 5, 4)] for model in range(15)])
@@ -175,7 +181,7 @@ def test_levels_by_hand() -> None:
     assert published_levels(load_items(ROWS, "t").items) is None
 
 
-def test_a_model_does_not_define_its_own_difficulty(make_study: MakeStudy) -> None:
+def test_difficulty_is_defined_by_other_models(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     # Of b1 two of the three others are right (easy), of b2 one (medium), of the rest none (hard).
     others = {"x": ("b1", "b2"), "y": ("b1",), "z": ()}
@@ -188,7 +194,7 @@ def test_a_model_does_not_define_its_own_difficulty(make_study: MakeStudy) -> No
     assert find(few, "accuracy", "difficulty", "easy").unscored_reason == made.TOO_FEW_MODELS
 
 
-def test_settings_of_one_model_are_compared(make_study: MakeStudy) -> None:
+def test_settings_of_one_model_are_compared_by_hand(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     every = {
         "gem_auto_true": answered(study, "a1", "a2", "a3"),
@@ -213,17 +219,17 @@ def test_settings_of_one_model_are_compared(make_study: MakeStudy) -> None:
         ("null:constant-letter", None),
     ],
 )
-def test_names_of_settings(name: str, expected: NamedSetting | None) -> None:
+def test_setting_is_read_from_a_models_name(name: str, expected: NamedSetting | None) -> None:
     assert setting(name) == expected
 
 
-def test_the_judges_check_by_judge_and_language(make_study: MakeStudy) -> None:
+def test_judge_check_by_judge_and_language(make_study: MakeStudy) -> None:
     study = make_study("j", "k")
     about = checks(study)
     truth = {call.prompt.id: verdict("CORRECT" if call.source == "gold" else "INCORRECT") for call in about}
     lenient = {call.prompt.id: verdict("CORRECT") for call in about}
-    says = {"j": truth, "k": lenient}
-    of = check_rows(study, study.panel.read(about, lambda request: says[request.engine]))
+    verdicts = {"j": truth, "k": lenient}
+    of = check_rows(study, study.panel.read(about, lambda request: verdicts[request.engine]))
     for kind, where in (("judge", "j"), ("judge_language", "j:es"), ("judge_language", "j:ja")):
         assert find(of, "judge_gold_accepted", kind, where).value == 1.0
         assert find(of, "judge_empty_refused", kind, where).value == 1.0
@@ -231,24 +237,11 @@ def test_the_judges_check_by_judge_and_language(make_study: MakeStudy) -> None:
     assert find(of, "judge_shuffled_refused", "judge_language", "j:ja").value is None
     assert find(of, "judge_empty_refused", "judge", "k").value == 0.0
     silent = check_rows(study, study.panel.read(about, lambda _: {}))
-    assert find(silent, "judge_gold_accepted", "judge", "j").unscored_reason == "a judge has not answered"
+    assert find(silent, "judge_gold_accepted", "judge", "j").unscored_reason == UNANSWERED
 
 
 def test_order_of_items_changes_no_number(make_study: MakeStudy) -> None:
     studies = [make_study(conditions=["native"]), make_study(rows=ROWS[::-1], conditions=["native"])]
     one, other = (model_rows(study, "m", "m", {"m": answered(study, "a1", "b3")}, []) for study in studies)
     assert one == other
-    assert not calls(studies[0], {("native", "a1"): completion("24")})  # nobody judges
-
-
-def test_lost_answers_alone_are_no_number(make_study: MakeStudy) -> None:
-    """Where every judge failed, answers that were cut off would be all that counts: an accuracy of 0."""
-    study = make_study("j", conditions=["native"])
-    texts = {("native", item): text for item, text in GOLD.items()}
-    own = scored(study, texts | {("native", "a1"): completion("It is", "length")})
-    of = model_rows(study, "m", "m", {"m": own}, [])
-    assert find(of, "accuracy")[3:7] == (None, "a judge has not answered", 0, 8)
-    assert find(of, "accuracy", "region", "MX").unscored_reason == "a judge has not answered"
-    assert find(of, "accuracy_matched")[3:7] == (7 / 8, None, 8, 0)
-    every = dict.fromkeys(texts, completion("It is", "length"))
-    assert find(model_rows(study, "m", "m", {"m": scored(study, every)}, []), "accuracy").value == 0.0
+    assert not calls(studies[0], {("native", "a1"): completion("24")})  # there is no judge

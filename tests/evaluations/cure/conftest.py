@@ -1,4 +1,4 @@
-"""A study by hand: six countries, the four benchmarks, models and judges that say what a test tells them."""
+"""A study by hand: six countries, the four benchmarks, models and judges whose answers a test sets."""
 
 from __future__ import annotations
 
@@ -28,17 +28,10 @@ from tasks.loop.requests import Engine
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 MakeStudy = Callable[..., CureStudy]
-Said = Callable[[ExplanationJudgeCall], "float | str"]
-"""The probability of YES, or the judge's text."""
+Judging = Callable[[ExplanationJudgeCall], "float | str"]
+"""Call -> the probability of YES, or the judge's text."""
 
-COUNTRIES = {
-    "BR": "Brazil",
-    "FR": "France",
-    "IN": "India",
-    "JP": "Japan",
-    "KE": "Kenya",
-    "MX": "Mexico",
-}
+COUNTRIES = {"BR": "Brazil", "FR": "France", "IN": "India", "JP": "Japan", "KE": "Kenya", "MX": "Mexico"}
 LABELS = {"IN": "yes", "JP": "no", "MX": "neutral", "KE": "yes", "BR": "yes", "FR": "no"}
 """NormAd's gold labels."""
 
@@ -46,12 +39,8 @@ LABELS = {"IN": "yes", "JP": "no", "MX": "neutral", "KE": "yes", "BR": "yes", "F
 def row(benchmark: str, item: str, country: str, label: str, **cells: Any) -> Row:
     """A row of table cure_item whose texts name the item."""
     texts = {"situation": f"What happens in {item}.", "question": f"Is it right in {item}?", "persona": None}
-    return (
-        {"benchmark": benchmark, "item": item, "country": country, "group_name": None, "label": label}
-        | texts
-        | {"gold": f"The norm of {item}.", "cues": None, "rule": None}
-        | cells
-    )
+    own = {"benchmark": benchmark, "item": item, "country": country, "group_name": None, "label": label}
+    return own | texts | {"gold": f"The norm of {item}.", "cues": None, "rule": None} | cells
 
 
 def tables() -> Tables:
@@ -67,29 +56,16 @@ def tables() -> Tables:
             for side, label in (("adhere", "yes"), ("violate", "no"))
         ]
     items += [
-        row(
-            "culturebank",
-            f"culturebank-{country.lower()}-1",
-            country,
-            "yes",
-            persona=f"Ana, a guest in {country}",
-            group_name=f"people of {name}",
-        )
+        row("culturebank", f"culturebank-{country.lower()}-1", country, "yes",
+            persona=f"Ana, a guest in {country}", group_name=f"people of {name}")
         for country, name in COUNTRIES.items()
-    ]
+    ]  # fmt: skip
     items += [
-        row(
-            "specnorm",
-            f"specnorm-{country.lower()}-1",
-            country,
-            label,
-            persona=f"Someone of group {country}",
-            group_name=f"group {country}",
-            cues=f"ethnicity: group {country}|age: old",
-            rule="medium",
-        )
+        row("specnorm", f"specnorm-{country.lower()}-1", country, label,
+            persona=f"Someone of group {country}", group_name=f"group {country}",
+            cues=f"ethnicity: group {country}|age: old", rule="medium")
         for country, label in (("IN", "yes"), ("JP", "no"), ("KE", "yes"))
-    ]
+    ]  # fmt: skip
     return {"cure_item": items, "country": [{"country": c, "name": name} for c, name in COUNTRIES.items()]}
 
 
@@ -99,7 +75,7 @@ def judge(name: str = "j", model: str = "maker/Judge-1B") -> Engine:
 
 @pytest.fixture(scope="session")
 def make_study() -> MakeStudy:
-    """A study of the rows and params given; one judge and 20 resamples unless told."""
+    """A study of these rows and params; by default with one judge."""
 
     def make(rows: Tables | None = None, judges: Sequence[Engine] = (judge(),), **params: Any) -> CureStudy:
         engines = {engine.name: engine for engine in judges}
@@ -115,7 +91,7 @@ def completion(label: str, explanation: str | None = None, **about: Any) -> Comp
     return Completion(json.dumps(fields), "stop", 100, 20, **about)
 
 
-class Asked(NamedTuple):
+class Sample(NamedTuple):
     """One item in one mode."""
 
     key: Key
@@ -123,10 +99,10 @@ class Asked(NamedTuple):
     prompt: Prompt
 
 
-def asked(study: CureStudy, *part: str) -> list[Asked]:
+def samples_of(study: CureStudy, *part: str) -> list[Sample]:
     """The samples of a benchmark in a mode; of all without one."""
     items = {(item.benchmark, item.item): item for b in study.benchmarks for item in study.items(b)}
-    of = [Asked(key, items[key[0], key[2]], prompt) for key, prompt in study.prompts.items()]
+    of = [Sample(key, items[key[0], key[2]], prompt) for key, prompt in study.prompts.items()]
     return [sample for sample in of if sample.key[: len(part)] == part]
 
 
@@ -134,47 +110,50 @@ def right_answers(study: CureStudy) -> dict[Key, Completion]:
     """The gold label of every sample, and in thick mode an explanation that names the item."""
     return {
         s.key: completion(s.item.label, f"Because of {s.item.item}." if s.key[1] == "thick" else None)
-        for s in asked(study)
+        for s in samples_of(study)
     }
 
 
-def verdict(said: float | str) -> Completion:
+def verdict(answer: float | str) -> Completion:
     """A judge's answer with this probability of YES, or this text without probabilities."""
-    if isinstance(said, str):
-        return Completion(said, "stop", 200, 20)
-    name, reason = ("YES", "any") if said >= 0.5 else ("NO", "off topic")
+    if isinstance(answer, str):
+        return Completion(answer, "stop", 200, 20)
+    name, reason = ("YES", "any") if answer >= 0.5 else ("NO", "off topic")
     text = json.dumps({"explanation": {"verdict": name, "reason": reason}})
-    logprobs = {"YES": math.log(said) if said else -math.inf, "NO": math.log1p(-said) if said < 1 else -99.0}
+    logprobs = {
+        "YES": math.log(answer) if answer else -math.inf,
+        "NO": math.log1p(-answer) if answer < 1 else -99.0,
+    }
     return Completion(text, "stop", 200, 20, 0, logprobs)
 
 
-def scored(study: CureStudy, completions: Mapping[Key, Completion], said: Said) -> CureScores:
-    """What ``read`` does with what is stored."""
+def scored(study: CureStudy, completions: Mapping[Key, Completion], judging: Judging) -> CureScores:
+    """The scores of these completions, judged by ``judging``."""
     readings = read_answers(study, completions)
-    return score_model(study, readings, judged_by(study, readings, said))
+    return score_model(study, readings, judged_by(study, readings, judging))
 
 
-def judged_by(study: CureStudy, readings: Readings, said: Said) -> list[Reply]:
-    """All judges say the same."""
+def judged_by(study: CureStudy, readings: Readings, judging: Judging) -> list[Reply]:
+    """Replies of all judges, which agree."""
     calls = judge_calls(study, readings)
-    return replies(study, calls, heard(study, calls, lambda _, call: said(call)))
+    return replies(study, calls, opinions_of(study, calls, lambda _, call: judging(call)))
 
 
-def heard(
+def opinions_of(
     study: CureStudy,
     calls: Sequence[ExplanationJudgeCall],
-    said: Callable[[str, ExplanationJudgeCall], float | str | None],
+    judging: Callable[[str, ExplanationJudgeCall], float | str | None],
 ) -> Opinions:
-    """What each judge, by its name in the params, said of each call; None: it has not answered."""
+    """Opinions by judge and call. judging: (judge, call) -> its answer; None if it has not answered."""
 
     def stored(request: Prompts) -> dict[str, Completion]:
         own = [call for call in calls if call.sampling == request.sampling]
-        known = {call.prompt.id: said(request.engine, call) for call in own}
+        known = {call.prompt.id: judging(request.engine, call) for call in own}
         return {unit: verdict(text) for unit, text in known.items() if text is not None}
 
     return study.panel.read(calls, stored)
 
 
 def real_only(call: ExplanationJudgeCall) -> float:
-    """A judge that tells: real explanations 0.9, all nulls 0.1."""
+    """Judge real explanations 0.9, all nulls 0.1."""
     return 0.9 if call.source == "real" else 0.1

@@ -1,4 +1,4 @@
-"""How answers are read: labels and explanations, each on its own."""
+"""Labels and explanations, read independently of each other."""
 
 from __future__ import annotations
 
@@ -9,84 +9,81 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.evaluations.cure import read as answers
-from tasks.evaluations.cure.read import CureAnswer, read, read_answers
+from tasks.evaluations.cure.details import SCHEMA, answer_frame, verdict_frames
+from tasks.evaluations.cure.read import NO_EXPLANATION, OFF_MENU, CureAnswer, judge_calls, read, read_answers
+from tasks.evaluations.cure.scores import score_model
 from tasks.loop import replies
 from tasks.loop.prompts import Completion
-from tests.evaluations.cure.conftest import MakeStudy, completion, right_answers
+from tests.evaluations.cure.conftest import (
+    MakeStudy,
+    completion,
+    judged_by,
+    opinions_of,
+    real_only,
+    right_answers,
+)
+from warehouse import KINDS
 
 THIN, THICK = ("normad", "thin"), ("normad", "thick")
 
 
 @pytest.mark.parametrize(
-    ("text", "label"),
+    ("text", "finish", "label", "reason"),
     [
-        ('{"label": "neutral"}', "neutral"),
-        ('{"label": " Yes "}', "yes"),
-        ('```json\n{"label": "no"}\n```', "no"),
-        ('{"label": "yes", "label": "no"}', "no"),
+        ('{"label": "neutral"}', "stop", "neutral", None),
+        ('{"label": " Yes "}', "stop", "yes", None),
+        ('```json\n{"label": "no"}\n```', "stop", "no", None),
+        ('{"label": "yes", "label": "no"}', "stop", "no", None),
+        ('{"label": "maybe"}', "stop", None, answers.OFF_MENU),
+        ('{"label": 1}', "stop", None, answers.OFF_MENU),
+        ('{"answer": "yes"}', "stop", None, answers.OFF_MENU),
+        ("yes", "stop", None, replies.UNPARSABLE),
+        ('["yes"]', "stop", None, replies.UNPARSABLE),
+        ('{"label": ', "length", None, replies.CUT_OFF),
+        ("  ", "stop", None, replies.EMPTY),
+        ('{"label": "yes"}', "content_filter", None, replies.REFUSED),
     ],
 )
-def test_labels(text: str, label: str) -> None:
-    assert read(*THIN, Completion(text, "stop", 1, 1)) == CureAnswer(label, None)
+def test_label_is_read_or_has_a_reason(text: str, finish: str, label: str | None, reason: str | None) -> None:
+    assert read(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(label, reason)
 
 
-@pytest.mark.parametrize(
-    ("text", "finish", "reason"),
-    [
-        ('{"label": "maybe"}', "stop", answers.OFF_MENU),
-        ('{"label": 1}', "stop", answers.OFF_MENU),
-        ('{"answer": "yes"}', "stop", answers.OFF_MENU),
-        ("yes", "stop", replies.UNPARSABLE),
-        ('["yes"]', "stop", replies.UNPARSABLE),
-        ('{"label": ', "length", replies.CUT_OFF),
-        ("  ", "stop", replies.EMPTY),
-        ('{"label": "yes"}', "content_filter", replies.REFUSED),
-    ],
-)
-def test_no_label(text: str, finish: str, reason: str) -> None:
-    assert read(*THIN, Completion(text, finish, 1, 1)) == CureAnswer(None, reason)
-
-
-def test_the_likeliest_label_is_taken_where_probabilities_are_known() -> None:
+def test_option_probabilities_override_the_written_label() -> None:
     likely = {"yes": -2.0, "no": -0.5, "neutral": -3.0}
     assert read(*THIN, completion("yes", option_logprobs=likely)).label == "no"
-    # A tie goes to the first on the menu, an option that is not on it counts for nothing.
-    assert (
-        read(*THIN, completion("no", option_logprobs={"neutral": -1.0, "yes": -1.0, "x": 0.0})).label == "yes"
-    )
+    # A tie goes to the first option; an unknown option does not count.
+    tied = {"neutral": -1.0, "yes": -1.0, "x": 0.0}
+    assert read(*THIN, completion("no", option_logprobs=tied)).label == "yes"
     assert read(*THIN, completion("no", option_logprobs={})).label == "no"
 
 
-def test_explanations() -> None:
+def test_explanation_is_read_or_missing_with_a_reason() -> None:
     assert read(*THICK, completion("no", "One\n waits. ")) == CureAnswer("no", None, "One waits.")
     assert read(*THICK, completion("no", " ")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
     assert read(*THICK, completion("no")) == CureAnswer("no", None, None, answers.NO_EXPLANATION)
     assert read(*THICK, completion("?", "One waits.")) == CureAnswer(None, answers.OFF_MENU, "One waits.")
     assert read(*THICK, None) == CureAnswer(None, replies.NO_ANSWER, None, replies.NO_ANSWER)
+    surrogate = Completion('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1)
+    assert read(*THICK, surrogate).explanation == "a ? b"
 
 
-def test_a_label_outlives_an_explanation_that_was_cut_off() -> None:
+def test_cut_off_explanation_keeps_its_label() -> None:
     cut = Completion('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
     assert read(*THICK, cut) == CureAnswer("no", None, None, replies.CUT_OFF)
     assert read(*THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == replies.CUT_OFF
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
-    answer = read(*THICK, Completion('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1))
-    assert answer.explanation == "a ? b"
-
-
 @settings(max_examples=40)
-@given(st.text(), st.sampled_from(["stop", "length"]), st.sampled_from([THIN, THICK]))
-def test_any_text_is_read(text: str, finish: str, part: tuple[str, str]) -> None:
-    answer = read(*part, Completion(text, finish, 1, 1))
+@given(
+    st.text()
+    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
+        lambda value: json.dumps({"label": value, "explanation": value})
+    ),
+    st.sampled_from(["stop", "length"]),
+)
+def test_any_text_is_read_or_has_a_reason(text: str, finish: str) -> None:
+    answer = read(*THICK, Completion(text, finish, 1, 1))
     assert (answer.label is None) == (answer.label_reason is not None)
-
-
-@settings(max_examples=40)
-@given(st.recursive(st.none() | st.integers() | st.text(), st.lists) | st.just({"a": 1}))
-def test_any_value_is_read(value: object) -> None:
-    answer = read(*THICK, Completion(json.dumps({"label": value, "explanation": value}), "stop", 1, 1))
     assert (answer.explanation is None) == (answer.explanation_reason is not None)
 
 
@@ -98,3 +95,61 @@ def test_every_sample_is_read(make_study: MakeStudy) -> None:
     assert len(readings) == 2 * (6 + 4 + 6 + 3)
     assert readings["casa", "thin", "casa-x-in-adhere"].label_reason == replies.NO_ANSWER
     assert readings["casa", "thick", "casa-x-in-adhere"].explanation == "Because of casa-x-in-adhere."
+
+
+def test_answer_rows_have_labels_scores_and_reasons(make_study: MakeStudy) -> None:
+    study = make_study()
+    completions = right_answers(study)
+    completions["normad", "thick", "normad-f0-in"] = completion("no")
+    completions["normad", "thick", "normad-f1-jp"] = completion("?", "One waits.")
+    readings = read_answers(study, completions)
+    frame = answer_frame(study, readings, score_model(study, readings, judged_by(study, readings, real_only)))
+    assert frame.schema == SCHEMA
+    assert set(SCHEMA) == set(KINDS["cure_answer"].columns) - {"part", "request_hash", "run_id", "model"}
+    assert len(frame) == 2 * 19
+    assert frame.select("benchmark", "mode", "item").is_unique().all()
+    assert frame["config_hash"].unique().to_list() == [study.config_hash()]
+    by_key = {(r["benchmark"], r["mode"], r["item"]): r for r in frame.to_dicts()}
+    thin = by_key["normad", "thin", "normad-f0-in"]
+    assert (thin["label"], thin["gold_label"], thin["correct"]) == ("yes", "yes", True)
+    assert [thin[name] for name in ("explanation", "score", "verdict", "unscored_reason")] == [None] * 4
+    wrong = by_key["normad", "thick", "normad-f0-in"]
+    assert (wrong["correct"], wrong["score"], wrong["unscored_reason"]) == (False, 0.0, NO_EXPLANATION)
+    odd = by_key["normad", "thick", "normad-f1-jp"]
+    assert (odd["label"], odd["correct"], odd["unscored_reason"]) == (None, False, OFF_MENU)
+    assert (odd["explanation"], odd["verdict"]) == ("One waits.", "YES")
+    assert odd["score"] == pytest.approx(0.9)
+    subtle = by_key["specnorm", "thick", "specnorm-in-1"]
+    assert (subtle["country"], subtle["disagreement"]) == ("IN", pytest.approx(0.0))
+
+
+def test_verdict_rows_have_judge_rubric_and_judged_text(make_study: MakeStudy) -> None:
+    study = make_study()
+    readings = read_answers(study, right_answers(study))
+    calls = judge_calls(study, readings)
+    frames = verdict_frames(study, calls, opinions_of(study, calls, lambda _, call: real_only(call)))
+    assert list(frames) == [("j", benchmark) for benchmark in study.benchmarks]
+    frame = frames["j", "specnorm"]
+    # Three items, four sources, three samples.
+    assert len(frame) == 36
+    assert frame.select("item", "judged").is_unique().all()
+    assert frame["rubric"].unique().to_list() == [study.rubric_id("specnorm")]
+    assert study.rubric_id("specnorm").startswith("specificity ")
+    first = frame.to_dicts()[0]
+    assert (first["judge"], first["judge_hash"], first["judged"]) == ("j", "hash of j", "real:0")
+    assert first["group_name"] == "IN"
+    assert first["item_text"].splitlines() == [
+        "Country: India",
+        "Person: Someone of group IN",
+        "Question: What happens in specnorm-in-1. Is it right in specnorm-in-1?",
+        "Subgroup: ethnicity: group IN, age: old",
+        "Norm, to be taken as right: The norm of specnorm-in-1.",
+    ]
+    texts = {row["judged"]: row["judged_text"] for row in frame.to_dicts() if row["item"] == first["item"]}
+    assert texts["real:0"] == texts["real:2"] == "Because of specnorm-in-1."
+    assert texts["shuffled:0"] != texts["real:0"]
+    assert texts["empty:0"] == ""
+    assert (first["verdict"], first["value"], first["graded"]) == ("YES", 1.0, pytest.approx(0.9))
+    unread = verdict_frames(study, calls, opinions_of(study, calls, lambda *_: "?"))["j", "normad"]
+    assert unread["unscored_reason"].null_count() == 0
+    assert unread["verdict"].null_count() == len(unread) == 24

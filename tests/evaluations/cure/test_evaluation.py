@@ -1,4 +1,4 @@
-"""What the loop is handed: which requests become possible when, and what is read of what is stored."""
+"""Requests in the order in which they become possible, and rows from stored completions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tasks.loop.replies import NO_ANSWER
 from tasks.loop.requests import Engine
 from tests.evaluations.cure.conftest import (
     MakeStudy,
-    asked,
     completion,
     judge,
     right_answers,
+    samples_of,
     tables,
     verdict,
 )
@@ -52,19 +52,12 @@ def completions(study: CureStudy, stored: Stored) -> Completions:
     def reader(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
         assert kind == "response"
         rows = [
-            {
-                "item": unit,
-                "text": c.text,
-                "finish_reason": c.finish_reason,
-                "prompt_tokens": c.prompt_tokens,
-                "completion_tokens": c.completion_tokens,
-                "seed": c.seed,
-                "option_logprobs": json.dumps(c.option_logprobs) if c.option_logprobs else None,
-            }
+            vars(c)
+            | {"item": unit, "option_logprobs": json.dumps(c.option_logprobs) if c.option_logprobs else None}
             for unit in units
             if (c := stored.get((request_hash, unit)))
         ]
-        return pl.DataFrame(rows, schema=dict.fromkeys(columns))
+        return pl.DataFrame([{c: row[c] for c in columns} for row in rows], schema=dict.fromkeys(columns))
 
     return Completions(MODEL, study.judges, reader)
 
@@ -82,14 +75,20 @@ def answer(
 def gold(study: CureStudy) -> Mapping[str, Completion]:
     """Prompt id -> the right answer."""
     right = right_answers(study)
-    return {sample.prompt.id: right[sample.key] for sample in asked(study)}
+    return {sample.prompt.id: right[sample.key] for sample in samples_of(study)}
+
+
+def answer_candidate(study: CureStudy, stored: Stored) -> list[Prompts]:
+    """Store the right answers; returns the judges' requests that they make possible."""
+    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
+    return of_role(ask(study, completions(study, stored)), "judge")
 
 
 def of_role(requests: Sequence[Prompts], role: str) -> list[Prompts]:
     return [request for request in requests if request.role == role]
 
 
-def test_first_the_candidate_then_each_judge_about_what_is_there(study: CureStudy) -> None:
+def test_candidate_is_prompted_first_then_each_judge(study: CureStudy) -> None:
     stored: Stored = {}
     first = ask(study, completions(study, stored))
     assert [(r.role, r.engine, r.topic, r.label, r.batch) for r in first] == [
@@ -109,62 +108,45 @@ def test_first_the_candidate_then_each_judge_about_what_is_there(study: CureStud
     assert [r.units for r in ask(study, completions(study, stored))] == [r.units for r in second]
 
 
-def test_half_a_benchmark_is_not_judged_yet(study: CureStudy) -> None:
-    """A shuffled explanation may become another's once all are there: to judge it now would be wasted."""
+def test_benchmark_is_judged_once_it_is_complete(study: CureStudy) -> None:
+    """Shuffled explanations are drawn from all answers of a benchmark."""
     stored: Stored = {}
-    requests = ask(study, completions(study, stored))
-    answer(study, requests, gold(study).__getitem__, stored)
-    missing = asked(study, "specnorm", "thick")[0].prompt.id
+    answer_candidate(study, stored)
+    missing = samples_of(study, "specnorm", "thick")[0].prompt.id
     part = {key: value for key, value in stored.items() if key[1] != missing}
     judged = of_role(ask(study, completions(study, part)), "judge")
     assert [len(r.units) for r in judged] == [24, 24]
-    # What is there is read all the same.
     readings = answers_of(study, completions(study, part)).readings
     assert readings["specnorm", "thick", "specnorm-in-1"].label_reason == NO_ANSWER
     assert readings["specnorm", "thick", "specnorm-jp-1"].label == "no"
 
 
-def test_nobody_is_asked_to_judge_labels(make_study: MakeStudy) -> None:
+def test_labels_alone_are_not_judged(make_study: MakeStudy) -> None:
+    assert EVALUATION.engines(CureParams(models=["m"], judges=["k", "j"])) == {"k": "judge", "j": "judge"}
     for study in (make_study(judges=[]), make_study(judges=JUDGES, modes=["thin"])):
-        stored: Stored = {}
-        requests = ask(study, completions(study, stored))
-        answer(study, requests, gold(study).__getitem__, stored)
-        assert len(ask(study, completions(study, stored))) == len(requests)
+        assert answer_candidate(study, {}) == []
         assert list(later(study)) == []
 
 
-def test_what_is_announced_is_the_most_that_judges_are_asked(study: CureStudy) -> None:
+@pytest.mark.parametrize("nulls", [None, 2])
+def test_planned_judge_calls_and_tokens_bound_the_real_ones(make_study: MakeStudy, nulls: int | None) -> None:
+    study = make_study(judges=JUDGES, benchmarks=list(N_ITEMS), nulls=nulls)
+    # NormAd: six explanations and three nulls of two; SpecNorm three votes each on three and two.
+    n = N_CALLS if nulls is None else (6 + 3 * 2) + 3 * (3 + 3 * 2)
     announced = list(later(study))
-    assert [(each.role, each.engine, each.n) for each in announced] == [
-        ("judge", "j", N_CALLS),
-        ("judge", "k", N_CALLS),
-    ]
-    stored: Stored = {}
-    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
-    judged = of_role(ask(study, completions(study, stored)), "judge")
-    assert sum(len(r.units) for r in judged) == 2 * N_CALLS
+    assert [(each.role, each.engine, each.n) for each in announced] == [("judge", j, n) for j in "jk"]
+    judged = answer_candidate(study, {})
+    assert sum(len(r.units) for r in judged) == 2 * n
     most = [at_most(p.conversation, p.schema, r.sampling) for r in judged for p in r.prompts]
     tokens = [g.prompt_tokens + g.completion_tokens for g in most]
     assert max(tokens) <= announced[0].tokens < 2 * max(tokens)
-
-
-def test_nulls_of_a_draw_are_planned_run_and_reported(make_study: MakeStudy) -> None:
-    study = make_study(judges=JUDGES, benchmarks=["normad", "specnorm"], nulls=2)
-    # NormAd: six explanations and three nulls of two; SpecNorm three votes each on three and two.
-    n = (6 + 3 * 2) + 3 * (3 + 3 * 2)
-    assert [each.n for each in later(study)] == [n, n]
-    stored: Stored = {}
-    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
-    judged = of_role(ask(study, completions(study, stored)), "judge")
-    assert sum(len(r.units) for r in judged) == 2 * n
-    assert size(study).endswith("with judged null explanations: normad 2, specnorm 2")
+    assert size(study).endswith("normad 2, specnorm 2") == (nulls == 2)
     assert size(make_study(judges=[])) == "normad 6, casa 4, culturebank 6, specnorm 3"
 
 
-def test_a_judge_that_failed_leaves_labels_and_its_own_numbers_unscored(study: CureStudy) -> None:
+def test_missing_judge_leaves_its_metrics_unscored_and_labels_scored(study: CureStudy) -> None:
     stored: Stored = {}
-    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
-    judged = of_role(ask(study, completions(study, stored)), "judge")
+    judged = answer_candidate(study, stored)
     answer(study, [r for r in judged if r.engine == "j"], lambda unit: verdict(0.9), stored)
     answers = answers_of(study, completions(study, stored))
     cohort = Cohort({"m": answers}, {"m": answers}, {"m": MODEL})
@@ -184,7 +166,7 @@ def test_a_judge_that_failed_leaves_labels_and_its_own_numbers_unscored(study: C
 
 
 def rambling(study: CureStudy, model: str) -> CureAnswers:
-    """A model whose explanations are of different lengths, and judges that look at the prompt's name."""
+    """A model with explanations of different lengths, judged by the hash of the prompt."""
     stored: Stored = {}
     mixed = random.Random(model)
     words = {unit: "word " * mixed.randint(1, 30) + model for unit in gold(study)}
@@ -194,7 +176,7 @@ def rambling(study: CureStudy, model: str) -> CureAnswers:
     return answers_of(study, completions(study, stored))
 
 
-def test_models_outside_the_cohort_have_rows_and_change_none(make_study: MakeStudy) -> None:
+def test_model_outside_the_cohort_has_rows_and_changes_no_slope(make_study: MakeStudy) -> None:
     study = make_study(benchmarks=["culturebank"])
     a, b = rambling(study, "a"), rambling(study, "b")
     engines = {"a": MODEL, "b": Engine("b", "fake", "Qwen/Qwen3-8B", "hash of b")}
@@ -210,7 +192,7 @@ def test_models_outside_the_cohort_have_rows_and_change_none(make_study: MakeStu
     assert slopes["new"] == slopes["alone"] != slopes["both"]
 
 
-def test_a_judge_of_the_candidates_family_is_known_by_the_cohorts_engines(make_study: MakeStudy) -> None:
+def test_judge_of_the_candidates_family_is_warned_of(make_study: MakeStudy) -> None:
     study = make_study(judges=[judge("j", "Qwen/Qwen2.5-7B")], benchmarks=["normad"])
     answers = answers_of(study, completions(study, {}))
     for model, warned in (("Qwen/Qwen3-8B", 1.0), ("maker/Model", 0.0)):
@@ -229,11 +211,6 @@ def test_a_judge_of_the_candidates_family_is_known_by_the_cohorts_engines(make_s
         ({"files": {"normad": "no-such-file.csv"}}, "no-such-file.csv: cannot be read"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(wrong: dict[str, Any], message: str) -> None:
+def test_unusable_benchmark_files_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EVALUATION.study(CureParams(models=["m"], **wrong), tables(), {})
-
-
-def test_the_engines_are_the_judges() -> None:
-    params = CureParams(models=["m"], judges=["k", "j"])
-    assert EVALUATION.engines(params) == {"k": "judge", "j": "judge"}

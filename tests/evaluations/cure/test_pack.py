@@ -1,4 +1,4 @@
-"""Which items a pack may bring, and what is said of others, with the column that is wrong."""
+"""Items, prompts and rubrics of a pack; faults name file, line and column."""
 
 from __future__ import annotations
 
@@ -21,55 +21,44 @@ CELLS = {
 
 
 def faults(**cells: Any) -> list[str]:
-    """What is said of the row with these cells in place of right ones; None: an empty cell."""
-    given = {name: text for name, text in (CELLS | cells).items() if text is not None}
-    return [str(fault) for fault in checked_row(CureItemRow, given, "cure/item.csv", 3)[1]]
+    """The faults of a right row with these cells changed; None: an empty cell."""
+    row = {name: text for name, text in (CELLS | cells).items() if text is not None}
+    return [str(fault) for fault in checked_row(CureItemRow, row, "cure/item.csv", 3)[1]]
 
 
 @pytest.mark.parametrize("kind", BENCHMARKS)
-def test_a_benchmark_is_made_like_any_published_one(kind: str) -> None:
+def test_benchmark_of_a_pack_has_name_and_labels_of_a_published_kind(kind: str) -> None:
     assert faults(benchmark=f"{kind}-mine") == []
     assert faults(benchmark=kind) == []  # in place of the shipped sample
     (fault,) = faults(benchmark="mine")
-    assert fault.startswith(
-        "cure/item.csv, line 3, column benchmark: 'mine': a name begins with the published"
-    )
+    assert fault.startswith("cure/item.csv, line 3, column benchmark: 'mine': a name begins with")
     for name in ("mine", f"{kind}s-mine", f"{kind}-", f"{kind}-Mine", f"{kind}-my-own"):
         assert len(faults(benchmark=name)) == 1
+    for label in {"yes", "no", "neutral"} - set(LABELS[kind]):
+        (fault,) = faults(benchmark=f"{kind}-mine", label=label)
+        assert fault.startswith("cure/item.csv, line 3, column label: ")
+        assert f"a benchmark like {kind} has the labels yes, no; correct it" in fault
+    for label in LABELS[kind]:
+        assert faults(benchmark=f"{kind}-mine", label=label) == []
 
 
 @pytest.mark.parametrize(
-    ("kind", "column", "why"),
-    [
-        ("culturebank", "persona", "explanations must take it into account"),
-        ("culturebank", "group_name", "the question names that group"),
-        ("specnorm", "cues", "a specific answer has to name them"),
-    ],
+    ("kind", "column"), [("culturebank", "persona"), ("culturebank", "group_name"), ("specnorm", "cues")]
 )
-def test_what_a_kind_cannot_do_without(kind: str, column: str, why: str) -> None:
+def test_empty_column_that_a_kind_needs_is_refused(kind: str, column: str) -> None:
     (fault,) = faults(benchmark=f"{kind}-mine", **{column: None})
-    said = f"it is empty, but a benchmark like {kind} needs one: {why}; fill it in"
-    assert fault == f"cure/item.csv, line 3, column {column}: {said}"
+    message = f"column {column}: it is empty, but a benchmark like {kind} needs one: "
+    assert fault.startswith(f"cure/item.csv, line 3, {message}")
+    assert fault.endswith("; fill it in")
     assert faults(benchmark="normad-mine", **{column: None}) == []
 
 
-@pytest.mark.parametrize("kind", BENCHMARKS)
-def test_labels_are_those_of_the_kind(kind: str) -> None:
-    for label in ("yes", "no", "neutral"):
-        said = faults(benchmark=f"{kind}-mine", label=label)
-        assert [fault.partition(": ")[0] for fault in said] == (
-            [] if label in LABELS[kind] else ["cure/item.csv, line 3, column label"]
-        )
-        assert all(f"a benchmark like {kind} has the labels yes, no; correct it" in fault for fault in said)
-
-
-def test_every_fault_of_a_row_is_reported_at_once() -> None:
-    """Also where the columns are not in the file at all."""
-    file = PACK.files[0]
+def test_all_faults_of_a_row_are_reported_at_once() -> None:
+    """Missing columns too."""
     text = "benchmark,item,country,situation,question,label,gold\nculturebank-mine,a,CH,s,q,neutral,n\n"
-    rows, said = read_csv(text.encode(), "cure/item.csv", file)
+    rows, row_faults = read_csv(text.encode(), "cure/item.csv", PACK.files[0])
     assert rows == []
-    assert {fault.column for fault in said} == {"group_name", "persona", "label"}
+    assert {fault.column for fault in row_faults} == {"group_name", "persona", "label"}
 
 
 def built(
@@ -80,8 +69,7 @@ def built(
     return make_study({name: list(rows) for name, rows in added.items()}, **params)
 
 
-def test_prompts_of_a_pack_are_sent(make_study: MakeStudy) -> None:
-    """And change the configuration, of the benchmarks that they are for."""
+def test_prompts_of_a_pack_change_their_benchmark_and_the_config_hash(make_study: MakeStudy) -> None:
     plain = make_study()
     study = built(make_study, {"normad_thick": "In {{ country }}: {{ situation }} {{ options }}?"})
     (message,) = study.prompts["normad", "thick", "normad-f0-in"].conversation
@@ -89,26 +77,23 @@ def test_prompts_of_a_pack_are_sent(make_study: MakeStudy) -> None:
         "In India: What happens in normad-f0-in. yes, no, neutral?\n\n"
         'Write one JSON object: "label" (your answer), then "explanation".'
     )
-    same = ("normad", "thin", "normad-f0-in")
-    assert study.prompts[same].id == plain.prompts[same].id
+    thin = ("normad", "thin", "normad-f0-in")
+    assert study.prompts[thin].id == plain.prompts[thin].id
     assert study.config_hash() != plain.config_hash()
 
 
-def test_a_rubric_of_a_pack_is_judged_by(make_study: MakeStudy) -> None:
-    """Specificity has one phrasing then, so that each judge is asked once."""
-    words = {
-        "specificity_rules": "Is it of the group?",
-        "specificity_question": "{{ explanation }} / {{ norm }}",
-    }
+def test_rubric_of_a_pack_replaces_all_phrasings(make_study: MakeStudy) -> None:
+    """A pack's rubric of specificity is one phrasing, so each judge votes once."""
+    words = {"specificity_rules": "Of the group?", "specificity_question": "{{ explanation }} / {{ norm }}"}
     study = built(make_study, words, judge_style="reasoned")
     assert study.votes("specnorm") == 1
     calls, _ = most_calls(study)
     system, question = next(c for c in calls if c.item.benchmark == "specnorm").prompt.conversation
-    assert system["content"].startswith("Is it of the group?\n\n")
+    assert system["content"].startswith("Of the group?\n\n")
     assert question["content"] == '<data>""</data> / <data>"The norm of specnorm-in-1."</data>'
 
 
-def test_items_of_a_pack_go_in_place_of_a_sample(make_study: MakeStudy) -> None:
+def test_items_of_a_pack_replace_the_shipped_ones(make_study: MakeStudy) -> None:
     row = {**CELLS, "benchmark": "normad", "country": "IN", "judged": "no"}
     study = built(make_study, {}, [row])
     assert study.names("normad") == ["a"]
@@ -117,8 +102,8 @@ def test_items_of_a_pack_go_in_place_of_a_sample(make_study: MakeStudy) -> None:
 
 
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
-def test_every_wording_has_its_fields(make_study: MakeStudy, wording: Wording) -> None:
-    """A text with all its fields is sent: those that are declared are those that there are."""
+def test_each_wording_renders_its_declared_fields(make_study: MakeStudy, wording: Wording) -> None:
+    """Every declared field can be rendered."""
     text = " ".join(f"{{{{ {name} }}}}" for name in wording.example) or "Words."
     study = built(make_study, {wording.name: wording.checked(text)}, judge_style="reasoned")
     calls, _ = most_calls(study)

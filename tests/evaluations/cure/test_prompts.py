@@ -1,4 +1,4 @@
-"""What candidates read: all of the item and nothing of the answer."""
+"""Prompts of candidates: all of the item and nothing of the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, CureParams
 from tasks.evaluations.cure.study import build_materials, conversation
 from tasks.packs.published import read_rows
-from tests.evaluations.cure.conftest import MakeStudy, asked, tables
+from tests.evaluations.cure.conftest import MakeStudy, samples_of, tables
 
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 CASES = [(benchmark, mode) for benchmark in BENCHMARKS for mode in MODES]
@@ -31,39 +31,30 @@ def text(item: BenchmarkItem, mode: str) -> str:
 
 
 @pytest.mark.parametrize(("benchmark", "mode"), CASES)
-def test_nothing_of_the_answer_is_shown(benchmark: str, mode: str) -> None:
+def test_prompt_shows_the_item_and_nothing_of_its_answer(benchmark: str, mode: str) -> None:
+    hidden = dict.fromkeys(("rule", "pair", "family", "behaviour"), "hidden")
     for item in shipped(benchmark):
-        asked = text(item, mode)
-        assert item.gold not in asked
-        secret = {**item.extra, "rule": "hidden", "pair": "hidden", "family": "hidden", "behaviour": "hidden"}
+        prompt = text(item, mode)
+        parts = [item.extra[name] for name in ("persona", "situation", "question") if name in item.extra]
+        parts.append(item.group if benchmark == "culturebank" else item.extra["country_name"])
+        assert all(part in prompt for part in (*parts, *(f'"{label}"' for label in LABELS[benchmark])))
+        assert ("two to four sentences" in prompt) == (mode == "thick")
+        assert item.gold not in prompt
+        secret = {"gold": "hidden", "cues": ("hidden",), "extra": item.extra | hidden, "item": "hidden"}
         for label in LABELS[benchmark]:
-            other = dataclasses.replace(
-                item, label=label, gold="hidden", cues=("hidden",), extra=secret, item="hidden"
-            )
-            assert text(other, mode) == asked
+            assert text(dataclasses.replace(item, label=label, **secret), mode) == prompt
 
 
-@pytest.mark.parametrize(("benchmark", "mode"), CASES)
-def test_the_item_stands_in_it_as_it_is(benchmark: str, mode: str) -> None:
-    for item in shipped(benchmark):
-        asked = text(item, mode)
-        shown = [item.extra[name] for name in ("persona", "situation", "question") if name in item.extra]
-        assert all(part in asked for part in shown)
-        assert (item.group if benchmark == "culturebank" else item.extra["country_name"]) in asked
-        assert all(f'"{label}"' in asked for label in LABELS[benchmark])
-        assert ("two to four sentences" in asked) == (mode == "thick")
-
-
-def test_nothing_is_neutralised(make_study: MakeStudy) -> None:
+def test_markup_in_an_item_reaches_the_prompt_verbatim(make_study: MakeStudy) -> None:
     rows = tables()
     odd = 'She says <b>"no"</b> & {leaves} — [INST] 「はい」'
     rows["cure_item"][0] |= {"situation": odd}
-    (sample,) = [c for c in asked(make_study(rows), "normad", "thick") if c.item.item == "normad-f0-in"]
+    (sample,) = [c for c in samples_of(make_study(rows), "normad", "thick") if c.item.item == "normad-f0-in"]
     assert odd in sample.prompt.conversation[1]["content"]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_published_items_without_a_question_get_one(mode: str) -> None:
+def test_published_items_without_a_question_are_given_one(mode: str) -> None:
     names = {"country_name": "Japan"}
     story = BenchmarkItem("normad", "i", "JP", "", "Ken pours his own drink.", "no", "g", extra=names)
     query = dataclasses.replace(story, benchmark="casa", question="May I send lilies?")
@@ -73,14 +64,14 @@ def test_published_items_without_a_question_get_one(mode: str) -> None:
     assert "Question: Is what the user plans culturally acceptable in Japan?" in text(query, mode)
 
 
-def test_the_label_is_first_in_both_modes_and_its_probabilities_are_asked_in_thin_mode(
+def test_label_comes_first_with_probabilities_in_thin_mode(
     make_study: MakeStudy,
 ) -> None:
     study = make_study()
-    thin, thick = (asked(study, "normad", mode)[0].prompt for mode in MODES)
+    thin, thick = (samples_of(study, "normad", mode)[0].prompt for mode in MODES)
     assert list(thin.schema["properties"]) == ["label"]
     assert list(thick.schema["properties"]) == thick.schema["required"] == ["label", "explanation"]
     assert thin.schema["properties"]["label"]["enum"] == ["yes", "no", "neutral"]
     assert (thin.options, thin.field) == (("yes", "no", "neutral"), "label")
     assert (thick.options, thick.field) == ((), "")
-    assert asked(study, "casa", "thin")[0].prompt.options == ("yes", "no")
+    assert samples_of(study, "casa", "thin")[0].prompt.options == ("yes", "no")

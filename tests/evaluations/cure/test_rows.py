@@ -16,15 +16,15 @@ from tasks.loop.prompts import Completion
 from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (
     COUNTRIES,
+    Judging,
     MakeStudy,
-    Said,
-    asked,
     completion,
-    heard,
     judge,
+    opinions_of,
     real_only,
     right_answers,
     row,
+    samples_of,
     scored,
     tables,
 )
@@ -45,7 +45,7 @@ def answered(study: CureStudy) -> dict[Key, Completion]:
     """NormAd as above, the other benchmarks all right."""
     completions = right_answers(study)
     for mode, labels in (("thin", THIN), ("thick", THICK)):
-        for sample in asked(study, "normad", mode):
+        for sample in samples_of(study, "normad", mode):
             label = labels[str(sample.item.country)]
             completions[sample.key] = completion(label, f"Because of {sample.item.item}.")
     return completions
@@ -60,9 +60,9 @@ def judged(call: ExplanationJudgeCall) -> float:
 
 
 def rows_of(
-    study: CureStudy, completions: Mapping[Key, Completion], said: Said, candidate: str = "other/Model"
+    study: CureStudy, completions: Mapping[Key, Completion], judging: Judging, candidate: str = "other/Model"
 ) -> list[Metric]:
-    alone = {"m": scored(study, completions, said)}
+    alone = {"m": scored(study, completions, judging)}
     return model_rows(study, alone, alone, {"m": candidate})["m"]
 
 
@@ -73,7 +73,7 @@ def rows(study: CureStudy) -> list[Metric]:
     return table
 
 
-def test_labels(rows: list[Metric]) -> None:
+def test_label_rows_by_hand(rows: list[Metric]) -> None:
     # Thin: FR is lost, so wrong; of IN JP MX KE BR three are right: 3 / 6. Always yes: IN, KE, BR, so 3 / 6.
     em = one(rows, "exact_match", "normad:thin")
     assert (em.value, em.null_value, em.n_scored, em.n_unscored) == (0.5, 0.5, 6, 0)
@@ -85,27 +85,21 @@ def test_labels(rows: list[Metric]) -> None:
     assert (f1.value, f1.null_value) == (pytest.approx(5 / 9), pytest.approx(2 / 9))
     # Thick: BR is lost; IN JP KE FR are right, MX is not.
     assert one(rows, "exact_match", "normad:thick").value == pytest.approx(4 / 6)
-
-
-def test_labels_of_a_country(rows: list[Metric]) -> None:
-    kenya = one(rows, "exact_match", "normad:thin:KE")
-    assert (kenya.slice_kind, kenya.value, kenya.null_value) == ("benchmark_mode_country", 0.0, 1.0)
-    france = one(rows, "exact_match", "normad:thin:FR")
-    assert (france.value, france.unscored_reason, france.null_value) == (0.0, None, 0.0)
-
-
-def test_prior(rows: list[Metric]) -> None:
     # Three yes, two no, one neutral of six: (9 + 4 + 1) / 36.
     assert one(rows, "exact_match_prior", "normad:thin").value == pytest.approx(14 / 36)
-
-
-def test_counts(rows: list[Metric]) -> None:
+    kenya, france = (one(rows, "exact_match", f"normad:thin:{country}") for country in ("KE", "FR"))
+    assert (kenya.slice_kind, kenya.value, kenya.null_value) == ("benchmark_mode_country", 0.0, 1.0)
+    assert (france.value, france.unscored_reason, france.null_value) == (0.0, None, 0.0)
+    # Thin, by country: 1 0 1 0 1 0. Quartiles 0 and 1, variance 6 * 0.25 / 5.
+    iqr, variance = (one(rows, f"exact_match_{name}", "normad:thin") for name in ("iqr", "variance"))
+    assert (iqr.value, variance.value) == (pytest.approx(1.0), pytest.approx(0.3))
+    assert (iqr.n_scored, iqr.n_unscored) == (6, 0)
     assert one(rows, "answered", "normad:thin").value == pytest.approx(5 / 6)
     reason = one(rows, "unscored_answers", f"normad:thin:{OFF_MENU}")
     assert (reason.value, reason.slice_kind) == (1.0, "benchmark_reason")
 
 
-def test_thin_against_thick(rows: list[Metric]) -> None:
+def test_thin_thick_difference_by_hand(rows: list[Metric]) -> None:
     # IN JP MX KE BR FR: thin 1 0 1 0 1 0, thick 1 1 0 1 0 1: differences 0 1 -1 1 -1 1, mean 1/6.
     difference = one(rows, "thin_thick_difference", "normad")
     assert (difference.value, difference.n_scored, difference.n_unscored) == (pytest.approx(1 / 6), 6, 0)
@@ -114,14 +108,7 @@ def test_thin_against_thick(rows: list[Metric]) -> None:
     assert one(rows, "thin_thick_difference", "casa").value == 0.0
 
 
-def test_spread_over_countries(rows: list[Metric]) -> None:
-    # Thin, by country: 1 0 1 0 1 0. Quartiles 0 and 1, variance 6 * 0.25 / 5.
-    iqr, variance = (one(rows, f"exact_match_{name}", "normad:thin") for name in ("iqr", "variance"))
-    assert (iqr.value, variance.value) == (pytest.approx(1.0), pytest.approx(0.3))
-    assert (iqr.n_scored, iqr.n_unscored) == (6, 0)
-
-
-def test_explanations(rows: list[Metric]) -> None:
+def test_explanation_metric_and_its_nulls_by_hand(rows: list[Metric]) -> None:
     # (0.8 + 0.6 + 0.2 + 0.4 + 0.9 + 0.7) / 6 = 0.6; the generic one is the best null.
     coverage = one(rows, "coverage", "normad")
     assert (coverage.value, coverage.null_value) == (pytest.approx(0.6), pytest.approx(0.3))
@@ -132,36 +119,33 @@ def test_explanations(rows: list[Metric]) -> None:
     assert one(rows, "coverage", "normad:empty").slice_kind == "null"
 
 
-def test_a_metric_that_tells_real_from_shuffled(rows: list[Metric]) -> None:
+def test_gain_over_shuffled_explanations_by_hand(rows: list[Metric], study: CureStudy) -> None:
     # Gains 0.7 0.5 0.1 0.3 0.8 0.6: mean 0.5, all above 0: of 64 flips of signs none reaches as far.
     gain = one(rows, "explanation_gain", "normad")
     assert (gain.value, gain.null_value) == (pytest.approx(0.5), 0.0)
     assert gain.ci_low is not None
     assert gain.ci_low > 0
     assert one(rows, "tells_real_from_shuffled", "normad").value == 1.0
-
-
-def test_a_metric_that_does_not(study: CureStudy) -> None:
-    rows = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
-    gain = one(rows, "explanation_gain", "normad")
-    # The judge looks at the item alone: every gain is 0, and nothing varies.
+    # A judge of the item alone: every gain is 0, and nothing varies.
+    blind = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
+    gain = one(blind, "explanation_gain", "normad")
     assert (gain.value, gain.ci_low, gain.ci_high) == (0.0, None, None)
-    assert one(rows, "tells_real_from_shuffled", "normad").value == 0.0
-    assert one(rows, "coverage", "normad").value == one(rows, "coverage", "normad").null_value
+    assert one(blind, "tells_real_from_shuffled", "normad").value == 0.0
+    assert one(blind, "coverage", "normad").value == one(blind, "coverage", "normad").null_value
 
 
-def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
+def test_refused_nulls_of_each_judge_by_hand(make_study: MakeStudy) -> None:
     """Judge j accepts NormAd's generic explanation where the item is from IN, JP or MX, judge k always."""
-    study = make_study(benchmarks=["normad", "specnorm"], judges=[judge("j"), judge("k")])
+    study = make_study(benchmarks=["normad", "specnorm"], judges=[judge("j"), judge("k", "Qwen/Qwen3-8B")])
     readings = read_answers(study, right_answers(study))
     calls = judge_calls(study, readings)
 
-    def said(name: str, call: ExplanationJudgeCall) -> float:
+    def judging(name: str, call: ExplanationJudgeCall) -> float:
         if (call.item.benchmark, call.source) != ("normad", "generic"):
             return real_only(call)
         return 0.9 if name == "k" or call.item.country in ("IN", "JP", "MX") else 0.0
 
-    votes = replies(study, calls, heard(study, calls, said))
+    votes = replies(study, calls, opinions_of(study, calls, judging))
     alone = {"m": score_model(study, readings, votes)}
     rows = model_rows(study, alone, alone, {"m": "x"})["m"]
     check(rows)
@@ -170,17 +154,18 @@ def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
         for where in ("normad", "normad:j", "normad:k", "specnorm")
     }
     # Means of both: 0.9 three times, 0.45 three times.
-    assert {where: row.value for where, row in shares.items()} == {
-        "normad": 0.5, "normad:j": 0.5, "normad:k": 0.0, "specnorm": 1.0,
-    }  # fmt: skip
+    assert [row.value for row in shares.values()] == [0.5, 0.5, 0.0, 1.0]
     assert [row.n_scored for row in shares.values()] == [6, 6, 6, 3]
     assert [shares[where].slice_kind for where in ("normad", "normad:j")] == ["benchmark", "benchmark_judge"]
     assert one(rows, "judge_empty_refused", "normad:k").value == 1.0
     assert one(rows, "judge_shuffled_refused", "normad").value == 1.0
+    assert one(rows, "self_preference_warning").value == 0.0
+    of_kin = model_rows(study, alone, alone, {"m": "Qwen/Qwen2.5-7B-Instruct"})["m"]
+    assert one(of_kin, "self_preference_warning").value == 1.0
 
 
-def test_nulls_of_a_draw_and_not_judged_items_by_hand(make_study: MakeStudy) -> None:
-    """Two pairs of CASA; x's adhering query lacks the symbol, and nulls are judged of one pair alone."""
+def test_drawn_nulls_and_unjudged_items_by_hand(make_study: MakeStudy) -> None:
+    """CASA has two pairs; x's adhering query lacks the symbol, and one pair has judged nulls."""
     rows = tables()
     for each in rows["cure_item"]:
         if each["item"] == "casa-x-in-adhere":
@@ -189,26 +174,26 @@ def test_nulls_of_a_draw_and_not_judged_items_by_hand(make_study: MakeStudy) -> 
     (drawn,) = {item.rsplit("-", 1)[0] for item in study.chosen.with_nulls["casa"]}
     marks = {"casa-x-in-violate": 0.9, "casa-y-jp-adhere": 0.5, "casa-y-jp-violate": 0.4}
     nulls = {"shuffled": 0.2, "generic": 0.1, "empty": 0.0}
-    said = rows_of(
+    found = rows_of(
         study, right_answers(study), lambda c: marks[c.item.item] if c.source == "real" else nulls[c.source]
     )
-    connotation = one(said, "connotation", "casa")
+    connotation = one(found, "connotation", "casa")
     # (0.9 + 0.5 + 0.4) / 3; the adhering item of x is counted, with its reason.
     assert (connotation.value, connotation.null_value) == (pytest.approx(0.6), pytest.approx(0.2))
     assert (connotation.n_scored, connotation.n_unscored) == (3, 1)
-    assert one(said, "unscored_answers", f"casa:judged:{NO_SYMBOL}").value == 1
+    assert one(found, "unscored_answers", f"casa:judged:{NO_SYMBOL}").value == 1
     of_x = drawn == "casa-x-in"
-    shuffled = one(said, "connotation", "casa:shuffled")
+    shuffled = one(found, "connotation", "casa:shuffled")
     assert (shuffled.value, shuffled.n_scored) == (pytest.approx(0.2), 1 if of_x else 2)
     # Real less shuffled on the drawn pair: 0.9 - 0.2, or the mean of 0.3 and 0.2.
-    assert one(said, "explanation_gain", "casa").value == pytest.approx(0.7 if of_x else 0.25)
+    assert one(found, "explanation_gain", "casa").value == pytest.approx(0.7 if of_x else 0.25)
     # A country without a drawn item has the benchmark's null beside it.
-    assert [one(said, "connotation", f"casa:{c}").null_value for c in ("IN", "JP")] == pytest.approx(
+    assert [one(found, "connotation", f"casa:{c}").null_value for c in ("IN", "JP")] == pytest.approx(
         [0.2] * 2
     )
 
 
-def test_specnorm_is_broken_down_by_cue_and_specificity(make_study: MakeStudy) -> None:
+def test_specnorm_rows_by_cue_and_specificity_by_hand(make_study: MakeStudy) -> None:
     """IN yes: ethnicity alone; JP no: ethnicity and age; KE yes: ethnicity, age, gender, religion."""
     rows, more = tables(), {"in": "", "jp": "|age: old", "ke": "|age: old|gender: man|religion: Sikh"}
     for each in rows["cure_item"]:
@@ -217,10 +202,10 @@ def test_specnorm_is_broken_down_by_cue_and_specificity(make_study: MakeStudy) -
     study = make_study(rows, benchmarks=["specnorm"])
     completions = right_answers(study)
     completions["specnorm", "thin", "specnorm-jp-1"] = completion("yes")
-    said = rows_of(study, completions, lambda c: REAL[str(c.item.country)] if c.source == "real" else 0.1)
+    found = rows_of(study, completions, lambda c: REAL[str(c.item.country)] if c.source == "real" else 0.1)
     labels = {
         r.slice: (r.value, r.n_scored)
-        for r in said
+        for r in found
         if r.slice_kind in ("benchmark_mode_cue", "benchmark_mode_specificity") and ":thin:" in r.slice
     }
     # IN and KE are right, JP is wrong.
@@ -234,8 +219,8 @@ def test_specnorm_is_broken_down_by_cue_and_specificity(make_study: MakeStudy) -
         "specnorm:thin:high": (1.0, 1),
     }
     # Of the explanations IN has 0.8, JP 0.6, KE 0.4.
-    assert one(said, "specificity", "specnorm:age", "benchmark_cue").value == pytest.approx(0.5)
-    low = one(said, "specificity", "specnorm:low", "benchmark_specificity")
+    assert one(found, "specificity", "specnorm:age", "benchmark_cue").value == pytest.approx(0.5)
+    low = one(found, "specificity", "specnorm:low", "benchmark_specificity")
     assert (low.value, low.null_value) == (pytest.approx(0.8), pytest.approx(0.1))
     # Always yes, the commonest label, is right of one of two old people.
     majority, prior = null_rows(study)[MAJORITY], null_rows(study)[PRIOR]
@@ -244,20 +229,11 @@ def test_specnorm_is_broken_down_by_cue_and_specificity(make_study: MakeStudy) -
     assert one(prior, "exact_match", "specnorm:thin:age").value == pytest.approx(0.5)
 
 
-def test_disagreement(study: CureStudy) -> None:
-    votes = {0: 0.9, 1: 0.6, 2: 0.3}
-    rows = rows_of(study, right_answers(study), lambda call: votes[call.sample])
-    # Deviations 0.3, 0, -0.3 from 0.6: sqrt(0.18 / 2).
-    assert one(rows, "judge_disagreement", "specnorm").value == pytest.approx(0.3)
-    lone = one(rows, "judge_disagreement", "normad")
-    assert (lone.value, lone.unscored_reason) == (None, "one vote per explanation: nobody could disagree")
-
-
-def test_coherence_keeps_raw_and_slope_beside_it(study: CureStudy) -> None:
+def test_coherence_has_raw_value_and_length_slope_by_hand(study: CureStudy) -> None:
     # One word: 0.2, three words: 0.6; log(1 + words) is log 2 and 2 log 2: the slope is 0.4 / log 2.
     completions = right_answers(study)
     marks = {}
-    for place, sample in enumerate(asked(study, "culturebank", "thick")):
+    for place, sample in enumerate(samples_of(study, "culturebank", "thick")):
         n = 1 if place < 3 else 3
         completions[sample.key] = completion("yes", " ".join(["word"] * n))
         marks[sample.item.item] = 0.2 if place < 3 else 0.6
@@ -270,22 +246,22 @@ def test_coherence_keeps_raw_and_slope_beside_it(study: CureStudy) -> None:
 
 
 def pack_items(kind: str, texts: Mapping[str, str]) -> list[dict[str, object]]:
-    """A benchmark of a pack that is made like a published one: an item for each country."""
+    """A pack's benchmark of a published kind: an item for each country."""
     return [
         row(f"{kind}-mine", f"mine-{n}", country, "yes", persona="Bo", group_name=f"group {n}", gold=gold)
         for n, (country, gold) in enumerate(texts.items())
     ]
 
 
-def test_a_headline_is_over_all_benchmarks_that_have_it(make_study: MakeStudy) -> None:
+def test_headline_pools_all_benchmarks_of_its_metric_by_hand(make_study: MakeStudy) -> None:
     """NormAd's six explanations have 0.6 in the mean, the two of a pack's benchmark 0.2."""
     rows = tables()
     rows["cure_item"] += pack_items("normad", {"IN": "a", "JP": "b"})
     study = make_study(rows, benchmarks=["normad", "normad-mine"])
-    said = rows_of(study, right_answers(study), lambda c: 0.2 if "mine" in c.item.benchmark else judged(c))
-    assert one(said, "coverage", "normad").value == pytest.approx(0.6)
-    assert one(said, "coverage", "normad-mine").value == pytest.approx(0.2)
-    overall = one(said, "coverage")
+    found = rows_of(study, right_answers(study), lambda c: 0.2 if "mine" in c.item.benchmark else judged(c))
+    assert one(found, "coverage", "normad").value == pytest.approx(0.6)
+    assert one(found, "coverage", "normad-mine").value == pytest.approx(0.2)
+    overall = one(found, "coverage")
     assert (overall.value, overall.n_scored) == (pytest.approx((6 * 0.6 + 2 * 0.2) / 8), 8)
     # The best null on all items: generic has 0.3 of NormAd, all have 0.2 of the pack's.
     assert overall.null_value == pytest.approx((6 * 0.3 + 2 * 0.2) / 8)
@@ -297,7 +273,7 @@ def test_a_headline_is_over_all_benchmarks_that_have_it(make_study: MakeStudy) -
     assert alone.points.units == tuple(unit.partition(":")[2] for unit in overall.points.units[:6])
 
 
-def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: MakeStudy) -> None:
+def test_each_benchmark_has_its_own_length_slope_by_hand(make_study: MakeStudy) -> None:
     """One and three words: log 2 and 2 log 2. In CultureBank three words get 0.6 and one 0.2, in the pack's
     benchmark 0.4 and 0.6: at equal length all of the one get 0.4, all of the other 0.5."""
     rows, marks = tables(), {}
@@ -305,17 +281,17 @@ def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: Make
     study = make_study(rows, benchmarks=["culturebank", "culturebank-mine"])
     completions = right_answers(study)
     for name, scores in {"culturebank": (0.6, 0.2), "culturebank-mine": (0.4, 0.6)}.items():
-        for place, sample in enumerate(asked(study, name, "thick")):
+        for place, sample in enumerate(samples_of(study, name, "thick")):
             completions[sample.key] = completion("yes", " ".join(["word"] * (1 if place % 2 else 3)))
             marks[name, sample.item.item] = scores[place % 2]
-    said = rows_of(study, completions, lambda c: marks[c.item.benchmark, c.item.item])
-    values = {name: one(said, "coherence", name).value for name in study.benchmarks}
+    found = rows_of(study, completions, lambda c: marks[c.item.benchmark, c.item.item])
+    values = {name: one(found, "coherence", name).value for name in study.benchmarks}
     assert values == {"culturebank": pytest.approx(0.4), "culturebank-mine": pytest.approx(0.5)}
-    slopes = {name: one(said, "coherence_length_slope", name).value for name in study.benchmarks}
+    slopes = {name: one(found, "coherence_length_slope", name).value for name in study.benchmarks}
     assert slopes == {
         "culturebank": pytest.approx(0.4 / math.log(2)), "culturebank-mine": pytest.approx(-0.2 / math.log(2))
     }  # fmt: skip
-    overall = one(said, "coherence")
+    overall = one(found, "coherence")
     assert (overall.value, overall.n_scored) == (pytest.approx(0.45), 12)
     # Without a country of three words: (2 * 0.6 + 3 * 0.2) / 5 = 0.36 and (2 * 0.4 + 3 * 0.6) / 5 = 0.52, so
     # 0.44; without one of one word 0.44 and 0.48, so 0.46. Within one model equal length moves no mean.
@@ -327,36 +303,26 @@ def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: Make
     assert alone.points.units == overall.points.units  # the same countries are left out
 
 
-def test_correlation_over_countries(study: CureStudy) -> None:
+def test_correlation_over_countries_by_hand(study: CureStudy) -> None:
     # Both metrics have six countries, coherence is 1 less the coverage: r = -1.
-    def said(call: ExplanationJudgeCall) -> float:
+    def judging(call: ExplanationJudgeCall) -> float:
         mark = REAL[str(call.item.country)]
         return 1 - mark if call.item.benchmark == "culturebank" else mark
 
-    rows = rows_of(study, right_answers(study), said)
+    rows = rows_of(study, right_answers(study), judging)
     r = one(rows, "metric_correlation", "coverage:coherence")
     assert (r.value, r.null_value, r.n_scored) == (pytest.approx(-1.0), 0.0, 6)
     few = one(rows, "metric_correlation", "coverage:specificity")
     assert (few.value, few.unscored_reason) == (None, "fewer than 5 countries have both metrics")
     assert few.n_unscored == 3
-
-
-def test_a_constant_metric_has_no_correlation(study: CureStudy) -> None:
-    rows = rows_of(study, right_answers(study), real_only)
-    reason = one(rows, "metric_correlation", "coverage:coherence").unscored_reason
+    constant = rows_of(study, right_answers(study), real_only)
+    reason = one(constant, "metric_correlation", "coverage:coherence").unscored_reason
     assert reason == "a metric is the same in all countries"
+    lone = one(constant, "judge_disagreement", "normad")
+    assert (lone.value, lone.unscored_reason) == (None, "one vote per explanation: nobody could disagree")
 
 
-def test_judge_and_candidate_of_one_family(make_study: MakeStudy) -> None:
-    study = make_study(judges=[judge("j"), judge("k", "Qwen/Qwen3-8B")])
-    values = [
-        one(rows_of(study, right_answers(study), real_only, name), "self_preference_warning").value
-        for name in ("Qwen/Qwen2.5-7B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct")
-    ]
-    assert values == [1.0, 0.0]
-
-
-def test_null_models(study: CureStudy) -> None:
+def test_null_models_by_hand(study: CureStudy) -> None:
     by_model = null_rows(study)
     for rows in by_model.values():
         check(rows)

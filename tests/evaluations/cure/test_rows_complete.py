@@ -1,4 +1,4 @@
-"""All rows of a model: complete whatever is missing, and the same in whatever order answers come."""
+"""All rows of a model: complete when answers are missing, and independent of order."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (
+    Judging,
     MakeStudy,
-    Said,
-    asked,
     completion,
     judged_by,
     real_only,
     right_answers,
+    samples_of,
     scored,
     tables,
 )
 from tests.evaluations.row_checks import check, keys, metrics, one
 
 COUNTED = {"unscored_answers"}
-"""Rows that there are for the reasons that occur."""
+"""Metrics with one row per reason that occurs."""
 
 
-def rows_of(study: CureStudy, completions: Any, said: Said = real_only) -> list[Metric]:
-    alone = {"m": scored(study, completions, said)}
+def rows_of(study: CureStudy, completions: Any, judging: Judging = real_only) -> list[Metric]:
+    alone = {"m": scored(study, completions, judging)}
     rows = model_rows(study, alone, alone, {"m": "x"})["m"]
     check(rows)
     return rows
@@ -43,7 +43,7 @@ def fixed(rows: list[Metric]) -> list[Any]:
     return [key for key in keys(rows) if key[0] not in COUNTED]
 
 
-def test_every_metric_of_the_catalogue_is_made(make_study: MakeStudy) -> None:
+def test_each_metric_of_the_catalogue_has_a_row(make_study: MakeStudy) -> None:
     study = make_study()
     completions = right_answers(study) | {("casa", "thin", "casa-x-in-adhere"): completion("?")}
     assert {r.metric for r in rows_of(study, completions)} == set(metrics("cure"))
@@ -61,7 +61,7 @@ def test_every_metric_of_the_catalogue_is_made(make_study: MakeStudy) -> None:
     ],
     ids=str,
 )
-def test_nothing_answered_has_the_same_rows(make_study: MakeStudy, shape: dict[str, Any]) -> None:
+def test_lost_answers_leave_the_same_rows_unscored(make_study: MakeStudy, shape: dict[str, Any]) -> None:
     study = make_study(**shape)
     full, none = rows_of(study, right_answers(study)), rows_of(study, {})
     assert fixed(full) == fixed(none)
@@ -69,29 +69,28 @@ def test_nothing_answered_has_the_same_rows(make_study: MakeStudy, shape: dict[s
     assert labels
     assert {r.unscored_reason for r in labels} == {NO_ANSWER}
     assert all(r.null_value is not None for r in labels)
+    judged = {"coverage", "explanation_gain", "thin_thick_difference", "self_preference_warning"}
+    assert bool({r.metric for r in full} & judged) == ("thick" in study.params.modes)
+    if not shape:  # the nulls do not depend on the model
+        assert one(none, "coverage", "normad").null_value == pytest.approx(0.1)
+        assert one(none, "coverage", "normad:generic").value == pytest.approx(0.1)
+        assert one(none, "coverage", "normad:shuffled").unscored_reason == NO_ANSWER
 
 
-def test_thin_alone_has_no_judged_rows(make_study: MakeStudy) -> None:
-    study = make_study(modes=["thin"])
-    metrics = {r.metric for r in rows_of(study, right_answers(study))}
-    assert not metrics & {"coverage", "explanation_gain", "thin_thick_difference", "self_preference_warning"}
-
-
-def test_no_judge_has_the_same_rows(make_study: MakeStudy) -> None:
+def test_missing_judges_leave_the_same_rows_unscored(make_study: MakeStudy) -> None:
     with_judge, without = make_study(), make_study(judges=[])
     rows = rows_of(without, right_answers(without))
     full = rows_of(with_judge, right_answers(with_judge))
     assert fixed(rows) == fixed([row for row in full if row.slice_kind != "benchmark_judge"])
     coverage = one(rows, "coverage", "normad")
     assert (coverage.value, coverage.unscored_reason, coverage.null_value) == (None, NO_JUDGE, None)
-    assert one(rows, "explanation_gain", "normad").unscored_reason == NO_JUDGE
-    assert one(rows, "tells_real_from_shuffled", "normad").unscored_reason == NO_JUDGE
+    for metric in ("explanation_gain", "tells_real_from_shuffled", "judge_generic_refused"):
+        assert one(rows, metric, "normad").unscored_reason == NO_JUDGE
     assert one(rows, "self_preference_warning").unscored_reason == NO_JUDGE
-    assert one(rows, "judge_generic_refused", "normad").unscored_reason == NO_JUDGE
     assert one(rows, "unscored_answers", f"normad:judged:{NO_JUDGE}").value == 6
 
 
-def test_a_judge_that_says_nothing_leaves_labels_alone(make_study: MakeStudy) -> None:
+def test_unreadable_judge_leaves_labels_scored(make_study: MakeStudy) -> None:
     study = make_study()
     rows = rows_of(study, right_answers(study), lambda call: "I cannot say.")
     assert one(rows, "exact_match", "casa:thick").value == 1.0
@@ -99,15 +98,7 @@ def test_a_judge_that_says_nothing_leaves_labels_alone(make_study: MakeStudy) ->
     assert one(rows, "judge_disagreement", "specnorm").value is None
 
 
-def test_nulls_are_known_where_the_model_says_nothing(make_study: MakeStudy) -> None:
-    study = make_study()
-    rows = rows_of(study, {})
-    assert one(rows, "coverage", "normad").null_value == pytest.approx(0.1)
-    assert one(rows, "coverage", "normad:generic").value == pytest.approx(0.1)
-    assert one(rows, "coverage", "normad:shuffled").unscored_reason == NO_ANSWER
-
-
-def test_items_without_a_country_are_in_no_countrys_row(make_study: MakeStudy) -> None:
+def test_items_without_a_country_have_no_country_row(make_study: MakeStudy) -> None:
     rows = [
         {"country": name, "story": f"S {name}", "explanation": f"E {name}", "gold_label": "yes"}
         for name in ("japan", "atlantis")
@@ -126,15 +117,15 @@ def noisy(call: Any) -> float:
 
 
 def some_answers(study: CureStudy) -> dict[Any, Any]:
-    """CureAnswers of which some are wrong and some cannot be read."""
+    """Answers of which some are wrong and some unreadable."""
     mixed = random.Random(3)
     return {
         sample.key: completion(mixed.choice(["yes", "no", "?"]), "word " * mixed.randint(0, 9))
-        for sample in asked(study)
+        for sample in samples_of(study)
     }
 
 
-def test_the_order_of_items_answers_and_opinions_changes_nothing(make_study: MakeStudy) -> None:
+def test_order_of_items_answers_and_votes_changes_no_row(make_study: MakeStudy) -> None:
     study = make_study()
     completions = some_answers(study)
     first = rows_of(study, completions, noisy)
@@ -149,19 +140,3 @@ def test_the_order_of_items_answers_and_opinions_changes_nothing(make_study: Mak
     mixed.shuffle(votes)
     alone = {"m": score_model(again, readings, votes)}
     assert model_rows(again, alone, alone, {"m": "x"})["m"] == first
-
-
-def test_another_model_moves_coherence_alone(make_study: MakeStudy) -> None:
-    study = make_study()
-    a, b = scored(study, some_answers(study), noisy), scored(study, right_answers(study), noisy)
-    alone = model_rows(study, {"a": a}, {"a": a}, {"a": "x"})["a"]
-    both = {"a": a, "b": b}
-    beside = model_rows(study, both, both, {"a": "x", "b": "y"})["a"]
-    changed = {old.metric for old, new in zip(alone, beside, strict=True) if old != new}
-    assert "coherence" in changed
-    of_coherence = {"coherence", "coherence_length_slope", "explanation_gain", "tells_real_from_shuffled"}
-    assert changed <= of_coherence | {"metric_correlation"}
-    unmoved = [r for r in beside if r.metric == "explanation_gain" and r.slice != "culturebank"]
-    assert set(unmoved) <= set(alone)
-    # Outside of the cohort it moves nothing.
-    assert model_rows(study, both, {"a": a}, {"a": "x", "b": "y"})["a"] == alone

@@ -1,4 +1,4 @@
-"""The rubric files: the same verdicts everywhere, examples on the menu and from elsewhere."""
+"""The rubric files: verdicts, reasons and examples."""
 
 from __future__ import annotations
 
@@ -14,36 +14,27 @@ from tasks.packs.published import read_rows
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 LOADED = load_rubrics(BENCHMARKS)
 RUBRICS = [rubric for rubrics in LOADED.values() for rubric in rubrics]
-each = pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.name)
+each_rubric = pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.name)
 
 
-def test_every_benchmark_has_its_metric() -> None:
+def test_each_benchmark_has_the_rubric_of_its_metric() -> None:
     assert {benchmark: rubrics[0].name for benchmark, rubrics in LOADED.items()} == METRICS
     assert [len(rubrics) for rubrics in LOADED.values()] == [1, 1, 1, 3]
 
 
-@each
-def test_yes_and_no(rubric: Rubric) -> None:
+@each_rubric
+def test_rubric_explains_both_verdicts_and_shows_them_in_examples(rubric: Rubric) -> None:
     assert {name: choice.value for name, choice in rubric.verdicts.items()} == {"YES": 1.0, "NO": 0.0}
     assert "explanation" in rubric.inputs
-
-
-@each
-def test_every_reason_is_explained_to_the_judge(rubric: Rubric) -> None:
     system = " ".join(rubric.system.split())
     assert all(f'"{reason}"' in system for choice in rubric.verdicts.values() for reason in choice.reasons)
-
-
-@each
-def test_examples_show_both_verdicts_under_the_one_key(rubric: Rubric) -> None:
-    # That verdict and reason are on the menu is checked where the file is loaded.
     assert 2 <= len(rubric.examples) <= 3
     assert all(list(example.answer) == ["explanation"] for example in rubric.examples)
     assert {example.answer["explanation"].verdict for example in rubric.examples} == {"YES", "NO"}
 
 
-@each
-def test_examples_are_of_no_country_in_the_samples(rubric: Rubric) -> None:
+@each_rubric
+def test_examples_name_no_country_of_the_items(rubric: Rubric) -> None:
     names = {row["country"]: row["name"] for row in read_rows(REFERENCE / "country.csv")}
     sampled = {
         names[row["country"]].removeprefix("the ")
@@ -55,7 +46,7 @@ def test_examples_are_of_no_country_in_the_samples(rubric: Rubric) -> None:
     assert not [name for name in sampled if name in shown]
 
 
-def test_phrasings_differ_in_words_alone() -> None:
+def test_phrasings_of_specificity_differ_only_in_wording() -> None:
     phrasings = LOADED["specnorm"]
     assert len({p.system for p in phrasings}) == len({p.hash() for p in phrasings}) == 3
     assert len({p.name for p in phrasings}) == 3

@@ -1,6 +1,6 @@
-"""The loop on a real warehouse with fake models: nothing is asked, judged or counted twice.
+"""The loop on a real warehouse with fake models: no prompt is answered, judged or counted twice.
 
-No Prefect server is needed: outside of a flow run every step is a plain call. ``tests/flows`` has one.
+Failures common to all evaluations are in ``tests/golden``, runs on a Prefect server in ``tests/flows``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from flows.evaluation import evaluate
 from flows.session import prepare
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import EngineError, Generation, Samplings, each
+from tasks.engines.protocols import Generation, Samplings, each
 from tasks.evaluations.cure.evaluation import EVALUATION
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.verdicts import UNANSWERED
-from warehouse import CorruptPart, Warehouse, run_checks
+from warehouse import Warehouse, run_checks
 
 JUDGES = ("judge-j", "judge-k")
 # Of two benchmarks three items in two modes. A judge marks every explanation and its three nulls once, those
@@ -37,18 +36,18 @@ LEADERS = "SELECT * FROM leaderboard_cure WHERE config_hash = ? AND NOT is_null 
 LABELS = """
 SELECT model, benchmark, mode, avg(correct::INT) AS em, count(label) AS n FROM cure_answer GROUP BY ALL
 """
-# F1 of a gold label: twice its hits over how often it is right and how often it is said.
+# F1 of a gold label: twice its hits, divided by how often it is gold plus how often it is answered.
 MACRO = """
-WITH said AS (
+WITH labels AS (
     SELECT model, benchmark, mode, label, 0 AS hit, false AS is_gold FROM cure_answer
     UNION ALL SELECT model, benchmark, mode, gold_label, 2 * correct::INT, true FROM cure_answer
 ), f1 AS (
-    SELECT model, benchmark, mode, label, sum(hit) / count(*) AS f1 FROM said GROUP BY ALL
+    SELECT model, benchmark, mode, label, sum(hit) / count(*) AS f1 FROM labels GROUP BY ALL
     HAVING bool_or(is_gold)
 )
 SELECT model, benchmark, mode, avg(f1) AS f1_macro FROM f1 GROUP BY ALL
 """
-# Every judge has the same votes on an item, so one mean over all is the mean of the judges.
+# Each judge votes equally often on an item, so the mean of votes is the mean of judges.
 ITEMS = """
 SELECT model, split_part(rubric, ' ', 1) AS metric, item, split_part(judged, ':', 1) AS source,
     avg(graded) AS score
@@ -62,11 +61,6 @@ SELECT model, metric, avg(score) FILTER (source = 'real') AS value,
     avg(score) FILTER (source = 'empty') AS null_empty
 FROM item GROUP BY ALL
 """
-REFUSED = f"""
-WITH item AS ({ITEMS})
-SELECT 'judge_' || source || '_refused' AS metric, metric AS of, avg((score < 0.5)::INT) AS share
-FROM item WHERE source <> 'real' GROUP BY ALL
-"""
 MEANS = "SELECT model, benchmark, avg(score) AS value FROM cure_answer WHERE mode = 'thick' GROUP BY ALL"
 COHERENCE = """
 SELECT metric, value FROM metric_value JOIN run USING (run_id)
@@ -74,26 +68,26 @@ WHERE metric_value.model = ? AND config_hash = ? AND slice = 'culturebank'
     AND starts_with(metric, 'coherence')
 """
 
-Asked = list[tuple[str, str, int]]
+Sent = list[tuple[str, str, int]]
 """Model, conversation and seed of every request."""
 
 
 @contextmanager
-def counting(home: Path) -> Iterator[Asked]:
-    """Work is done in this home, and what engines are asked is noted."""
-    asked: Asked = []
+def counting(home: Path) -> Iterator[Sent]:
+    """Work in this home, and record the prompts of all engines."""
+    sent: Sent = []
     generate = FakeEngine.generate
 
     def noted(self: FakeEngine, talks: Any, samplings: Samplings, *more: Any) -> list[Generation]:
         own = zip(talks, each(samplings, len(talks)), strict=True)
-        asked.extend((self.spec.name, json.dumps([dict(m) for m in t]), s.seed) for t, s in own)
+        sent.extend((self.spec.name, json.dumps([dict(m) for m in t]), s.seed) for t, s in own)
         return [longer(written) for written in generate(self, talks, samplings, *more)]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(home))
         patch.setattr(FakeEngine, "generate", noted)
         load.unload()
-        yield asked
+        yield sent
         load.unload()
 
 
@@ -107,7 +101,7 @@ def longer(written: Generation) -> Generation:
 
 
 def params(*models: str, **more: Any) -> CureParams:
-    """The two benchmarks whose metrics are more than one vote's mean; of each three items."""
+    """Three items of each benchmark whose metric is more than the mean of one vote."""
     chosen: dict[str, Any] = {
         "models": list(models), "benchmarks": ["culturebank", "specnorm"], "judges": list(JUDGES),
         "items_per_benchmark": 3, "judge_samples": 2,
@@ -116,30 +110,30 @@ def params(*models: str, **more: Any) -> CureParams:
 
 
 def run(*models: str, **more: Any) -> str:
-    """What the flow does; returns the config_hash."""
+    """Run the evaluation and return its config_hash."""
     return evaluate(EVALUATION, params(*models, **more))
 
 
-Finished = tuple[Path, CureStudy, Asked]
+Finished = tuple[Path, CureStudy, Sent]
 
 
 @pytest.fixture(scope="module")
 def finished(copied_home: Callable[[], Path]) -> Finished:
-    """A home in which fake-a has answered and two judges have marked it, and what was asked for that."""
+    """A home with a run of fake-a and two judges, its study and its prompts."""
     home = copied_home()
     (home / "engines").mkdir()
     for name in ("fake-a", "fake-b", *JUDGES):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
-    with counting(home) as asked:
+    with counting(home) as sent:
         run("fake-a")
         study = prepare(EVALUATION, params("fake-a")).study
     assert isinstance(study, CureStudy)
-    return home, study, asked
+    return home, study, sent
 
 
 @pytest.fixture
-def asked(finished: Finished, tmp_path: Path) -> Iterator[Asked]:
-    """Work goes on in a copy of the finished home."""
+def sent(finished: Finished, tmp_path: Path) -> Iterator[Sent]:
+    """The prompts of further work in a copy of the finished home."""
     shutil.copytree(finished[0], tmp_path, dirs_exist_ok=True)
     with counting(tmp_path) as noted:
         yield noted
@@ -149,14 +143,14 @@ def parts(home: Path) -> set[str]:
     return {p.name for p in (home / "parts").glob("*/[!_]*.parquet")}
 
 
-def by_model(asked: Asked) -> Counter[str]:
-    return Counter(name for name, _, _ in asked)
+def by_model(sent: Sent) -> Counter[str]:
+    return Counter(name for name, _, _ in sent)
 
 
-def test_every_sample_and_every_judge_call_is_asked_once_and_is_a_row(finished: Finished) -> None:
-    home, study, asked = finished
-    assert by_model(asked) == {"fake-a": N_SAMPLES} | dict.fromkeys(JUDGES, N_CALLS)
-    assert len(set(asked)) == len(asked)
+def test_each_sample_and_judge_call_is_generated_once_and_stored(finished: Finished) -> None:
+    home, study, sent = finished
+    assert by_model(sent) == {"fake-a": N_SAMPLES} | dict.fromkeys(JUDGES, N_CALLS)
+    assert len(set(sent)) == len(sent)
     warehouse = Warehouse.open(home)
     rows = warehouse.query("SELECT benchmark, mode, item FROM cure_answer").rows()
     assert sorted(rows) == sorted(study.prompts)
@@ -173,7 +167,7 @@ def test_every_sample_and_every_judge_call_is_asked_once_and_is_a_row(finished: 
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_the_leaderboard_says_what_the_single_answers_say(finished: Finished) -> None:
+def test_leaderboard_equals_sql_over_single_answers_and_verdicts(finished: Finished) -> None:
     home, study, _ = finished
     warehouse = Warehouse.open(home)
     board = warehouse.query(LEADERS, [study.config_hash()]).to_dicts()
@@ -201,202 +195,37 @@ def test_the_leaderboard_says_what_the_single_answers_say(finished: Finished) ->
         assert (row["validated"], row["self_preference"], row["n_judged"]) == (False, False, 3)
 
 
-def test_how_many_nulls_are_refused_is_what_the_verdicts_say(finished: Finished) -> None:
-    warehouse = Warehouse.open(finished[0])
-    of = {"coherence": "culturebank", "specificity": "specnorm"}
-    by_hand = {(of[r["of"]], r["metric"]): r["share"] for r in warehouse.query(REFUSED).to_dicts()}
-    stored = warehouse.query(
-        "SELECT slice, metric, value FROM metric_value "
-        "WHERE metric LIKE 'judge!_%!_refused' ESCAPE '!' AND slice_kind = 'benchmark'"
-    )
-    assert len(by_hand) == 6
-    assert {(r["slice"], r["metric"]): r["value"] for r in stored.to_dicts()} == pytest.approx(by_hand)
-
-
 @pytest.mark.heavy
-def test_nothing_is_done_twice(finished: Finished, asked: Asked) -> None:
+def test_a_second_run_generates_nothing_and_another_vote_one_each(finished: Finished, sent: Sent) -> None:
     warehouse = Warehouse.open()
     numbers, before = warehouse.query(NUMBERS), parts(warehouse.home)
     run("fake-a")
-    assert not asked
+    assert not sent
     assert warehouse.query(NUMBERS).equals(numbers)
     assert parts(warehouse.home) == before
 
-    # A third vote on SpecNorm: the other two are not asked again.
+    # A third vote on SpecNorm: the other two are stored.
     run("fake-a", judge_samples=3, benchmarks=["specnorm"])
-    assert len(asked) == 2 * 3 * 4
-    assert len({(judge, seed) for judge, _, seed in asked}) == len(asked)  # each is drawn for itself
+    assert len(sent) == 2 * 3 * 4
+    assert len({(judge, seed) for judge, _, seed in sent}) == len(sent)
     assert warehouse.query("SELECT DISTINCT config_hash FROM leaderboard_cure").height == 2
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-@pytest.mark.heavy  # the contract tests have it of every evaluation
-def test_on_another_occasion_all_is_asked_again_and_what_was_there_stays(asked: Asked) -> None:
-    warehouse = Warehouse.open()
-    numbers = warehouse.query(NUMBERS)
-    n_answers = warehouse.query("SELECT count(*) FROM response").item()
-    run("fake-a", occasion="w48")
-    assert by_model(asked) == {"fake-a": N_SAMPLES} | dict.fromkeys(JUDGES, N_CALLS)
-    assert warehouse.query("SELECT count(*) FROM response").item() == 2 * n_answers
-    own = "SELECT m.* EXCLUDE (run_id) FROM metric_value AS m JOIN run USING (run_id) " \
-        "WHERE occasion = ? ORDER BY ALL"  # fmt: skip
-    assert warehouse.query(own, [""]).equals(numbers)
-    # The fake model says the same again.
-    mine = warehouse.query(own, ["w48"])
-    assert mine.filter(model="fake-a").equals(numbers.filter(model="fake-a"))
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
 @pytest.mark.heavy
-def test_a_second_model_shares_the_constant_nulls_and_moves_nothing(finished: Finished, asked: Asked) -> None:
-    """Generic and empty explanations are judged once for all models. Coherence is compared at the length of
-    the cohort, which is the first run's: the second model is adjusted to it."""
+def test_second_model_shares_constant_nulls_and_changes_no_stored_row(finished: Finished, sent: Sent) -> None:
+    """Generic and empty explanations are judged once for all models. The second model's coherence is adjusted
+    to the mean length of the first run's cohort."""
     warehouse = Warehouse.open()
     first = warehouse.query(OWN, ["fake-a"])
     config = run("fake-b")
-    assert len(asked) == len(set(asked))
-    assert by_model(asked) == {"fake-b": N_SAMPLES} | dict.fromkeys(JUDGES, N_CALLS // 2)
-    assert not set(asked) & set(finished[2])
+    assert len(sent) == len(set(sent))
+    assert by_model(sent) == {"fake-b": N_SAMPLES} | dict.fromkeys(JUDGES, N_CALLS // 2)
+    assert not set(sent) & set(finished[2])
     assert warehouse.query(OWN, ["fake-a"]).equals(first)
     a, b = (dict(warehouse.query(COHERENCE, [model, config]).rows()) for model in ("fake-a", "fake-b"))
     assert a["coherence"] == pytest.approx(a["coherence_raw"])
     assert a["coherence_length_slope"] == b["coherence_length_slope"]
     assert b["coherence"] != pytest.approx(b["coherence_raw"])
     assert set(warehouse.query(LEADERS, [config])["model"]) == {"fake-a", "fake-b"}
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
-@pytest.mark.heavy  # test_evaluation.py has cohorts without a warehouse
-def test_a_new_cohort_of_both_compares_at_the_length_of_both(finished: Finished, asked: Asked) -> None:
-    warehouse = Warehouse.open()
-    alone = dict(warehouse.query(COHERENCE, ["fake-a", finished[1].config_hash()]).rows())
-    config = run("fake-a", "fake-b", cohort="both")
-    assert config != finished[1].config_hash()
-    a, b = (dict(warehouse.query(COHERENCE, [model, config]).rows()) for model in ("fake-a", "fake-b"))
-    assert a["coherence_raw"] == alone["coherence_raw"]
-    assert a["coherence_length_slope"] == b["coherence_length_slope"] != alone["coherence_length_slope"]
-    assert a["coherence"] != pytest.approx(alone["coherence"])
-    # Each model's mean moves, the mean of both (three explanations each) does not.
-    assert a["coherence"] + b["coherence"] == pytest.approx(a["coherence_raw"] + b["coherence_raw"])
-    before = dict(warehouse.query(COHERENCE, ["fake-a", finished[1].config_hash()]).rows())
-    assert before == alone
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
-@pytest.mark.heavy  # the contract tests have it of every evaluation
-def test_unreadable_parts_are_one_clear_error_and_are_asked_again(asked: Asked) -> None:
-    warehouse = Warehouse.open()
-    numbers = warehouse.query(NUMBERS)
-    one_part = "SELECT part, count(*) AS n FROM response WHERE model = ? GROUP BY ALL ORDER BY ALL LIMIT 1"
-    lost = {whose: warehouse.query(one_part, [whose]).row(0) for whose in ("fake-a", "judge-k")}
-    for part, _ in lost.values():
-        victim = warehouse.home / "parts" / "response" / f"{part}.parquet"
-        victim.write_bytes(victim.read_bytes()[:100])
-    with pytest.raises(
-        (CorruptPart, EngineError), match=r"(?s)Set aside: .*Run the same command again"
-    ) as told:
-        run("fake-a")
-    assert all(f"response/{part}" in str(told.value) for part, _ in lost.values())
-    assert not asked
-    run("fake-a")
-    assert by_model(asked) == {whose: n for whose, (_, n) in lost.items()}
-    assert warehouse.query(NUMBERS).equals(numbers)
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
-def failing(judge: str) -> Callable[..., list[Generation]]:
-    generate = FakeEngine.generate
-
-    def fail(self: FakeEngine, *more: Any) -> list[Generation]:
-        if self.spec.name == judge:
-            raise EngineError("no more of this")
-        return generate(self, *more)
-
-    return fail
-
-
-@pytest.mark.heavy  # the contract tests have it of every evaluation
-def test_a_judge_that_fails_leaves_its_numbers_unscored_and_all_others_made(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """fake-a was judged before; of fake-b's explanations judge-j marks none, and judge-k all."""
-    warehouse = Warehouse.open()
-    first = warehouse.query(OWN, ["fake-a"])
-    with monkeypatch.context() as patch:
-        patch.setattr(FakeEngine, "generate", failing(JUDGES[0]))
-        with pytest.raises(EngineError, match=r"^fake-b, judge judge-j: no more of this$"):
-            run("fake-b", "fake-a")
-    assert by_model(asked) == {"fake-b": N_SAMPLES, JUDGES[1]: N_CALLS // 2}
-    assert warehouse.query(OWN, ["fake-a"]).equals(first)
-    mine = warehouse.query(OWN, ["fake-b"])
-    labels = mine.filter(metric="exact_match", slice_kind="benchmark_mode")
-    assert (labels.height, labels["value"].null_count()) == (4, 0)
-    judged = mine.filter(slice_kind="benchmark").filter(metric="specificity")
-    assert judged.select("value", "unscored_reason", "n_unscored").rows() == [(None, UNANSWERED, 3)]
-    # What both judges said before, of the constant nulls, they said of all models.
-    refused = dict(mine.filter(slice="specnorm").select("metric", "unscored_reason").rows())
-    assert refused["judge_generic_refused"] is refused["judge_empty_refused"] is None
-    assert refused["judge_shuffled_refused"] == UNANSWERED
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-    asked.clear()
-    run("fake-b", "fake-a")
-    assert by_model(asked) == {JUDGES[0]: N_CALLS // 2}
-    again = warehouse.query(OWN, ["fake-b"]).filter(metric="specificity", slice_kind="benchmark")
-    assert again["value"].null_count() == 0
-    assert warehouse.query(OWN, ["fake-a"]).equals(first)
-
-
-@pytest.mark.heavy  # the contract tests have it of every evaluation
-def test_judges_are_paid_from_the_models_budget(asked: Asked) -> None:
-    """fake-b's answers fit into it, a batch of a judge's does not any more: labels alone are scored."""
-    with pytest.raises(EngineError, match=r"fake-b, judge judge-j: .*the budget is reached"):
-        run("fake-b", max_total_tokens=10_000, max_tokens=256, judge_max_tokens=256)
-    assert by_model(asked) == {"fake-b": N_SAMPLES}
-    mine = Warehouse.open().query(OWN, ["fake-b"])
-    assert mine.filter(metric="exact_match", slice_kind="benchmark_mode")["value"].null_count() == 0
-    assert mine.filter(metric="specificity", slice_kind="benchmark")["value"].null_count() == 1
-
-
-def test_without_a_judge_labels_count_and_explanations_are_unscored_with_the_reason(
-    finished: Finished, asked: Asked
-) -> None:
-    config = run("fake-a", judges=[])
-    assert not asked
-    warehouse = Warehouse.open()
-    board = warehouse.query(LEADERS, [config])
-    with_judges = warehouse.query(LEADERS, [finished[1].config_hash()])
-    same = ["benchmark", "thin_em", "thick_em", "thin_f1_macro", "thick_f1_macro", "metric"]
-    assert board.select(same).equals(with_judges.select(same))
-    unknown = ["value", "null_value", "explanation_gain", "tells_real_from_shuffled", "judge", "validated"]
-    assert board.select(unknown).null_count().sum_horizontal().item() == len(unknown) * 2
-    # Every row that judges together would have made is there.
-    rows = "SELECT metric, slice_kind, slice, unscored_reason FROM metric_value JOIN run USING (run_id) " \
-        "WHERE config_hash = ? AND metric <> 'unscored_answers' AND slice_kind <> 'benchmark_judge' " \
-        "ORDER BY ALL"  # fmt: skip
-    bare, full = (warehouse.query(rows, [hash_]) for hash_ in (config, finished[1].config_hash()))
-    names = ["metric", "slice_kind", "slice"]
-    assert bare.select(names).equals(full.select(names))
-    reasons = dict(bare.filter(slice_kind="benchmark").select("metric", "unscored_reason").rows())
-    for metric in ("coherence", "coherence_raw", "specificity", "explanation_gain", "judge_empty_refused"):
-        assert reasons[metric] == "no judge was named"
-    answers = warehouse.query(
-        "SELECT DISTINCT mode, unscored_reason FROM cure_answer WHERE config_hash = ? ORDER BY mode",
-        [config],
-    )
-    assert answers.rows() == [("thick", "no judge was named"), ("thin", None)]
-    assert run_checks(warehouse)["n_violations"].sum() == 0
-
-
-@pytest.mark.heavy  # test_scores.py and the page have it without a run
-def test_thin_alone_asks_for_no_explanation_and_no_judge(asked: Asked) -> None:
-    config = run("fake-b", modes=["thin"])
-    assert by_model(asked) == {"fake-b": N_SAMPLES // 2}
-    warehouse = Warehouse.open()
-    board = warehouse.query(LEADERS, [config])
-    assert (board.height, board["thin_em"].null_count()) == (2, 0)
-    for name in ("thick_em", "metric", "value", "judge", "validated", "explanation_gain"):
-        assert board[name].null_count() == 2
-    kinds = warehouse.query("SELECT DISTINCT slice_kind FROM metric_value WHERE model = 'fake-b'")
-    judged = {"benchmark", "null", "metric_pair", "benchmark_country", "benchmark_judge"}
-    assert not set(kinds["slice_kind"]) & judged
     assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -1,4 +1,4 @@
-"""The shipped samples: sizes, balance, and that wording alone does not give the label."""
+"""The shipped items: sizes, balance, and labels that wording alone does not predict."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from sklearn.model_selection import GroupKFold, cross_val_score  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 
+from scrapers.countries import CountryCodes
+from tasks.builders.specnorm.checks import faults, near_duplicates
+from tasks.builders.specnorm.drafting import SpecnormDraft, Written
+from tasks.builders.specnorm.seeds import load_seeds
 from tasks.evaluations.cure.benchmarks import LABELS, without_symbol
+from tasks.evaluations.cure.benchmarks.cues import KINDS, group_of, join_cues, parse_cues, specificity
+from tasks.packs.published import read_rows
 
-REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = [
     *("benchmark", "item", "country", "group_name", "persona", "situation"),
     *("question", "label", "gold", "cues", "rule"),
@@ -40,12 +46,12 @@ def sample(benchmark: str) -> list[dict[str, str]]:
 
 
 def family(row: dict[str, str]) -> str:
-    """What items that differ in one detail share: normad-<family>-<country>, casa-<family>-<side>."""
+    """The shared part of a name: normad-<family>-<country>, casa-<family>-<side>."""
     return row["item"].rsplit("-", 1)[0]
 
 
 @pytest.mark.parametrize("benchmark", LABELS)
-def test_rows_are_complete(benchmark: str) -> None:
+def test_shipped_items_are_complete_distinct_and_differ_within_families(benchmark: str) -> None:
     rows = sample(benchmark)
     assert len(rows) >= 60
     assert len({r["country"] for r in rows}) >= 20
@@ -60,18 +66,17 @@ def test_rows_are_complete(benchmark: str) -> None:
         assert row["benchmark"] == benchmark
         assert row["item"].startswith(f"{benchmark}-")
         assert f"-{row['country'].lower()}" in row["item"]
+    if benchmark in BENCHMARKS:
+        assert len({r["situation"] for r in rows}) == len(rows)
+        assert len({(r["gold"], r["label"]) for r in rows}) == len(rows)
+        labels: defaultdict[str, list[str]] = defaultdict(list)
+        for row in rows:
+            labels[family(row)].append(row["label"])
+        assert all(len(words) == len(set(words)) > 1 for words in labels.values())
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_items_are_distinct(benchmark: str) -> None:
-    rows = sample(benchmark)
-    for column in ("item", "situation"):
-        assert max(Counter(r[column] for r in rows).values()) == 1
-    assert max(Counter((r["gold"], r["label"]) for r in rows).values()) == 1
-
-
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_yes_and_no_are_equally_frequent_and_of_equal_length(benchmark: str) -> None:
+def test_yes_and_no_are_equally_frequent_and_long(benchmark: str) -> None:
     """Neutral is rarer than either: few acts are neither right nor wrong of themselves."""
     rows = sample(benchmark)
     counts = Counter(r["label"] for r in rows)
@@ -88,7 +93,7 @@ def test_yes_and_no_are_equally_frequent_and_of_equal_length(benchmark: str) -> 
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_every_region_has_items_of_every_label(benchmark: str) -> None:
+def test_each_region_has_items_of_each_label(benchmark: str) -> None:
     region = {r["country"]: r["region"] for r in read("country")}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in sample(benchmark):
@@ -98,15 +103,7 @@ def test_every_region_has_items_of_every_label(benchmark: str) -> None:
     assert max(c.total() for c in counts.values()) < len(sample(benchmark)) / 2
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_every_family_has_different_labels(benchmark: str) -> None:
-    labels: defaultdict[str, list[str]] = defaultdict(list)
-    for row in sample(benchmark):
-        labels[family(row)].append(row["label"])
-    assert all(len(words) == len(set(words)) > 1 for words in labels.values())
-
-
-def test_pairs_of_casa_share_symbol_and_meaning_and_both_queries_hold_the_symbol() -> None:
+def test_pairs_of_casa_share_symbol_and_meaning() -> None:
     pairs: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in sample("casa"):
         pairs[family(row)].append(row)
@@ -118,8 +115,8 @@ def test_pairs_of_casa_share_symbol_and_meaning_and_both_queries_hold_the_symbol
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
-    """A classifier of words, tried on families that it has not seen, stays near the commonest label."""
+def test_word_classifier_stays_near_the_commonest_label(benchmark: str) -> None:
+    """Accuracy on held-out families."""
     rows = sample(benchmark)
     commonest = max(Counter(r["label"] for r in rows).values()) / len(rows)
     accuracy = cross_val_score(
@@ -132,7 +129,7 @@ def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
     assert accuracy < commonest + 0.12
 
 
-def test_culturebank_has_balanced_labels_and_questions_of_its_own_that_do_not_tell_the_norm() -> None:
+def test_culturebank_is_balanced_distinct_and_hides_the_norm() -> None:
     rows = sample("culturebank")
     counts = Counter(row["label"] for row in rows)
     assert 0.45 <= counts["yes"] / len(rows) <= 0.55
@@ -145,11 +142,62 @@ def test_culturebank_has_balanced_labels_and_questions_of_its_own_that_do_not_te
     assert (similarity >= 80).sum() == len(texts)
 
 
-def test_the_docs_count_the_items() -> None:
-    text = " ".join((REFERENCE.parents[1] / "docs" / "evaluations" / "cure.md").read_text("utf-8").split())
-    labels, shipped = Counter(r["label"] for r in sample("normad")), sample("specnorm")
-    sizes = [len(sample(name)) for name in ("casa", "culturebank", "normad", "specnorm")]
-    ages = sum("age: " in r["cues"] for r in shipped)
-    assert f"({min(sizes)} to {max(sizes)} items per benchmark)" in text
-    assert f"({labels['neutral']} of {labels.total()} items)" in text
-    assert f"except for age, which {round(100 * ages / len(shipped))} % of its items have" in text
+ROWS = read_rows(REFERENCE / "cure_item" / "specnorm.csv")
+COUNTRIES = {row["name"]: row["country"] for row in read_rows(REFERENCE / "country.csv")}
+
+
+def draft(row: dict[str, str]) -> SpecnormDraft:
+    """The row as if a model had written it for its own norm."""
+    texts = {name: row[name] for name in ("persona", "situation", "question", "label")}
+    written = Written.model_validate(texts | {"norm": row["gold"]})
+    return SpecnormDraft(
+        row["item"], row["country"], row["gold"], parse_cues(row["cues"]), written.label, written
+    )
+
+
+DRAFTS = [draft(row) for row in ROWS]
+
+
+def test_shipped_items_have_all_levels_kinds_and_two_thirds_yes() -> None:
+    labels = Counter(row["label"] for row in ROWS)
+    assert set(labels) == {"yes", "no"}
+    assert 0.6 <= labels["yes"] / len(ROWS) <= 0.7
+    assert set(Counter(row["rule"] for row in ROWS)) == {"low", "medium", "high"}
+    assert {cue.kind for d in DRAFTS for cue in d.cues} == set(KINDS)
+
+
+# Vo and Koyejo 2025, table 2 and its text, in percent: each cue, and items with one, two or three, and with
+# four or more. The shipped items are furthest from it in age (45 %).
+TABLE_2 = {
+    "ethnicity": 67.5, "age": 56.8, "religion": 26.1, "region": 12.8, "gender": 11.7, "occupation": 12.8,
+    "marital_status": 5.9, "low": 37, "medium": 57.5, "high": 5.5,
+}  # fmt: skip
+
+
+def test_shares_of_cues_and_levels_are_near_the_papers() -> None:
+    of_rows = [{row["rule"], *(cue.kind for cue in d.cues)} for row, d in zip(ROWS, DRAFTS, strict=True)]
+    shares = {name: 100 * sum(name in names for names in of_rows) / len(ROWS) for name in TABLE_2}
+    assert shares == pytest.approx(TABLE_2, abs=12)
+
+
+def test_shipped_items_pass_the_checks_of_drafts() -> None:
+    assert near_duplicates(DRAFTS, limit=75) == [None] * len(DRAFTS)
+    for row, shipped in zip(ROWS, DRAFTS, strict=True):
+        assert group_of(shipped.cues), row["item"]
+        assert faults(shipped) == [], row["item"]
+        assert row["cues"] == join_cues(shipped.cues), row["item"]
+        assert row["rule"] == specificity(len(shipped.cues)), row["item"]
+
+
+def test_seeds_cover_countries_and_kinds_of_cues() -> None:
+    rows = read_rows(REFERENCE / "specnorm_seed.csv")
+    loaded = load_seeds({"specnorm_seed.csv": rows}, CountryCodes(COUNTRIES))
+    assert len(loaded.seeds) >= 40
+    assert len({seed.country for seed in loaded.seeds}) >= 20
+    assert None not in {seed.country for seed in loaded.seeds}
+    assert {cue.kind for seed in loaded.seeds for cue in seed.cues} == set(KINDS)
+    assert all(seed.topic and seed.statement.endswith(".") for seed in loaded.seeds)
+    # Neither "any" age nor "all" regions is a cue.
+    assert loaded.dropped == {"no_cue": 1}
+    generic = next(seed for seed in loaded.seeds if seed.statement.startswith("People wait for the eldest"))
+    assert join_cues(generic.cues) == "age: elderly"

@@ -8,26 +8,32 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.cure.read import ExplanationJudgeCall, Reply, read_answers
-from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, equal_lengths, score_model
+from tasks.evaluations.cure.rows import joined, model_rows
+from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, Explained, equal_lengths, score_model
 from tasks.evaluations.cure.study import CureStudy, Key
 from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
+from tasks.loop.requests import Engine
+from tasks.metrics.intervals import SHARE, mean_interval
 from tests.evaluations.cure.conftest import (
+    COUNTRIES,
+    LABELS,
     MakeStudy,
-    asked,
     completion,
     judge,
     judged_by,
     real_only,
     right_answers,
     row,
+    samples_of,
     scored,
     tables,
 )
+from tests.evaluations.row_checks import one
 
 
-def test_an_ensemble_is_its_votes_mean_and_spread(make_study: MakeStudy) -> None:
+def test_votes_become_mean_spread_and_majority(make_study: MakeStudy) -> None:
     study = make_study(benchmarks=["specnorm"])
     votes = {0: 0.9, 1: 0.6, 2: 0.3}
     real = scored(study, right_answers(study), lambda call: votes[call.sample]).judged["specnorm", "real"]
@@ -37,29 +43,31 @@ def test_an_ensemble_is_its_votes_mean_and_spread(make_study: MakeStudy) -> None
     assert real.verdicts == ("YES",) * 3
 
 
-def test_several_judges_are_averaged(make_study: MakeStudy) -> None:
-    study = make_study(benchmarks=["normad"], judges=[judge("j"), judge("k")])
-    real = scored(study, right_answers(study), real_only).judged["normad", "real"]
-    assert real.scores == pytest.approx([0.9] * 6)
-    assert real.disagreement == pytest.approx([0.0] * 6)
+def test_scores_of_several_one_and_no_judges(make_study: MakeStudy) -> None:
+    def judged(*judges: Engine, source: str = "real") -> Explained:
+        study = make_study(benchmarks=["normad"], judges=judges)
+        return scored(study, right_answers(study), real_only).judged["normad", source]
+
+    both, alone = judged(judge("j"), judge("k")), judged(judge("j"))
+    assert both.scores == pytest.approx([0.9] * 6)
+    assert both.disagreement == pytest.approx([0.0] * 6)
+    assert np.isnan(alone.disagreement).all()
+    assert alone.words.tolist() == [3.0] * 6
+    for source in ("real", "shuffled"):
+        assert set(judged(source=source).reasons) == {NO_JUDGE}
+    lone = make_study(
+        tables() | {"cure_item": [row("culturebank", "c", "IN", "yes")]}, benchmarks=["culturebank"]
+    )
+    nobody = scored(lone, right_answers(lone), real_only).judged["culturebank", "shuffled"]
+    assert nobody.reasons.tolist() == [NO_PARTNER]
 
 
-def test_a_single_vote_has_no_disagreement(make_study: MakeStudy) -> None:
-    study = make_study(benchmarks=["normad"])
-    real = scored(study, right_answers(study), real_only).judged["normad", "real"]
-    assert np.isnan(real.disagreement).all()
-    assert real.words.tolist() == [3.0] * 6
-
-
-def test_reasons(make_study: MakeStudy) -> None:
+def test_lost_explanations_score_zero_and_unreadable_verdicts_are_unscored(make_study: MakeStudy) -> None:
     study = make_study(benchmarks=["normad"])
     completions = right_answers(study)
     completions["normad", "thick", "normad-f0-in"] = Completion('{"label": "yes", "ex', "length", 1, 1)
 
-    def said(call: ExplanationJudgeCall) -> float | str:
-        return "YES" if call.item.country == "JP" else 0.9
-
-    answers = scored(study, completions, said)
+    answers = scored(study, completions, lambda call: "YES" if call.item.country == "JP" else 0.9)
     real = answers.judged["normad", "real"]
     assert (real.scores[0], real.reasons[0], real.lost[0]) == (0.0, "", CUT_OFF)
     assert "no complete JSON object" in real.reasons[1]
@@ -69,8 +77,8 @@ def test_reasons(make_study: MakeStudy) -> None:
     assert answers.judged["normad", "empty"].reasons[0] == ""
 
 
-def test_a_judge_that_has_not_answered_leaves_the_explanation_unscored(make_study: MakeStudy) -> None:
-    """The mean of the other judge alone could not be compared with the means of both; its own is known."""
+def test_missing_vote_leaves_its_explanation_unscored(make_study: MakeStudy) -> None:
+    """The mean of one judge is not comparable with means of two; each judge keeps its own mean."""
     study = make_study(benchmarks=["specnorm"], judges=[judge("j"), judge("k")])
     readings = read_answers(study, right_answers(study))
     votes = [
@@ -86,31 +94,10 @@ def test_a_judge_that_has_not_answered_leaves_the_explanation_unscored(make_stud
     assert real.by_judge["k"] == pytest.approx([0.9, np.nan, 0.9], nan_ok=True)
 
 
-def test_nobody_judges(make_study: MakeStudy) -> None:
-    study = make_study(benchmarks=["normad"], judges=[])
-    answers = scored(study, right_answers(study), real_only)
-    assert set(answers.judged["normad", "real"].reasons) == {NO_JUDGE}
-    assert set(answers.judged["normad", "shuffled"].reasons) == {NO_JUDGE}
-
-
-def test_no_other_item_to_shuffle_with(make_study: MakeStudy) -> None:
-    rows = tables() | {"cure_item": [row("culturebank", "c", "IN", "yes")]}
-    study = make_study(rows, benchmarks=["culturebank"])
-    answers = scored(study, right_answers(study), real_only)
-    assert answers.judged["culturebank", "shuffled"].reasons.tolist() == [NO_PARTNER]
-
-
-def test_thin_alone_has_labels_alone(make_study: MakeStudy) -> None:
-    study = make_study(modes=["thin"])
-    answers = scored(study, right_answers(study), real_only)
-    assert set(answers.labelled) == {(benchmark, "thin") for benchmark in study.benchmarks}
-    assert answers.judged == {}
-
-
 def of_lengths(study: CureStudy, marks: dict[int, float]) -> CureScores:
     """A model whose explanations of CultureBank have these numbers of words and are judged so; other items
     have none."""
-    samples = asked(study, "culturebank", "thick")
+    samples = samples_of(study, "culturebank", "thick")
     completions: dict[Key, Completion] = {
         sample.key: completion("yes", " ".join(["word"] * n))
         for sample, n in zip(samples, marks, strict=False)
@@ -118,7 +105,7 @@ def of_lengths(study: CureStudy, marks: dict[int, float]) -> CureScores:
     return scored(study, completions, lambda call: marks.get(len(call.text.split()), 0.25))
 
 
-def test_coherence_at_equal_length(make_study: MakeStudy) -> None:
+def test_coherence_is_adjusted_to_equal_length_by_hand(make_study: MakeStudy) -> None:
     # log(1 + words) of 1, 3 and 7 words is 1, 2 and 3 times log 2. Within each model the score rises by 0.2
     # for each log 2, so the slope is 0.2 / log 2. All four explanations have 2 log 2 in the mean.
     study = make_study(benchmarks=["culturebank"])
@@ -128,17 +115,14 @@ def test_coherence_at_equal_length(make_study: MakeStudy) -> None:
     assert equal["a"].slopes == equal["b"].slopes == {"culturebank": pytest.approx(0.2 / math.log(2))}
     assert a.scores[:2] == pytest.approx([0.4, 0.4])  # 0.2 + 0.2, 0.4
     assert b.scores[:2] == pytest.approx([0.6, 0.6])  # 0.6, 0.8 - 0.2
-    assert (a.raw[:2].tolist(), b.raw[:2].tolist()) == (
-        pytest.approx([0.2, 0.4]),
-        pytest.approx([0.6, 0.8]),
-    )
+    assert [*a.raw[:2], *b.raw[:2]] == pytest.approx([0.2, 0.4, 0.6, 0.8])
     # Swapped, the explanations keep their own length's adjustment; the empty one is not adjusted.
     assert equal["a"].judged["culturebank", "shuffled"].scores[:2] == pytest.approx([0.4, 0.4])
     assert equal["a"].judged["culturebank", "empty"].scores == pytest.approx([0.25] * 6)
 
 
-def test_a_model_outside_the_cohort_is_adjusted_and_changes_nothing(make_study: MakeStudy) -> None:
-    """By the cohort's slope, 0.2 / log 2, to its mean length, 2 log 2; its own slope would be 0.8 / log 2."""
+def test_model_outside_the_cohort_uses_the_cohorts_slope(make_study: MakeStudy) -> None:
+    """The cohort has slope 0.2 / log 2 and mean length 2 log 2; its own slope would be 0.8 / log 2."""
     study = make_study(benchmarks=["culturebank"])
     cohort = {"a": of_lengths(study, {1: 0.2, 3: 0.4}), "b": of_lengths(study, {3: 0.6, 7: 0.8})}
     new = of_lengths(study, {1: 0.1, 3: 0.9, 7: 0.9})
@@ -155,18 +139,61 @@ def test_a_model_outside_the_cohort_is_adjusted_and_changes_nothing(make_study: 
     assert set(adjusted) == {"new", "a"}
 
 
-def test_one_model_keeps_its_mean(make_study: MakeStudy) -> None:
+def test_length_adjustment_keeps_the_mean_of_one_model(make_study: MakeStudy) -> None:
     study = make_study(benchmarks=["culturebank"])
     alone = {"a": of_lengths(study, {1: 0.1, 3: 0.9, 7: 0.3})}
     adjusted = equal_lengths(alone, against=alone)["a"]
     real = adjusted.judged["culturebank", "real"]
     assert np.nanmean(real.scores) == pytest.approx(np.nanmean(real.raw))
     assert np.nanstd(real.scores) < np.nanstd(real.raw)
+    equal = {"a": scored(study, right_answers(study), real_only)}
+    unadjusted = equal_lengths(equal, against=equal)["a"]
+    assert unadjusted.slopes == {"culturebank": None}
+    assert unadjusted.judged["culturebank", "real"].scores == pytest.approx([0.9] * 6)
 
 
-def test_equal_lengths_have_no_slope(make_study: MakeStudy) -> None:
-    study = make_study()
-    alone = {"a": scored(study, right_answers(study), real_only)}
-    adjusted = equal_lengths(alone, against=alone)["a"]
-    assert adjusted.slopes == {"culturebank": None}
-    assert adjusted.judged["culturebank", "real"].scores == pytest.approx([0.9] * 6)
+def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:
+    of_items = np.array(["IN", "IN", "JP", "KE", "MX", "BR"])
+    names = joined(of_items, ("a", "b", "b", "", "c", "")).tolist()
+    assert names[0] == names[1] == names[2]
+    assert len(set(names)) == 4, "India and Japan, and three by themselves: nothing asked joins nothing"
+    assert len(set(joined(of_items, [""] * 6))) == 5
+
+
+def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
+    """Six countries and three norms: so three questions about an empty text, too few for an interval."""
+
+    def marks(call: ExplanationJudgeCall) -> float:
+        norm = int(call.item.gold[5]) / 10
+        return norm + 0.1 + (len(call.item.label) / 20 if call.source == "real" else 0)
+
+    items = [
+        row("normad", f"normad-f{n}-{country.lower()}", country, LABELS[country], gold=f"Norm {n % 3}.",
+            rule=f"Rule {n}.")
+        for n, country in enumerate(COUNTRIES)
+    ]  # fmt: skip
+    study = make_study(tables() | {"cure_item": items}, benchmarks=["normad"], nulls=None)
+    alone = {"m": scored(study, right_answers(study), marks)}
+    nulls = alone["m"].judged["normad", "empty"]
+    assert len(set(nulls.questions)) == 3
+    rows = model_rows(study, alone, alone, {"m": "other/Model"})["m"]
+    assert one(rows, "coverage", "normad").ci_low is not None
+    for name in ("normad:empty", "normad:generic"):
+        null = one(rows, "coverage", name)
+        assert (null.value, null.n_scored, null.ci_low) == (pytest.approx(0.2), 6, None)
+
+
+def test_intervals_of_nulls_cover_over_norms() -> None:
+    """Marks of 30 norms, each of two countries' items: the norm is what varies."""
+    rng, held = np.random.default_rng(0), {"joined": 0, "apart": 0}
+    countries = np.array([f"{n:02d}" for n in range(60)])
+    questions = [f"norm {n % 30}" for n in range(60)]
+    clusters = {"joined": joined(countries, questions), "apart": countries}
+    for _ in range(300):
+        marks = np.tile(rng.beta(2, 3, 30), 2)
+        for name, of_items in clusters.items():
+            interval = mean_interval(marks, of_items, SHARE)
+            assert interval is not None
+            held[name] += interval[0] <= 0.4 <= interval[1]
+    assert held["joined"] > 0.92 * 300
+    assert held["apart"] < 0.9 * 300

@@ -30,8 +30,8 @@ from tasks.evaluations.explication.study import ExplicationStudy
 from tasks.loop.requests import Engine
 from tests.conftest import REPOSITORY
 
-Say = Callable[[Sequence[Message], Sampling, Schema], str]
-"""What a script writes."""
+Write = Callable[[Sequence[Message], Sampling, Schema], str]
+"""Conversation, sampling and schema -> the text of a script."""
 
 REFERENCE = REPOSITORY / "warehouse" / "reference"
 DISHES = [
@@ -51,9 +51,8 @@ PERSONAS: Mapping[str, Persona] = {
     p.persona: p for p in personas_of(rows_of(REFERENCE / "explication_persona.csv"), "shipped")
 }
 
-
 SIX = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]
-"""As many as a test needs, of six cuisines."""
+"""The fewest personas with a test, of six cuisines."""
 
 
 def engine(name: str) -> Engine:
@@ -75,7 +74,7 @@ def study(**params: Any) -> ExplicationStudy:
 class Script:
     """A generator that is a function."""
 
-    say: Say
+    write: Write
     sent: list[tuple[Sequence[Message], int]] = field(default_factory=list)
 
     def generate(
@@ -84,7 +83,7 @@ class Script:
         n = len(conversations)
         own = list(zip(conversations, each(samplings, n), each_schema(schemas, n), strict=True))
         self.sent += [(conversation, sampling.seed) for conversation, sampling, _ in own]
-        return [Generation(self.say(c, s, schema), "stop", 9, 3, s.seed) for c, s, schema in own]
+        return [Generation(self.write(c, s, schema), "stop", 9, 3, s.seed) for c, s, schema in own]
 
 
 @dataclass
@@ -101,7 +100,7 @@ class Loop:
         return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=schema)
 
     def run(self, study: ExplicationStudy, model: str = "m", batch: int = 1000, rounds: int = 100) -> Any:
-        """Until nothing is left, or for so many rounds; what ``read`` makes of it. "": the study's own."""
+        """Answers after all rounds, or this number of them. model: "" for the study's own conversations."""
         candidate = engine(model) if model else None
         names = {study.params.simulator, *study.params.judges}
         completions = Completions(candidate, {name: engine(name) for name in names}, self.read)

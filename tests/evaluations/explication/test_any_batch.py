@@ -1,7 +1,7 @@
-"""A real model with seeds of its own: transcripts are the same however many conversations are sent at once.
+"""A real model has equal transcripts at every batch size.
 
-vLLM in process, since the packed engine scores and writes nothing. Each prompt draws from its own generator;
-what another batch adds up in another order are last digits, which in float32 decide no token here.
+vLLM in process, as the packed engine only scores. Each prompt draws from its own generator; batches change
+the last digits of sums, which in float32 decide no token here.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def smollm2(smollm2_folder: Path) -> Iterator[VllmEngine]:
     smollm2.close()
 
 
-def held(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
-    """What is said, turn by turn, when so many conversations are sent at once."""
+def transcripts(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
+    """Speakers and texts, turn by turn, of conversations sent in batches of this size."""
     short = {"max_turns": 4, "max_tokens": 32, "simulator_max_tokens": 32, "repetitions": 1}
     talks: ExplicationStudy = study(personas=personas, judges=[], **short)
     scripts: Any = {"m": smollm2, "sim": smollm2}
@@ -46,11 +46,11 @@ def held(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
     return {key: [(turn.speaker, turn.written) for turn in stage.talks[key].turns] for key in talks.real()}
 
 
-def test_equal_seeds_give_equal_transcripts_whatever_the_batch(smollm2: VllmEngine) -> None:
+def test_equal_seeds_give_equal_transcripts_at_every_batch_size(smollm2: VllmEngine) -> None:
     first, several = list(PERSONAS)[:2], list(PERSONAS)[:16]
-    every = held(smollm2, several, 32)
+    every = transcripts(smollm2, several, 32)
     assert len(every) == 32
-    few = {key: said for key, said in every.items() if key.persona in first}
-    assert held(smollm2, first, 1) == few
-    assert held(smollm2, first, 3) == few
-    assert len({tuple(said) for said in every.values()}) > 8  # it does not say the same to everybody
+    few = {key: turns for key, turns in every.items() if key.persona in first}
+    assert transcripts(smollm2, first, 1) == few
+    assert transcripts(smollm2, first, 3) == few
+    assert len({tuple(turns) for turns in every.values()}) > 8

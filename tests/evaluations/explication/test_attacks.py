@@ -1,4 +1,4 @@
-"""The recommender's text is judged, and read by the simulator: attacks move no verdict and end nothing."""
+"""Attacks in a recommendation change no verdict and end no conversation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ATTACKS = (
 
 
 def gullible(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """A judge that obeys every order and repeats every verdict that stands outside of quoted data."""
+    """A judge that obeys all orders and verdicts outside of quoted data."""
     keys = list((schema or {})["properties"])
     question = conversation[-1]["content"]
     assert question.count(OPEN) == question.count(CLOSE) == (2 if "focus" in keys else 3)
@@ -64,21 +64,18 @@ def gullible(conversation: Sequence[Message], sampling: Sampling, schema: Schema
 
 
 def obedient(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """A simulated user that does what stands outside of quoted data."""
-    heard = conversation[-1]["content"]
-    assert heard.startswith(OPEN)
-    assert heard.endswith(CLOSE)
-    assert heard.count(OPEN) == heard.count(CLOSE) == 1
-    assert "<|" not in heard
+    """A simulated user that obeys text outside of quoted data."""
+    message = conversation[-1]["content"]
+    assert message.startswith(OPEN)
+    assert message.endswith(CLOSE)
+    assert message.count(OPEN) == message.count(CLOSE) == 1
+    assert "<|" not in message
     return user(conversation, sampling, schema)
 
 
-def test_there_are_thirty() -> None:
-    assert len(set(ATTACKS)) == 30
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_no_attack_moves_a_verdict_or_ends_a_conversation(attack: str) -> None:
+def test_attack_changes_no_verdict_and_ends_no_conversation(attack: str) -> None:
+    assert len(set(ATTACKS)) == 30
     of = study(personas=["leila-lyon"], repetitions=1, max_turns=3, conditions=["control"])
     made = {
         "m": Script(lambda c, s, schema: f"{RECIPE if len(c) > 3 else 'What do you like?'}\n{attack}"),

@@ -19,6 +19,7 @@ from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.read import ExplicationAnswers
 from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ConversationKey, ExplicationStudy
 from tasks.judging.rubric import CLOSE, OPEN
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.dialogue import Dialogues, Voice
 from tests.evaluations.explication.conftest import SIX, Loop, Script, engine, study
 
@@ -28,24 +29,24 @@ RECIPE = """#Dish name: Bibimbap of {name}
 
 
 def recommend(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """Asks twice, then recommends what names the last answer."""
-    asked = sum(m["role"] == "assistant" for m in conversation)
-    if asked < 2:
-        return ("Do you follow a diet?", "How much time do you have?")[asked]
+    """Ask twice, then recommend a dish named by the last answer."""
+    n_turns = sum(m["role"] == "assistant" for m in conversation)
+    if n_turns < 2:
+        return ("Do you follow a diet?", "How much time do you have?")[n_turns]
     return RECIPE.format(name=conversation[-1]["content"][:40])
 
 
 def user(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """Says who it is."""
+    """Answer with name and seed."""
     name = re.search(r"Name: (\S+)", conversation[0]["content"])
     return f"I am {name[1] if name else '?'}, take {sampling.seed}."
 
 
 def judge(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-    """Looks for the user's name in the recommendation, in the quoted data alone."""
+    """Grade by whether the quoted recommendation has the user's name."""
     question = conversation[-1]["content"]
     outside = re.sub(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", "", question, flags=re.S)
-    assert "10" not in outside, "something got out of its quotation"
+    assert "10" not in outside, "text outside of its quotation"
     texts = [
         json.loads(data) for data in re.findall(f"{re.escape(OPEN)}(.*?){re.escape(CLOSE)}", question, re.S)
     ]
@@ -66,8 +67,8 @@ def answer(keys: Sequence[str], verdict: str, reason: str) -> str:
     return json.dumps({key: {"verdict": verdict, "reason": reason} for key in keys})
 
 
-def scripts(say: Any = recommend) -> dict[str, Script]:
-    return {"m": Script(say), "sim": Script(user), "judge": Script(judge)}
+def scripts() -> dict[str, Script]:
+    return {"m": Script(recommend), "sim": Script(user), "judge": Script(judge)}
 
 
 def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
@@ -80,7 +81,7 @@ def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
     }
 
 
-def test_rounds_are_turns_and_every_conversation_has_an_opening_of_its_own() -> None:
+def test_each_round_is_a_turn_and_each_conversation_has_its_own_seed() -> None:
     loop, of = Loop(scripts()), study()
     loop.run(of, rounds=1)
     # Six personas, two conditions, two repetitions; and with a silent user once for each of the former.
@@ -104,24 +105,24 @@ def waiting(of: ExplicationStudy, who: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("who", ["candidate", "simulator"])
-def test_no_two_sampled_conversations_share_a_unit(who: str) -> None:
+def test_sampled_conversations_share_no_unit(who: str) -> None:
     of = study(tasks=["breakfast", "gift"], personas=["leila-lyon", "aisha-kano", "jonas-lulea"])
     own = waiting(of, who)
     assert set(own.values()) == {1}
     # Of 2 tasks x 3 personas x 2 conditions 2 repetitions; silent users wait for nothing as simulators.
     assert len(own) == 24 + (12 if who == "candidate" else 0)
-    # Nor do repetitions share any: the same with one repetition less is a part of them.
+    # One repetition less has a subset of the units.
     assert waiting(study(tasks=["breakfast", "gift"], personas=list(of.personas), repetitions=1), who) < own
 
 
-def test_greedy_conversations_share_what_begins_alike() -> None:
+def test_greedy_conversations_share_equal_openings() -> None:
     of = study(tasks=["breakfast", "gift"], personas=["leila-lyon", "aisha-kano"], temperature=0)
     # 2 personas x (2 repetitions + the silent user).
     assert sorted(waiting(of, "candidate").values()) == [6] * 4
-    assert sorted(waiting(of, "simulator").values()) == [4] * 4  # the conditions look alike to the user
+    assert sorted(waiting(of, "simulator").values()) == [4] * 4  # the user does not see conditions
 
 
-def test_control_and_treatment_differ_in_the_reminder_alone() -> None:
+def test_treatment_adds_only_the_reminder() -> None:
     loop = Loop(scripts())
     loop.run(study(repetitions=1), rounds=1)
     control, treatment = sorted({c[0]["content"] for c, _ in loop.scripts["m"].sent}, key=len)
@@ -130,28 +131,44 @@ def test_control_and_treatment_differ_in_the_reminder_alone() -> None:
     assert treatment.replace(f"- {reminder}", "").split() == control.split()
 
 
-def test_the_numbers_of_a_model_that_adapts() -> None:
-    of = study()
-    named = rows(of, Loop(scripts()))
-    assert named["apr", "overall", "all"].value == pytest.approx(9.0)
-    assert named["apr", "null", SHUFFLED].value == pytest.approx(2.0)
-    assert named["apr", "null", SILENT].value == pytest.approx(2.0)
+def test_rows_of_a_model_that_adapts_by_hand() -> None:
+    named = rows(study(), Loop(scripts()))
+    expected = {
+        ("apr", "overall", "all"): 9.0, ("apr", "null", SHUFFLED): 2.0, ("apr", "null", SILENT): 2.0,
+        ("apr_gain", "overall", "all"): 7.0, ("tells_real_from_shuffled", "overall", "all"): 1.0,
+        ("null:generic", "apr", ""): 2.0, ("null:fixed", "interaction", ""): 2.0,
+        ("questions", "overall", "all"): 2.0, ("treatment_effect", "metric", "apr"): 0.0,
+        ("treatment_p_holm", "metric", "apr"): 1.0, ("instruction_following", "condition", "control"): 4.0,
+        # One Korean dish for all, but for the name in its title.
+        ("own_cuisine", "overall", "all"): 1 / 6,
+    }  # fmt: skip
+    assert {key: named[key].value for key in expected} == pytest.approx(expected)
     assert named["apr", "overall", "all"].null_value == pytest.approx(2.0)
-    assert named["apr_gain", "overall", "all"].value == pytest.approx(7.0)
-    assert named["tells_real_from_shuffled", "overall", "all"].value == 1.0
-    assert named["null:generic", "apr", ""].value == pytest.approx(2.0)
-    assert named["null:fixed", "interaction", ""].value == pytest.approx(2.0)
-    assert named["questions", "overall", "all"].value == 2.0
-    assert named["treatment_effect", "metric", "apr"].value == 0.0
-    assert named["treatment_p_holm", "metric", "apr"].value == 1.0
-    assert named["instruction_following", "condition", "control"].value == 4.0
-    # One dish for everybody but for the name in its title, and it is Korean.
-    assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 6)
     assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 6)
     assert named["likeness_across", "overall", "all"].value > 0.5
 
 
-def test_a_sample_names_its_person_its_dish_and_what_each_score_is_made_of() -> None:
+def test_rows_under_blind_strict_and_missing_judges_by_hand() -> None:
+    def strict(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
+        keys = list((schema or {})["properties"])
+        verdict = "YES" if "contradicted" in keys else "4" if "focus" in keys else "10"
+        return answer(keys, verdict, "plainly")
+
+    blind = Script(lambda c, s, schema: answer(list((schema or {})["properties"]), "2", "generic"))
+    named = rows(study(), Loop(scripts() | {"judge": blind}))
+    assert named["tells_real_from_shuffled", "overall", "all"].value == 0.0
+    assert named["apr_gain", "overall", "all"].value == 0.0
+    named = rows(study(repetitions=1), Loop(scripts() | {"judge": Script(strict)}))
+    assert named["interaction", "overall", "all"].value == 4.0  # a failure leaves at most four
+    assert named["cultural_depth", "overall", "all"].value == 4.0
+    assert named["apr", "overall", "all"].value == pytest.approx((4 + 4 + 10) / 3)
+    assert named["contradicted", "overall", "all"].value == 1.0
+    named = rows(study(judges=[]), Loop(scripts()))
+    assert named["apr", "overall", "all"].unscored_reason == NO_JUDGE
+    assert named["facts_elicited", "overall", "all"].value is not None
+
+
+def test_sample_has_persona_dish_and_explained_scores() -> None:
     of, loop = study(repetitions=1), Loop(scripts())
     loop.run(of)
     assert EVALUATION.samples
@@ -161,63 +178,31 @@ def test_a_sample_names_its_person_its_dish_and_what_each_score_is_made_of() -> 
     assert graded.target == f"{person.name} ({person.cuisine}): {person.summary}"
     apr, violated = graded.scores["apr"], graded.scores["violated"]
     assert str(apr.answer).startswith("Bibimbap of ")
-    assert apr.explanation == ("by judge: mean of cultural_depth, constraint_awareness, personalisation")
+    assert apr.explanation == "by judge: mean of cultural_depth, constraint_awareness, personalisation"
     assert graded.scores["interaction"].explanation == "by judge"
     assert graded.scores["recommended"].explanation == "in the required form"
     assert re.fullmatch(r"\d+ of \d+ facts", str(graded.scores["facts_elicited"].explanation))
     assert re.search("of [0-9]+ constraints$|could be decided$", str(violated.explanation))
 
 
-def test_a_judge_that_does_not_look_is_flagged() -> None:
-    made = scripts()
-    made["judge"] = Script(lambda c, s, schema: answer(list((schema or {})["properties"]), "2", "generic"))
-    named = rows(study(), Loop(made))
-    assert named["tells_real_from_shuffled", "overall", "all"].value == 0.0
-    assert named["apr_gain", "overall", "all"].value == 0.0
-
-
-def test_penalties_leave_at_most_four() -> None:
-    def strict(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
-        keys = list((schema or {})["properties"])
-        verdict = "YES" if "contradicted" in keys else "4" if "focus" in keys else "10"
-        return answer(keys, verdict, "plainly")
-
-    made = scripts() | {"judge": Script(strict)}
-    named = rows(study(repetitions=1), Loop(made))
-    assert named["interaction", "overall", "all"].value == 4.0
-    assert named["cultural_depth", "overall", "all"].value == 4.0
-    assert named["apr", "overall", "all"].value == pytest.approx((4 + 4 + 10) / 3)
-    assert named["contradicted", "overall", "all"].value == 1.0
-
-
-def test_without_judges_all_is_counted_and_grades_say_why_not() -> None:
-    named = rows(study(judges=[]), Loop(scripts()))
-    assert named["apr", "overall", "all"].unscored_reason == "no judge was named"
-    assert named["facts_elicited", "overall", "all"].value is not None
-
-
-def test_killed_at_every_round_nothing_is_sent_twice_and_batches_change_nothing() -> None:
+def test_resumed_and_batched_runs_equal_an_undisturbed_one() -> None:
     whole, resumed = Loop(scripts()), Loop(scripts())
     undisturbed = whole.run(study())
     in_batches = Loop(scripts()).run(study(), batch=7)
     turns = [{key: talk.turns for key, talk in a.stage.talks.items()} for a in (undisturbed, in_batches)]
     assert turns[0] == turns[1]
     for _ in range(12):
-        resumed.run(study(), rounds=1)  # a new study: only what is stored is known
+        resumed.run(study(), rounds=1)
     answers = resumed.run(study())
     for name, script in resumed.scripts.items():
         sent = sorted(json.dumps([list(c), seed]) for c, seed in script.sent)
         assert sent == sorted(json.dumps([list(c), s]) for c, s in whole.scripts[name].sent)
     assert answers.grades == undisturbed.grades
+    keys = [ConversationKey(REAL, "breakfast", "heena-ahmedabad", "control", r) for r in range(2)]
+    assert len({answers.stage.talks[key].turns[1].text for key in keys}) == 2
 
 
-def test_repetitions_have_seeds_of_their_own() -> None:
-    answers = Loop(scripts()).run(study(seed=7, repetitions=3))
-    keys = [ConversationKey(REAL, "breakfast", "heena-ahmedabad", "control", r) for r in range(3)]
-    assert len({answers.stage.talks[key].turns[1].text for key in keys}) == 3
-
-
-def test_a_task_is_a_file(tmp_path: Any) -> None:
+def test_task_file_is_read_or_refused_by_name(tmp_path: Any) -> None:
     text = load_task.__globals__["FOLDER"].joinpath("tasks", "gift.toml").read_text()
     own = tmp_path / "wedding.toml"
     own.write_text(text.replace('name = "gift"', 'name = "wedding"'))
@@ -238,20 +223,20 @@ def test_a_task_is_a_file(tmp_path: Any) -> None:
         ({"personas_file": "/nowhere.json"}, "/nowhere.json"),
     ],
 )
-def test_what_cannot_be_asked_is_said_in_one_line(more: dict[str, Any], message: str) -> None:
+def test_unknown_personas_and_repeated_tasks_are_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         study(**more)
 
 
-def test_what_may_be_compared() -> None:
+def test_config_hash_changes_with_whatever_changes_a_number() -> None:
     base = study().config_hash()
     assert base == study(models=["other"], batch=1, profile="x").config_hash()
-    for name, value in (
-        ("repetitions", 3),
-        ("tasks", ["gift"]),
-        ("judges", []),
-        ("personas", SIX[1:]),
-        ("seed", 1),
+    for changed in (
+        {"repetitions": 3},
+        {"tasks": ["gift"]},
+        {"judges": []},
+        {"personas": SIX[1:]},
+        {"seed": 1},
     ):
-        assert study(**{name: value}).config_hash() != base
+        assert study(**changed).config_hash() != base
     assert study(conditions=["treatment", "control"]).conditions == CONDITIONS

@@ -1,11 +1,10 @@
-"""When a user takes leave: people with caring duties, quotations and thanks, in both directions."""
+"""Farewells of a user: texts that end a conversation, and texts that only resemble one."""
 
 from __future__ import annotations
 
 import pytest
 
 from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDER, USER, Persona, end_of, load_task
-from tasks.evaluations.explication.study import PROMPTS
 from tasks.evaluations.explication.texts import LEAVE, is_farewell
 from tasks.loop.dialogue import Turn
 from tests.evaluations.explication.conftest import PERSONAS, study
@@ -69,26 +68,23 @@ LEAVES = (
 )
 
 
-@pytest.mark.parametrize("text", STAYS)
-def test_who_talks_of_leaving_does_not_leave(text: str) -> None:
-    assert not is_farewell(text)
-
-
-@pytest.mark.parametrize("text", LEAVES)
-def test_who_takes_leave_leaves(text: str) -> None:
-    assert is_farewell(text)
+@pytest.mark.parametrize(
+    ("text", "ends"), [*((text, False) for text in STAYS), *((text, True) for text in LEAVES)]
+)
+def test_farewell_is_told_from_talk_of_leaving(text: str, ends: bool) -> None:
+    assert is_farewell(text) == ends
 
 
 @pytest.mark.parametrize("unit", ["bye ", "thank you so ", "so ", ". ", "Bye. ", "see you "])
-def test_a_hostile_turn_is_read_at_once(unit: str) -> None:
+def test_long_hostile_turn_is_no_farewell(unit: str) -> None:
     assert not is_farewell(unit * 5000 + "x")
 
 
 @pytest.mark.parametrize("persona", PERSONAS.values(), ids=list(PERSONAS))
-def test_nothing_that_a_persona_would_tell_ends_a_conversation(persona: Persona) -> None:
-    told = [fact.text for fact in persona.facts] + [persona.summary, *persona.notable_quotes]
-    assert not [text for text in told if is_farewell(text)]
-    assert not [text for text in told if is_farewell(f"Thanks for asking. {text}")]
+def test_no_text_of_a_persona_is_a_farewell(persona: Persona) -> None:
+    texts = [fact.text for fact in persona.facts] + [persona.summary, *persona.notable_quotes]
+    assert not [text for text in texts if is_farewell(text)]
+    assert not [text for text in texts if is_farewell(f"Thanks for asking. {text}")]
 
 
 def test_only_the_users_farewell_ends_a_conversation() -> None:
@@ -96,10 +92,5 @@ def test_only_the_users_farewell_ends_a_conversation() -> None:
     assert end_of(task, [Turn(USER, "Thanks, bye!", "")]) == FAREWELL
     assert end_of(task, [Turn(RECOMMENDER, "Thanks, bye!", "")]) is None
     assert end_of(task, [Turn(USER, "I take care of two kids.", "")]) is None
-
-
-def test_the_simulator_is_told_how_to_take_leave() -> None:
-    assert "{leave}" in PROMPTS["simulator"]
-    of = study(repetitions=1)
-    *_, user = next(iter(of.dialogues())).voices
+    *_, user = next(iter(study(repetitions=1).dialogues())).voices
     assert LEAVE in user.system

@@ -1,4 +1,4 @@
-"""What foods are, what rules forbid, how long a recipe takes; most of the warehouse's foods are known."""
+"""Classes of foods, dietary rules, minutes of recipes, phrases and questions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def plain(classes: set[str] | None) -> set[str] | None:
         ("quibble", None),
     ],
 )
-def test_the_longest_phrase_says_what_a_food_is(ingredient: str, classes: set[str] | None) -> None:
+def test_food_is_classified_by_its_longest_phrase(ingredient: str, classes: set[str] | None) -> None:
     assert plain(classes_of(ingredient)) == classes
 
 
 @pytest.mark.parametrize(
-    ("rule", "ingredients", "kept"),
+    ("rule", "ingredients", "follows"),
     [
         ("halal", "rice, ham", False),
         ("halal", "rice, chicken", None),
@@ -60,13 +60,15 @@ def test_the_longest_phrase_says_what_a_food_is(ingredient: str, classes: set[st
         ("no_beef", "minced meat, rice", None),
     ],
 )
-def test_rules(rule: str, ingredients: str, kept: bool | None) -> None:
+def test_recipe_follows_breaks_or_leaves_a_rule_open(
+    rule: str, ingredients: str, follows: bool | None
+) -> None:
     persona = PERSONAS["leila-lyon"].model_copy(update={"checks": Checks(rules=(rule,))})
     text = f"#Dish name: X\n#Ingredients: {ingredients}\n#Instructions: Mix."
-    assert check(persona, BREAKFAST, text, Dishes.of(DISHES))[f"rule:{rule}"] is kept
+    assert check(persona, BREAKFAST, text, Dishes.of(DISHES))[f"rule:{rule}"] is follows
 
 
-def test_where_no_ingredients_are_listed_the_warehouse_decides() -> None:
+def test_dish_without_ingredients_is_looked_up() -> None:
     dishes = Dishes.of(DISHES)
     named = "#Dish name: Bibimbap my way\n#Ingredients:\n#Instructions: Mix it."
     assert check(PERSONAS["leila-lyon"], BREAKFAST, named, dishes)["rule:vegan"] is False
@@ -85,11 +87,11 @@ def test_where_no_ingredients_are_listed_the_warehouse_decides() -> None:
         ("Cook until done.", None),
     ],
 )
-def test_durations(text: str, minutes: float | None) -> None:
+def test_minutes_of_a_recipe_are_added_up(text: str, minutes: float | None) -> None:
     assert stated_minutes(text) == minutes
 
 
-def test_phrases() -> None:
+def test_phrases_match_whole_words_without_negation() -> None:
     assert is_in(["vegetarian*"], "We're all Vegetarians.")
     assert not is_in(["vegetarian"], "I am not vegetarian.")
     assert is_denied(["vegetarian"], "I am not a vegetarian.")
@@ -99,7 +101,7 @@ def test_phrases() -> None:
     assert not is_in(["ham"], "champagne and hammer")
 
 
-def test_questions() -> None:
+def test_questions_are_split_classified_and_compared() -> None:
     text = "Hello! How much time do you have? Please tell me.\nIs there anything you avoid?"
     assert questions(text) == ["How much time do you have?", "Is there anything you avoid?"]
     assert kinds("How much time do you have?") == {"time"}
@@ -108,7 +110,7 @@ def test_questions() -> None:
     assert not is_new("So how much time do you have?", ["How much time do you have?"])
 
 
-def test_most_of_what_dishes_are_made_of_is_known() -> None:
+def test_most_ingredients_of_the_shipped_dishes_are_classified() -> None:
     with (REFERENCE / "item_list" / "dishes.csv").open(encoding="utf-8", newline="") as file:
         cells = [row["ingredients"].split("|") for row in csv.DictReader(file) if row["ingredients"]]
     counts = Counter(ingredient for cell in cells for ingredient in cell)

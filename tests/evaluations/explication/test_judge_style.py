@@ -1,7 +1,8 @@
-"""Judges who reason before they score: how scores are read, and their overall score."""
+"""Judges who reason before they score."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tasks.evaluations.explication.params import ExplicationParams
@@ -24,7 +25,7 @@ Score of contradicted: 0.2"""
 
 
 def own_grades(texts: dict[str, str]) -> dict[str, float]:
-    """The grades of one conversation of which a judge who reasons writes these texts."""
+    """The grades of a conversation from these texts of a judge who reasons."""
     of = study(judge_style="reasoned")
     key = next(of.real())
     calls = [judge_call(of, key, label, ["Hello"]) for label in texts]
@@ -38,39 +39,30 @@ def own_grades(texts: dict[str, str]) -> dict[str, float]:
     return {name: grade_of(own, name) for name in (*GRADES, "apr")}
 
 
-def test_reasoned_numbers_are_the_grades() -> None:
-    """Three grades of 7, 2.5 and 6 have the mean 31/6; the judge's own overall score stands beside it."""
+def test_reasoned_scores_are_the_grades_and_the_overall_one_may_lack() -> None:
     own = own_grades({"quality": QUALITY})
     assert own["constraint_awareness"] == pytest.approx(2.5)
     assert own["apr"] == pytest.approx((7 + 2.5 + 6) / 3)
     assert own["interaction"] == pytest.approx(8)
     assert own[OVERALL["quality"]] == pytest.approx(4.5)
+    without = own_grades({"quality": QUALITY.rpartition("\n")[0]})
+    assert np.isnan(without[OVERALL["quality"]])
+    assert without["apr"] == pytest.approx((7 + 2.5 + 6) / 3)
 
 
-def test_a_failure_is_there_from_one_half_and_costs_its_grade_alone() -> None:
+def test_failure_counts_from_one_half_and_lowers_its_grade_alone() -> None:
     own = own_grades({"quality": QUALITY, "failures": FAILURES})
     assert (own["asked_for_dishes"], own["ignored_cues"], own["contradicted"]) == (1, 0, 0)
     assert own["interaction"] == pytest.approx(4)
     assert own[OVERALL["quality"]] == pytest.approx(4.5)
 
 
-def test_a_judge_who_gives_no_overall_score_is_unscored_there_alone() -> None:
-    own = own_grades({"quality": QUALITY.rpartition("\n")[0]})
-    assert own[OVERALL["quality"]] != own[OVERALL["quality"]]
-    assert own["apr"] == pytest.approx((7 + 2.5 + 6) / 3)
-
-
-def test_direct_judges_are_asked_for_no_overall_score() -> None:
-    of = study()
-    keys = {key for label in of.rubrics for key in judge_call(of, next(of.real()), label, ["Hello"]).keys}
-    assert keys.isdisjoint(OVERALL.values())
-
-
-def test_the_style_is_another_configuration_where_somebody_judges() -> None:
-    assert study(judge_style="reasoned").config_hash() != study().config_hash()
+def test_judge_style_changes_config_hash_and_keys_and_needs_tokens() -> None:
+    direct = study()
+    assert study(judge_style="reasoned").config_hash() != direct.config_hash()
     assert study(judges=[], judge_style="reasoned").config_hash() == study(judges=[]).config_hash()
-
-
-def test_reasoning_needs_room() -> None:
+    key = next(direct.real())
+    keys = {name for label in direct.rubrics for name in judge_call(direct, key, label, ["Hello"]).keys}
+    assert keys.isdisjoint(OVERALL.values())
     with pytest.raises(ValueError, match="judges who reason need room"):
         ExplicationParams(models=["m"], judge_style="reasoned", judge_max_tokens=64)

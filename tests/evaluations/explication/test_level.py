@@ -1,7 +1,6 @@
-"""How often an effect is seen where there is none, as persona, repetition and opening vary together.
+"""Level of the test of the treatment effect, and coverage of its interval, by simulation.
 
-Through the functions that make the rows. Openings that personas share break test and interval, which is why
-no two conversations share a sampled turn.
+Shared openings break both, which is why no two conversations share a sampled turn.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SPREADS = {"effect": 0.5, "repetition": 0.5, "opening": 1.0, "rest": 0.7}
 conditions, of an opening, and of all else. What personas differ in falls out of the pairs."""
 
 
-def seen(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> tuple[float, float]:
+def rates(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> tuple[float, float]:
     """Share of samples with p of at most 0.05, and share of intervals without 0.
 
     are_shared: all personas of a repetition have the opening of its condition in common.
@@ -35,7 +34,7 @@ def seen(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> t
         for r in range(repetitions)
     )
     study = SimpleNamespace(params=SimpleNamespace(seed=0))
-    held = cast("Conversations", SimpleNamespace(keys=keys, study=study))
+    chosen = cast("Conversations", SimpleNamespace(keys=keys, study=study))
     shape = (n_personas, 2, repetitions)
     reasons = np.full(len(keys), "", dtype=object)
     rejected, missed = 0, 0
@@ -45,7 +44,7 @@ def seen(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> t
         values += rng.normal(0, SPREADS["repetition"], (n_personas, 1, repetitions))
         values += rng.normal(0, SPREADS["opening"], (1, *shape[1:]) if are_shared else shape)
         rows: dict[str, Any] = {
-            row.metric: row for row in _effect_rows(held, {"apr": (values.ravel(), reasons)})
+            row.metric: row for row in _effect_rows(chosen, {"apr": (values.ravel(), reasons)})
         }
         effect = rows["treatment_effect"]
         rejected += rows["treatment_p"].value <= 0.05
@@ -55,8 +54,8 @@ def seen(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> t
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("n_personas", "repetitions"), [(6, 3), (30, 3), (30, 10)])
-def test_the_level_holds_where_conversations_share_nothing(n_personas: int, repetitions: int) -> None:
-    rejected, missed = seen(n_personas, repetitions, are_shared=False, samples=2000)
+def test_level_and_coverage_hold_where_conversations_share_nothing(n_personas: int, repetitions: int) -> None:
+    rejected, missed = rates(n_personas, repetitions, are_shared=False, samples=2000)
     # Of six personas 2 of 64 orders of signs are as clear as can be: 3.1 % is all that an exact test has.
     assert 0.023 <= rejected <= 0.07
     assert 0.03 <= missed <= 0.07
@@ -64,6 +63,6 @@ def test_the_level_holds_where_conversations_share_nothing(n_personas: int, repe
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_personas", [12, 30])
-def test_openings_in_common_would_break_it(n_personas: int) -> None:
-    rejected, missed = seen(n_personas, 3, are_shared=True, samples=300)
+def test_shared_openings_break_level_and_coverage(n_personas: int) -> None:
+    rejected, missed = rates(n_personas, 3, are_shared=True, samples=300)
     assert min(rejected, missed) > 0.4

@@ -1,4 +1,4 @@
-"""What programs count in twenty conversations, against what a person who read them counted."""
+"""Counts in twenty conversations beside those of a person who read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.loop.dialogue import Dialogue, Talk, Voice
 from tests.evaluations.explication.conftest import DISHES, PERSONAS
 
 TALKS = tomllib.loads(Path(__file__).with_name("marked.toml").read_text(encoding="utf-8"))["talk"]
-COUNTS = (
+COUNTS = [
     "questions",
     "dish_requests",
     "elicited",
@@ -24,11 +24,11 @@ COUNTS = (
     "divulged",
     "confused",
     "repeated",
-)
+]
 
 
-def held(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
-    """The conversation, as the stage would hold it."""
+def measured(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
+    """The conversation and its measures."""
     task = load_task(marked.get("task", "breakfast"))
     voices = (Voice(RECOMMENDER), Voice(USER, role="simulator"))
     talk = Talk(Dialogue("marked", voices, lambda turns: end_of(task, turns), len(marked["turns"])))
@@ -37,14 +37,10 @@ def held(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
     return talk, measure(PERSONAS[marked["persona"]], task, talk.turns, Dishes.of(DISHES))
 
 
-def test_there_are_twenty() -> None:
-    assert len(TALKS) == 20
-    assert len({talk["persona"] for talk in TALKS}) >= 6
-
-
 @pytest.mark.parametrize("marked", TALKS, ids=[f"{n}-{t['persona']}" for n, t in enumerate(TALKS, 1)])
-def test_counts_agree_with_those_by_hand(marked: Mapping[str, Any]) -> None:
-    talk, measures = held(marked)
+def test_counts_of_a_conversation_equal_those_by_hand(marked: Mapping[str, Any]) -> None:
+    assert (len(TALKS), len({talk["persona"] for talk in TALKS}) >= 6) == (20, True)
+    talk, measures = measured(marked)
     counted = {name: getattr(measures, name) for name in COUNTS}
     counted["new"] = round((measures.new_questions or 0) * measures.questions)
     counted["used"] = measures.used or 0
@@ -53,9 +49,8 @@ def test_counts_agree_with_those_by_hand(marked: Mapping[str, Any]) -> None:
     sections = load_task(marked.get("task", "breakfast")).sections
     of = (len(sections), len(sections), sum(section.words is not None for section in sections))
     shares = (measures.sections, measures.exact_labels, measures.near_length)
-    assert [round((share or 0) * n) for share, n in zip(shares, of, strict=True)] == marked.get(
-        "form", [0, 0, 0]
-    )
+    form = [round((share or 0) * n) for share, n in zip(shares, of, strict=True)]
+    assert form == marked.get("form", [0, 0, 0])
     assert sorted(measures.told) == sorted(marked.get("told", []))
     for verdict, name in ((False, "violated"), (True, "kept"), (None, "undecided")):
         named = [what for what, kept in measures.kept.items() if kept is verdict]

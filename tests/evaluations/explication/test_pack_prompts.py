@@ -1,4 +1,4 @@
-"""Texts of a pack in place of the shipped ones: both recommenders, the simulated user, the judges' rules."""
+"""Texts of a pack in place of the shipped ones: recommenders, simulated user and rules of judges."""
 
 from __future__ import annotations
 
@@ -22,16 +22,12 @@ PROMPTS = {
 
 def with_pack(prompts: Mapping[str, str] = PROMPTS, **params: object) -> ExplicationStudy:
     bare = study(**params)
-    tables = {
-        "persona": rows_of(REFERENCE / "explication_persona.csv"),
-        "dish": DISHES,
-        "country": [{"country": row["country"]} for row in rows_of(REFERENCE / "country.csv")],
-        "prompts": [prompts],
-    }
+    tables = {"persona": rows_of(REFERENCE / "explication_persona.csv"), "dish": DISHES, "prompts": [prompts]}
+    tables["country"] = [{"country": row["country"]} for row in rows_of(REFERENCE / "country.csv")]
     return build_study(bare.params, tables, {name: engine(name) for name in ("sim", "judge")})
 
 
-def test_every_voice_speaks_by_the_packs_prompt() -> None:
+def test_system_prompts_and_rules_are_the_packs() -> None:
     own = with_pack(max_personas=1, repetitions=1)
     (task,), (persona,) = own.tasks.values(), own.personas.values()
     systems = {
@@ -48,7 +44,7 @@ def test_every_voice_speaks_by_the_packs_prompt() -> None:
     assert own.config_hash() != study(max_personas=1, repetitions=1).config_hash()
 
 
-def test_no_limit_of_turns_is_a_thousand() -> None:
+def test_unlimited_turns_end_at_a_thousand() -> None:
     endless = study(max_turns=0, max_personas=1, repetitions=1)
     assert {dialogue.max_turns for dialogue in endless.dialogues()} == {MOST_TURNS}
     assert sum(each.n for each in EVALUATION.later(endless)) > MOST_TURNS
@@ -56,8 +52,8 @@ def test_no_limit_of_turns_is_a_thousand() -> None:
 
 @pytest.mark.parametrize("style", ["direct", "reasoned"])
 @pytest.mark.parametrize("rubric", RUBRICS)
-def test_a_judge_reads_the_packs_rules_question_and_form(rubric: str, style: str) -> None:
-    """Rules and question reach judges of both styles, the form those who reason."""
+def test_judge_prompt_has_the_packs_rules_question_and_form(rubric: str, style: str) -> None:
+    """Only judges who reason have the form."""
     words = {
         rubric: "Rules of a pack.",
         f"{rubric}_question": "Talk of a pack: {{ conversation }}",
@@ -72,7 +68,7 @@ def test_a_judge_reads_the_packs_rules_question_and_form(rubric: str, style: str
     assert all(f'"{key}"' in rules for key in call.keys)
 
 
-def test_every_wording_of_a_pack_changes_what_is_compared() -> None:
+def test_config_hash_changes_with_each_wording_of_a_pack() -> None:
     texts = {each.name: " ".join(f"{{{{ {name} }}}}" for name in each.example) or "Own." for each in WORDINGS}
     shipped = with_pack({}, judge_style="reasoned").config_hash()
     hashes = {with_pack({name: text}, judge_style="reasoned").config_hash() for name, text in texts.items()}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import polars as pl
 import pytest
+from bs4 import BeautifulSoup
 
 from deployments.show.report import page
 from tasks.evaluations.explication.params import ExplicationParams
@@ -23,11 +23,12 @@ from tasks.evaluations.explication.report import (
     model_pairs,
 )
 from tasks.evaluations.explication.rows import null_rows
-from tasks.evaluations.explication.study import ConversationKey, ExplicationStudy
+from tasks.evaluations.explication.study import ExplicationStudy
 from tasks.loop.dialogue import TURN_LIMIT
 from tasks.loop.rows import Metric
-from tests.evaluations.explication import test_rows as made
+from tests.evaluations.explication import test_rows as by_hand
 from tests.evaluations.explication.conftest import study
+from tests.report.pages import text_of
 from tests.report.stored import CONFIG, store_run
 from warehouse import Warehouse
 
@@ -51,15 +52,15 @@ def _warehouse(of: ExplicationStudy, tmp_path_factory: pytest.TempPathFactory) -
         patch.setenv("CULTURESCOPE_HOME", str(tmp_path_factory.mktemp("page")))
         warehouse = Warehouse.open()
         for name in NAMES:
-            stage, grades = made.stage_of(of), made.own_grades(of)
+            stage, grades = by_hand.stage_of(of), by_hand.own_grades(of)
             for key in of.real() if name == "cut" else ():
-                grades[key] = made.grades(grade_of(grades[key], "apr") - 1)
+                grades[key] = by_hand.grades(grade_of(grades[key], "apr") - 1)
                 if key.repetition == 0:
-                    made.talked(stage.talks[key], TURN_LIMIT, made.asked())
+                    by_hand.talked(stage.talks[key], TURN_LIMIT, by_hand.question())
                     del grades[key]
-            rows = made.rows_of(conversations(of, stage, grades), made.shared_grades(of))
+            rows = by_hand.rows_of(conversations(of, stage, grades), by_hand.shared_grades(of))
             store_run(warehouse, "explication", name, stored(list(rows.values())), params, engine=(name, "x"))
-        for name, own in null_rows(of, made.shared_grades(of)).items():
+        for name, own in null_rows(of, by_hand.shared_grades(of)).items():
             store_run(warehouse, "explication", name, stored(own), params, engine=(name, "null"))
         yield warehouse
 
@@ -80,7 +81,7 @@ def _data(warehouse: Warehouse) -> ExplicationData:
     }  # fmt: skip
     frames = {name: warehouse.query(f"FROM {view}") for name, view in views.items()}
     frames["leaderboard"] = frames["leaderboard"].sort("place")
-    # Of the last one it is only known how people agree with each other, which says nothing of the judge.
+    # The last one is agreement of people alone, which validates no judge.
     rows = [
         ("quality 1", "pearson", 0.5),
         ("x 1", "pearson", None),
@@ -92,36 +93,14 @@ def _data(warehouse: Warehouse) -> ExplicationData:
     return ExplicationData(config_hash=CONFIG, verdicts=judged.drop("value"), validation=judged, **frames)
 
 
-class _Cells(HTMLParser):
-    """The texts of a page's cells and headings, row by row."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.is_in = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attributes: object) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th") and self.rows:
-            self.is_in = True
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.is_in = self.is_in and tag not in ("td", "th")
-
-    def handle_data(self, text: str) -> None:
-        if self.is_in:
-            self.rows[-1][-1] += f"{text} "
-
-
 @pytest.fixture(scope="module", name="cells")
 def _cells(html: str) -> list[list[str]]:
-    return [[" ".join(cell.split()) for cell in row] for row in _Cells(html).rows]
+    """The texts of all rows of all tables."""
+    page = BeautifulSoup(html, "lxml")
+    return [[text_of(cell) for cell in row.select("th, td")] for row in page.select("tr")]
 
 
-def test_the_board_shows_each_condition_and_the_nulls(cells: list[list[str]]) -> None:
+def test_board_has_each_condition_and_the_nulls(cells: list[list[str]]) -> None:
     board = [row for row in cells if len(row) == 9 and row[1] in ("control", "treatment", "–")]
     order = ("all control", "cut control", "all treatment", "cut treatment", "null:fixed –", "null:generic –")
     assert len(board) == len(order)
@@ -130,27 +109,24 @@ def test_the_board_shows_each_condition_and_the_nulls(cells: list[list[str]]) ->
     assert [row[2].split()[0] for row in board] == ["4.00", "3.00", "5.00", "4.00", "3.50", "2.50"]
 
 
-def test_what_was_cut_short_is_on_the_page_beside_the_limit(
+def test_conversations_cut_short_are_shown_beside_the_limit(
     html: str, cells: list[list[str]], data: ExplicationData
 ) -> None:
     usual = ExplicationParams.model_fields["max_turns"].default
     assert re.search(rf"Turns at most</dt><dd>5\s*<small>\(usually {usual}\)", html)
     leads = re.findall(r'<p class="lead">(.*?)</p>', html, re.S)
     assert [("cut" in lead, "50" in lead) for lead in leads if "Cut short" in lead] == [(True, True)]
-    assert ["0.00", "0.50"] in [
-        [cell.split()[0] for cell in row[1:]] for row in cells if row[0] == "Cut short"
-    ]
+    cut_short = [[cell.split()[0] for cell in row[1:]] for row in cells if row[0] == "Cut short"]
+    assert ["0.00", "0.50"] in cut_short
     shares = ends(data)
     assert shares["all"] == [("control", "recommendation", 1.0), ("treatment", "recommendation", 1.0)]
     assert sorted(shares["cut"]) == [
-        (condition, reason, 0.5)
-        for condition in ("control", "treatment")
-        for reason in ("recommendation", "turn limit")
+        (c, reason, 0.5) for c in ("control", "treatment") for reason in ("recommendation", "turn limit")
     ]
     assert any("control: turn limit: 50" in " ".join(row) for row in cells)
 
 
-def test_models_are_compared_over_personas_under_each_condition(data: ExplicationData) -> None:
+def test_models_are_compared_over_personas_by_condition(data: ExplicationData) -> None:
     pairs = {(line["metric"], line["condition"]): line for line in model_pairs(data)}
     control = pairs["apr", "control"]
     # Every persona one less: 1 of 64 orders of signs is as high, on both sides; two numbers x two conditions.
@@ -161,14 +137,15 @@ def test_models_are_compared_over_personas_under_each_condition(data: Explicatio
     assert (same["difference"], same["p_value"]) == (0.0, 1.0)
 
 
-def test_badges_say_what_grades_may_be_trusted_for() -> None:
-    def of(tells: bool | None, is_null: bool = False) -> str:
-        return badge({"is_null": is_null, "tells_real_from_shuffled": tells})[0]
+@pytest.mark.parametrize(
+    ("tells", "is_null", "kind"),
+    [(True, False, "good"), (False, False, "warn"), (None, False, "plain"), (None, True, "plain")],
+)
+def test_badge_follows_the_check_of_the_judges(tells: bool | None, is_null: bool, kind: str) -> None:
+    assert badge({"is_null": is_null, "tells_real_from_shuffled": tells})[0] == kind
 
-    assert (of(True), of(False), of(None), of(None, True)) == ("good", "warn", "plain", "plain")
 
-
-def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: ExplicationData) -> None:
+def test_failed_check_of_judges_concerns_its_model_alone(data: ExplicationData) -> None:
     is_best = pl.col("model") == "all"
     board = data.leaderboard.with_columns(
         tells_real_from_shuffled=pl.when(is_best).then(True).when(~pl.col("is_null")).then(False),
@@ -177,32 +154,16 @@ def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: Exp
         apr_null=pl.when(is_best).then(pl.col("apr") - 1),
     )  # fmt: skip
     shown = REPORT.render(replace(data, leaderboard=board, verdicts=data.verdicts.clear()))
-    assert "The judges fail their check for <bdi" in shown
-    assert "The whole interval lies above that." in shown
+    assert "fail their check for <bdi" in shown
+    assert "whole interval lies above" in shown
 
 
-def test_judges_are_marked_where_people_were_asked(data: ExplicationData) -> None:
+def test_judge_is_validated_by_agreement_with_people(data: ExplicationData) -> None:
     assert [line["validated"] for line in judges(data)] == [True, False, False]
 
 
-def test_figures_have_both_conditions_of_both_models(data: ExplicationData) -> None:
+def test_figures_have_both_conditions_and_models(data: ExplicationData) -> None:
     drawn = figures(data)
     assert set(drawn) == {"meta", "instructions", "counted"}
-    assert all(
-        str(figure).count(name) for figure in drawn.values() for name in (*NAMES, "control", "treatment")
-    )
-
-
-def test_the_page_marks_no_model_whose_judges_look(html: str, data: ExplicationData) -> None:
-    flags = dict(
-        data.leaderboard.filter(~pl.col("is_null")).select("model", "tells_real_from_shuffled").iter_rows()
-    )
-    assert flags["all"] is True
-    assert data.conditions == ["control", "treatment"]
-    assert data.models == list(NAMES)
-
-
-def test_a_key_is_unique_within_its_source(of: ExplicationStudy) -> None:
-    labels = [key.label for key in of.real()]
-    assert len(set(labels)) == len(labels) == 24
-    assert ConversationKey("real", "breakfast", "p", "control", 1).label == "breakfast:p:control:1"
+    assert all(name in str(figure) for figure in drawn.values() for name in (*NAMES, "control", "treatment"))
+    assert (data.conditions, data.models) == (["control", "treatment"], list(NAMES))

@@ -1,4 +1,4 @@
-"""The shipped personas: schema, phrases, counts; JSON in and out; what is wrong is named."""
+"""The shipped personas, personas in JSON, and refusals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TASKS = ("breakfast", "gift", "celebration")
 
 
 @pytest.mark.parametrize("persona", PERSONAS.values(), ids=list(PERSONAS))
-def test_each_can_be_measured(persona: Persona) -> None:
+def test_phrases_of_a_persona_match_its_facts(persona: Persona) -> None:
     for task in TASKS:
         assert len(persona.facts_for(task)) >= 5, task
     for fact in persona.facts:
@@ -37,7 +37,12 @@ def test_each_can_be_measured(persona: Persona) -> None:
     assert set(persona.situations) == {"gift", "celebration"}
 
 
-def test_there_are_many_cuisines_and_every_need() -> None:
+def test_personas_cover_cuisines_and_needs_and_equal_their_rows() -> None:
+    countries = {row["country"] for row in rows_of(REFERENCE / "country.csv")}
+    for row in rows_of(REFERENCE / "explication_persona.csv"):
+        persona = PERSONAS[row["persona"]]
+        assert row_of(persona) == row
+        assert {persona.country, *persona.cuisine_countries} <= countries
     people = PERSONAS.values()
     assert len(people) >= 30
     assert len({persona.cuisine for persona in people}) >= 15
@@ -51,15 +56,7 @@ def test_there_are_many_cuisines_and_every_need() -> None:
     assert sum((persona.checks.max_minutes or 99) <= 15 for persona in people) >= 3
 
 
-def test_countries_are_known_and_rows_agree_with_profiles() -> None:
-    countries = {row["country"] for row in rows_of(REFERENCE / "country.csv")}
-    for row in rows_of(REFERENCE / "explication_persona.csv"):
-        persona = PERSONAS[row["persona"]]
-        assert row_of(persona) == row
-        assert {persona.country, *persona.cuisine_countries} <= countries
-
-
-def test_json_goes_in_and_out(tmp_path: Path) -> None:
+def test_personas_survive_json(tmp_path: Path) -> None:
     for persona in PERSONAS.values():
         (tmp_path / f"{persona.persona}.json").write_text(persona.model_dump_json())
     assert {p.persona: p for p in read_personas(tmp_path)} == dict(PERSONAS)
@@ -68,7 +65,7 @@ def test_json_goes_in_and_out(tmp_path: Path) -> None:
     assert len(read_personas(one)) == len(PERSONAS)
 
 
-def test_described_has_no_phrases_and_only_what_the_task_needs() -> None:
+def test_description_has_the_facts_of_its_task_only() -> None:
     persona = PERSONAS["heena-ahmedabad"]
     breakfast, gift = persona.described("breakfast"), persona.described("gift")
     assert "told_by" not in breakfast
@@ -77,7 +74,7 @@ def test_described_has_no_phrases_and_only_what_the_task_needs() -> None:
     assert "Chennai" not in breakfast
 
 
-def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+def test_faulty_personas_are_refused_with_the_field(tmp_path: Path) -> None:
     good = PERSONAS["leila-lyon"].model_dump(mode="json")
     for change, message in (
         ({"country": "France"}, "country"),
@@ -97,17 +94,15 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
         read_personas(tmp_path)
 
 
-def test_a_conversation_is_stored_with_its_whole_persona_whoever_made_it(tmp_path: Path) -> None:
+def test_conversation_is_stored_with_the_description_of_its_persona(tmp_path: Path) -> None:
     own = PERSONAS["leila-lyon"].model_copy(update={"persona": identifier_of("P07_a"), "name": "Nobody"})
     (tmp_path / "p.json").write_text(own.model_dump_json())
     of = study(personas_file=str(tmp_path), repetitions=1, tasks=["gift"])
     talk, *_ = conversation_frame(conversations(of, Dialogues(of.dialogues()), {})).to_dicts()
     assert (talk["persona"], description_of(talk, {})) == ("p07-a", own.described("gift"))
     assert own.situations["gift"] in description_of(talk, PERSONAS)
-
-
-def test_conversations_of_before_have_what_is_known_of_their_persona() -> None:
-    talk = {"persona": "leila-lyon", "task": "gift", "description": None}
-    assert description_of(talk, PERSONAS) == PERSONAS["leila-lyon"].described("gift")
-    stranger = talk | {"persona": "p07", "persona_name": "Nobody", "cuisine": "Breton"}
+    # Older conversations have no description.
+    older = {"persona": "leila-lyon", "task": "gift", "description": None}
+    assert description_of(older, PERSONAS) == PERSONAS["leila-lyon"].described("gift")
+    stranger = older | {"persona": "p07", "persona_name": "Nobody", "cuisine": "Breton"}
     assert description_of(stranger, PERSONAS) == "Nobody, Breton"

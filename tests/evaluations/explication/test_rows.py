@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
-from tasks.evaluations.explication.read import Conversations, Grades, conversations, grade_of
+from tasks.evaluations.explication.read import (
+    FAILURES,
+    GRADES,
+    INSTRUCTIONS,
+    KEYS,
+    QUALITY,
+    Conversations,
+    Grades,
+    conversations,
+    grade_of,
+    scaled,
+)
 from tasks.evaluations.explication.rows import model_rows, null_rows
 from tasks.evaluations.explication.study import (
     FIXED,
@@ -19,6 +30,7 @@ from tasks.evaluations.explication.study import (
     ConversationKey,
     ExplicationStudy,
 )
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.dialogue import TURN_LIMIT, Dialogues, Talk, Turn
 from tasks.loop.rows import Metric
 from tests.evaluations.explication.conftest import SIX, study
@@ -30,7 +42,7 @@ Rows = Mapping[tuple[str, str, str], Metric]
 
 
 def grades(value: float, interaction: float = 5.0, judges: Mapping[str, float] | None = None) -> Grades:
-    """APR is the value, by every judge unless they are named."""
+    """Grades with this APR, from every judge or by judge."""
 
     def of(apr: float) -> dict[str, float]:
         three = dict.fromkeys(("cultural_depth", "constraint_awareness", "personalisation"), apr)
@@ -48,7 +60,7 @@ def talked(talk: Talk, ended_by: str, *turns: Turn) -> None:
     talk.turns, talk.ended_by = list(turns), ended_by
 
 
-def asked(text: str = "Do you follow a diet?") -> Turn:
+def question(text: str = "Do you follow a diet?") -> Turn:
     return Turn(RECOMMENDER, text, text, 5)
 
 
@@ -57,11 +69,11 @@ def user(text: str = "I eat early.") -> Turn:
 
 
 def stage_of(of: ExplicationStudy) -> Dialogues:
-    """All are recommended a dish after one question: Bibimbap for Aisha and Soon-ja, else one unknown."""
+    """Conversations with one question and a dish: Bibimbap for Aisha and Soon-ja, else an unknown one."""
     stage = Dialogues(of.dialogues())
     for key in of.real():
         dish = "Bibimbap" if key.persona in ("aisha-kano", "soonja-busan") else f"Porridge {key.persona}"
-        talked(stage.talks[key], RECOMMENDATION, asked(), user(), recipe(dish))
+        talked(stage.talks[key], RECOMMENDATION, question(), user(), recipe(dish))
     return stage
 
 
@@ -78,7 +90,7 @@ def own_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
 
 
 def shared_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
-    """Generic recommendations 2.5 at once; after fixed questions 1 for the first persona and 4 for others."""
+    """Generic recommendations 2.5; after fixed questions 1 for the first persona and 4 for others."""
     return {
         ConversationKey(source, "breakfast", persona, "", 0): grades(
             2.5 if source == GENERIC else 1.0 if persona == SIX[0] else 4.0,
@@ -89,8 +101,8 @@ def shared_grades(of: ExplicationStudy) -> dict[ConversationKey, Grades]:
     }
 
 
-def rows_of(held: Conversations, shared: Mapping[ConversationKey, Grades]) -> Rows:
-    return {(row.metric, row.slice_kind, row.slice): row for row in model_rows(held, shared, "m")}
+def rows_of(chosen: Conversations, shared: Mapping[ConversationKey, Grades]) -> Rows:
+    return {(row.metric, row.slice_kind, row.slice): row for row in model_rows(chosen, shared, "m")}
 
 
 @pytest.fixture(scope="module", name="of")
@@ -103,7 +115,7 @@ def _rows(of: ExplicationStudy) -> Rows:
     return rows_of(conversations(of, stage_of(of), own_grades(of)), shared_grades(of))
 
 
-def test_means_by_slice(rows: Rows) -> None:
+def test_means_by_slice_by_hand(rows: Rows) -> None:
     # Control: (3 + 5) / 2; treatment: that and (2 + 4 x 1 + 0) / 6.
     assert rows["apr", "condition", "control"].value == pytest.approx(4.0)
     assert rows["apr", "condition", "treatment"].value == pytest.approx(5.0)
@@ -115,10 +127,10 @@ def test_means_by_slice(rows: Rows) -> None:
     assert rows["apr", "persona_condition", "aisha-kano:control"].ci_low is None  # one persona
     points = rows["apr", "overall", "all"].points
     assert points is not None
-    assert (points.n, len(points.units)) == (6, 24)  # what is resampled: the persona
+    assert (points.n, len(points.units)) == (6, 24)  # the persona is resampled
 
 
-def test_a_number_stands_beside_the_best_of_its_nulls(rows: Rows, of: ExplicationStudy) -> None:
+def test_null_value_is_the_best_null_by_hand(rows: Rows, of: ExplicationStudy) -> None:
     # Shuffled 2 less than real, silent 2, generic 2.5, fixed (1 + 5 x 4) / 6 = 3.5.
     assert rows["apr", "condition", "control"].null_value == pytest.approx(3.5)
     assert rows["apr", "persona_condition", "aisha-kano:treatment"].null_value == pytest.approx(3.0)
@@ -137,7 +149,7 @@ def test_a_number_stands_beside_the_best_of_its_nulls(rows: Rows, of: Explicatio
     }
 
 
-def test_the_effect_is_paired_and_tested_over_personas(rows: Rows) -> None:
+def test_treatment_effect_and_p_over_personas_by_hand(rows: Rows) -> None:
     effect = rows["treatment_effect", "metric", "apr"]
     assert effect.value == pytest.approx(1.0)
     # Of 2, 1, 1, 1, 1, 0: variance 2 / 5, so ± t(5) x sqrt(0.4 / 6) = 2.5706 x 0.2582.
@@ -152,7 +164,7 @@ def test_the_effect_is_paired_and_tested_over_personas(rows: Rows) -> None:
         assert rows["treatment_p", "metric", name].value == 1.0
 
 
-def test_gains_over_shuffled_say_whether_the_judges_look(rows: Rows, of: ExplicationStudy) -> None:
+def test_gain_over_shuffled_conversations_by_hand(rows: Rows, of: ExplicationStudy) -> None:
     assert rows["apr_gain", "overall", "all"].value == pytest.approx(2.0)
     assert rows["apr_gain", "condition", "treatment"].value == pytest.approx(2.0)
     assert rows["tells_real_from_shuffled", "overall", "all"].value == 1.0  # 1 of 64 orders: under 2.5 %
@@ -164,7 +176,7 @@ def test_gains_over_shuffled_say_whether_the_judges_look(rows: Rows, of: Explica
     assert less["tells_real_from_shuffled", "overall", "all"].value == 0.0
 
 
-def test_what_was_recommended(rows: Rows) -> None:
+def test_rows_of_recommended_dishes_by_hand(rows: Rows) -> None:
     # Korean for Soon-ja alone, dealt to her and Aisha, four times each; porridge is of no country.
     own = rows["own_cuisine", "overall", "all"]
     assert (own.value, own.null_value, own.n_scored, own.n_unscored) == (0.5, 0.5, 8, 16)
@@ -175,12 +187,11 @@ def test_what_was_recommended(rows: Rows) -> None:
     assert rows["likeness_within", "overall", "all"].value == pytest.approx(1.0)
     # Seven words beside the dish's one or two: Bibimbap and a porridge share 7 of 10, two porridges 8 of 10.
     # Of 30 ordered pairs of personas 2 are of Bibimbap alone, 16 mixed, 12 of porridges.
-    assert rows["likeness_across", "overall", "all"].value == pytest.approx(
-        (2 + 16 * 7 / 10 + 12 * 8 / 10) / 30
-    )
+    across = (2 + 16 * 7 / 10 + 12 * 8 / 10) / 30
+    assert rows["likeness_across", "overall", "all"].value == pytest.approx(across)
 
 
-def test_variance_is_split_between_personas_repetitions_and_judges(of: ExplicationStudy) -> None:
+def test_variance_shares_of_persona_repetition_and_judge(of: ExplicationStudy) -> None:
     stage = stage_of(of)
     only = {key: grades(5, 5, {"judge": 1.0 + SIX.index(key.persona)}) for key in of.real()}
     rows = rows_of(conversations(of, stage, only), {})
@@ -198,15 +209,15 @@ def test_variance_is_split_between_personas_repetitions_and_judges(of: Explicati
 
 @pytest.fixture(scope="module", name="lost")
 def _lost(of: ExplicationStudy) -> Rows:
-    """Of 24: one over the turn limit, one whose user wrote nothing, one whose user left, one unfinished."""
+    """24 conversations; four end by the turn limit, an empty user, a farewell, or not at all."""
     stage, made = stage_of(of), own_grades(of)
     first, silent, left, broken = (
         ConversationKey(REAL, "breakfast", persona, "treatment", 0) for persona in SIX[:4]
     )
-    talked(stage.talks[first], TURN_LIMIT, asked(), user(), asked("And what about nuts?"))
-    talked(stage.talks[silent], "empty answer", asked(), user(""))
-    talked(stage.talks[left], FAREWELL, asked(), user("Thanks, bye!"))
-    stage.talks[broken].turns, stage.talks[broken].ended_by = [asked()], None
+    talked(stage.talks[first], TURN_LIMIT, question(), user(), question("And what about nuts?"))
+    talked(stage.talks[silent], "empty answer", question(), user(""))
+    talked(stage.talks[left], FAREWELL, question(), user("Thanks, bye!"))
+    stage.talks[broken].turns, stage.talks[broken].ended_by = [question()], None
     for key in (first, silent, broken):
         del made[key], made[key._replace(source=SHUFFLED)]
     del made[left._replace(source=SHUFFLED)]
@@ -214,12 +225,11 @@ def _lost(of: ExplicationStudy) -> Rows:
     return rows_of(conversations(of, stage, made), shared_grades(of))
 
 
-def test_what_a_limit_ended_is_unscored_with_its_reason_and_counted(lost: Rows) -> None:
+def test_cut_and_unfinished_conversations_are_counted_as_unscored(lost: Rows) -> None:
     first = lost["apr", "persona_condition", "aisha-kano:treatment"]
     assert (first.value, first.n_scored, first.n_unscored) == (5.0, 1, 1)
     apr = lost["apr", "overall", "all"]
-    # 108 in all, less what the four would have: 5, 4, 6, and 4 of the one whose user left without a
-    # recommendation, whatever a judge gave it.
+    # 108 in all, less the grades of the four: 5, 4, 6, and 4 of the one without a recommendation.
     assert (apr.n_scored, apr.n_unscored) == (20, 4)
     assert apr.value == pytest.approx((108 - 5 - 4 - 6 - 4) / 20)
     ends = {where: row.value for (name, _, where), row in lost.items() if name == "ended_by"}
@@ -231,14 +241,14 @@ def test_what_a_limit_ended_is_unscored_with_its_reason_and_counted(lost: Rows) 
         "treatment:farewell": pytest.approx(1 / 11),
     }
     assert lost["cut_short", "overall", "all"].value == pytest.approx(2 / 23)
-    # Of the 21 of which it is known.
+    # 21 have an end.
     assert lost["recommended", "overall", "all"].value == pytest.approx(20 / 21)
     assert lost["recommended", "overall", "all"].n_unscored == 3
-    # What was asked counts as far as it went: one question in each, two in the first.
+    # One question in each, two in the first.
     assert lost["questions", "overall", "all"].value == pytest.approx(24 / 23)
 
 
-def test_a_pair_with_one_lost_is_left_out_of_the_effect(lost: Rows) -> None:
+def test_effect_leaves_out_pairs_with_a_lost_conversation(lost: Rows) -> None:
     effect = lost["treatment_effect", "metric", "apr"]
     # Left: 2 once, 1 once, 1 once, 1 once, 1 twice, 0 twice.
     assert (effect.n_scored, effect.n_unscored) == (8, 4)
@@ -250,14 +260,14 @@ def test_a_pair_with_one_lost_is_left_out_of_the_effect(lost: Rows) -> None:
     [
         ("limit", "turn limit"),
         ("unfinished", "the conversation was not finished"),
-        ("judge", "a judge has not answered"),
+        ("judge", UNANSWERED),
     ],
 )
-def test_why_nothing_has_a_grade(of: ExplicationStudy, lose: str, reason: str) -> None:
+def test_missing_grades_are_unscored_with_the_reason(of: ExplicationStudy, lose: str, reason: str) -> None:
     stage = stage_of(of)
     for key in of.real():
         if lose == "limit":
-            talked(stage.talks[key], TURN_LIMIT, asked(), user(), asked())
+            talked(stage.talks[key], TURN_LIMIT, question(), user(), question())
         elif lose == "unfinished":
             stage.talks[key].ended_by = None
     rows = rows_of(conversations(of, stage, {}), {})
@@ -270,7 +280,7 @@ def test_why_nothing_has_a_grade(of: ExplicationStudy, lose: str, reason: str) -
     assert of_words.unscored_reason == (None if lose == "judge" else reason)
 
 
-def test_five_personas_and_one_condition_have_no_test() -> None:
+def test_five_personas_or_one_condition_have_no_test() -> None:
     few = study(personas=SIX[:5])
     rows = rows_of(conversations(few, stage_of(few), own_grades(few)), {})
     assert "fewer than 6 personas" in str(rows["treatment_p", "metric", "apr"].unscored_reason)
@@ -281,10 +291,54 @@ def test_five_personas_and_one_condition_have_no_test() -> None:
     assert alone["treatment_effect", "metric", "apr"].unscored_reason == "there is only one condition"
 
 
-def test_null_grades_stand_where_the_real_conversations_do(of: ExplicationStudy) -> None:
-    held = conversations(of, stage_of(of), own_grades(of))
-    fixed = held.null_grades(shared_grades(of), FIXED, "apr")
-    assert fixed.tolist() == [1.0] * 4 + [4.0] * 20
-    silent = held.null_grades({}, SILENT, "apr")
-    # Each persona's own, held against its first conversation of each condition.
-    assert np.flatnonzero(~np.isnan(silent)).tolist() == list(range(0, 24, 2))
+APR = QUALITY[:3]
+
+
+def test_grades_have_the_scales_of_the_paper_and_their_rubrics() -> None:
+    for rubric, names in KEYS.items():
+        assert {GRADES[name] for name in names} == {(scaled(rubric, 0.0), scaled(rubric, 1.0))}
+    assert (
+        dict.fromkeys(("apr", *QUALITY, "overall_appropriateness"), (1.0, 10.0))
+        | dict.fromkeys(("instruction_following", *INSTRUCTIONS), (1.0, 5.0))
+        | dict.fromkeys(FAILURES, (0.0, 1.0))
+        | {"overall_instruction_following": (1.0, 5.0)}
+    ) == GRADES
+
+
+@pytest.fixture(scope="module")
+def pair() -> ExplicationStudy:
+    return study(personas=["aisha-kano", "jonas-lulea"])
+
+
+def grade(value: float) -> Grades:
+    return Grades(dict.fromkeys(APR, value), {}, "")
+
+
+def test_null_grades_of_a_study_hold_for_all_conditions_and_repetitions(pair: ExplicationStudy) -> None:
+    keys = tuple(pair.real())
+    chosen = Conversations(pair, keys, (), (), {})
+    shared = {
+        key._replace(source=source, condition="", repetition=0): grade(2.0 + (source == FIXED))
+        for key in keys
+        for source in (GENERIC, FIXED)
+    }
+    for source, value in ((GENERIC, 2.0), (FIXED, 3.0)):
+        np.testing.assert_array_equal(chosen.null_grades(shared, source, "apr"), [value] * len(keys))
+    other = {key._replace(repetition=1): own for key, own in shared.items()}
+    assert np.isnan(chosen.null_grades(other, GENERIC, "apr")).all()
+    of_one = {key: own for key, own in shared.items() if key.persona == keys[0].persona}
+    known = ~np.isnan(chosen.null_grades(of_one, GENERIC, "apr"))
+    assert known.tolist() == [key.persona == keys[0].persona for key in keys]
+
+
+def test_null_grades_of_a_model_are_its_own_conversations(pair: ExplicationStudy) -> None:
+    keys: tuple[ConversationKey, ...] = tuple(reversed(tuple(pair.real())))[1:]
+    own = {
+        key._replace(source=source): grade(float(place + 10 * (source == SILENT)))
+        for place, key in enumerate(keys)
+        for source in (SHUFFLED, SILENT)
+    }
+    chosen = Conversations(pair, keys, (), (), own)
+    np.testing.assert_array_equal(chosen.null_grades({}, SHUFFLED, "apr"), range(len(keys)))
+    np.testing.assert_array_equal(chosen.null_grades({}, SILENT, "apr"), np.arange(len(keys)) + 10.0)
+    assert np.isnan(chosen.null_grades(own, GENERIC, "apr")).all()

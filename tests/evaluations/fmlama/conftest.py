@@ -81,7 +81,7 @@ def one(rows: Sequence[Metric], metric: str, name: str = "en:en:no") -> Metric:
 
 @pytest.fixture(scope="session")
 def make_study() -> MakeStudy:
-    """A study of the params given; English without the country and 20 resamples unless told."""
+    """A study of these params; by default English without the country."""
 
     def make(
         dishes: Rows | None = None, templates: Rows | None = None, groups: Rows | None = None, **params: Any

@@ -42,14 +42,14 @@ def params(home: Path, **more: Any) -> FmlamaParams:
 
 
 def study_of(params: FmlamaParams) -> FmlamaStudy:
-    """What a run of these params asks."""
+    """The study of these params."""
     study = prepare(EVALUATION, params).study
     assert isinstance(study, FmlamaStudy)
     return study
 
 
 def run(params: FmlamaParams) -> str:
-    """What the flow does; returns the config_hash."""
+    """Run the evaluation and return its config_hash."""
     return evaluate(EVALUATION, params)
 
 

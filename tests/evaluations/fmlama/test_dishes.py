@@ -1,9 +1,8 @@
-"""Which dishes take part: the filtered sub-datasets, groups, limits, and clear errors."""
+"""Selection of dishes: aligned languages, groups, limits and refusals."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from scrapers.fmlama.parse import parse
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.study import ByLanguage, choose_dishes
 from tasks.identity import UnknownName
-from tests.evaluations.fmlama.conftest import DISHES, Rows, dish_rows
+from tests.evaluations.fmlama.conftest import Rows, dish_rows
 
 REPOSITORY = Path(__file__).parents[3]
 PUBLISHED = sorted(Path("/work/shared/data").glob("fmlama_filtered_*.jsonl"))
@@ -40,13 +39,16 @@ def row(url: str, language: str = "en", origin: str = "Italy", **more: Any) -> d
     return {"url": url, "language": language, "origin": origin} | cells | more
 
 
-def test_one_language_takes_its_own_dishes() -> None:
+ENGLISH = [r for r in dish_rows() if r["language"] == "en"]
+
+
+def test_one_language_has_its_own_dishes() -> None:
     rows = [row("Q1"), row("Q1", "zh"), row("Q2")]
     assert {u: d.name for u, d in chosen(rows)["en"].items()} == {"Q1": "Q1 en", "Q2": "Q2 en"}
     assert set(chosen(rows)) == {"en"}
 
 
-def test_aligned_takes_the_dishes_of_all_the_languages() -> None:
+def test_aligned_languages_have_their_common_dishes() -> None:
     rows = [row("Q1"), row("Q1", "zh"), row("Q2"), row("Q3", "zh"), row("Q3", "ru")]
     both = chosen(rows, languages=["en", "zh"])
     assert {language: sorted(d) for language, d in both.items()} == {"en": ["Q1"], "zh": ["Q1"]}
@@ -54,11 +56,8 @@ def test_aligned_takes_the_dishes_of_all_the_languages() -> None:
     assert {language: sorted(d) for language, d in own.items()} == {"en": ["Q1", "Q2"], "zh": ["Q1", "Q3"]}
 
 
-def test_there_are_the_papers_14_groups() -> None:
+def test_origins_and_groups_select_dishes() -> None:
     assert {g["origin_group"] for g in groups()} == PAPER_GROUPS
-
-
-def test_origins_and_groups_are_chosen() -> None:
     rows = [row(o, origin=o) for o in ("England", "Scotland", "United Kingdom", "Canada", "Türkiye")]
     of = {
         name: set(chosen(rows, origins=[name])["en"])
@@ -85,13 +84,8 @@ def test_an_unknown_origin_is_refused_with_suggestions(name: str, near: str) -> 
         chosen(rows, origins=[name])
 
 
-def test_an_origin_of_another_language_is_known() -> None:
-    with pytest.raises(ValueError, match="has no dish of these origins for en"):
-        chosen([row("Q1"), row("Q2", "zh", "Canada")], origins=["Canada"])
-
-
 @given(st.randoms(), st.integers(1, 6))
-def test_the_choice_of_each_origin_is_stable(rng: Any, n: int) -> None:
+def test_fewer_dishes_of_an_origin_are_a_subset_of_more_in_any_row_order(rng: Any, n: int) -> None:
     rows = [row(f"Q{i}", lang, ("Italy", "Canada")[i % 2]) for i in range(12) for lang in ("en", "zh")]
     some = chosen(rng.sample(rows, len(rows)), languages=["en", "zh"], max_dishes_per_origin=n)
     more = chosen(rows, languages=["zh"], max_dishes_per_origin=n + 1)
@@ -101,7 +95,7 @@ def test_the_choice_of_each_origin_is_stable(rng: Any, n: int) -> None:
         assert sum(d.origin == origin for d in more["zh"].values()) == min(n + 1, 6)
 
 
-def test_a_group_has_one_limit_whatever_its_origins() -> None:
+def test_limit_counts_groups_not_origins() -> None:
     rows = [row(f"{o}{i}", origin=o) for o in ("England", "Scotland") for i in range(5)]
     assert len(chosen(rows, max_dishes_per_origin=3)["en"]) == 3
 
@@ -111,21 +105,25 @@ def test_repeated_ingredients_count_once() -> None:
     assert chosen(rows)["en"]["Q1"].ingredients == ("rice", "salt")
 
 
-def test_errors_say_what_to_do() -> None:
-    shipped = [r for r in dish_rows() if r["language"] == "en"]
-    with pytest.raises(
-        ValueError, match=r"'shipped' has no dish for zh: .*English only.*culturescope ingest"
-    ):
-        chosen(shipped, languages=["zh"], aligned=False)
-    # Aligned, there is no dish for either.
-    with pytest.raises(ValueError, match="has no dish for en, zh"):
-        chosen(shipped, languages=["en", "zh"])
-    with pytest.raises(ValueError, match=r"there is no dish set 'fmalma': .*culturescope ingest"):
-        chosen([], dish_set="fmalma", origins=["Canada"])
+@pytest.mark.parametrize(
+    ("rows", "params", "message"),
+    [
+        (ENGLISH, {"languages": ["zh"], "aligned": False},
+         r"'shipped' has no dish for zh: .*English only.*culturescope ingest"),
+        (ENGLISH, {"languages": ["en", "zh"]}, "has no dish for en, zh"),  # aligned: for neither
+        ([], {"dish_set": "fmalma", "origins": ["Canada"]},
+         r"there is no dish set 'fmalma': .*culturescope ingest"),
+        ([row("Q1"), row("Q2", "zh", "Canada")], {"origins": ["Canada"]},
+         "has no dish of these origins for en"),
+    ],
+)  # fmt: skip
+def test_dish_set_without_these_dishes_is_refused(rows: Rows, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        chosen(rows, **params)
 
 
 @pytest.mark.skipif(len(PUBLISHED) != 6, reason="the published files are not here")
-def test_the_published_files_are_175_aligned_dishes() -> None:
+def test_published_files_hold_175_aligned_dishes() -> None:
     frame, dropped = parse({path.name: path.read_bytes() for path in PUBLISHED})
     assert frame.height == 6 * 175
     rows = frame.to_dicts()
@@ -141,8 +139,3 @@ def test_the_published_files_are_175_aligned_dishes() -> None:
     limited = chosen(rows, languages=languages, origins=["fmlama"], max_dishes_per_origin=4)
     assert len({frozenset(d) for d in limited.values()}) == 1
     assert {d.group for d in limited["he"].values()} <= PAPER_GROUPS
-
-
-def test_rows_of_the_tiny_set_are_whole() -> None:
-    by_language: Mapping[str, Any] = chosen(dish_rows(), languages=["en", "zh"])
-    assert {len(d) for d in by_language.values()} == {len(DISHES)}

@@ -1,4 +1,4 @@
-"""What the judge is sent and how its marks are read; and a real judge behind vLLM."""
+"""Prompts of the judge, and verdicts read from its completions; a real judge behind vLLM."""
 
 from __future__ import annotations
 
@@ -39,27 +39,19 @@ def rubric() -> Rubric:
     return load_rubric(MES_RUBRIC)
 
 
-def test_the_rubric_follows_equation_9(rubric: Rubric) -> None:
-    assert {name: choice.value for name, choice in rubric.verdicts.items()} == {
-        "Correct": 1.0, "Maybe": 0.0, "Incorrect": 0.0,
-    }  # fmt: skip
+def test_rubric_follows_equation_9_and_its_examples_judge_each_prediction(rubric: Rubric) -> None:
+    values = {name: choice.value for name, choice in rubric.verdicts.items()}
+    assert values == {"Correct": 1.0, "Maybe": 0.0, "Incorrect": 0.0}
     assert len(rubric.verdicts["Correct"].reasons) == 3
-
-
-def test_the_rules_name_every_verdict_and_reason(rubric: Rubric) -> None:
     for verdict, choice in rubric.verdicts.items():
         assert f"- {verdict}: " in rubric.system
         assert all(f'"{reason}"' in rubric.system for reason in choice.reasons)
-
-
-def test_examples_judge_what_they_predict(rubric: Rubric) -> None:
     for example in rubric.examples:
         assert list(example.answer) == list(example.inputs["predicted"])
-    shown = {m.verdict for e in rubric.examples for m in e.answer.values()}
-    assert shown == set(rubric.verdicts)
+    assert {m.verdict for e in rubric.examples for m in e.answer.values()} == set(rubric.verdicts)
 
 
-def test_the_judge_is_sent_the_top_l(rubric: Rubric) -> None:
+def test_judge_prompt_has_as_many_predictions_as_ingredients(rubric: Rubric) -> None:
     (request,) = judge_prompts(rubric, [POUTINE])
     assert request.dish is POUTINE
     assert request.keys == ("potato", "gravy", "cheddar")  # l = 3 reference ingredients
@@ -74,25 +66,23 @@ def test_the_judge_is_sent_the_top_l(rubric: Rubric) -> None:
 
 
 @pytest.mark.parametrize("change", [{"reference": ()}, {"predicted": ("potato", "gravy")}])
-def test_a_dish_without_enough_to_judge_is_an_error(
-    rubric: Rubric, change: dict[str, tuple[str, ...]]
-) -> None:
+def test_dish_with_too_few_predictions_is_refused(rubric: Rubric, change: dict[str, tuple[str, ...]]) -> None:
     with pytest.raises(ValueError, match=r"dish 'poutine' \(http.*\) has . reference ingredients and . pred"):
         judge_prompts(rubric, [JudgedDish(**{**vars(POUTINE), **change})])
 
 
-def said(*requests: JudgePrompt, text: str) -> dict[str, Completion]:
+def completions(*requests: JudgePrompt, text: str) -> dict[str, Completion]:
     return {request.prompt.id: Completion(text, "stop", 1, 1) for request in requests}
 
 
-def test_a_completion_becomes_verdicts(rubric: Rubric) -> None:
+def test_completion_is_read_as_one_verdict_per_key(rubric: Rubric) -> None:
     (request,) = judge_prompts(rubric, [POUTINE])
     answer = {
         "Potato": {"verdict": "Correct", "reason": ["direct match", "substitutable"]},
         "gravy": {"verdict": "Maybe", "reason": "ambiguous name"},
         "salt": {"verdict": "Correct", "reason": "missing traditional ingredient"},  # not sent
     }
-    (marks,) = read_marks(rubric, [request], said(request, text=json.dumps(answer)))
+    (marks,) = read_marks(rubric, [request], completions(request, text=json.dumps(answer)))
     assert marks.dish is POUTINE
     assert [(v.key, v.verdict, v.reason, v.value) for v in marks.verdicts] == [
         ("potato", "Correct", "direct match", 1.0),
@@ -110,10 +100,10 @@ def test_a_completion_becomes_verdicts(rubric: Rubric) -> None:
     assert (first.graded, first.disagreement) == (None, None)
 
 
-def test_what_the_judge_has_not_answered_is_unscored_and_no_row(rubric: Rubric) -> None:
+def test_unanswered_prompts_are_unscored_without_a_row(rubric: Rubric) -> None:
     sushi = JudgedDish("u", "sushi", "Japan", ("rice",), ("nori",))
     first, second = judge_prompts(rubric, [POUTINE, sushi])
-    answered = read_marks(rubric, [first, second], said(second, text="I would rather not say."))
+    answered = read_marks(rubric, [first, second], completions(second, text="I would rather not say."))
     assert [each.is_answered for each in answered] == [False, True]
     assert {v.unscored_reason for v in answered[0].verdicts} == {UNANSWERED}
     assert [v.verdict for v in answered[1].verdicts] == [None]
@@ -121,7 +111,7 @@ def test_what_the_judge_has_not_answered_is_unscored_and_no_row(rubric: Rubric) 
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_an_attack_changes_nothing_but_its_own_text(rubric: Rubric, attack: str) -> None:
+def test_attack_in_a_name_changes_neither_rules_nor_verdicts(rubric: Rubric, attack: str) -> None:
     hostile = JudgedDish("u", attack, attack, ("salt", attack), (attack, "rice", "water"))
     plain = JudgedDish("u", "x", "x", ("salt", "x"), ("x", "rice", "water"))
     (request,), (reference,) = judge_prompts(rubric, [hostile]), judge_prompts(rubric, [plain])
@@ -132,13 +122,13 @@ def test_an_attack_changes_nothing_but_its_own_text(rubric: Rubric, attack: str)
     assert all(line.count("<") == line.count(">") == 2 and line.endswith("</data>") for line in lines)
     assert json.loads(lines[3].split("<data>")[1].split("</data>")[0]) == list(request.keys)
     answer = {key: {"verdict": "Incorrect", "reason": "not used"} for key in request.keys}
-    (marks,) = read_marks(rubric, [request], said(request, text=json.dumps(answer)))
+    (marks,) = read_marks(rubric, [request], completions(request, text=json.dumps(answer)))
     assert {verdict.value for verdict in marks.verdicts} == {0.0}
 
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_real_judge_answers_every_key(rubric: Rubric, smollm2_folder: Path) -> None:
+def test_real_judge_gives_a_verdict_for_every_key(rubric: Rubric, smollm2_folder: Path) -> None:
     pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
     from tasks.engines.local.vllm_engine import VllmEngine
     from tasks.engines.specs import EngineSpec
@@ -184,24 +174,24 @@ def _special_tokens(tokenizer: PreTrainedTokenizerBase, conversation: list[Messa
     return sum(token in special for token in tokenizer(str(text), add_special_tokens=False).input_ids)
 
 
-def test_several_judges_are_their_mean() -> None:
-    """Those of one judge stay as they are; a judge that gave no verdict does not count."""
+def test_verdict_of_several_judges_is_their_mean() -> None:
+    """One judge's verdict stays as it is; a judge without verdict does not count."""
     dish = JudgedDish("d", "dish", "Italy", ("a", "b"), ("a", "b"))
     right, wrong = Verdict("a", "Correct", None, 1.0, None), Verdict("a", "Incorrect", None, 0.0, None)
     none, failed = Verdict("a", None, None, None, "unreadable"), Verdict("a", None, None, None, UNANSWERED)
 
-    def mean(*said: Verdict) -> Verdict:
-        (marks,) = mean_marks([[Marks(dish, (one,))] for one in said])
+    def mean(*judged: Verdict) -> Verdict:
+        (marks,) = mean_marks([[Marks(dish, (one,))] for one in judged])
         return marks.verdicts[0]
 
     assert mean(right) is right
     assert mean(right, wrong).value == 0.5
     assert (mean(right, wrong, right).verdict, mean(right, wrong, right).value) == ("Correct", 2 / 3)
     assert mean(none, right).value == 1.0
-    assert mean(failed, none) == none  # what a judge wrote says more than that another failed
+    assert mean(failed, none) == none  # an unreadable verdict is the better reason
 
 
-def test_a_judge_who_reasons_gives_a_share(rubric: Rubric) -> None:
+def test_reasoned_judgement_is_a_share(rubric: Rubric) -> None:
     dish = JudgedDish("d", "dish", "Italy", ("a", "b"), ("a", "b"))
     own = rubric.in_style("reasoned")
     (prompt,) = judge_prompts(own, [dish])

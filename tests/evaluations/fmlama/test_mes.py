@@ -49,12 +49,12 @@ def study(make_study: MakeStudy) -> FmlamaStudy:
     return make_study(judges=["fake"], judged_dishes_per_origin=2)
 
 
-def marked(study: FmlamaStudy, said: dict[str, Sequence[str | None]]) -> list[Marks]:
+def marked(study: FmlamaStudy, names: dict[str, Sequence[str | None]]) -> list[Marks]:
     """Marks of all judged dishes, in their order; a dish that is not named has not been answered."""
 
     def of(url: str) -> tuple[Verdict, ...]:
         unanswered = [Verdict(key, None, None, None, UNANSWERED) for key in PREDICTED[url]]
-        return verdicts(*said[url]) if url in said else tuple(unanswered)
+        return verdicts(*names[url]) if url in names else tuple(unanswered)
 
     return [
         Marks(JudgedDish(d.url, d.name, d.group, d.ingredients, PREDICTED[d.url]), of(d.url))
@@ -70,7 +70,7 @@ def rows_of(
     return rows
 
 
-def test_rows_by_hand(study: FmlamaStudy) -> None:
+def test_mes_rows_by_hand(study: FmlamaStudy) -> None:
     marks = marked(
         study,
         {"Q1": ["Correct", "Maybe"], "Q2": ["Incorrect"], "Q3": ["Correct"], "Q4": ["Correct", "Incorrect"]},
@@ -93,7 +93,7 @@ def test_rows_by_hand(study: FmlamaStudy) -> None:
     assert gold.ci_low is None  # of three dishes
 
 
-def test_what_the_judge_left_out_is_counted(study: FmlamaStudy) -> None:
+def test_unmarked_predictions_are_counted_as_unscored(study: FmlamaStudy) -> None:
     rows = rows_of(study, marked(study, {"Q1": [None, "Correct"], "Q3": [None]}))
     # Pizza has one verdict of two, sushi's cannot be read, the others are not answered.
     assert (one(rows, "mes").value, one(rows, "mes").n_scored, one(rows, "mes").n_unscored) == (1.0, 1, 3)
@@ -106,7 +106,7 @@ def test_what_the_judge_left_out_is_counted(study: FmlamaStudy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reasons"),
+    ("judged", "reasons"),
     [
         ("the wording has no answer", ("the wording has no answer",) * 2),
         ({}, (UNANSWERED, UNANSWERED)),
@@ -114,10 +114,10 @@ def test_what_the_judge_left_out_is_counted(study: FmlamaStudy) -> None:
         ({"Q2": ["Correct"]}, (None, UNANSWERED)),
     ],
 )
-def test_without_marks_there_are_the_same_rows_with_a_reason(
-    study: FmlamaStudy, said: dict[str, Sequence[str | None]] | str, reasons: tuple[str | None, str]
+def test_missing_marks_leave_the_same_rows_with_a_reason(
+    study: FmlamaStudy, judged: dict[str, Sequence[str | None]] | str, reasons: tuple[str | None, str]
 ) -> None:
-    marks = said if isinstance(said, str) else marked(study, said)
+    marks = judged if isinstance(judged, str) else marked(study, judged)
     null = marked(study, {"Q2": ["Correct"]})
     rows = rows_of(study, marks, null)
     complete = rows_of(study, marked(study, dict.fromkeys(PREDICTED, ("Correct", "Correct"))), null)
@@ -127,7 +127,7 @@ def test_without_marks_there_are_the_same_rows_with_a_reason(
     assert one(rows, "mes").null_value == 1.0
 
 
-def test_predictions_that_are_all_wrong_are_no_check(study: FmlamaStudy) -> None:
+def test_judge_check_is_unscored_without_a_right_prediction(study: FmlamaStudy) -> None:
     marks = [
         Marks(JudgedDish("u", "n", "Italy", ("flour",), ("salt",)), verdicts("Correct")) for _ in range(2)
     ]

@@ -1,8 +1,7 @@
-"""What is asked under which condition, and under which hashes answers are found again."""
+"""Conditions and their prompts, and the hashes of requests and configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -40,12 +39,12 @@ def hashes(study: FmlamaStudy, engine: Engine = ENGINE, occasion: str = "") -> l
         ({"languages": ["zh", "en"], "mention_country": "both"}, "zh:zh:no zh:zh:yes en:en:no en:en:yes"),
         ({"languages": ["en", "en"]}, "en:en:no"),
         (BOTH | {"code_switching": True}, "en:en:no zh:zh:no en:zh:no zh:en:no"),
-        # The paper switches without the country; the pairs stay so whatever the others do.
+        # As in the paper, switched prompts never name the country.
         (BOTH | {"code_switching": True, "mention_country": "yes"}, "en:en:yes zh:zh:yes en:zh:no zh:en:no"),
         ({"code_switching": True}, "en:en:no"),
     ],
 )
-def test_conditions(make_study: MakeStudy, params: dict[str, Any], slugs: str) -> None:
+def test_params_choose_the_conditions(make_study: MakeStudy, params: dict[str, Any], slugs: str) -> None:
     study = make_study(**params)
     assert [p.condition.slug for p in study.probes] == slugs.split()
     for probe in study.probes:
@@ -62,7 +61,7 @@ def test_code_switching_names_the_dish_in_the_other_language(make_study: MakeStu
     assert probe.dishes[0].name == "披萨"
 
 
-def test_code_switching_takes_the_dishes_of_both_languages(make_study: MakeStudy) -> None:
+def test_code_switching_needs_dishes_with_labels_in_both_languages(make_study: MakeStudy) -> None:
     rows = [r for r in dish_rows() if (r["language"], r["url"]) not in {("zh", "Q1"), ("en", "Q2")}]
     study = make_study(rows, **BOTH, code_switching=True, aligned=False)
     urls = {p.condition.slug: "".join(d.url for d in p.dishes) for p in study.probes}
@@ -72,15 +71,17 @@ def test_code_switching_takes_the_dishes_of_both_languages(make_study: MakeStudy
         make_study(apart, **BOTH, code_switching=True, aligned=False)
 
 
-def test_candidates_and_references(make_study: MakeStudy) -> None:
+def test_probe_has_candidates_and_reference_ingredients(make_study: MakeStudy) -> None:
     (probe,) = make_study().probes
     assert probe.candidates == ("cheese", "flour", "rice", "salt")
     assert probe.relevant.astype(int).tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]
     assert probe.names == ("pizza", "pasta", "sushi", "onigiri")
     assert probe.n_pairs == 2 * 4 * 4
+    assert probe.n_relevant.tolist() == [2, 1, 1, 2]
+    assert probe.dish_of_top.tolist() == [0, 0, 1, 2, 3, 3]
 
 
-def test_the_country_is_named_in_the_language_of_the_template(make_study: MakeStudy) -> None:
+def test_prompt_names_the_country_in_the_templates_language(make_study: MakeStudy) -> None:
     study = make_study(**BOTH, mention_country="yes")
     first = [p.prompts(p.templates[0])[0] for p in study.probes]
     assert first == ["In Italy, pizza is made of", "在意大利，披萨是用"]
@@ -104,57 +105,37 @@ def test_hashes_do_not_depend_on_the_order_of_rows(make_study: MakeStudy, rng: A
     assert all(np.array_equal(a.relevant, b.relevant) for a, b in zip(one.probes, other.probes, strict=True))
 
 
-@pytest.mark.parametrize(
-    "same",
-    [
-        {"models": ["other", "m"]},
-        {"occasion": "again"},
-        {"batch": 7},
-        {"dishes_per_part": 7},
-        {"max_usd": 1.0},
-        {"profile": "demo"},
-        {"judged_dishes_per_origin": 2},  # nobody judges
-        {"dish_set": "a copy"},
-        {"max_dishes_per_origin": 2},  # there are no more
-        {"origins": ["Italy", "Japan"]},
-    ],
-)
-def test_what_changes_no_number_is_not_in_the_configuration(
-    make_study: MakeStudy, same: dict[str, Any]
-) -> None:
-    assert make_study(**same).config_hash() == make_study().config_hash()
-
-
 def changed(url: str, **cells: Any) -> list[dict[str, Any]]:
     return [r | cells if r["url"] == url and r["language"] == "en" else r for r in dish_rows()]
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("params", "changes"),
     [
-        {"pooling": "sum_logprob"},
-        {"word_vectors": "other.vec"},
-        {"baseline_top": 9},
-        {"seed": 1},
-        {"variants": [1]},
-        {"mention_country": "both"},
-        {"languages": ["zh"]},
-        {"origins": ["Italy"]},
-        {"max_dishes_per_origin": 1},
-        {"judges": ["fake"]},
-        {"dishes": changed("Q1", name="calzone")},
-        {"dishes": changed("Q1", ingredients=["cheese"])},
-        {"dishes": changed("Q1", ingredients=["cheese", "flour", "water"])},
-        {"dishes": changed("Q1", origin="Japan")},
-        {"groups": [{"origin": "Italy", "origin_group": "Europe"}]},
-        {"templates": [r | {"text": r["text"].replace("contains", "has")} for r in template_rows()]},
+        ({"judged_dishes_per_origin": 2}, False),  # there is no judge
+        ({"judge_style": "reasoned"}, False),
+        ({"dish_set": "a copy"}, False),
+        ({"max_dishes_per_origin": 2}, False),  # there are no more
+        ({"origins": ["Italy", "Japan"]}, False),
+        ({"languages": ["zh"]}, True),
+        ({"origins": ["Italy"]}, True),
+        ({"max_dishes_per_origin": 1}, True),
+        ({"judges": ["fake"]}, True),
+        ({"dishes": changed("Q1", name="calzone")}, True),
+        ({"dishes": changed("Q1", ingredients=["cheese"])}, True),
+        ({"dishes": changed("Q1", ingredients=["cheese", "flour", "water"])}, True),
+        ({"dishes": changed("Q1", origin="Japan")}, True),
+        ({"groups": [{"origin": "Italy", "origin_group": "Europe"}]}, True),
+        ({"templates": [r | {"text": r["text"].replace("contains", "has")} for r in template_rows()]}, True),
     ],
 )
-def test_what_changes_a_number_is_in_the_configuration(make_study: MakeStudy, other: dict[str, Any]) -> None:
-    assert make_study(**other).config_hash() != make_study().config_hash()
+def test_config_hash_changes_with_dishes_templates_and_judges(
+    make_study: MakeStudy, params: dict[str, Any], changes: bool
+) -> None:
+    assert (make_study(**params).config_hash() != make_study().config_hash()) == changes
 
 
-def test_the_country_as_it_stands_in_the_sentence_is_in_the_configuration(make_study: MakeStudy) -> None:
+def test_config_hash_changes_with_the_name_of_a_country(make_study: MakeStudy) -> None:
     group = [{"origin": origin, "origin_group": "U.K."} for origin in ("England", "Scotland", "Italy")]
     rows = [changed("Q1", origin=origin, origin_name=None) for origin in ("England", "Scotland")]
     one, other = (make_study(r, groups=group, mention_country="yes") for r in rows)
@@ -164,37 +145,44 @@ def test_the_country_as_it_stands_in_the_sentence_is_in_the_configuration(make_s
     assert one.config_hash() != other.config_hash()
 
 
-def test_the_judge_and_its_rubric_are_in_the_configuration(make_study: MakeStudy) -> None:
-    judged: Callable[..., str] = lambda **p: make_study(judges=["fake"], **p).config_hash()  # noqa: E731
+def test_config_hash_changes_with_judge_rubric_and_judge_style(make_study: MakeStudy) -> None:
+    def judged(**params: Any) -> str:
+        return make_study(judges=["fake"], **params).config_hash()
+
     assert judged() != judged(judged_dishes_per_origin=6)
+    assert judged() != judged(judge_style="reasoned")
     study = make_study(judges=["fake"])
     judges = (JUDGE, replace(JUDGE, hash="other"), replace(JUDGE, name="of another name"))
     by_name = [{}, *({"fake": judge} for judge in judges), {"fake": judges[0], "more": judges[1]}]
     configs = [FmlamaStudy(study.params, study.probes, each).config_hash() for each in by_name]
     assert len(set(configs)) == 4
-    assert configs[1] == configs[3]  # its engine counts, whatever it is called
-    assert judged(judge_style="reasoned") != judged()
-    assert make_study(judge_style="reasoned").config_hash() == make_study().config_hash()  # nobody judges
-
-
-def test_one_judge_is_hashed_as_when_there_was_but_one(make_study: MakeStudy) -> None:
-    """What runs of before are found again by: the key ``judge``, and hashes of its engine and rubric."""
-    study = make_study(judges=["fake"])
-    patched: list[Any] = []
+    assert configs[1] == configs[3]  # only its engine is hashed
+    own, other = judged(), rubric().model_copy(update={"version": 99})
+    rubric.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.evaluations.fmlama.study.digest", lambda parts: patched.append(parts) or "d")
+        patch.setattr("tasks.evaluations.fmlama.judge.load_rubric", lambda path: other)
+        assert study.config_hash() != own
+    rubric.cache_clear()
+
+
+def test_config_hash_of_one_judge_is_that_of_stored_runs(make_study: MakeStudy) -> None:
+    """Stored configurations have the key ``judge``, and hashes of its engine and rubric."""
+    study = make_study(judges=["fake"])
+    digested: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.evaluations.fmlama.study.digest", lambda parts: digested.append(parts) or "d")
         study.config_hash()
-    assert patched[0] == [JUDGE.hash, rubric().hash()]
-    assert patched[-1][2]["judge"] == "fake"
-    assert patched[-1][2]["judged_by"] == "d"
-    assert "judges" not in patched[-1][2]
-    of_before = FmlamaParams.stored({"models": ["m"], "judge": "fake"})
-    assert of_before.judges == ["fake"]
+    assert digested[0] == [JUDGE.hash, rubric().hash()]
+    assert digested[-1][2]["judge"] == "fake"
+    assert digested[-1][2]["judged_by"] == "d"
+    assert "judges" not in digested[-1][2]
+    old_params = FmlamaParams.stored({"models": ["m"], "judge": "fake"})
+    assert old_params.judges == ["fake"]
     assert FmlamaParams.stored({"models": ["m"], "judge": None}).judges == []
 
 
-def test_decoders_may_end_the_sentence_at_the_blank(make_study: MakeStudy) -> None:
-    """As the paper's program has it: another request, and another configuration."""
+def test_sentence_cut_at_the_blank_is_another_request_and_configuration(make_study: MakeStudy) -> None:
+    """The paper's program cuts."""
     plain = [row for row in template_rows() if row["language"] == "en" and not row["mentions_country"]]
     rows = [row | {"text": "[X] uses [Y] a lot."} for row in plain]
     whole, cut = (make_study(templates=rows, cut_at_blank=is_cut) for is_cut in (False, True))
@@ -205,22 +193,11 @@ def test_decoders_may_end_the_sentence_at_the_blank(make_study: MakeStudy) -> No
         sent.append(request.cloze(["pizza uses"]))
         assert ("cut at the blank" in request.about) == study.params.cut_at_blank
     assert [fill(cloze, ["salt"]) for cloze in sent] == [[" salt a lot."], [" salt"]]
-    assert {cloze.after for cloze in sent} == {" a lot."}  # which models that see both sides still read
+    assert {cloze.after for cloze in sent} == {" a lot."}  # masked models still read it
     assert whole.config_hash() != cut.config_hash()
 
 
-def test_the_rubric_again(make_study: MakeStudy) -> None:
-    judged: Callable[..., str] = lambda **p: make_study(judges=["fake"], **p).config_hash()  # noqa: E731
-    study, configs = make_study(judges=["fake"]), [judged()]
-    other = rubric().model_copy(update={"version": 99})
-    rubric.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.evaluations.fmlama.judge.load_rubric", lambda path: other)
-        assert study.config_hash() not in configs
-    rubric.cache_clear()
-
-
-def test_requests_of_conditions_engines_boundary_rules_and_occasions_differ(make_study: MakeStudy) -> None:
+def test_request_hash_changes_with_condition_engine_rule_and_occasion(make_study: MakeStudy) -> None:
     study = make_study(**BOTH, mention_country="both", code_switching=True)
     other = replace(ENGINE, hash="other")
     masked = replace(ENGINE, kind="masked")  # another boundary rule
@@ -229,7 +206,7 @@ def test_requests_of_conditions_engines_boundary_rules_and_occasions_differ(make
     assert len(set(everything)) == len(everything) == 4 * 6 * 2
 
 
-def test_a_request_is_named_as_it_always_was(make_study: MakeStudy) -> None:
+def test_request_hash_of_stored_answers_is_unchanged(make_study: MakeStudy) -> None:
     """Answers that are stored are found by this hash."""
     study = make_study()
     (probe,) = study.probes
@@ -238,7 +215,7 @@ def test_a_request_is_named_as_it_always_was(make_study: MakeStudy) -> None:
     assert hashes(study)[0] == digest(["fmlama", ENGINE.hash, rule, *about])
 
 
-def test_requests_are_found_again_by_other_configurations(make_study: MakeStudy) -> None:
+def test_request_hash_ignores_pooling_and_other_conditions(make_study: MakeStudy) -> None:
     both = make_study(mention_country="both", pooling="sum_logprob", dishes_per_part=1)
     assert set(hashes(make_study())) <= set(hashes(both))
     # Other candidates are another question.
@@ -248,29 +225,24 @@ def test_requests_are_found_again_by_other_configurations(make_study: MakeStudy)
 # --- units
 
 
-def test_a_request_has_every_sentence_as_a_unit(make_study: MakeStudy) -> None:
+def test_request_has_one_unit_per_sentence(make_study: MakeStudy) -> None:
     study = make_study(dishes_per_part=3)
     (probe,) = study.probes
     request = ranking(study, probe, probe.templates[0])
     assert (request.topic, request.label, request.batch) == ("en:en:no", "t-en-1", 3)
     assert list(request.units) == [f"{name} is made of" for name in ("pizza", "pasta", "sushi", "onigiri")]
     assert request.size(request.units[:3]) == 3 * 4
+    (renamed,) = make_study(changed("Q2", name="pizza")).probes
+    assert len(set(renamed.prompts(renamed.templates[0]))) == 3  # dishes of one name share their sentence
     cloze = request.cloze(("a", "b"))
     assert (cloze.before, cloze.lead, cloze.after, cloze.tail) == (("a", "b"), " ", "", " is made of")
 
 
-def test_dishes_of_one_name_share_their_sentence(make_study: MakeStudy) -> None:
-    (probe,) = make_study(changed("Q2", name="pizza")).probes
-    prompts = probe.prompts(probe.templates[0])
-    assert prompts[0] == prompts[1]
-    assert len(set(prompts)) == 3
-
-
-# --- what the judge sees
+# --- judged dishes
 
 
 @pytest.mark.parametrize(("limit", "n"), [(1, 2), (2, 4), (5, 4)])
-def test_the_judge_sees_some_dishes_of_each_origin(make_study: MakeStudy, limit: int, n: int) -> None:
+def test_judged_dishes_are_a_stable_sample_of_each_origin(make_study: MakeStudy, limit: int, n: int) -> None:
     study = make_study(mention_country="both", judges=["fake"], judged_dishes_per_origin=limit)
     judged, whole = study.judged_probe, study.probes[0]
     assert len(judged.dishes) == n
@@ -285,15 +257,9 @@ def test_the_judge_sees_some_dishes_of_each_origin(make_study: MakeStudy, limit:
     assert np.array_equal(judged.relevant, whole.relevant[place])
 
 
-def test_what_the_judge_sees_is_read_from_the_answers_to_all(make_study: MakeStudy) -> None:
+def test_judged_dishes_share_the_request_of_all_dishes(make_study: MakeStudy) -> None:
     study = make_study(judges=["fake"], judged_dishes_per_origin=1)
     whole, judged = study.probes[0], study.judged_probe
     some, everything = (ranking(study, probe, probe.templates[0]) for probe in (judged, whole))
     assert some.hash(ENGINE) == everything.hash(ENGINE)
     assert set(some.units) < set(everything.units)
-
-
-def test_top_predictions_are_as_many_as_ingredients(make_study: MakeStudy) -> None:
-    (probe,) = make_study().probes
-    assert probe.n_relevant.tolist() == [2, 1, 1, 2]
-    assert probe.dish_of_top.tolist() == [0, 0, 1, 2, 3, 3]

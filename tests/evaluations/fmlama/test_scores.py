@@ -1,4 +1,4 @@
-"""From candidate scores to precision, similarity and errors of every dish, by hand."""
+"""Precision, similarity and errors of every dish from candidate scores, by hand."""
 
 from __future__ import annotations
 
@@ -27,24 +27,6 @@ VECTORS = [[1, 0], [0, 1], [0.6, 0.8], [0, 0]]
 COSINES = {"en:en:no": cosine_matrix(VECTORS)}
 
 
-def test_average_precision_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
-    (score,) = scores_of(make_study(), ranked(PLAIN))
-    assert score.ap[0] == pytest.approx([1, 1 / 2, 1, 1 / 2])
-    assert score.ap[1] == pytest.approx([7 / 12, 1, 1 / 4, 1])
-    # With R relevant of 4 and H_4 = 25/12, chance is 25/48 for R = 1, and for R = 2
-    # (25/12 + (1/3)(4 - 25/12))/4 = (75/36 + 23/36)/4 = 49/72.
-    assert score.expected.ap == pytest.approx([49 / 72, 25 / 48, 25 / 48, 49 / 72])
-
-
-def test_word_similarity_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
-    (score,) = scores_of(make_study(), ranked(PLAIN), COSINES)
-    # t-en-1: pizza's top 2 are its own; pasta's cheese is 0 to flour; onigiri's salt is unscored, rice hit.
-    assert score.ws[0] == pytest.approx([1, 0, 1, 1])
-    # t-en-2: pizza has rice and cheese: cheese 1, flour 0.8 by rice; sushi has cheese: 0.6 to rice.
-    assert score.ws[1] == pytest.approx([0.9, 1, 0.6, 1])
-    assert score.ws_reason is None
-
-
 def test_expected_word_similarity_is_the_mean_over_all_draws(make_study: MakeStudy) -> None:
     (probe,) = make_study().probes
     cosines = cosine_matrix(VECTORS)
@@ -56,16 +38,7 @@ def test_expected_word_similarity_is_the_mean_over_all_draws(make_study: MakeStu
         assert expected[dish] == pytest.approx(np.mean(each)), probe.names[dish]
 
 
-def test_without_vectors_similarity_is_unscored_with_the_reason(
-    make_study: MakeStudy, scores_of: ScoresOf
-) -> None:
-    (score,) = scores_of(make_study(), ranked(PLAIN), {"en:en:no": "no word vectors for 'en'"})
-    assert np.isnan(score.ws).all()
-    assert np.isnan(score.expected.ws).all()
-    assert score.ws_reason == "no word vectors for 'en'"
-
-
-def test_what_cannot_be_spelled_ranks_last_and_is_counted(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_unspellable_candidates_rank_last_and_are_counted(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     without = {
         dish: " ".join(c for c in order.split() if c != "cheese") for dish, order in PLAIN["t-en-1"].items()
     }
@@ -80,21 +53,6 @@ def test_what_cannot_be_spelled_ranks_last_and_is_counted(make_study: MakeStudy,
     assert worse.n_unspellable == 4
     # pizza: cheese, then flour at 2, 3 or 4 alike: (1 + (1 + 2/3 + 2/4)/3)/2 = 31/36.
     assert worse.ap[0][0] == pytest.approx(31 / 36)
-
-
-def test_a_template_without_answers_is_left_out_with_the_reason(
-    make_study: MakeStudy, scores_of: ScoresOf
-) -> None:
-    (score,) = scores_of(make_study(), ranked({"t-en-2": PLAIN["t-en-2"]}), COSINES)
-    assert [t.template for t in score.templates] == ["t-en-2"]
-    assert score.unscored == {"t-en-1": "no answer came"}
-    assert score.ap.shape == score.ws.shape == (1, 4)
-    (nothing,) = scores_of(make_study(), ranked({}), COSINES)
-    assert set(nothing.unscored) == {"t-en-1", "t-en-2"}
-    assert nothing.ap.shape == (0, 4)
-    assert nothing.top.shape == (0, 6)
-    assert nothing.predicted(np.arange(4)).shape == (0, 4, 4)
-    assert prediction_rows([nothing]).is_empty()
 
 
 def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
@@ -114,7 +72,7 @@ def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     assert best_baseline([[everywhere]])["en:en:no"] == pytest.approx(everywhere.expected.ap)
 
 
-def test_pooling() -> None:
+def test_pooling_of_token_log_probabilities_by_hand() -> None:
     logprob, probability = np.float32([-1, -6]), np.float32([0.4, 0.1])
     n_tokens = np.array([1, 3])
     assert pooled(logprob, probability, n_tokens, "mean_probability") == pytest.approx([0.4, 0.1])
@@ -127,7 +85,7 @@ def test_pooling() -> None:
 # --- predictions
 
 
-def test_the_top_predictions_of_some_dishes(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_top_predictions_are_as_many_as_ingredients(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     (score,) = scores_of(make_study(), ranked(PLAIN))
     # Candidates: cheese, flour, rice, salt. Two of pizza, one of pasta and of sushi, two of onigiri.
     assert score.top.tolist() == [[0, 1, 0, 2, 1, 2], [2, 0, 1, 0, 2, 3]]
@@ -138,9 +96,7 @@ def test_the_top_predictions_of_some_dishes(make_study: MakeStudy, scores_of: Sc
     ]
 
 
-def test_what_the_judge_sees_is_the_top_of_the_first_wording(
-    make_study: MakeStudy, scores_of: ScoresOf
-) -> None:
+def test_judged_predictions_are_of_the_first_template(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     study = make_study(judges=["fake"], judged_dishes_per_origin=1)
     probe = study.judged_probe
     table = ranked(PLAIN)(probe, probe.templates[0])
@@ -155,7 +111,7 @@ def test_what_the_judge_sees_is_the_top_of_the_first_wording(
         assert judged.predicted == by_dish[dish.url]
 
 
-def test_predictions_have_ranks_and_outcomes(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_predictions_have_ranks_and_outcomes_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     frame = prediction_rows(scores_of(make_study(), ranked(PLAIN)))
     rows = frame.select("template", "dish_name", "rank", "candidate", "outcome").rows()
     assert rows == [
@@ -175,19 +131,16 @@ def test_predictions_have_ranks_and_outcomes(make_study: MakeStudy, scores_of: S
         ("t-en-2", "onigiri", 2, "salt", "correct"),
     ]
     assert set(frame["condition"]) == {"en:en:no"}
+    study = make_study(languages=["en", "zh"], mention_country="both", code_switching=True)
+    several = prediction_rows(scores_of(study, any_answers))
+    # Six ingredients in all, two templates.
+    assert dict(several.group_by("condition").len().rows()) == {p.condition.slug: 12 for p in study.probes}
+    assert not several.select("condition", "template", "dish", "rank").is_duplicated().any()
+    assert prediction_rows([]).is_empty()
     assert frame.filter(dish="Q4")["origin"].unique().to_list() == ["Japan"]
 
 
-def test_predictions_of_several_conditions(make_study: MakeStudy, scores_of: ScoresOf) -> None:
-    study = make_study(languages=["en", "zh"], mention_country="both", code_switching=True)
-    frame = prediction_rows(scores_of(study, any_answers))
-    # Six ingredients in all, two templates.
-    assert dict(frame.group_by("condition").len().rows()) == {p.condition.slug: 12 for p in study.probes}
-    assert not frame.select("condition", "template", "dish", "rank").is_duplicated().any()
-    assert prediction_rows([]).is_empty()
-
-
-def test_every_pooling_of_the_same_scores_has_rows_and_one_is_the_headline(make_study: MakeStudy) -> None:
+def test_each_pooling_has_rows_and_the_chosen_one_is_the_headline(make_study: MakeStudy) -> None:
     rng = np.random.Generator(np.random.PCG64(3))
     study = make_study(pooling="mean_logprob")
     (probe,) = study.probes

@@ -1,4 +1,4 @@
-"""Templates: slots, where a sentence is cut for the model, and what is refused."""
+"""Templates: slots, the cut of a sentence for the model, and refusals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.evaluations.fmlama.params import FmlamaParams
@@ -35,7 +35,7 @@ SHIPPED = {
 }
 
 
-def test_there_are_five_wordings_in_six_languages_with_and_without_the_country() -> None:
+def test_five_wordings_are_shipped_in_six_languages_with_and_without_country() -> None:
     found = choose_templates(FmlamaParams(models=["m"], languages=list(LANGUAGES)), shipped())
     have = [(t.language, t.mentions_country, t.variant) for t in found]
     assert have == [(lang, c, v) for lang in sorted(LANGUAGES) for c in (False, True) for v in range(1, 6)]
@@ -43,18 +43,13 @@ def test_there_are_five_wordings_in_six_languages_with_and_without_the_country()
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_templates_have_their_slots_in_order(name: str) -> None:
+def test_shipped_templates_have_their_slots_and_are_cut_without_loss(name: str) -> None:
     chosen = SHIPPED[name]
     slots = re.findall(r"\[.\]", chosen.text)
     assert sorted(slots) == sorted(["[X]", "[Y]"] + ["[C]"] * chosen.mentions_country)
     assert slots[-1] == "[Y]"
     assert "  " not in chosen.text
     assert chosen.text == chosen.text.strip()
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_cut_sentence_is_the_whole_sentence(name: str) -> None:
-    chosen = SHIPPED[name]
     cloze = chosen.cloze([chosen.before("NAME", "LAND"), chosen.before("OTHER", "ELSEWHERE")])
     for before, dish, country in zip(cloze.before, ("NAME", "OTHER"), ("LAND", "ELSEWHERE"), strict=True):
         whole = chosen.text.replace("[X]", dish).replace("[C]", country).replace("[Y]", "salt")
@@ -76,7 +71,7 @@ def test_a_cut_sentence_is_the_whole_sentence(name: str) -> None:
         ("fmlama-he-1c", "באיטליה, פיצה הוא מאכל שמכינים עם", " ", "", " הוא מאכל שמכינים עם"),
     ],
 )  # fmt: skip
-def test_where_each_language_is_cut(name: str, before: str, lead: str, after: str, tail: str) -> None:
+def test_cut_of_a_sentence_in_each_language(name: str, before: str, lead: str, after: str, tail: str) -> None:
     chosen = SHIPPED[name]
     names = {"en": ("pizza", "Italy"), "zh": ("披萨", "意大利"), "ar": ("بيتزا", "إيطاليا"),
              "ko": ("피자", "이탈리아"), "ru": ("пицца", "Италия"), "he": ("פיצה", "איטליה")}  # fmt: skip
@@ -85,15 +80,11 @@ def test_where_each_language_is_cut(name: str, before: str, lead: str, after: st
 
 
 @given(st.text(), st.text())
-def test_names_are_put_in_as_they_are(name: str, country: str) -> None:
+@example("[C]", r"\1 [X] [Y]")
+def test_names_are_inserted_verbatim(name: str, country: str) -> None:
     # Slots, backslashes and groups of regular expressions in names are text.
     before = template("In [C], [X] has [Y]", True).before(name, country)
     assert before == f"In {country}, {name} has"
-
-
-def test_names_that_look_like_slots_stay() -> None:
-    chosen = template("In [C], [X] has [Y]", True)
-    assert chosen.before("[C]", r"\1 [X] [Y]") == r"In \1 [X] [Y], [C] has"
 
 
 @pytest.mark.parametrize(
@@ -110,14 +101,14 @@ def test_names_that_look_like_slots_stay() -> None:
         ("[X] has [Y] like [X]", False),
     ],
 )
-def test_a_malformed_template_is_refused(text: str, mentions_country: bool) -> None:
+def test_malformed_template_is_refused_with_its_slots(text: str, mentions_country: bool) -> None:
     row = {"template": "t-9", "language": "en", "variant": 1, "mentions_country": mentions_country}
     needed = r"\[X\] and \[C\]" if mentions_country else r"\[X\]"
     with pytest.raises(ValueError, match=rf"template t-9: .* must have {needed} once each, and then \[Y\]"):
         choose_templates(FmlamaParams(models=["m"]), [row | {"text": text}])
 
 
-def test_a_language_without_the_wording_is_refused() -> None:
+def test_language_without_the_wording_is_refused() -> None:
     rows = [r for r in shipped() if r["language"] != "zh" or r["variant"] == 1]
     params = FmlamaParams(models=["m"], languages=["en", "zh"], variants=[2])
     with pytest.raises(ValueError, match="there is no template in zh"):

@@ -1,4 +1,4 @@
-"""Tasks of lm-evaluation-harness over invented items, written as YAML files, one for each way of asking."""
+"""Tasks of lm-evaluation-harness over invented items, one for each form, and the harness's own results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
+
+from tasks.evaluations.harness import read, rows
+from tasks.evaluations.harness.study import HarnessParams, build_study
 
 _PLACES = ["Orvland", "Tesmia", "Karu", "Velm", "Ninoa", "Pesh", "Ulmark", "Dro"]
 _DISHES = ["barley soup", "smoked eel", "plum dumplings", "goat stew", "corn cakes", "sour milk", "leek pie",
@@ -109,8 +113,8 @@ MULTITURN = {"chat_shots"}
 
 def write_tasks(folder: Path, names: list[str] | None = None) -> dict[str, Path]:
     """Name -> the YAML file of each task, with the data beside it."""
-    for name, rows in (("test", ITEMS), ("train", TRAINING)):
-        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    for name, items in (("test", ITEMS), ("train", TRAINING)):
+        text = "\n".join(json.dumps(item, ensure_ascii=False) for item in items)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
     files = {}
     for name in names or list(TASKS):
@@ -126,3 +130,35 @@ def write_tasks(folder: Path, names: list[str] | None = None) -> dict[str, Path]
         files[name] = folder / f"{name}.yaml"
         files[name].write_text(yaml.safe_dump(own, allow_unicode=True), encoding="utf-8")
     return files
+
+
+def run_both(peer: Any, name: str, folder: Path, completions: Any) -> tuple[dict[str, Any], Any, Any]:
+    """The harness's own output for a task, our study of it, and the answers read from these completions."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    (file,) = write_tasks(folder, [name]).values()
+    chat, multiturn = name in CHATS, name in MULTITURN
+    theirs = lm_eval.simple_evaluate(
+        peer, tasks=[str(file)], apply_chat_template=chat, fewshot_as_multiturn=multiturn,
+        bootstrap_iters=0, task_manager=TaskManager(include_defaults=False),
+    )  # fmt: skip
+    params = HarnessParams(models=["x"], tasks=[str(file)], chat=chat, multiturn=multiturn)
+    study = build_study(params, {}, {})
+    return theirs, study, read.read(study, completions, None)
+
+
+def numbers_of_both(
+    theirs: dict[str, Any], study: Any, answers: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Metric -> the harness's value, and -> ours, of a study of one task."""
+    (results,) = theirs["results"].values()
+    values = {
+        key.replace(",none", "").replace(",", "_"): value
+        for key, value in results.items()
+        if "," in key and "stderr" not in key
+    }
+    assert values
+    made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
+    ours = {row.metric: row.value for row in made if row.slice_kind == "overall"}
+    return values, {metric: ours[metric] for metric in values}

@@ -1,4 +1,4 @@
-"""Each log-likelihood and each metric equals that of the harness's own run, over every way of asking."""
+"""Each log-likelihood and metric equals that of the harness's own run, over every form of task."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.protocols import RAW, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.harness import read, rows
+from tasks.evaluations.harness import read
 from tasks.evaluations.harness.study import HarnessParams, build_study
 from tasks.evaluations.recipe.study import HEADLINE
-from tests.evaluations.harness.tasks_written import CHATS, MULTITURN, TASKS, write_tasks
+from tests.evaluations.harness.tasks_written import TASKS, numbers_of_both, run_both, write_tasks
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def peer(folder: Path) -> Any:
 
 
 class _Writer:
-    """The peer's own generation behind our protocol: what is compared is prompts, stops and scoring."""
+    """The peer's own generation behind our protocol, to compare prompts, stops and scoring."""
 
     def __init__(self, peer: Any) -> None:
         self.peer = peer
@@ -76,7 +76,7 @@ class _Writer:
 
 
 def answered(engine: Any, peer: Any) -> Any:
-    """Completions that are made when they are looked at."""
+    """Completions that are computed on demand."""
 
     def completions(request: Any) -> Any:
         own = engine if request.ability == "score" else _Writer(peer)
@@ -87,49 +87,24 @@ def answered(engine: Any, peer: Any) -> Any:
 
 @pytest.mark.nets(6)
 @pytest.mark.parametrize("name", TASKS)
-def test_equals_the_harness(name: str, engine: Any, peer: Any, tmp_path: Path) -> None:
-    import lm_eval
-    from lm_eval.tasks import TaskManager
-
-    (file,) = write_tasks(tmp_path, [name]).values()
-    chat, multiturn = name in CHATS, name in MULTITURN
-    theirs = lm_eval.simple_evaluate(
-        peer,
-        tasks=[str(file)],
-        apply_chat_template=chat,
-        fewshot_as_multiturn=multiturn,
-        bootstrap_iters=0,
-        task_manager=TaskManager(include_defaults=False),
-    )
-    params = HarnessParams(models=["x"], tasks=[str(file)], chat=chat, multiturn=multiturn)
-    study = build_study(params, {}, {})
+def test_likelihoods_and_metrics_equal_the_harnesss(
+    name: str, engine: Any, peer: Any, tmp_path: Path
+) -> None:
     completions: Completions = answered(engine, peer)
-    answers = read.stored(study, HEADLINE, completions)
-    task = f"invented_{name}"
+    theirs, study, answers = run_both(peer, name, tmp_path, completions)
+    (task,) = study.tasks
+    stored = read.stored(study, HEADLINE, completions)
     for sample in theirs["samples"][task]:
-        own = answers[f"{task}:{sample['doc_id']:06d}"]
         if not study.tasks[task].writes:
+            own = stored[f"{task}:{sample['doc_id']:06d}"]
             expected = [response for responses in sample["resps"] for response in responses]
             np.testing.assert_allclose(own.logprob, [each[0] for each in expected], atol=NATS)  # type: ignore[union-attr]
             assert own.is_greedy.tolist() == [each[1] for each in expected]  # type: ignore[union-attr]
-    every = {
-        row.metric: row.value
-        for row in rows.model_rows(
-            study, read.read(study, completions, None), np.full(len(study.items), np.nan)
-        )
-        if row.slice_kind == "overall"
-    }
-    found = {
-        key.replace(",none", "").replace(",", "_"): value
-        for key, value in theirs["results"][task].items()
-        if "," in key and "stderr" not in key
-    }
-    assert found
-    for metric, value in found.items():
-        assert every[metric] == pytest.approx(value, abs=1e-5, rel=1e-4), metric
+    values, ours = numbers_of_both(theirs, study, answers)
+    assert ours == pytest.approx(values, abs=1e-5, rel=1e-4)
 
 
-def test_what_the_model_cannot_hold_is_counted(engine: Any, peer: Any, tmp_path: Path) -> None:
+def test_contexts_that_are_cut_are_counted(engine: Any, peer: Any, tmp_path: Path) -> None:
     (file,) = write_tasks(tmp_path, ["too_long"]).values()
     study = build_study(HarnessParams(models=["x"], tasks=[str(file)]), {}, {})
     answers = read.read(study, answered(engine, peer), None)

@@ -1,6 +1,4 @@
-"""The harness's own evaluation of an engine without a model gives the numbers that ours gives of it: equal
-prompts, examples, templates, filters and metrics, over every way of asking.
-"""
+"""The harness's own evaluation of a fake engine has our numbers: equal prompts, filters and metrics."""
 
 from __future__ import annotations
 
@@ -8,21 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import RAW, EngineError, Sampling, TextPair
 from tasks.engines.specs import EngineSpec
-from tasks.evaluations.harness import read, rows
-from tasks.evaluations.harness.study import HarnessParams, build_study
-from tests.evaluations.harness.tasks_written import CHATS, MULTITURN, TASKS, write_tasks
+from tests.evaluations.harness.tasks_written import TASKS, numbers_of_both, run_both, write_tasks
 
 ENGINE = FakeEngine(EngineSpec(name="fake", kind="fake", model="fake"))
 
 
 def peer() -> Any:
-    """The same engine as a model of the harness; a rendered conversation is its JSON, as for our fake."""
+    """Our fake engine as a model of the harness; a rendered conversation is its JSON."""
     from lm_eval.api.model import LM
 
     class Peer(LM):
@@ -51,37 +46,15 @@ def peer() -> Any:
 
 @pytest.mark.nets(5)
 @pytest.mark.parametrize("name", TASKS)
-def test_numbers_are_the_harnesss(name: str, tmp_path: Path) -> None:
-    import lm_eval
-    from lm_eval.tasks import TaskManager
+def test_metrics_equal_the_harnesss(name: str, tmp_path: Path) -> None:
+    def completions(request: Any) -> Any:
+        return request.decode(request.compute(ENGINE, request.units, lambda n: None))
 
-    (file,) = write_tasks(tmp_path, [name]).values()
-    chat, multiturn = name in CHATS, name in MULTITURN
-    theirs = lm_eval.simple_evaluate(
-        peer(),
-        tasks=[str(file)],
-        apply_chat_template=chat,
-        fewshot_as_multiturn=multiturn,
-        bootstrap_iters=0,
-        task_manager=TaskManager(include_defaults=False),
-    )
-    params = HarnessParams(models=["x"], tasks=[str(file)], chat=chat, multiturn=multiturn)
-    study = build_study(params, {}, {})
-    answers = read.read(
-        study, lambda request: request.decode(request.compute(ENGINE, request.units, lambda n: None)), None
-    )
-    made = rows.model_rows(study, answers, np.full(len(study.items), np.nan))
-    ours = {row.metric: row.value for row in made if row.slice_kind == "overall"}
-    found = {
-        key.replace(",none", "").replace(",", "_"): value
-        for key, value in theirs["results"][f"invented_{name}"].items()
-        if "," in key and "stderr" not in key
-    }
-    assert found
-    assert {metric: ours[metric] for metric in found} == pytest.approx(found, rel=1e-6)
+    values, ours = numbers_of_both(*run_both(peer(), name, tmp_path, completions))
+    assert ours == pytest.approx(values, rel=1e-6)
 
 
-def test_the_harnesss_own_run_takes_our_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_harness_runs_our_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import lm_eval
     from lm_eval.api.registry import model_registry
     from lm_eval.tasks import TaskManager

@@ -1,4 +1,4 @@
-"""What a task may read and run, what is asked of it, and what null models score; without a model."""
+"""Tasks without a model: trust, refusals, requests, configuration and null models."""
 
 from __future__ import annotations
 
@@ -30,19 +30,7 @@ def written(folder: Path, **fields: Any) -> Path:
     return file
 
 
-def test_a_task_has_to_be_named() -> None:
-    with pytest.raises(ValueError, match="--tasks: name a task"):
-        study_of([])
-
-
-def test_a_task_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"there is no task or file './nowhere.yaml'"):
-        study_of([FILES / "choice.yaml", "./nowhere.yaml"])
-
-
-def test_a_function_needs_trust_and_is_not_imported_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_function_of_a_task_needs_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, ran = written(tmp_path), tmp_path / "ran"
     (tmp_path / "own.py").write_text(
         f"open({str(ran)!r}, 'w').close()\ndef text(doc):\n    return doc['question']\n"
@@ -54,9 +42,8 @@ def test_a_function_needs_trust_and_is_not_imported_without(
         line for line in file.read_text().splitlines() if not line.startswith(("never_read", "  Answer"))
     )
     file.write_text(text)
-    with pytest.raises(
-        ValueError, match=r"runs code \(!function own.text\): review it, then add --trust-remote-code"
-    ):
+    message = r"runs code \(!function own.text\): review it, then add --trust-remote-code"
+    with pytest.raises(ValueError, match=message):
         study_of([file])
     assert not ran.exists()
     including = tmp_path / "including.yaml"
@@ -70,22 +57,33 @@ def test_a_function_needs_trust_and_is_not_imported_without(
 
 
 @pytest.mark.parametrize(
-    ("fields", "what"),
+    ("fields", "message"),
     [
         ({"unsafe_code": True}, "unsafe_code"),
         ({"dataset_kwargs": {"trust_remote_code": True}}, "trust_remote_code"),
         ({"metric_list": [{"metric": "rouge", "hf_evaluate": True}]}, "hf_evaluate"),
+        ({"doc_to_text": "{{ ''.__class__.__mro__[1].__subclasses__() }}"}, "unsafe"),
+        ({"dataset_kwargs": {"data_files": {"test": "https://example.org/x"}}}, "is not on this machine"),
+        ({"output_type": "loglikelihood_rolling", "metric_list": None},
+         "has output_type loglikelihood_rolling: only"),
+        ({"task": "first_days"}, "two tasks are called 'first_days': rename one"),
+        (TASKS["written"] | {"generation_kwargs": {"num_beams": 3}},
+         "generation_kwargs num_beams cannot be set here"),
     ],
-)
-def test_other_code_needs_trust_too(tmp_path: Path, fields: dict[str, Any], what: str) -> None:
-    with pytest.raises(ValueError, match=what):
-        study_of([written(tmp_path, **fields)])
+)  # fmt: skip
+def test_unsafe_and_unsupported_tasks_are_refused(
+    tmp_path: Path, fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        study_of([written(tmp_path, **fields), FILES / "choice.yaml"])
+    assert "\n" not in str(caught.value)
 
 
-def test_a_template_cannot_run_code(tmp_path: Path) -> None:
-    escape = "{{ ''.__class__.__mro__[1].__subclasses__() }}"
-    with pytest.raises(ValueError, match="unsafe"):
-        study_of([written(tmp_path, doc_to_text=escape)])
+def test_missing_and_unknown_tasks_are_refused() -> None:
+    with pytest.raises(ValueError, match="--tasks: name a task"):
+        study_of([])
+    with pytest.raises(ValueError, match=r"there is no task or file './nowhere.yaml'"):
+        study_of([FILES / "choice.yaml", "./nowhere.yaml"])
 
 
 def test_data_of_the_hub_need_a_commit(tmp_path: Path) -> None:
@@ -96,7 +94,7 @@ def test_data_of_the_hub_need_a_commit(tmp_path: Path) -> None:
         study_of([file], revision={"someone/dishes": "main"})
 
 
-def test_a_file_of_the_user_takes_the_place_of_the_hub(tmp_path: Path) -> None:
+def test_users_file_replaces_data_of_the_hub(tmp_path: Path) -> None:
     file = written(tmp_path, dataset_path="someone/dishes", dataset_kwargs=None)
     one = study_of([file], data={"invented_plain": str(FILES / "first_days.jsonl")})
     every = study_of([file], data={"*": str(FILES / "first_days.jsonl")})
@@ -106,20 +104,7 @@ def test_a_file_of_the_user_takes_the_place_of_the_hub(tmp_path: Path) -> None:
         study_of([file], data={"*": str(tmp_path / "none.json")})
 
 
-def test_a_file_on_a_server_is_refused(tmp_path: Path) -> None:
-    away = {"data_files": {"test": "https://example.org/x.jsonl"}}
-    with pytest.raises(ValueError, match="is not on this machine"):
-        study_of([written(tmp_path, dataset_kwargs=away)])
-
-
-def test_rolling_is_refused_in_a_line(tmp_path: Path) -> None:
-    file = written(tmp_path, output_type="loglikelihood_rolling", metric_list=None)
-    with pytest.raises(ValueError, match="has output_type loglikelihood_rolling: only") as caught:
-        study_of([file])
-    assert "\n" not in str(caught.value)
-
-
-def test_the_documents_are_part_of_the_configuration(tmp_path: Path) -> None:
+def test_config_hash_changes_with_the_documents(tmp_path: Path) -> None:
     file = written(tmp_path)
     before = study_of([file]).config_hash()
     assert study_of([file]).config_hash() == before
@@ -127,7 +112,7 @@ def test_the_documents_are_part_of_the_configuration(tmp_path: Path) -> None:
     assert study_of([file]).config_hash() != before
 
 
-def test_drawn_examples_and_turns_are_part_of_the_configuration(tmp_path: Path) -> None:
+def test_config_hash_changes_with_examples_and_chat_format(tmp_path: Path) -> None:
     (file,) = write_tasks(tmp_path, ["random_shots"]).values()
     ways: list[dict[str, Any]] = [{}, {"fewshot_seed": 1}, {"chat": True}, {"chat": True, "multiturn": True}]
     assert len({study_of([file], **way).config_hash() for way in ways}) == len(ways)
@@ -135,7 +120,7 @@ def test_drawn_examples_and_turns_are_part_of_the_configuration(tmp_path: Path) 
         study_of([file], multiturn=True)
 
 
-def test_fields_that_are_not_there_are_named() -> None:
+def test_unknown_fields_and_metrics_are_refused() -> None:
     with pytest.raises(ValueError, match=r"--cluster: documents of 'first_days' have no field 'land'"):
         study_of([FILES / "choice.yaml"], cluster="land")
     with pytest.raises(ValueError, match="--slice: documents"):
@@ -144,14 +129,14 @@ def test_fields_that_are_not_there_are_named() -> None:
         study_of([FILES / "choice.yaml"], metric="bleu")
 
 
-def test_few_documents_are_spread_over_clusters() -> None:
+def test_limit_spreads_documents_over_clusters_and_is_nested() -> None:
     few = study_of([FILES / "choice.yaml"], cluster="region", limit=4)
     assert sorted(item.cluster for item in few.items) == ["north", "north", "south", "south"]
     fewer = study_of([FILES / "choice.yaml"], cluster="region", limit=2)
     assert {item.name for item in fewer.items} < {item.name for item in few.items}
 
 
-def test_the_question_is_left_out_and_exchanged() -> None:
+def test_controls_leave_out_or_exchange_the_question() -> None:
     study = study_of([FILES / "choice.yaml"])
     item = study.items[0]
     own, without, other = (study.asked(item, c) for c in (HEADLINE, NO_QUESTION, OTHER_QUESTION))
@@ -163,7 +148,7 @@ def test_the_question_is_left_out_and_exchanged() -> None:
     assert [[pair.continuation for pair in each.pairs] for each in (own, without, other)] == [options] * 3
 
 
-def test_those_that_know_nothing_score_by_hand() -> None:
+def test_null_models_by_hand() -> None:
     study = study_of([FILES / "choice.yaml", FILES / "written.yaml"])
     nulls = read.nulls(study)
     by = {name: rows.mean_of(read.headline_of(study, values).values) for name, values in nulls.items()}
@@ -184,29 +169,14 @@ def test_those_that_know_nothing_score_by_hand() -> None:
     assert best[8:].mean() == pytest.approx(1 / 8)
 
 
-def test_settings_that_no_engine_has_are_refused(tmp_path: Path) -> None:
-    (file,) = write_tasks(tmp_path, ["written"]).values()
-    own = yaml.safe_load(file.read_text())
-    own["generation_kwargs"] |= {"num_beams": 3}
-    file.write_text(yaml.safe_dump(own))
-    with pytest.raises(ValueError, match="generation_kwargs num_beams cannot be set here"):
-        study_of([file])
-
-
-def test_every_way_of_asking_is_planned(tmp_path: Path) -> None:
+def test_each_form_of_task_has_requests(tmp_path: Path) -> None:
     files = write_tasks(tmp_path)
     study = study_of(list(files.values()))
     assert len(study.items) == len(TASKS) * len(ITEMS)
     assert all(request.units for request in study.requests())
 
 
-def test_two_tasks_of_one_name_are_refused(tmp_path: Path) -> None:
-    file = written(tmp_path, task="first_days")
-    with pytest.raises(ValueError, match="two tasks are called 'first_days': rename one"):
-        study_of([file, FILES / "choice.yaml"])
-
-
-def test_each_task_reads_its_own_set_of_one_folder(tmp_path: Path) -> None:
+def test_each_task_reads_its_own_subfolder(tmp_path: Path) -> None:
     files = []
     for place in ("Egypt", "Jordan"):
         (tmp_path / "data" / place).mkdir(parents=True)

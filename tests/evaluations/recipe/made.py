@@ -1,4 +1,4 @@
-"""Definitions and items made for tests: the shipped examples with changes, as files in memory."""
+"""The shipped example definitions with changes, as files in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def example(recipe: str) -> Files:
 
 
 def swap(old: str, new: str) -> Change:
-    """Puts a text in the place of another, which has to be there."""
+    """Replace a text, which has to be there, by another."""
 
     def change(text: str) -> str:
         assert old in text, old
@@ -34,7 +34,7 @@ def swap(old: str, new: str) -> Change:
 
 
 def without(field: str) -> Change:
-    """Takes the line of a field out of a definition."""
+    """Remove the line of a field from a definition."""
     return lambda text: re.sub(rf"(?m)^{field} = .*\n", "", text, count=1)
 
 
@@ -50,7 +50,7 @@ def changed(recipe: str, changes: Mapping[str, Change | str | None]) -> Files:
 
 
 def read_from(files: Files) -> Callable[[str], bytes]:
-    """Reads files that are no files."""
+    """A reader of files in memory."""
 
     def read(name: str) -> bytes:
         if name not in files:
@@ -61,7 +61,7 @@ def read_from(files: Files) -> Callable[[str], bytes]:
 
 
 def examined(files: Files) -> tuple[Evaluation[Any, Any, Any] | None, list[PackFault]]:
-    """What a pack of these files is, and its faults."""
+    """The evaluation that a pack of these files defines, and its faults."""
     return from_toml("made", read_from(files))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a definition and its files is said at once: file, line, field or column, what."""
+"""Faults of a definition and its files: file, line, field or column, and reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from deployments.cli.options import validated
 from tasks.evaluations.contract import GenerationParams
 from tasks.evaluations.recipe import Metric, choice
-from tasks.packs.shape import PackError, PackFault
+from tasks.packs.shape import PackError
 from tests.evaluations.recipe.made import RECIPES, Change, changed, examined, swap, without
 
 TOML, ITEMS, CONTEXTS, RUBRIC = "evaluation.toml", "items.csv", "contexts.csv", "meaning.toml"
@@ -29,12 +29,7 @@ def slices(column: str) -> dict[str, Change]:
 
 
 FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, ...]], ...] = (
-    (
-        "no null",
-        "choice",
-        {TOML: without("null")},
-        (TOML, "metric.null", "it is missing", "any knowledge"),
-    ),
+    ("no null", "choice", {TOML: without("null")}, (TOML, "metric.null", "it is missing", "any knowledge")),
     ("no bounds", "choice", {TOML: without("bounds")}, (TOML, "metric.bounds", "it is missing", "intervals")),
     ("no cluster", "choice", {TOML: without("cluster")}, (TOML, "cluster", "it is missing", "related")),
     ("no metric name", "choice", {TOML: without("name")}, (TOML, "metric.name", "it is missing")),
@@ -89,34 +84,19 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("long cell", "choice", {ITEMS: swap("Vietnam", "a" * 30_000)}, (ITEMS, 2, "a", "at most")),
     ("question", "choice", {TOML: swap('["question"]', '["region"]')}, (TOML, "question", "shows none")),
     ("no question", "choice", {TOML: swap('["question"]', "[]")}, (TOML, "question", "shows none")),
-    (
-        "no choices",
-        "choice",
-        {TOML: swap('"logprob"', '"letter"')},
-        (TOML, "prompt", "{{ choices }}", "add {{ choices }}"),
-    ),
+    ("no choices", "choice", {TOML: swap('"logprob"', '"letter"')},
+     (TOML, "prompt", "{{ choices }}", "add {{ choices }}")),
     ("choices", "choice", {ITEMS: swap("region", "choices")}, (ITEMS, 1, "choices", "letters")),
-    (
-        "same",
-        "choice",
-        {ITEMS: swap(PHO, "Peru, peru,A,B,Peru")},
-        (ITEMS, 2, "a", "two options are the same"),
-    ),
+    ("same", "choice", {ITEMS: swap(PHO, "Peru, peru,A,B,Peru")},
+     (ITEMS, 2, "a", "two options are the same")),
     ("right", "choice", {ITEMS: swap(PHO, PHO[:-7] + "Laos")}, (ITEMS, 2, "answer", "'Laos' is not one")),
     ("empty", "choice", {ITEMS: swap(PHO, "Vietnam,,Norway,Kenya,Vietnam")}, (ITEMS, 2, "a", "is empty")),
-    (
-        "unequal",
-        "choice",
-        {TOML: swap('["a", "b", "c", "d"]', '"all"'), ITEMS: JOINED.replace("3 from?,x|y|z", "3 from?,x|y")},
-        (ITEMS, 5, "all", "it has 2 options, most have 3"),
-    ),
+    ("unequal", "choice",
+     {TOML: swap('["a", "b", "c", "d"]', '"all"'), ITEMS: JOINED.replace("3 from?,x|y|z", "3 from?,x|y")},
+     (ITEMS, 5, "all", "it has 2 options, most have 3")),
     ("no cluster value", "choice", {ITEMS: swap("pho,VN", "pho,")}, (ITEMS, 2, "country", "is empty")),
-    (
-        "one cluster",
-        "choice",
-        {TOML: swap('"country"', '"region"'), ITEMS: JOINED.replace("all", "a")},
-        (ITEMS, None, "region", "'r'", "no interval"),
-    ),
+    ("one cluster", "choice", {TOML: swap('"country"', '"region"'), ITEMS: JOINED.replace("all", "a")},
+     (ITEMS, None, "region", "'r'", "no interval")),
     ("item twice", "choice", {ITEMS: swap("banh-mi", "pho")}, (ITEMS, 3, "item", "line 2")),
     ("cells", "choice", {ITEMS: swap("pho,VN", "pho,VN,VN")}, (ITEMS, 2, "", "10 cells for 9")),
     ("column twice", "choice", {ITEMS: swap("region", "country")}, (ITEMS, 1, "country", "there twice")),
@@ -129,21 +109,13 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("elsewhere", "choice", {TOML: swap('"items.csv"', '"../../x"')}, ("../../x", None, "", "missing")),
     ("syntax", "choice", {TOML: swap("[metric]", "[metric")}, (TOML, 18, "", "not a TOML file")),
     ("deep", "choice", {TOML: lambda t: "a" + ".a" * 50_000 + " = 1\n" + t}, (TOML, None, "", "nested")),
-    (
-        "deep list",
-        "choice",
-        {TOML: lambda t: f"x = {'[' * 5000}{']' * 5000}\n{t}"},
-        (TOML, None, "", "nested"),
-    ),
-    (
-        "no printed",
-        "choice",
-        {TOML: swap("by =", 'published = "p.csv"\nby =')},
-        ("p.csv", None, "", "missing"),
-    ),
+    ("deep list", "choice", {TOML: lambda t: f"x = {'[' * 5000}{']' * 5000}\n{t}"},
+     (TOML, None, "", "nested")),
+    ("no printed", "choice", {TOML: swap("by =", 'published = "p.csv"\nby =')},
+     ("p.csv", None, "", "missing")),
     *(
-        (f"printed {name}", "choice", {TOML: swap("by =", 'published = "p.csv"\nby ='), "p.csv": text}, told)
-        for name, text, told in (
+        (f"printed {name}", "choice", {TOML: swap("by =", 'published = "p.csv"\nby ='), "p.csv": text}, place)
+        for name, text, place in (
             ("outside", "source,model,value\nX,a,1.5\n", ("p.csv", 2, "value", "0 to 1")),
             ("word", "source,model,value\nX,a,high\n", ("p.csv", 2, "value", "high")),
             ("twice", "source,model,value\nX,a,0.5\nX,a,0.6\n", ("p.csv", 3, "model", "line 2")),
@@ -151,81 +123,37 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         )
     ),
     ("no rubric", "judged", {RUBRIC: None}, (RUBRIC, None, "", "missing")),
-    (
-        "not judged",
-        "judged",
-        {TOML: swap('judged = "answer"', 'judged = "reply"')},
-        (RUBRIC, None, "inputs", "the judged text", "'reply'"),
-    ),
-    (
-        "input",
-        "judged",
-        {ITEMS: swap("meaning", "sense")},
-        (RUBRIC, None, "inputs", "'meaning' is no column"),
-    ),
+    ("not judged", "judged", {TOML: swap('judged = "answer"', 'judged = "reply"')},
+     (RUBRIC, None, "inputs", "the judged text", "'reply'")),
+    ("input", "judged", {ITEMS: swap("meaning", "sense")},
+     (RUBRIC, None, "inputs", "'meaning' is no column")),
     ("rubric text", "judged", {RUBRIC: swap("Answer: {{ answer }}", "")}, (RUBRIC, None, "", "answer")),
-    (
-        "deep rubric",
-        "judged",
-        {RUBRIC: lambda t: "a" + ".a" * 50_000 + " = 1\n" + t},
-        (RUBRIC, None, "", "deep"),
-    ),
-    (
-        "gold",
-        "judged",
-        {ITEMS: swap("quiet people may think and feel much", "")},
-        (ITEMS, 3, "meaning", "empty"),
-    ),
-    (
-        "accepted",
-        "short_answer",
-        {ITEMS: swap("yen|Japanese yen", "")},
-        (ITEMS, 2, "accepted", "no accepted"),
-    ),
+    ("deep rubric", "judged", {RUBRIC: lambda t: "a" + ".a" * 50_000 + " = 1\n" + t},
+     (RUBRIC, None, "", "deep")),
+    ("gold", "judged", {ITEMS: swap("quiet people may think and feel much", "")},
+     (ITEMS, 3, "meaning", "empty")),
+    ("accepted", "short_answer", {ITEMS: swap("yen|Japanese yen", "")},
+     (ITEMS, 2, "accepted", "no accepted")),
     ("bars", "short_answer", {ITEMS: swap("yen|Japanese yen", "|")}, (ITEMS, 2, "accepted", "no accepted")),
-    (
-        "step",
-        "short_answer",
-        {TOML: swap('en = ["nfkc"', 'en = ["shout"')},
-        (TOML, "normalise", "unknown step shout"),
-    ),
-    (
-        "weights",
-        "short_answer",
-        {TOML: swap("match =", 'weights = "region"\nmatch =')},
-        (ITEMS, 2, "region", "'Asia' is not 2 numbers"),
-    ),
+    ("step", "short_answer", {TOML: swap('en = ["nfkc"', 'en = ["shout"')},
+     (TOML, "normalise", "unknown step shout")),
+    ("weights", "short_answer", {TOML: swap("match =", 'weights = "region"\nmatch =')},
+     (ITEMS, 2, "region", "'Asia' is not 2 numbers")),
     ("blank", "preference", {CONTEXTS: swap("[BLANK]", "tea")}, (CONTEXTS, 2, "", "0 times")),
     ("blanks", "preference", {CONTEXTS: swap("[BLANK]", "[BLANK] [BLANK]")}, (CONTEXTS, 2, "", "2 times")),
-    (
-        "first",
-        "preference",
-        {CONTEXTS: swap("In Cairo, my neighbour often cooks ", "")},
-        (CONTEXTS, 2, "", "before"),
-    ),
+    ("first", "preference", {CONTEXTS: swap("In Cairo, my neighbour often cooks ", "")},
+     (CONTEXTS, 2, "", "before")),
     ("target", "preference", {TOML: swap('"local"', '"home"')}, (ITEMS, None, "group", "target is 'home'")),
-    (
-        "kind",
-        "preference",
-        {ITEMS: lambda t: t.replace("Lagos", "Accra")},
-        (CONTEXTS, None, "place", "'Lagos'"),
-    ),
-    (
-        "member twice",
-        "preference",
-        {ITEMS: swap("molokhia", "koshari")},
-        (ITEMS, None, "item", "twice of Cairo"),
-    ),
+    ("kind", "preference", {ITEMS: lambda t: t.replace("Lagos", "Accra")},
+     (CONTEXTS, None, "place", "'Lagos'")),
+    ("member twice", "preference", {ITEMS: swap("molokhia", "koshari")},
+     (ITEMS, None, "item", "twice of Cairo")),
     ("no contexts", "preference", {CONTEXTS: None}, (CONTEXTS, None, "", "missing")),
-)
-
-
-def places(fault: PackFault) -> tuple[object, ...]:
-    return (fault.file, fault.column) if fault.file == TOML else (fault.file, fault.line, fault.column)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("recipe", "changes", "wanted"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
-def test_a_fault_says_where_and_what(
+def test_fault_has_its_place_reason_and_remedy(
     recipe: str, changes: Mapping[str, Change | str | None], wanted: tuple[object, ...]
 ) -> None:
     made, faults = examined(changed(recipe, changes))
@@ -233,19 +161,12 @@ def test_a_fault_says_where_and_what(
     n = 2 if isinstance(wanted[1], str) else 3
     there = [f for f in faults if wanted[:n] in ((f.file, f.column), (f.file, f.line, f.column))]
     assert there, list(map(str, faults))
-    said = str(there[0])
-    assert all(str(word) in said for word in wanted[n:]), said
+    message = str(there[0])
+    assert all(str(word) in message for word in wanted[n:]), message
     assert there[0].todo
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_the_examples_have_none(recipe: str) -> None:
-    made, faults = examined(changed(recipe, {}))
-    assert made is not None
-    assert faults == []
-
-
-def test_all_faults_of_all_files_come_at_once() -> None:
+def test_faults_of_all_files_are_reported_at_once() -> None:
     def wrong(text: str) -> str:
         return prompt("{{ dish }} ")(without("null")(without("cluster")(text)))
 
@@ -253,13 +174,9 @@ def test_all_faults_of_all_files_come_at_once() -> None:
     _, faults = examined(
         changed("choice", {TOML: wrong, ITEMS: lambda t: swap("bigos", "pierogi")(items(t))})
     )
-    assert {places(fault) for fault in faults} == {
-        (TOML, "metric.null"), (TOML, "cluster"), (TOML, "prompt"), (ITEMS, 7, "item"),
+    assert {(f.file, f.line if f.file == ITEMS else None, f.column) for f in faults} == {
+        (TOML, None, "metric.null"), (TOML, None, "cluster"), (TOML, None, "prompt"), (ITEMS, 7, "item"),
     }  # fmt: skip
-    _, faults = examined(
-        changed("choice", {TOML: lambda t: without("null")(without("cluster")(t)), ITEMS: items})
-    )
-    assert {places(fault) for fault in faults} == {(TOML, "metric.null"), (TOML, "cluster"), (ITEMS, 2, "a")}
     both: dict[str, Change | str | None] = {TOML: without("bounds"), RUBRIC: None, ITEMS: None}
     assert [f.file for f in examined(changed("judged", both))[1]] == [TOML, ITEMS, RUBRIC]
 
@@ -271,46 +188,41 @@ def test_all_faults_of_all_files_come_at_once() -> None:
         lambda t: t.replace("\n", "\r\n"),
         lambda t: "# a comment\n" + t,
         lambda t: t.replace("item,", '"item",'),
-        swap("region", "model_dump"),  # a name that classes have, which nothing uses
+        swap("region", "model_dump"),  # a name of pydantic
         swap("region", "The Region"),
     ],
     ids=["bom", "crlf", "comment", "quotes", "method", "spaces"],
 )
-def test_files_as_programs_write_them_are_read(items: Change) -> None:
+def test_files_of_spreadsheets_and_editors_are_read(items: Change) -> None:
     made, faults = examined(changed("choice", {ITEMS: items, TOML: swap('slices = ["region"]', "")}))
     assert made is not None, faults
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
     assert study.names.tolist()[:2] == ["banh-mi", "bigos"]
 
 
-def test_a_letter_cannot_be_asked_for_where_options_are_not_shown() -> None:
-    made, _ = examined(changed("choice", {}))
-    assert made is not None
-    with pytest.raises(ValueError, match="--by letter"):
-        made.study(made.params.model_validate({"models": ["m"], "by": "letter"}), {}, {})
-
-
-def test_no_slice_may_be_called_as_a_knob() -> None:
-    """Of ``GenerationParams`` every name, whatever it gets in future."""
+def test_slice_named_like_a_parameter_is_refused() -> None:
     for knob in GenerationParams.model_fields:
         _, faults = examined(changed("choice", slices(knob)))
         assert any(f.column == "slices" for f in faults), knob
 
 
-def test_a_definition_in_python_is_held_to_the_same_and_names_its_file() -> None:
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_examples_have_no_faults(recipe: str) -> None:
+    made, faults = examined(changed(recipe, {}))
+    assert made is not None
+    assert faults == []
+    if recipe == "choice":
+        with pytest.raises(ValueError, match="--by letter"):  # the prompt has no options
+            made.study(made.params.model_validate({"models": ["m"], "by": "letter"}), {}, {})
+        params = validated(made.params, {"models": ["m"], "region": ["Mars"]})
+        with pytest.raises(ValueError, match="no item is of region Mars; known: Africa"):
+            made.study(params, {}, {})
+
+
+def test_definition_in_python_has_the_same_faults_and_names_its_file() -> None:
     with pytest.raises(PackError) as raised:
         choice(
             "x", title="t", items="none.csv", prompt="{{ a }}", options="a", answer="b", metric=Metric("m")
         )
-    said = str(raised.value)
-    for place in ("field metric.null", "field metric.bounds", "field cluster", "none.csv"):
-        assert place in said
-    assert "test_faults.py" in said
-
-
-def test_a_slice_that_no_item_has_is_one_line() -> None:
-    made, _ = examined(changed("choice", {}))
-    assert made is not None
-    params = validated(made.params, {"models": ["m"], "region": ["Mars"]})
-    with pytest.raises(ValueError, match="no item is of region Mars; known: Africa"):
-        made.study(params, {}, {})
+    for place in ("field metric.null", "field metric.bounds", "field cluster", "none.csv", "test_faults.py"):
+        assert place in str(raised.value)

@@ -1,4 +1,4 @@
-"""Numbers of recipes, made again with numpy from made-up answers: headline, slices, controls and nulls."""
+"""Headlines, slices, controls and nulls of recipes, recomputed with numpy from invented answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tasks.engines.protocols import Framed
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
 from tasks.evaluations.recipe.options import request as option_request
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.candidates import StoredScores
 from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion, Prompts
@@ -57,7 +58,7 @@ RIGHT = [0, 0, 0, 0, 1, 1]
 
 
 def scorer(of: Mapping[str, int], missing: frozenset[str] = frozenset()) -> Answer:
-    """Prefers option of[question's first word], ties where it is -1; 0 for questions it does not know."""
+    """Prefer option of[first word of the question], by default 0; -1: a tie."""
 
     def answer(request: Any) -> Any:
         found = {}
@@ -72,7 +73,7 @@ def scorer(of: Mapping[str, int], missing: frozenset[str] = frozenset()) -> Answ
     return answer
 
 
-def test_choice() -> None:
+def test_choice_rows_and_controls_by_hand() -> None:
     made = evaluation("choice", [TWO], CHOICE)
     picks = {"Q0?": 0, "Q1?": 1, "Q2?": 0, "Q3?": -1, "Q4?": 1, "Q5?": 0}  # a tie goes to the first
     rows = rows_of(made, scorer(picks))
@@ -94,57 +95,51 @@ def test_choice() -> None:
 
 
 @pytest.mark.parametrize(("null", "value"), [('"chance"', 0.5), ('"longest"', 2.5 / 6), ("0.3", 0.3)])
-def test_a_null_is_what_the_definition_says(null: str, value: float) -> None:
+def test_null_value_follows_the_definition(null: str, value: float) -> None:
     made = evaluation("choice", [TWO, swap('null = "best"', f"null = {null}")], CHOICE)
     assert rows_of(made, scorer({}))["m", "accuracy", "overall", "all"].null_value == pytest.approx(value)
 
 
-def test_where_less_is_better_the_best_null_is_the_least_and_gains_are_turned() -> None:
+def test_direction_bounds_and_missing_scores_by_hand() -> None:
     made = evaluation("choice", [TWO, swap("[metric]", '[metric]\ndirection = "lower"')], CHOICE)
-    picks = {f"Q{i}?": 1 for i in range(6)}
-    rows = rows_of(made, scorer(picks))
+    rows = rows_of(made, scorer({f"Q{i}?": 1 for i in range(6)}))
+    # Lower is better: the best null is the least, and gains change sign.
     assert rows["m", "accuracy", "overall", "all"].value == pytest.approx(2 / 6)
     assert rows["m", "accuracy", "overall", "all"].null_value == pytest.approx(2.5 / 6)
     assert rows["m", "no_question_gain", "overall", "all"].value == pytest.approx(4 / 6 - 2 / 6)
-
-
-def test_an_option_that_was_not_scored_is_unscored() -> None:
     rows = rows_of(evaluation("choice", [TWO], CHOICE), scorer({}, frozenset({"Q2?"})))
     check(rows["m", "accuracy", "overall", "all"], [1, 1, np.nan, 1, 0, 0], CLUSTERS)
     assert rows["m", "coverage", "overall", "all"].value == pytest.approx(5 / 6)
-
-
-def test_bounds_stretch_a_share() -> None:
     made = evaluation("choice", [TWO, swap("[0, 1]", "[-1, 3]")], CHOICE)
     row = rows_of(made, scorer({}))["m", "accuracy", "overall", "all"]
     check(row, [3.0] * 4 + [-1] * 2, CLUSTERS, (-1, 3))
 
 
-class Counting:
-    """A scorer that counts what it is asked."""
+class Recording:
+    """A scorer that records prefixes and numbers of options."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.scored: list[tuple[str, int]] = []
 
     def frame(self, prompts: Sequence[str]) -> Any:
         return Framed(list(prompts), " ", "base")
 
     def score_each(self, prefixes: Sequence[str], items: Sequence[Sequence[str]], progress: Any) -> Any:
-        self.asked += [(prefix, len(own)) for prefix, own in zip(prefixes, items, strict=True)]
+        self.scored += [(prefix, len(own)) for prefix, own in zip(prefixes, items, strict=True)]
         return [np.zeros(len(own), dtype=np.float32) for own in items]
 
     def count_tokens(self, prefix: str, items: Sequence[str]) -> list[int]:
         return [1] * len(items)
 
 
-def test_a_question_costs_its_own_options_and_its_prefix_once() -> None:
+def test_each_question_is_scored_once_with_its_options() -> None:
     study = evaluation("choice").study(evaluation("choice").params.model_validate({"models": ["m"]}), {}, {})
-    sent, engine = option_request(study, ""), Counting()
+    sent, engine = option_request(study, ""), Recording()
     sent.compute(engine, sent.units, lambda n: None)
-    assert engine.asked == [(question.text, 4) for question in sent.questions]
+    assert engine.scored == [(question.text, 4) for question in sent.questions]
 
 
-def test_equal_prompts_without_a_question_are_sent_once() -> None:
+def test_equal_prompts_of_a_control_are_one_unit() -> None:
     alike = CHOICE.replace("x0", "x").replace("x1", "x").replace(",y0", ",y").replace(",yy1", ",y")
     made = evaluation("choice", [TWO], alike)
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
@@ -153,15 +148,15 @@ def test_equal_prompts_without_a_question_are_sent_once() -> None:
 
 
 def writer(of: Callable[[str], str | None], cut: str = "") -> Answer:
-    """Writes what ``of`` makes of the last message; None: nothing is stored. cut: begins what is cut off."""
+    """Write of(last message); None: no completion. cut: prefix of messages whose completion is cut off."""
 
     def answer(request: Any) -> Any:
         found = {}
         assert isinstance(request, Prompts)
         for prompt in request.prompts:
-            asked = prompt.conversation[-1]["content"]
-            if (text := of(asked)) is not None:
-                reason = "length" if cut and asked.startswith(cut) else "stop"
+            question = prompt.conversation[-1]["content"]
+            if (text := of(question)) is not None:
+                reason = "length" if cut and question.startswith(cut) else "stop"
                 found[prompt.id] = Completion(text, reason, 1, 1)
         return found
 
@@ -173,10 +168,10 @@ SHORT = "item,country,region,language,question,accepted,counts\n" + "".join(
 )
 
 
-def test_short_answer() -> None:
+def test_short_answer_rows_and_controls_by_hand() -> None:
     made = evaluation("short_answer", [swap("match =", 'weights = "counts"\nmatch =')], SHORT)
-    said = {"Q0?": "It is w0.", "Q1?": "the SAME!", "Q2?": "no", "Q3?": "w4", "Q4?": "w4", "Q5?": "w5"}
-    rows = rows_of(made, writer(lambda asked: said[asked.split()[0]], cut="Q5"))
+    texts = {"Q0?": "It is w0.", "Q1?": "the SAME!", "Q2?": "no", "Q3?": "w4", "Q4?": "w4", "Q5?": "w5"}
+    rows = rows_of(made, writer(lambda question: texts[question.split()[0]], cut="Q5"))
     own = [1.0, 2 / 3, 0, 0, 1, 0]  # what was cut off is wrong
     check(rows["m", "accuracy", "overall", "all"], own, [f"c{i}" for i in range(6)])
     assert rows["m", "coverage", "overall", "all"].value == pytest.approx(5 / 6)
@@ -185,21 +180,21 @@ def test_short_answer() -> None:
     check(rows["null:commonest", "accuracy", "overall", "all"], common, [f"c{i}" for i in range(6)])
     check(rows["null:other-answer", "accuracy", "overall", "all"], [0.0] * 6, [f"c{i}" for i in range(6)])
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})
-    texts = {f"i{i}": said[f"Q{i}?"] for i in range(5)}
+    of_item = {f"i{i}": texts[f"Q{i}?"] for i in range(5)}
     swapped = []
     for i in range(6):
-        text = texts.get(study.others[f"i{i}"]) if f"i{i}" in texts else None
+        text = of_item.get(study.others[f"i{i}"]) if f"i{i}" in of_item else None
         same = 0.0 if text is None else 2 / (2 + i) if "SAME" in text else float(f"w{i}" in text)
         swapped.append(np.nan if text is None else same)
     check(rows["m", "accuracy_exchanged", "overall", "all"], swapped, [f"c{i}" for i in range(6)])
 
 
 def judge(of: Callable[[str], str | None]) -> Answer:
-    """Answers as model and judge: what it writes is the saying itself; the judge says YES, NO or nothing."""
+    """A model that repeats the question, and a judge with the verdict YES, NO or none."""
 
     def answer(request: Any) -> Any:
         if request.role != "judge":
-            return writer(lambda asked: asked)(request)
+            return writer(lambda question: question)(request)
         found = {}
         for prompt in request.prompts:
             verdict = of(prompt.conversation[-1]["content"])
@@ -211,25 +206,25 @@ def judge(of: Callable[[str], str | None]) -> Answer:
     return answer
 
 
-def test_judged() -> None:
+def test_judged_rows_and_nulls_by_hand() -> None:
     made = evaluation("judged")
-    fair = judge(lambda asked: "YES" if asked.count("hat") else "NO")
+    fair = judge(lambda question: "YES" if question.count("hat") else "NO")
     rows = rows_of(made, fair, judges=["j"])
     assert rows["m", "accuracy", "overall", "all"].n_scored == 12
     assert rows["m", "judge_gold_accepted", "judge", "j"].n_scored == 12
     assert rows["null:generic", "accuracy", "overall", "all"].value is not None
-    nobody = rows_of(made, judge(lambda asked: "YES"))
-    assert nobody["m", "accuracy", "overall", "all"].unscored_reason == "no judge was named"
-    failed = rows_of(made, judge(lambda asked: None), judges=["j", "k"])["m", "accuracy", "overall", "all"]
+    nobody = rows_of(made, judge(lambda question: "YES"))
+    assert nobody["m", "accuracy", "overall", "all"].unscored_reason == NO_JUDGE
+    failed = rows_of(made, judge(lambda question: None), judges=["j", "k"])["m", "accuracy", "overall", "all"]
     assert (failed.value, failed.n_scored, failed.n_unscored) == (None, 0, 12)
-    always = rows_of(made, judge(lambda asked: "YES"), judges=["j"])
+    always = rows_of(made, judge(lambda question: "YES"), judges=["j"])
     assert always["m", "accuracy", "overall", "all"].value == 1
     assert always["m", "accuracy", "overall", "all"].null_value == 1
     assert always["m", "exchanged_gain", "overall", "all"].value == 0
     assert always["m", "judge_empty_refused", "judge", "j"].value == 0
 
 
-def test_preference() -> None:
+def test_preference_rows_by_hand() -> None:
     made = evaluation("preference")
     rng = np.random.default_rng(0)
     drawn: dict[str, Any] = {}
@@ -255,7 +250,7 @@ def test_preference() -> None:
     assert rows["null:groups-exchanged", "preference", "overall", "all"].value == 0.5
 
 
-def test_a_limit_is_nested_spread_and_free_of_order() -> None:
+def test_limit_is_nested_spread_over_clusters_and_ignores_order() -> None:
     made, turned = evaluation("choice"), evaluation("choice", items=_turned())
     chosen = []
     for limit in range(1, 13):
@@ -275,7 +270,7 @@ def _turned() -> str:
     return "\n".join([header, *lines[::-1]]) + "\n"
 
 
-def test_other_items_are_of_another_cluster_and_of_the_same_value_of_within() -> None:
+def test_exchanged_item_has_another_cluster_and_the_same_within_value() -> None:
     items = SHORT.replace(",r,", ",r0,", 2).replace(",r,", ",r1,")
     made = evaluation("short_answer", [swap("slices =", 'within = "region"\nslices =')], items)
     study = made.study(made.params.model_validate({"models": ["m"]}), {}, {})

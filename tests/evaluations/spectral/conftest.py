@@ -67,7 +67,7 @@ def item_rows() -> Rows:
 
 @pytest.fixture(scope="session")
 def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> MakeStudy:
-    """A study of the params given; one phrasing and 20 half-samples unless told."""
+    """A study of these params; by default one phrasing and 20 half-samples."""
 
     def make(**params: Any) -> SpectralStudy:
         chosen = SpectralParams(**{"models": ["m"], "variants": [1], "half_samples": 20} | params)
@@ -78,7 +78,7 @@ def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> Make
 
 @pytest.fixture(scope="session")
 def make_score() -> MakeScore:
-    """A model whose ER and SR of some questions are given, every half-sample having the estimate itself."""
+    """A model with this ER and SR of questions, equal in every half-sample."""
 
     def make(
         study: SpectralStudy, numbers: Mapping[str, tuple[float, float]], lost: str = "not asked"

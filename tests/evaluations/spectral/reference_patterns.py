@@ -1,4 +1,4 @@
-"""How many patterns countries have by the reference lists: what a survey's literal reader would count."""
+"""Numbers of patterns among countries by the reference lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def of_lists(lists: Iterable[str]) -> FloatArray:
 
 
 def countries_x_items(domain: str) -> FloatArray:
-    """What the countries have of a domain; of a list that names no country, all have the same."""
+    """Countries x items of a domain; a list that names no country is the same for all."""
     (of_domain,) = {row["item_list"] for row in table("domain") if row["domain"] == domain}
     lists = [row["countries"] for row in table(f"item_list/{of_domain}")]
     return of_lists(lists) if any(lists) else np.ones((len(table("country")), 1))

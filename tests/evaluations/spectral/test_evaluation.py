@@ -13,15 +13,13 @@ from flows.evaluation import evaluate
 from flows.session import prepare
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import EngineError
 from tasks.evaluations.spectral.evaluation import EVALUATION, request
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.study import SpectralStudy
 from tasks.loop.items import ItemLogprobs
-from warehouse import CorruptPart, Warehouse, run_checks
+from warehouse import Warehouse, run_checks
 
 NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
-STATUS = "SELECT model, status FROM run ORDER BY model"
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def numbers(warehouse: Warehouse, *models: str) -> pl.DataFrame:
     return warehouse.query(NUMBERS).filter(pl.col("model").is_in(models))
 
 
-def test_rows_of_models_and_null_models(warehouse: Warehouse) -> None:
+def test_every_model_and_null_model_gets_rows(warehouse: Warehouse) -> None:
     evaluate(EVALUATION, params("a", "b"))
     models = set(warehouse.query("SELECT model FROM leaderboard_spectral")["model"])
     assert models == {
@@ -61,7 +59,7 @@ def test_rows_of_models_and_null_models(warehouse: Warehouse) -> None:
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_answers_come_back_as_they_were_given(warehouse: Warehouse) -> None:
+def test_stored_log_probabilities_equal_the_engines(warehouse: Warehouse) -> None:
     chosen = params("a", countries_per_part=3)
     evaluate(EVALUATION, chosen)
     session = prepare(EVALUATION, chosen)
@@ -79,7 +77,7 @@ def test_answers_come_back_as_they_were_given(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_rows_once_stored_do_not_change_because_another_model_is_run(warehouse: Warehouse) -> None:
+def test_stored_rows_keep_their_medians_when_another_model_runs(warehouse: Warehouse) -> None:
     """Categories are relative to the medians of the first run's models."""
     evaluate(EVALUATION, params("a", "b"))
     first = numbers(warehouse, "a", "b")
@@ -92,41 +90,3 @@ def test_rows_once_stored_do_not_change_because_another_model_is_run(warehouse: 
     other = evaluate(EVALUATION, params("a", "b", "c", cohort="with c"))
     assert other != config
     assert warehouse.query("SELECT DISTINCT cohort FROM cohort").height == 2
-
-
-@pytest.mark.heavy  # the contract tests have it of every evaluation
-def test_a_model_that_fails_leaves_the_others(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    score = FakeEngine.score
-
-    def fails(self: FakeEngine, *arguments: Any) -> Any:
-        if self.spec.model == "b":
-            raise EngineError("out of memory")
-        return score(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FakeEngine, "score", fails)
-        with pytest.raises(EngineError, match="b: out of memory"):
-            evaluate(EVALUATION, params("a", "b"))
-    status = dict(warehouse.query(STATUS).rows())
-    assert (status["a"], status["b"]) == ("finished", "running")
-    assert numbers(warehouse, "a").height > 0
-    # The cohort waits for the one that failed.
-    assert warehouse.query("SELECT * FROM cohort").is_empty()
-    evaluate(EVALUATION, params("a", "b"))
-    whole = numbers(warehouse, "a", "b")
-    assert set(whole["model"]) == {"a", "b"}
-
-
-@pytest.mark.heavy  # the contract tests have it of every evaluation
-def test_a_corrupt_part_is_answered_again_and_changes_nothing(warehouse: Warehouse) -> None:
-    evaluate(EVALUATION, params("a", "b"))
-    before = warehouse.query(NUMBERS)
-    (victim, *_) = sorted((warehouse.home / "parts" / "item_logprob").glob("[!_]*.parquet"))
-    victim.write_bytes(victim.read_bytes()[:200])
-    evaluate(EVALUATION, params("a", "b"))  # all is answered and scored already: it is not looked at
-    with pytest.raises(CorruptPart, match="Run the same command again"):
-        evaluate(EVALUATION, params("a", "b", "c"))
-    assert numbers(warehouse, "a", "b").equals(before.filter(pl.col("model").is_in(["a", "b"])))
-    evaluate(EVALUATION, params("a", "b", "c"))
-    assert numbers(warehouse, "a", "b").equals(before.filter(pl.col("model").is_in(["a", "b"])))
-    assert numbers(warehouse, "c").height > 0

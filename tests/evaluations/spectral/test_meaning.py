@@ -1,4 +1,4 @@
-"""What High and Low mean in words, held against the numbers: synthetic countries, and a pack's example."""
+"""Categories of synthetic countries and of the example pack follow from what their letters mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from tasks.evaluations.spectral.pack import DomainRow
 from tasks.metrics.classification import lower_median
 from tasks.metrics.spectral import effective_rank, eigenvalues, er_sr_category, spectral_gap_ratio
 from tasks.metrics.types import FloatArray
@@ -17,7 +16,7 @@ from tests.evaluations.spectral.reference_patterns import most_have_their_own, o
 
 N = 60
 
-# What sections 3.1 and 3.1.1 of the paper say of each category, as distributions of N countries over items.
+# Each category of sections 3.1 and 3.1.1 of the paper, as distributions of N countries over items.
 STRUCTURES: Mapping[str, FloatArray] = {
     "LH": np.ones((N, 1)),  # one pattern, which all share
     "LL": np.repeat(np.eye(3), N // 3, axis=0),  # clear groups that have nothing in common
@@ -34,7 +33,7 @@ def category(rows: FloatArray) -> str:
     return er_sr_category(most_have_their_own(rows), bool(eigenvalues(rows)[0] > len(rows) / 2))
 
 
-def test_clear_groups_are_low_in_both_numbers() -> None:
+def test_each_structure_of_the_paper_has_its_category() -> None:
     spectra = [eigenvalues(rows) for rows in STRUCTURES.values()]
     er = np.array([effective_rank(values) for values in spectra])
     sr = np.array([spectral_gap_ratio(values) for values in spectra])
@@ -48,7 +47,7 @@ def test_clear_groups_are_low_in_both_numbers() -> None:
     assert [er_sr_category(bool(many), bool(shared)) for many, shared in split] == list(STRUCTURES)
 
 
-def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
+def test_example_pack_has_the_category_of_its_item_list() -> None:
     example = REPOSITORY / "tasks" / "evaluations" / "spectral" / "example_pack"
     with (example / "item.csv").open(encoding="utf-8") as file:
         rows = of_lists(row["countries"] for row in csv.DictReader(file))
@@ -57,10 +56,3 @@ def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
     assert domain["human_category"] == category(rows) == "LL"
     # The second letter is the rank's half as well: the median of table 1 is 4.7, and low ranks are common.
     assert float(domain["human_score"]) > 4.7
-
-
-def test_a_column_of_packs_explains_its_letters() -> None:
-    text = (DomainRow.model_fields["human_category"].description or "").lower()
-    before, low = text.split("second letter", 1)[1].split("; l if", 1)
-    assert "groups" in low
-    assert "groups" not in before

@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tasks.evaluations.spectral import rows as rows_module
-from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model
-from tasks.evaluations.spectral.rows import model_rows, splits
+from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model, shuffled
+from tasks.evaluations.spectral.rows import NO_MEDIAN, Metric, constant_rows, model_rows, splits
 from tasks.evaluations.spectral.study import SpectralQuestion, SpectralStudy
 from tasks.metrics.types import CATEGORIES
-from tests.evaluations.row_checks import one
-from tests.evaluations.spectral.row_checks import (
-    A,
-    B,
-    categories,
-    check,
-    rows_of,
-)
+from tests.evaluations import row_checks
+from tests.evaluations.row_checks import metrics, one
 
 MakeStudy = Callable[..., SpectralStudy]
 MakeScore = Callable[..., ModelScore]
+
+# ER and SR of four questions. Human: numbers LH, foods HH, faiths LL, coins HL.
+# ER's lower median is 2, so coins and foods are high; SR's is 2, so numbers and faiths are.
+# Categories: numbers LH (right), coins HL (right), foods HL, faiths LH.
+A = {"numbers-1": (1.0, 9.0), "faiths-1": (2.0, 5.0), "foods-1": (3.0, 1.5), "coins-1": (4.0, 2.0)}
+B = {"numbers-1": (4.2, 1.1), "faiths-1": (4.3, 1.2), "foods-1": (4.4, 1.3), "coins-1": (4.5, 1.4)}
+
+
+def rows_of(study: SpectralStudy, models: dict[str, ModelScore], model: str = "a") -> list[Metric]:
+    return model_rows(study, models[model], splits(models, models)[model])
+
+
+def categories(rows: Sequence[Metric]) -> dict[str, str]:
+    er, sr = (
+        {r.slice: "H" if r.value else "L" for r in rows if r.metric == m} for m in ("er_high", "sr_high")
+    )
+    return {question: er[question] + sr[question] for question in er}
+
+
+def well_formed(rows: Sequence[Metric]) -> None:
+    """Check every row, and that spectral measures lie in their intervals."""
+    row_checks.check(rows)
+    for r in rows:
+        if r.ci_low is not None and r.metric in ("effective_rank", "spectral_gap_ratio"):
+            assert r.ci_low <= r.value <= r.ci_high, r
+
+
+def random_answers(study: SpectralStudy, q: SpectralQuestion, seed: int) -> QuestionAnswers:
+    rng = np.random.default_rng([seed, q.variant, len(q.domain)])
+    table = rng.normal(-8, 3, (len(study.countries), len(study.lists[q.item_list].items)))
+    return QuestionAnswers(table, np.ones(table.shape[1], dtype=np.int64))
+
 
 # --- categories by hand
 
@@ -39,24 +68,11 @@ def test_macro_f1_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
     macro = one(rows, "macro_f1")
     assert macro.value == pytest.approx((2 / 3 + 2 / 3 + 0 + 0) / 4)
     assert (macro.n_scored, macro.n_unscored) == (4, 0)
-    # Of five countries no interval holds what it should.
+    # Five countries are too few for an interval.
     assert (macro.ci_low, macro.ci_high) == (None, None)
 
 
-def test_macro_f1_is_that_of_scikit_learn(make_study: MakeStudy, make_score: MakeScore) -> None:
-    study = make_study(variants=[1, 2, 3])
-    rng = np.random.default_rng(3)
-    numbers = {q.question: (rng.uniform(1, 5), rng.uniform(1, 9)) for q in study.questions}
-    rows = rows_of(study, {"a": make_score(study, numbers)})
-    guess = categories(rows)
-    human = [q.human_category for q in study.questions]
-    model = [guess[q.question] for q in study.questions]
-    assert one(rows, "macro_f1").value == pytest.approx(f1_score(human, model, average="macro"))
-    each = f1_score(human, model, labels=CATEGORIES, average=None, zero_division=0)
-    assert [one(rows, f"f1_{c}").value for c in CATEGORIES] == pytest.approx(list(each))
-
-
-def test_another_model_moves_the_medians(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_categories_move_with_the_medians_of_the_cohort(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     models = {"a": make_score(study, A), "b": make_score(study, B)}
     # ER pooled: 1 2 3 4 4.2 4.3 4.4 4.5, lower median 4: nothing of A is above it.
@@ -69,9 +85,7 @@ def test_another_model_moves_the_medians(make_study: MakeStudy, make_score: Make
     assert (one(b, "f1_HL").value, one(b, "macro_f1").value) == (pytest.approx(0.4), pytest.approx(0.1))
 
 
-def test_null_models_are_split_at_the_medians_of_real_ones(
-    make_study: MakeStudy, make_score: MakeScore
-) -> None:
+def test_null_models_use_the_medians_of_real_models(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     own = {"a": make_score(study, A)}
     everyone = own | {"null:b": make_score(study, B)}
@@ -81,7 +95,7 @@ def test_null_models_are_split_at_the_medians_of_real_ones(
     assert set(categories(model_rows(study, everyone["null:b"], split["null:b"])).values()) == {"HL"}
 
 
-def test_what_differs_by_rounding_is_a_tie(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_values_that_differ_by_rounding_tie(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     nearly = dict(zip(A, [(2.0 * (1 + i * 1e-14), 3.0) for i in range(4)], strict=True))
     rows = rows_of(study, {"a": make_score(study, nearly)})
@@ -122,9 +136,7 @@ def test_rank_agreement_by_hand(make_study: MakeStudy, make_score: MakeScore) ->
     assert one(rows, "er_sr_correlation").value == pytest.approx(-0.8)
 
 
-def test_ranks_are_averaged_over_phrasings_that_have_one(
-    make_study: MakeStudy, make_score: MakeScore
-) -> None:
+def test_rank_agreement_averages_the_scored_phrasings(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study(variants=[1, 2, 3])
     right = {"numbers-2": (1.0, 9.0), "foods-2": (1.0, 8.0), "faiths-2": (1.0, 7.0), "coins-2": (1.0, 6.0)}
     two = {"numbers-3": (1.0, 9.0), "foods-3": (1.0, 8.0)}
@@ -133,7 +145,7 @@ def test_ranks_are_averaged_over_phrasings_that_have_one(
     assert [r.value for r in spearman] == [pytest.approx(0.4), pytest.approx(1), None, pytest.approx(0.7)]
     assert [(r.n_scored, r.n_unscored) for r in spearman] == [(4, 0), (4, 0), (0, 4), (8, 4)]
     assert spearman[2].unscored_reason == "2 domains were scored: fewer than 3 distinct ranks"
-    check(rows)
+    well_formed(rows)
 
 
 # --- reference mass and competence
@@ -159,4 +171,155 @@ def test_reference_mass_by_hand(make_study: MakeStudy) -> None:
     assert one(rows, "reference_mass", "numbers").unscored_reason == (
         "the list has no item of any chosen country"
     )
-    check(rows)
+    well_formed(rows)
+
+
+# --- null models
+
+
+def test_constant_models_have_the_macro_f1_of_guessing(make_study: MakeStudy, make_score: MakeScore) -> None:
+    study = make_study(variants=[1, 2, 3])
+    uniform = constant_rows(study, "null:uniform-by-domain")
+    always = constant_rows(study, "null:always-LH")
+    well_formed(uniform)
+    well_formed(always)
+    # 3 of 12 are LH: F1 2*3 / (3 + 12) = 0.4, over four classes 0.1.
+    assert (one(always, "f1_LH").value, one(always, "macro_f1").value) == (
+        pytest.approx(0.4), pytest.approx(0.1)
+    )  # fmt: skip
+    # All are judged by the same null: what uniform draws score, whose classes average to its macro-F1.
+    expected = one(uniform, "macro_f1").value
+    own = rows_of(study, {"a": make_score(study, {f"{d}-{v}": A[f"{d}-1"] for d in
+        ("numbers", "foods", "faiths", "coins") for v in (1, 2, 3)})})  # fmt: skip
+    for rows in (uniform, always, own):
+        assert one(rows, "macro_f1").null_value == expected
+        classes = [one(rows, f"f1_{c}").null_value or 0.0 for c in CATEGORIES]
+        assert np.mean(classes) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="not a constant model"):
+        constant_rows(study, "null:list-frequency")
+
+
+def test_null_value_is_computed_over_scored_questions(make_study: MakeStudy, make_score: MakeScore) -> None:
+    study, half = make_study(), make_study(domains=["numbers", "coins"])
+    rows = rows_of(study, {"a": make_score(study, {k: A[k] for k in ("numbers-1", "coins-1")})})
+    macro = one(rows, "macro_f1")
+    assert (macro.n_scored, macro.n_unscored) == (2, 2)
+    assert macro.null_value == one(constant_rows(half, "null:uniform-by-domain"), "macro_f1").value
+    assert one(rows, "f1_HH").unscored_reason == "no scored question has this human category"
+    well_formed(rows)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_shuffling_countries_keeps_spectra_and_categories(make_study: MakeStudy, seed: int) -> None:
+    study = make_study(seed=seed)
+    own = {"a": score_model(study, lambda q: random_answers(study, q, seed))}
+    mixed = {"s": score_model(study, lambda q: shuffled(study, random_answers(study, q, seed), q))}
+    split = splits(own | mixed, against=own)
+    a, s = model_rows(study, own["a"], split["a"]), model_rows(study, mixed["s"], split["s"])
+    same = ["effective_rank", "spectral_gap_ratio", "er_high", "sr_high", "macro_f1"]
+    same += [f"f1_{c}" for c in CATEGORIES]
+    assert [r[:6] for r in a if r.metric in same] == [r[:6] for r in s if r.metric in same]
+
+
+# --- unscored and degenerate
+
+
+def test_lost_answers_leave_every_row_unscored(make_study: MakeStudy) -> None:
+    study = make_study(variants=[1, 2])
+    complete = {(r.metric, r.slice_kind, r.slice) for r in rows_of(
+        study, {"a": score_model(study, lambda q: random_answers(study, q, 0))})}  # fmt: skip
+    rows = rows_of(study, {"a": score_model(study, lambda q: "lost")})
+    well_formed(rows)
+    assert not [r for r in rows if r.value is not None]
+    assert {(r.metric, r.slice_kind, r.slice) for r in rows} == complete
+    assert one(rows, "effective_rank", "coins-1").unscored_reason == "lost"
+    assert one(rows, "effective_rank", "coins-1").n_unscored == 5
+
+
+def test_null_model_without_scored_models_has_no_categories(make_study: MakeStudy) -> None:
+    study = make_study()
+    own = {"a": score_model(study, lambda q: "lost")}
+    lookup = {"null:list-frequency": score_model(study, lambda q: from_list(study, q))}
+    split = splits(own | lookup, against=own)
+    rows = model_rows(study, lookup["null:list-frequency"], split["null:list-frequency"])
+    well_formed(rows)
+    assert one(rows, "effective_rank", "coins-1").value is not None
+    assert one(rows, "er_high", "coins-1").unscored_reason == NO_MEDIAN
+    assert one(rows, "macro_f1").unscored_reason == NO_MEDIAN
+
+
+def test_equal_answers_for_all_countries_are_one_pattern(make_study: MakeStudy) -> None:
+    study = make_study(variants=[1, 2])
+
+    def load(q: SpectralQuestion) -> QuestionAnswers:
+        answers = random_answers(study, q, 1)
+        return (
+            QuestionAnswers(answers.logprobs[[0] * 5], answers.n_tokens) if q.domain == "coins" else answers
+        )
+
+    rows = rows_of(study, {"a": score_model(study, load)})
+    well_formed(rows)
+    er, sr = one(rows, "effective_rank", "coins-1"), one(rows, "spectral_gap_ratio", "coins-1")
+    assert (er.value, er.null_value) == (1.0, 1.0)
+    assert (sr.value, sr.ci_low, sr.ci_high, sr.null_value) == (math.inf, None, None, math.inf)
+    assert categories(rows)["coins-1"] == "LH"
+    assert one(rows, "competence", "coins/JP").value == pytest.approx(1.0)
+    assert one(rows, "paraphrase_agreement", "coins").value is None
+    overall = one(rows, "paraphrase_agreement")
+    assert (overall.n_scored, overall.n_unscored) == (3, 1)
+
+
+def test_countries_without_a_common_item_have_no_consensus(make_study: MakeStudy) -> None:
+    study = make_study(domains=["coins"], countries=["FR", "GM", "JP"])
+    table = np.where(np.eye(3, dtype=bool), 0.0, -np.inf)
+    rows = rows_of(
+        study, {"a": score_model(study, lambda q: QuestionAnswers(table, np.ones(3, dtype=np.int64)))}
+    )
+    well_formed(rows)
+    assert (one(rows, "competence", "coins/FR").unscored_reason or "").startswith("no single pattern leads")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    countries=st.sets(st.sampled_from(["FR", "GM", "IT", "JP", "US"]), min_size=2),
+    domains=st.sets(st.sampled_from(["numbers", "foods", "faiths", "coins"]), min_size=1),
+    variants=st.sets(st.sampled_from([1, 2, 3]), min_size=1),
+    max_items=st.sampled_from([None, 2, 3]),
+    data=st.data(),
+)
+def test_rows_are_well_formed_for_any_selection_and_answers(
+    make_study: MakeStudy,
+    countries: set[str],
+    domains: set[str],
+    variants: set[int],
+    max_items: Any,
+    data: Any,
+) -> None:
+    study = make_study(
+        countries=list(countries), domains=list(domains), variants=list(variants), max_items=max_items
+    )
+    kinds = st.sampled_from(["random", "alike", "uniform", "lost", "nan", "list"])
+    kind = {q.question: data.draw(kinds) for q in study.questions}
+
+    def load(q: SpectralQuestion) -> QuestionAnswers | str:
+        answers = random_answers(study, q, 7)
+        table = answers.logprobs
+        return {
+            "random": answers,
+            "alike": QuestionAnswers(table[[0] * len(table)], answers.n_tokens),
+            "uniform": QuestionAnswers(np.zeros_like(table), answers.n_tokens),
+            "lost": "lost",
+            "nan": QuestionAnswers(np.full_like(table, np.nan), answers.n_tokens),
+            "list": from_list(study, q),
+        }[kind[q.question]]
+
+    own = {"a": score_model(study, load), "b": score_model(study, lambda q: random_answers(study, q, 9))}
+    lookup = {"list": score_model(study, lambda q: from_list(study, q))}
+    split = splits(own | lookup, against=own)
+    for model, score in (own | lookup).items():
+        rows = model_rows(study, score, split[model])
+        well_formed(rows)
+        assert {r.metric for r in rows} == set(metrics("spectral"))
+    for model in ("null:always-LH", "null:uniform-by-domain"):
+        well_formed(constant_rows(study, model))

@@ -1,4 +1,4 @@
-"""A study by hand: three cultures, four scenarios on two dimensions, and texts that say where they lie.
+"""A study by hand: three cultures, four scenarios on two dimensions, and texts that hold their own scores.
 
 An explanation ends in "at (0.4, 0, 0.5)": its scores on individualism, power distance and achievement. The
 vector of such a text has the coordinates 1 + r, 1 - r for each of them, with r = atanh(score / 2), and the
@@ -46,7 +46,7 @@ VALUES = {
     "group_loyalty": "Group Loyalty",
 }
 SCENARIOS = {
-    # dimension, category, is_multi, where its own text lies
+    # dimension, category, is_multi, scores of its own text
     "i1": ("individualism", "family", False, (0, 0, 0)),
     "i2": ("individualism", "work", False, (-0.5, 0, 0)),
     "p1": ("power_distance", "family", False, (0, 0, 0)),
@@ -99,7 +99,7 @@ def tables() -> Tables:
 
 @pytest.fixture(scope="session")
 def make_study() -> MakeStudy:
-    """A study of the rows and params given; one repetition and 20 resamples unless told."""
+    """A study of these rows and params; by default with one repetition and 20 half-samples."""
 
     def make(rows: Tables | None = None, **params: Any) -> WorldwiseStudy:
         chosen = {"models": ["m"], "targets": "by_hand", "repetitions": 1, "half_samples": 20} | params
@@ -109,7 +109,7 @@ def make_study() -> MakeStudy:
 
 
 def embedded(texts: Sequence[str]) -> Embedded:
-    """Vectors of texts that say where they lie; zeros for "at nowhere"; a text with "long" is truncated."""
+    """Vectors of texts by the scores in them; zeros for "at nowhere"; a text with "long" is truncated."""
     vectors = np.array([vector(text) for text in texts], dtype=np.float32).reshape(-1, 2 * len(AXES))
     n_tokens = np.array([len(text.split()) for text in texts], dtype=np.int64)
     return Embedded(vectors, n_tokens, np.array(["long" in text for text in texts], dtype=np.bool_))
@@ -158,7 +158,7 @@ def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> d
 
 
 def scored(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> WorldwiseScores:
-    """What ``evaluation.read`` makes of completions."""
+    """The scores of these completions."""
     readings = read_completions(study, completed)
     vectors = embedded(answer_texts(study, readings))
     return score_answers(study, completed, readings, vectors, space_of(study))

@@ -21,7 +21,7 @@ from tasks.evaluations.worldwise.rows import NULLS, best_null, null_models, null
 from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.rows import Metric
 from tasks.metrics import intervals
-from tasks.metrics.intervals import mean_interval
+from tasks.metrics.intervals import UNBOUNDED, mean_interval
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, scored, space_of, tables
 
@@ -43,22 +43,14 @@ def rows(study: WorldwiseStudy) -> list[Metric]:
 
 def test_alignment_by_hand(rows: list[Metric]) -> None:
     overall = one(rows, "alignment")
-    assert overall.value == pytest.approx(109 / 12)
-    assert (overall.n_scored, overall.n_unscored) == (12, 0)
-    assert one(rows, "alignment", "IN").value == pytest.approx(9.25)
-    assert one(rows, "alignment", "MX").value == pytest.approx(8.75)
-    assert one(rows, "alignment", "individualism").value == pytest.approx(56 / 6)
-    assert one(rows, "alignment", "power_distance").value == pytest.approx(53 / 6)
-    assert one(rows, "alignment", "MX:power_distance").value == pytest.approx(8)
-    assert one(rows, "alignment", "p1").value == pytest.approx(25 / 3)
-    assert one(rows, "alignment", "family").value == pytest.approx(52 / 6)
-    assert one(rows, "alignment", "work").value == pytest.approx(57 / 6)
-    assert one(rows, "alignment", "IN").n_scored == 4
-    assert one(rows, "alignment", "MX:power_distance").n_scored == 2
+    assert (overall.value, overall.n_scored, overall.n_unscored) == (pytest.approx(109 / 12), 12, 0)
+    expected = {
+        "IN": 9.25, "MX": 8.75, "individualism": 56 / 6, "power_distance": 53 / 6,
+        "MX:power_distance": 8, "p1": 25 / 3, "family": 52 / 6, "work": 57 / 6,
+    }  # fmt: skip
+    assert {name: one(rows, "alignment", name).value for name in expected} == pytest.approx(expected)
+    assert [one(rows, "alignment", name).n_scored for name in ("IN", "MX:power_distance")] == [4, 2]
     assert not [r for r in rows if r.slice.startswith("baseline")]
-
-
-def test_sd_by_hand(rows: list[Metric]) -> None:
     # Sum of squares 343 + 343 + 317 = 1003, less 109^2 / 12.
     assert one(rows, "alignment_sd").value == pytest.approx(sqrt((1003 - 109**2 / 12) / 11))
     assert one(rows, "alignment_sd", "IN").value == pytest.approx(sqrt((343 - 37**2 / 4) / 3))
@@ -87,7 +79,7 @@ def test_nulls_by_hand(rows: list[Metric]) -> None:
     assert set(distances) == set(NULLS)
 
 
-def test_gain_is_paired_with_the_best_null(rows: list[Metric]) -> None:
+def test_gain_over_the_best_null_by_hand(rows: list[Metric]) -> None:
     # The global mean is best: 8.75 for IN and JP, 7.5 for MX.
     assert one(rows, "alignment").null_value == pytest.approx(25 / 3)
     assert one(rows, "alignment", "MX").null_value == pytest.approx(7.5)
@@ -104,25 +96,25 @@ def test_gain_is_paired_with_the_best_null(rows: list[Metric]) -> None:
     assert not [r for r in rows if r.metric == "alignment_gain" and r.slice_kind == "scenario"]
 
 
-def test_intervals_are_over_scenarios(study: WorldwiseStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All three answers to a scenario vary together; four scenarios are too few unless told."""
-    assert one(null_rows(study, space_of(study), scored(study, placed_at(study))), "alignment").ci_low is None
+def test_intervals_are_clustered_by_scenario(study: WorldwiseStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, space = scored(study, placed_at(study)), space_of(study)
+    assert one(null_rows(study, space, answers), "alignment").ci_low is None  # four scenarios are too few
     monkeypatch.setattr(intervals, "MIN_CLUSTERS", 4)
-    rows = null_rows(study, space_of(study), scored(study, placed_at(study)))
-    of_scenario = np.array([[9, 9, 9], [10, 9, 10], [9, 10, 6], [9, 9, 10]])
-    scenarios = np.repeat(np.arange(4), 3)
-    row = one(rows, "alignment")
-    assert (row.ci_low, row.ci_high) == pytest.approx(mean_interval(of_scenario.ravel(), scenarios, (0, 10)))
-    gains = of_scenario - np.array([[10, 7.5, 7.5], [10, 7.5, 7.5], [7.5, 10, 7.5], [7.5, 10, 7.5]])
-    row = one(rows, "alignment_gain")
-    assert (row.ci_low, row.ci_high) == pytest.approx(mean_interval(gains.ravel(), scenarios))
+    rows = null_rows(study, space, answers)
+    own = np.array([[9, 9, 9], [10, 9, 10], [9, 10, 6], [9, 9, 10]])
+    gains = own - np.array([[10, 7.5, 7.5], [10, 7.5, 7.5], [7.5, 10, 7.5], [7.5, 10, 7.5]])
     errors = np.array([[0.4, 0.4, -0.4], [0, 0.4, 0], [-0.4, 0, 1.6], [-0.4, -0.4, 0]])
-    row = one(rows, "hofstede_bias")
-    assert (row.ci_low, row.ci_high) == pytest.approx(mean_interval(errors.ravel(), scenarios))
-    row = one(rows, "hofstede_mae")
-    assert (row.ci_low, row.ci_high) == pytest.approx(
-        mean_interval(abs(errors).ravel(), scenarios, (0, 4)), rel=1e-4
-    )
+    scenarios = np.repeat(np.arange(4), 3)
+    for metric, values, bounds in (
+        ("alignment", own, (0, 10)),
+        ("alignment_gain", gains, UNBOUNDED),
+        ("hofstede_bias", errors, UNBOUNDED),
+        ("hofstede_mae", abs(errors), (0, 4)),
+    ):
+        row = one(rows, metric)
+        expected = mean_interval(values.ravel(), scenarios, bounds)
+        tolerance = 1e-4 if metric == "hofstede_mae" else 1e-6
+        assert (row.ci_low, row.ci_high) == pytest.approx(expected, rel=tolerance)
     row = one(rows, "baseline_distance", "IN")
     squares = mean_interval([0.25, 0, 1, 0.25], bounds=(0, 16))
     assert squares is not None
@@ -130,7 +122,7 @@ def test_intervals_are_over_scenarios(study: WorldwiseStudy, monkeypatch: pytest
     assert one(rows, "alignment", "i1").ci_low is None  # a single scenario
 
 
-def test_equal_nulls_are_settled_by_their_order() -> None:
+def test_first_of_equal_nulls_is_the_best() -> None:
     same = np.array([[[np.nan]], [[5.0]]])
     assert best_null(dict.fromkeys(NULLS, same)) == "zero"
     assert best_null(dict.fromkeys(NULLS, same) | {"zero": same - 1}) == "global_mean"
@@ -138,7 +130,7 @@ def test_equal_nulls_are_settled_by_their_order() -> None:
     assert best_null(dict.fromkeys(NULLS, same * np.nan)) is None
 
 
-def test_shuffled_is_the_mean_over_all_derangements(make_study: MakeStudy) -> None:
+def test_shuffled_null_is_the_mean_over_all_derangements(make_study: MakeStudy) -> None:
     """A second implementation: every permutation of the personas that leaves none in its place."""
     derangements = [p for p in itertools.permutations(range(3)) if all(i != x for i, x in enumerate(p))]
     assert len(derangements) == 2
@@ -197,7 +189,7 @@ def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
 # --- the nulls as runs of their own
 
 
-def test_null_runs_by_hand(study: WorldwiseStudy) -> None:
+def test_null_models_by_hand(study: WorldwiseStudy) -> None:
     space = space_of(study)
     by_null = {name: null_rows(study, space, placed) for name, placed in null_models(study, space).items()}
     for rows in by_null.values():
@@ -205,12 +197,11 @@ def test_null_runs_by_hand(study: WorldwiseStudy) -> None:
     assert one(by_null["null:zero"], "alignment").value == pytest.approx(8.125)
     assert one(by_null["null:global-mean"], "alignment").value == pytest.approx(25 / 3)
     assert one(by_null["null:scenario-text"], "alignment").value == pytest.approx(10 - 2.5 * 9.5 / 12)
-    # None is better than the best of them, and that one is as good as itself.
     assert one(by_null["null:global-mean"], "alignment_gain").value == pytest.approx(0)
     assert one(by_null["null:zero"], "alignment_gain").value == pytest.approx(8.125 - 25 / 3)
     assert one(by_null["null:zero"], "hofstede_mae").value == pytest.approx(9 / 12)
     assert one(by_null["null:zero"], "baseline_distance", "IN").value == pytest.approx(sqrt(2 * 2.25 / 4))
-    # What is the same for all cultures is its own unprompted answer.
+    # A null that ignores cultures equals its unprompted answer.
     assert one(by_null["null:zero"], "alignment_gain", "unprompted").value == 0.0
 
 
@@ -248,7 +239,7 @@ def published_tables() -> Tables:
     return rows
 
 
-def test_the_zero_profile_on_published_profiles(make_study: MakeStudy) -> None:
+def test_zero_null_on_published_profiles_by_hand(make_study: MakeStudy) -> None:
     study = make_study(published_tables(), targets="published")
     space = space_of(study)
     rows = null_rows(study, space, null_models(study, space)["null:zero"])

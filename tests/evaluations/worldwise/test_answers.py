@@ -1,4 +1,4 @@
-"""Reading answers: JSON and free text, good and bad; and the text that is embedded."""
+"""Answers read from JSON and free text, and the text that is embedded."""
 
 from __future__ import annotations
 
@@ -16,13 +16,9 @@ from tasks.evaluations.worldwise.study import DECISIONS, Scenario
 from tasks.loop.prompts import Completion
 
 LABELS = [
-    "Family Harmony",
-    "Future Planning",
-    "Achievement & Success",
-    "Work-Life Balance",
-    "Loyalty",
+    "Family Harmony", "Future Planning", "Achievement & Success", "Work-Life Balance", "Loyalty",
     "Duty & Obligation",
-]
+]  # fmt: skip
 TOP = ("Family Harmony", "Loyalty", "Future Planning")
 
 
@@ -32,19 +28,32 @@ def as_json(**fields: Any) -> str:
     return json.dumps({"decision": "A", **values, "explanation": "Kin come first."} | fields)
 
 
-def from_json(text: str, finish_reason: str = "stop") -> WorldwiseAnswer | str:
-    return read_answer(Completion(text, finish_reason, 1, 1), LABELS, True)
-
-
-def from_text(text: str, finish_reason: str = "stop") -> WorldwiseAnswer | str:
-    return read_answer(Completion(text, finish_reason, 1, 1), LABELS, False)
+def read(text: str, finish_reason: str = "stop", is_json: bool = True) -> WorldwiseAnswer | str:
+    return read_answer(Completion(text, finish_reason, 1, 1), LABELS, is_json)
 
 
 # --- JSON
 
 
-def test_a_whole_answer_keeps_its_order() -> None:
-    assert from_json(as_json()) == WorldwiseAnswer("A", TOP, "Kin come first.")
+WHOLE = WorldwiseAnswer("A", TOP, "Kin come first.")
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason", "answer"),
+    [
+        (as_json(), "stop", WHOLE),
+        (f"Sure!\n```json\n{as_json()}\n```", "stop", WHOLE),
+        (as_json() + "\n \n", "length", WHOLE),  # small models fill up with spaces
+        (as_json(value_2="Family Harmony", value_3="Peace"), "stop",
+         WorldwiseAnswer("A", ("Family Harmony",), "Kin come first.")),
+        (as_json(explanation="so \ud83d"), "stop", WorldwiseAnswer("A", TOP, "so ?")),
+        ("I'm sorry", "refusal", "refused"),
+        ("", "content_filter", "refused"),
+        (as_json()[:-5], "length", "cut off at max_tokens"),
+    ],
+)  # fmt: skip
+def test_json_is_read_or_has_a_reason(text: str, finish_reason: str, answer: WorldwiseAnswer | str) -> None:
+    assert read(text, finish_reason) == answer
 
 
 @pytest.mark.parametrize(
@@ -67,29 +76,12 @@ def test_a_whole_answer_keeps_its_order() -> None:
         (" \n", "empty answer"),
     ],
 )
-def test_what_cannot_be_scored_has_a_reason(text: str, reason: str) -> None:
-    assert from_json(text) == reason
-
-
-def test_refusals_and_cut_answers() -> None:
-    assert from_json("I'm sorry", "refusal") == "refused"
-    assert from_json("", "content_filter") == "refused"
-    assert from_json(as_json()[:-5], "length") == "cut off at max_tokens"
-    # Whole before it was stopped: spaces without end are what a schema lets small models write.
-    assert from_json(as_json() + "\n \n", "length") == WorldwiseAnswer("A", TOP, "Kin come first.")
-
-
-def test_json_between_fences_and_words() -> None:
-    assert from_json(f"Sure!\n```json\n{as_json()}\n```") == WorldwiseAnswer("A", TOP, "Kin come first.")
-
-
-def test_fewer_than_three_values_are_kept() -> None:
-    twice = from_json(as_json(value_2="Family Harmony", value_3="Peace"))
-    assert twice == WorldwiseAnswer("A", ("Family Harmony",), "Kin come first.")
+def test_unusable_json_has_a_reason(text: str, reason: str) -> None:
+    assert read(text) == reason
 
 
 @pytest.mark.parametrize(
-    ("named", "meant"),
+    ("named", "expected"),
     [
         ("family harmony", "Family Harmony"),
         ("1. Family-Harmony!", "Family Harmony"),
@@ -101,23 +93,14 @@ def test_fewer_than_three_values_are_kept() -> None:
         ("Family", None),
     ],
 )
-def test_values_are_matched_closely(named: str, meant: str | None) -> None:
-    reading = from_json(as_json(value_1=named, value_2="", value_3=""))
-    assert reading == (WorldwiseAnswer("A", (meant,), "Kin come first.") if meant else "no value of the list")
-
-
-def test_half_a_surrogate_pair_is_no_text() -> None:
-    reading = from_json(as_json(explanation="so \ud83d"))
-    assert isinstance(reading, WorldwiseAnswer)
-    assert reading.explanation == "so ?"
+def test_values_are_matched_by_close_spelling(named: str, expected: str | None) -> None:
+    reading = read(as_json(value_1=named, value_2="", value_3=""))
+    assert reading == (
+        WorldwiseAnswer("A", (expected,), "Kin come first.") if expected else "no value of the list"
+    )
 
 
 # --- free text
-
-
-def test_the_form_by_lines() -> None:
-    text = "DECISION: A\nTOP_VALUES: Family Harmony, Loyalty, Future Planning\nEXPLANATION: Kin\ncome first."
-    assert from_text(text) == WorldwiseAnswer("A", TOP, "Kin come first.")
 
 
 @pytest.mark.parametrize(
@@ -129,31 +112,34 @@ def test_the_form_by_lines() -> None:
         "Explanation: Kin.",
         "1. DECISION: a\n2. TOP VALUES: family harmony, LOYALTY, future planning.\n3. EXPLANATION: Kin.",
         "EXPLANATION: Kin.\nTOP_VALUES: [Family Harmony, Loyalty, Future Planning]\nDECISION: A.",
+        "DECISION: A\nTOP_VALUES: Family Harmony, Loyalty, Future Planning\nEXPLANATION:\nKin.",
         "DECISION: A, B or Decline\nTOP_VALUES: first, second, third\nEXPLANATION: …\n\n"
         "DECISION: A\nTOP_VALUES: Family Harmony, Loyalty, Future Planning\nEXPLANATION: Kin.",
     ],
 )
-def test_forms_that_models_write(text: str) -> None:
-    assert from_text(text) == WorldwiseAnswer("A", TOP, "Kin.")
+def test_answer_in_lines_is_read_in_the_forms_that_models_write(text: str) -> None:
+    assert read(text, is_json=False) == WorldwiseAnswer("A", TOP, "Kin.")
 
 
 @pytest.mark.parametrize(
-    ("decision", "meant"),
+    ("decision", "expected"),
     [
         ("B", "B"), ("option b", "B"), ("Option B: wait", "B"), ("I decline to choose", "Decline"),
         ("DECLINE", "Decline"), ("Both", None), ("Apples", None), ("", None), ("maybe A", None),
     ],
 )  # fmt: skip
-def test_decisions(decision: str, meant: str | None) -> None:
-    reading = from_text(f"DECISION: {decision}\nTOP_VALUES: Loyalty\nEXPLANATION: Kin.")
-    assert reading == (WorldwiseAnswer(meant, ("Loyalty",), "Kin.") if meant else "no decision of the menu")
+def test_decision_is_read_from_free_text(decision: str, expected: str | None) -> None:
+    reading = read(f"DECISION: {decision}\nTOP_VALUES: Loyalty\nEXPLANATION: Kin.", is_json=False)
+    assert reading == (
+        WorldwiseAnswer(expected, ("Loyalty",), "Kin.") if expected else "no decision of the menu"
+    )
 
 
-def test_free_text_that_was_stopped_is_cut_off() -> None:
+def test_incomplete_free_text_has_a_reason() -> None:
     text = "DECISION: A\nTOP_VALUES: Loyalty\nEXPLANATION: Kin"
-    assert from_text(text, "length") == "cut off at max_tokens"
-    assert from_text("I would tell them.") == "unparsable answer"
-    assert from_text("DECISION: A") == "no value of the list"
+    assert read(text, "length", is_json=False) == "cut off at max_tokens"
+    assert read("I would tell them.", is_json=False) == "unparsable answer"
+    assert read("DECISION: A", is_json=False) == "no value of the list"
 
 
 # --- anything
@@ -164,29 +150,22 @@ PIECES = st.sampled_from(
 )
 
 
-@given(
-    st.lists(PIECES | st.text(max_size=20), max_size=12).map("".join),
-    st.sampled_from(["stop", "length", "refusal", ""]),
-    st.booleans(),
-)
-def test_reading_never_raises(text: str, finish_reason: str, is_json: bool) -> None:
-    check_reading(read_answer(Completion(text, finish_reason, 1, 1), LABELS, is_json))
-
-
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text() | st.sampled_from([*LABELS, *DECISIONS]),
     lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
     max_leaves=5,
 )
+FIELDS = st.sampled_from(["decision", "value_1", "value_2", "explanation"])
 
 
-@given(st.dictionaries(st.sampled_from(["decision", "value_1", "value_2", "explanation"]), JSON_VALUES))
-def test_reading_any_json_never_raises(fields: dict[str, Any]) -> None:
-    check_reading(from_json(as_json(**fields)))
-
-
-def check_reading(reading: WorldwiseAnswer | str) -> None:
-    """An answer within the menu, the list and Unicode, or a reason."""
+@given(
+    st.lists(PIECES | st.text(max_size=20), max_size=12).map("".join)
+    | st.dictionaries(FIELDS, JSON_VALUES).map(lambda fields: as_json(**fields)),
+    st.sampled_from(["stop", "length", "refusal", ""]),
+    st.booleans(),
+)
+def test_any_text_is_read_or_has_a_reason(text: str, finish_reason: str, is_json: bool) -> None:
+    reading = read(text, finish_reason, is_json)
     if isinstance(reading, str):
         assert reading
         return
@@ -198,27 +177,27 @@ def check_reading(reading: WorldwiseAnswer | str) -> None:
     assert pl.Series([reading.explanation]).to_list() == [reading.explanation]
 
 
-# --- what is embedded
+# --- embedded text
 
 
 SCENARIO = Scenario("s", "hofstede", "individualism", "family", "What now?", "Stay on.", "Go home.")
 
 
 @pytest.mark.parametrize(
-    ("params", "expected"),
+    ("decision", "params", "expected"),
     [
-        ({}, "Loyalty, Future Planning. Kin first. Go home."),
-        ({"decision": "letter"}, "Loyalty, Future Planning. Kin first. Decision: B."),
-        ({"values_weight": 2}, "Loyalty, Future Planning. Loyalty, Future Planning. Kin first. Go home."),
-        ({"values_weight": 0}, "Kin first. Go home."),
-        ({"order": "explanation-values-decision"}, "Kin first. Loyalty, Future Planning. Go home."),
+        ("B", {}, "Loyalty, Future Planning. Kin first. Go home."),
+        ("B", {"decision": "letter"}, "Loyalty, Future Planning. Kin first. Decision: B."),
+        (
+            "B",
+            {"values_weight": 2},
+            "Loyalty, Future Planning. Loyalty, Future Planning. Kin first. Go home.",
+        ),
+        ("B", {"values_weight": 0}, "Kin first. Go home."),
+        ("B", {"order": "explanation-values-decision"}, "Kin first. Loyalty, Future Planning. Go home."),
+        ("Decline", {}, "Loyalty, Future Planning. Kin first. Neither."),
     ],
 )
-def test_composition(params: dict[str, Any], expected: str) -> None:
-    answer = WorldwiseAnswer("B", ("Loyalty", "Future Planning"), "Kin first.")
+def test_embedded_text_of_an_answer(decision: str, params: dict[str, Any], expected: str) -> None:
+    answer = WorldwiseAnswer(decision, ("Loyalty", "Future Planning"), "Kin first.")
     assert composed(answer, SCENARIO, WorldwiseParams(models=["m"], **params)) == expected
-
-
-def test_a_declined_choice_names_neither_option() -> None:
-    answer = WorldwiseAnswer("Decline", ("Loyalty",), "Kin first.")
-    assert composed(answer, SCENARIO, WorldwiseParams(models=["m"])) == "Loyalty. Kin first. Neither."

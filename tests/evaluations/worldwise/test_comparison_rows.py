@@ -17,7 +17,7 @@ from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored
 ALIGNMENT = {"IN": [9, 10, 9, 9], "JP": [9, 9, 10, 9], "MX": [9, 10, 6, 10]}  # see test_alignment_rows
 
 
-def test_cultures_by_hand_as_worldwise_tests_them(make_study: MakeStudy) -> None:
+def test_independent_tests_of_cultures_by_hand(make_study: MakeStudy) -> None:
     study = make_study(reproduce=True)
     rows = culture_rows(study, scored(study, placed_at(study)))
     check(rows)
@@ -38,7 +38,7 @@ def test_cultures_by_hand_as_worldwise_tests_them(make_study: MakeStudy) -> None
     assert row.ci_low is None  # four scenarios are too few
 
 
-def test_cultures_are_compared_scenario_by_scenario(make_study: MakeStudy) -> None:
+def test_paired_tests_of_cultures_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
     rows = culture_rows(study, scored(study, placed_at(study)))
     check(rows)
@@ -50,17 +50,17 @@ def test_cultures_are_compared_scenario_by_scenario(make_study: MakeStudy) -> No
     assert one(rows, "culture_anova_f").value == pytest.approx(2 / 9)
 
 
-def test_the_interval_of_a_difference_leaves_out_scenarios() -> None:
+def test_interval_of_a_difference_is_over_scenarios() -> None:
     first, second = np.random.default_rng(0).normal(8, 1, (2, 9, 3))
     expected = mean_interval((first - second).mean(axis=1))
     assert _interval(first, second) == pytest.approx(expected)
-    # A scenario that one side lacks counts for the other alone.
+    # A scenario that one side lacks counts on the other side.
     first[0] = np.nan
     assert _interval(first, second) != pytest.approx(expected)
     assert _interval(first[:4], second[:4]) is None
 
 
-def test_one_culture_has_nothing_to_differ_from(make_study: MakeStudy) -> None:
+def test_one_culture_has_no_comparison(make_study: MakeStudy) -> None:
     study = make_study(cultures=["Japan"])
     rows = culture_rows(study, scored(study, placed_at(study)))
     check(rows)
@@ -74,7 +74,7 @@ def cube(*cultures: list[float]) -> FloatArray:
     return np.array([[np.nan] * scenarios, *cultures])[:, :, None]
 
 
-def test_variance_by_hand(make_study: MakeStudy) -> None:
+def test_variance_components_by_hand(make_study: MakeStudy) -> None:
     # 5, 4 scenarios (+-1 twice), 3 personas (0.6, 0, -0.6) and 2 models (+-0.2), nothing else. An effect's
     # variance is that of its levels with ddof 1: 4/3, 0.36 and 0.08.
     study = make_study()
@@ -97,7 +97,7 @@ def test_variance_by_hand(make_study: MakeStudy) -> None:
     assert one(by_model["b"], "model_difference", "a").value == pytest.approx(-0.4)
 
 
-def test_models_by_hand(make_study: MakeStudy) -> None:
+def test_comparison_of_models_by_hand(make_study: MakeStudy) -> None:
     study = make_study(cultures=["IN"], reproduce=True)
     values = {"a": [9.0, 8, 7, 6], "b": [6.0, 6, 5, 7], "c": [6.0, 6, 5, np.nan]}
     by_model = cross_model_rows(study, {name: cube(v) for name, v in values.items()})
@@ -117,14 +117,11 @@ def test_models_by_hand(make_study: MakeStudy) -> None:
     assert one(by_model["b"], "model_cohens_d", "a").value == pytest.approx(-1.5 / sqrt(7 / 6))
     p = ttest_ind(known["a"], known["b"]).pvalue
     assert one(by_model["a"], "model_difference_p", "b").value == pytest.approx(min(1, 3 * p))
-    assert (
-        one(by_model["b"], "model_difference_p", "a").value
-        == one(by_model["a"], "model_difference_p", "b").value
-    )
+    assert one(by_model["b"], "model_difference_p", "a").value == pytest.approx(min(1, 3 * p))
     assert one(by_model["a"], "variance_persona").unscored_reason == "there is one persona only"
 
 
-def test_a_model_alone(make_study: MakeStudy) -> None:
+def test_one_model_has_no_comparison(make_study: MakeStudy) -> None:
     study = make_study()
     (rows,) = cross_model_rows(study, {"m": scored(study, placed_at(study)).alignment}).values()
     check(rows)
@@ -135,16 +132,14 @@ def test_a_model_alone(make_study: MakeStudy) -> None:
     assert not [r for r in rows if r.slice_kind == "model_pair"]
 
 
-def test_models_without_a_scored_answer(make_study: MakeStudy) -> None:
+def test_model_without_scores_leaves_comparisons_unscored(make_study: MakeStudy) -> None:
     study = make_study()
     nothing = scored(study, {}).alignment
     by_model = cross_model_rows(study, {"a": nothing, "b": scored(study, placed_at(study)).alignment})
     for rows in by_model.values():
         check(rows)
-    assert (
-        one(by_model["b"], "model_difference", "a").unscored_reason
-        == "0 and 12 values: two of each are needed"
-    )
+    difference = one(by_model["b"], "model_difference", "a")
+    assert difference.unscored_reason == "0 and 12 values: two of each are needed"
     for rows in cross_model_rows(study, {"a": nothing, "b": nothing}).values():
         check(rows)
         assert one(rows, "variance_residual").unscored_reason == "no answer was scored"

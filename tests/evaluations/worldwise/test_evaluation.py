@@ -1,4 +1,4 @@
-"""What the loop is handed: rounds of requests, answers read from what is stored, rows of a cohort."""
+"""Rounds of requests, answers from stored completions, and rows of a cohort."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EMBEDDER = Engine(MINILM, "embedder", MINILM, "e-hash")
 
 
 class Stored(Completions):
-    """What is stored: the completions given, and the vector of every text that says where it lies."""
+    """Stored completions, and vectors of all texts."""
 
     def __init__(self, study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> None:
         super().__init__(Engine("m", "fake", "m", "m-hash"), {MINILM: EMBEDDER}, lambda *_: 1 / 0)
@@ -57,28 +57,25 @@ def study(make_study: MakeStudy) -> WorldwiseStudy:
 def answers(study: WorldwiseStudy, scores: Scores | None = None, without: str = "") -> WorldwiseAnswers:
     """A model's answers, read as the loop reads them."""
     completed = placed_at(study, scores) if scores else placed_at(study)
-    kept = {key: value for key, value in completed.items() if key[0] != without}
-    answers: WorldwiseAnswers = EVALUATION.read(study, Stored(study, kept), space_of(study))
+    some = {key: value for key, value in completed.items() if key[0] != without}
+    answers: WorldwiseAnswers = EVALUATION.read(study, Stored(study, some), space_of(study))
     return answers
 
 
 # --- ask
 
 
-def test_first_the_prompts(study: WorldwiseStudy) -> None:
+def test_prompts_come_first_and_then_vectors_of_readable_answers(study: WorldwiseStudy) -> None:
     requests = EVALUATION.ask(study, Stored(study, {}))
     assert list(requests) == list(study.requests)
     assert sum(len(request.units) for request in requests) == study.n_samples == 32
-
-
-def test_then_the_vectors_of_what_can_be_read_so_far(study: WorldwiseStudy) -> None:
     completed = {
         ("IN", "i1", 0): completion("Because at (0, 0, 0)"),
         ("IN", "i1", 1): completion("Otherwise at (0, 1, 0)", "B", ["Group Loyalty"]),
         ("JP", "i1", 0): Completion("", "refusal", 9, 1),
     }
     *prompts, texts = EVALUATION.ask(study, Stored(study, completed))
-    assert prompts == list(study.requests)  # those answered before included
+    assert prompts == list(study.requests)
     assert isinstance(texts, Texts)
     assert sorted(texts.texts) == [
         "Family Harmony, Future Planning, Achievement & Success. Because at (0, 0, 0) one of i1",
@@ -89,7 +86,7 @@ def test_then_the_vectors_of_what_can_be_read_so_far(study: WorldwiseStudy) -> N
     assert list(EVALUATION.ask(study, Stored(study, refused))) == list(study.requests)
 
 
-def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: WorldwiseStudy) -> None:
+def test_texts_of_the_study_are_embedded_once_for_all_models(study: WorldwiseStudy) -> None:
     assert EVALUATION.shared is not None
     (request,) = EVALUATION.shared.ask(study, Stored(study, {}))
     assert isinstance(request, Texts)
@@ -103,7 +100,7 @@ def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: Worldwise
 # --- read
 
 
-def test_answers_are_read_from_what_is_stored(study: WorldwiseStudy) -> None:
+def test_answers_are_read_from_stored_completions(study: WorldwiseStudy) -> None:
     own = answers(study)
     expected = scored(study, placed_at(study))
     np.testing.assert_array_equal(own.scored.scores, expected.scores)
@@ -113,9 +110,6 @@ def test_answers_are_read_from_what_is_stored(study: WorldwiseStudy) -> None:
     assert {some.readings["IN", scenario, 0] for scenario in ("i1", "p2")} == {NO_ANSWER}
     assert np.isnan(some.scored.primary[1]).all()
     np.testing.assert_array_equal(some.scored.primary[2:], expected.primary[2:])
-
-
-def test_a_model_without_any_answer_is_read(study: WorldwiseStudy) -> None:
     nothing = EVALUATION.read(study, Stored(study, {}), space_of(study))
     assert (nothing.scored.reasons == NO_ANSWER).all()
     assert set(nothing.readings.values()) == {NO_ANSWER}
@@ -132,7 +126,7 @@ def cohort(
     return Cohort(models, against, {name: Engine(name, "fake", name, name) for name in models | against})
 
 
-def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: WorldwiseStudy) -> None:
+def test_new_models_are_compared_with_the_cohort_and_alone_have_rows(study: WorldwiseStudy) -> None:
     a, b, c = answers(study), answers(study, FLAT), answers(study, without="IN")
     first = EVALUATION.rows(study, cohort({"a": a, "b": b}, {"a": a, "b": b}), space_of(study))
     assert set(first.metrics) == {"a", "b", "null:zero", "null:global-mean", "null:scenario-text"}
@@ -144,23 +138,22 @@ def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: 
     assert set(later.details) == {"c"}
     pairs = {r.slice: r for r in later.metrics["c"] if r.metric == "model_difference"}
     assert set(pairs) == {"a", "b"}
-    # What three models that ran together would have been told.
+    # A later model has the rows of a joint run.
     models = {"a": a, "b": b, "c": c}
     together = EVALUATION.rows(study, cohort(models, models), space_of(study))
     assert later.metrics["c"] == together.metrics["c"]
     assert one(first.metrics["a"], "variance_model") != one(together.metrics["a"], "variance_model")
-    # Null models are the same whoever is compared.
     assert first.metrics["null:zero"] == later.metrics["null:zero"]
 
 
-def test_a_model_that_answers_again_is_not_compared_with_itself(study: WorldwiseStudy) -> None:
+def test_model_is_not_compared_with_its_earlier_answers(study: WorldwiseStudy) -> None:
     old, new = answers(study, FLAT), answers(study)
     rows = EVALUATION.rows(study, cohort({"a": new}, {"a": old}), space_of(study)).metrics["a"]
     assert not [r for r in rows if r.slice_kind == "model_pair"]
     assert one(rows, "variance_model").unscored_reason == "there is one model only"
 
 
-def test_every_answer_is_a_row_under_the_configuration_of_the_cohort(make_study: MakeStudy) -> None:
+def test_each_answer_is_a_row_under_the_cohorts_configuration(make_study: MakeStudy) -> None:
     for named in ("first", "winter"):
         study = make_study(cohort=named)
         own = answers(study)
@@ -173,7 +166,7 @@ def test_every_answer_is_a_row_under_the_configuration_of_the_cohort(make_study:
 # --- study
 
 
-def test_the_users_files_stand_in_place_of_tables(tmp_path: Path) -> None:
+def test_user_files_replace_tables(tmp_path: Path) -> None:
     file = tmp_path / "values.csv"
     file.write_text("value,label\na,Peace\nb,Quiet\nc,Rest\n")
     chosen: dict[str, Any] = {"models": ["m"], "targets": "by_hand", "values_file": str(file)}

@@ -1,4 +1,4 @@
-"""Rows to scenarios, dimensions, values and cultures; what is chosen, and what is refused."""
+"""Scenarios, dimensions, values and cultures from rows; selection and refusals."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.study import build_materials
+from tasks.evaluations.worldwise.study import WorldwiseMaterials, build_materials
 from tasks.identity import UnknownName
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 
 REFERENCE = Path(__file__).parents[3] / "warehouse/reference"
-NAMES = (
-    "scenario", "exemplar", "guiding_value", "country", "culture_profile", "persona", "stereotype",
-)  # fmt: skip
+NAMES = ["scenario", "exemplar", "guiding_value", "country", "culture_profile", "persona", "stereotype"]
 
 
 def shipped() -> Tables:
-    """The reference files as the warehouse gives their rows."""
+    """Rows of the reference files."""
     rows: Tables = {}
     for table in NAMES:
         with (REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as text:
@@ -31,24 +29,20 @@ def shipped() -> Tables:
     return rows
 
 
-def params(**chosen: Any) -> WorldwiseParams:
-    return WorldwiseParams(**({"models": ["m"], "targets": "by_hand"} | chosen))
-
-
 # --- scenarios and dimensions
 
 
-def test_scenarios_of_the_targets_framework_are_asked(make_study: MakeStudy) -> None:
+def test_scenarios_are_of_the_targets_framework(make_study: MakeStudy) -> None:
     m = make_study().content
     assert [s.scenario for s in m.scenarios] == ["i1", "i2", "p1", "p2"]
-    # What answers are projected on: by framework, then by name.
+    # Ordered by framework, then by name.
     assert [d.dimension for d in m.dimensions] == ["individualism", "power_distance", "achievement"]
     assert m.primary.tolist() == [0, 0, 1, 1]
     without = make_study(multi_dimensional=False).content
     assert [s.scenario for s in without.scenarios] == ["i1", "i2", "p1"]
 
 
-def test_fewer_scenarios_are_a_fixed_choice_of_each_dimension(make_study: MakeStudy) -> None:
+def test_scenarios_per_dimension_ignore_row_order(make_study: MakeStudy) -> None:
     chosen = make_study(scenarios_per_dimension=1).content.scenarios
     assert [s.dimension for s in chosen] == ["individualism", "power_distance"]
     assert chosen == make_study(scenarios_per_dimension=1).content.scenarios
@@ -60,21 +54,18 @@ def test_fewer_scenarios_are_a_fixed_choice_of_each_dimension(make_study: MakeSt
 # --- cultures
 
 
-def test_cultures_with_their_targets(make_study: MakeStudy) -> None:
+def test_cultures_have_persona_and_targets_and_are_chosen_by_code_or_name(make_study: MakeStudy) -> None:
     baseline, india, japan, mexico = make_study().content.cultures
     assert (baseline.culture, baseline.persona, baseline.target) == ("baseline", "", {})
     assert (india.culture, india.name, india.persona) == ("IN", "India", "You grew up in India.")
     assert india.target == {"individualism": 0.0, "power_distance": 1.5}
     assert make_study().content.targets[2].tolist() == [-1, -1, 0.5, 0.5]
     assert (japan.culture, mexico.culture) == ("JP", "MX")
+    named = make_study(cultures=["japan", " in ", "JP"]).content.cultures
+    assert [c.culture for c in named] == ["baseline", "IN", "JP"]
 
 
-def test_cultures_by_code_or_name_each_once(make_study: MakeStudy) -> None:
-    chosen = make_study(cultures=["japan", " in ", "JP"]).content.cultures
-    assert [c.culture for c in chosen] == ["baseline", "IN", "JP"]
-
-
-def test_a_culture_that_lacks_a_target_is_left_out_or_refused(make_study: MakeStudy) -> None:
+def test_culture_without_a_target_is_left_out_or_refused_by_name(make_study: MakeStudy) -> None:
     rows = tables()
     rows["culture_profile"] = [
         r for r in rows["culture_profile"] if (r["country"], r["dimension"]) != ("JP", "power_distance")
@@ -84,7 +75,7 @@ def test_a_culture_that_lacks_a_target_is_left_out_or_refused(make_study: MakeSt
         make_study(rows, cultures=["Japan"])
 
 
-def test_a_persona_in_the_cultures_own_language(make_study: MakeStudy) -> None:
+def test_persona_is_in_the_cultures_own_language(make_study: MakeStudy) -> None:
     rows = tables()
     rows["country_name"] = [
         {"country": "JP", "language": "ja", "name": "日本"},
@@ -113,7 +104,7 @@ def published(scores: dict[str, float]) -> Tables:
     return rows
 
 
-def test_published_scores_on_a_straight_line_or_in_steps(make_study: MakeStudy) -> None:
+def test_published_scores_become_linear_or_bucketed_targets(make_study: MakeStudy) -> None:
     rows = published({"IN": 0, "JP": 68, "MX": 112})
     linear = make_study(rows, targets="hofstede_published").content.cultures[1:]
     # 68 / 25 - 2; a score beyond 100 is 2.
@@ -143,34 +134,34 @@ def test_published_scores_on_a_straight_line_or_in_steps(make_study: MakeStudy) 
         (lambda r: [p.update(dimension="individualism") for p in r["culture_profile"]], {}, "no culture has"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(
+def test_inconsistent_tables_and_unknown_names_are_refused(
     change: Callable[[Tables], object] | None, chosen: dict[str, Any], message: str
 ) -> None:
     rows = tables()
     if change:
         change(rows)
     with pytest.raises(ValueError, match=message):
-        build_materials(params(**chosen), rows)
+        build_materials(WorldwiseParams(models=["m"], **{"targets": "by_hand"} | chosen), rows)
 
 
 # --- the shipped material
 
 
-def test_the_shipped_material_makes_a_study() -> None:
-    m = build_materials(params(targets="hofstede_published"), shipped())
-    assert len(m.cultures) > 60  # the baseline and at least 60 cultures
-    assert len(m.scenarios) >= 60
-    assert len(m.dimensions) == 16
-    assert {s.framework for s in m.scenarios} == {"hofstede"}
-    fewer = build_materials(params(targets="hofstede_published", multi_dimensional=False), shipped())
-    assert 0 < len(fewer.scenarios) < len(m.scenarios)
-
-
-def test_the_bucketed_profiles_are_those_of_the_thresholds() -> None:
+def test_shipped_tables_make_studies_of_each_target_profile() -> None:
     rows = shipped()
-    five = ["US", "IN", "JP", "MX", "AE"]
-    printed = build_materials(params(targets="seed_bucketed"), rows).cultures
-    assert [c.culture for c in printed[1:]] == sorted(five)
+
+    def content(**params: Any) -> WorldwiseMaterials:
+        return build_materials(WorldwiseParams(models=["m"], **params), rows)
+
+    whole = content(targets="hofstede_published")
+    assert len(whole.cultures) > 60  # the baseline and at least 60 cultures
+    assert len(whole.scenarios) >= 60
+    assert len(whole.dimensions) == 16
+    assert {s.framework for s in whole.scenarios} == {"hofstede"}
+    fewer = content(targets="hofstede_published", multi_dimensional=False)
+    assert 0 < len(fewer.scenarios) < len(whole.scenarios)
+    printed = content(targets="seed_bucketed").cultures
+    assert [c.culture for c in printed[1:]] == sorted(["US", "IN", "JP", "MX", "AE"])
     assert printed[3].target["uncertainty_avoidance"] == 2.0  # Japan; WorldWiseAI 2024, section 7.4
-    bucketed = build_materials(params(targets="hofstede_bucketed", cultures=["IN"]), rows).cultures[1]
+    bucketed = content(targets="hofstede_bucketed", cultures=["IN"]).cultures[1]
     assert bucketed.target["power_distance"] == 1.5

@@ -1,4 +1,4 @@
-"""Texts of a pack in place of the shipped ones: persona, question, and what of an answer is embedded."""
+"""Texts of a pack in place of the shipped ones: persona, question and embedded text."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ def study(prompts: dict[str, str] = PROMPTS, rows: Any = None, **knobs: Any) -> 
     return build_study(WorldwiseParams(**knobs), PACK.added(own, tables()))
 
 
-def sent(of: WorldwiseStudy, culture: str, scenario: str) -> list[str]:
-    (sample,) = (s for s in of.samples if s.key == (culture, scenario, 0))
+def prompts_of(study: WorldwiseStudy, culture: str, scenario: str) -> list[str]:
+    (sample,) = (s for s in study.samples if s.key == (culture, scenario, 0))
     return [str(message["content"]) for message in sample.prompt.conversation]
 
 
-def test_everything_that_is_sent_is_the_packs() -> None:
+def test_persona_and_question_are_the_packs_and_change_the_config_hash() -> None:
     own = study()
     values = "Family Harmony; Future Planning; Achievement & Success; Group Loyalty"
     question = f"What should i1 do? Say A or B, and three of: {values}."
-    assert sent(own, "JP", "i1") == ["You live in Kamakura; your neighbours are Japanese.", question]
-    assert sent(own, "baseline", "i1") == ["You are asked by a stranger.", question]
+    assert prompts_of(own, "JP", "i1") == ["You live in Kamakura; your neighbours are Japanese.", question]
+    assert prompts_of(own, "baseline", "i1") == ["You are asked by a stranger.", question]
     assert own.config_hash() != study({**PROMPTS, "embedded": "{{ explanation }}"}).config_hash()
     assert build_study(WorldwiseParams(models=["m"], targets="by_hand"), tables()).templates == {}
 
 
-def test_cultures_without_words_are_left_out_or_refused_by_name() -> None:
+def test_cultures_missing_from_the_pack_are_left_out_or_refused_by_name() -> None:
     assert [c.culture for c in study().content.cultures] == ["baseline", "IN", "JP"]
     with pytest.raises(ValueError, match=r"uses place, people: add MX to culture\.csv"):
         study(cultures=["MX"])
     assert "MX" in [c.culture for c in study({"baseline": "Hello."}).content.cultures]
 
 
-def test_the_embedded_text_is_the_packs() -> None:
+def test_embedded_text_follows_the_packs_template() -> None:
     own = study()
     reading = WorldwiseAnswer("A", ("Group Loyalty", "Future Planning"), "Kin first.")
     declined = WorldwiseAnswer("Decline", ("Group Loyalty",), "No.")
@@ -65,19 +65,14 @@ def test_the_embedded_text_is_the_packs() -> None:
 
 
 def test_scenarios_without_options_need_a_question() -> None:
-    bare = {
-        "scenario": "x1",
-        "dimension": "individualism",
-        "framework": "hofstede",
-        "category": "c",
-        "text": "What?",
-    }
-    assert sent(study(rows={"scenario": [bare]}), "JP", "x1")[1].startswith("What? Say A or B")
+    bare = {"scenario": "x1", "dimension": "individualism", "framework": "hofstede", "category": "c"}
+    bare["text"] = "What?"
+    assert prompts_of(study(rows={"scenario": [bare]}), "JP", "x1")[1].startswith("What? Say A or B")
     with pytest.raises(ValueError, match="x1: no options"):
         study({"baseline": "Hello."}, rows={"scenario": [bare]})
 
 
-def test_a_packs_tables_stand_alone() -> None:
+def test_tables_of_a_pack_replace_the_shipped_ones() -> None:
     values = [{"value": f"v{n}", "label": f"Value {n}"} for n in range(3)]
     targets = [
         {"profile": "seed_bucketed", "country": code, "framework": "hofstede", "dimension": d, "score": 1.0}
@@ -90,7 +85,7 @@ def test_a_packs_tables_stand_alone() -> None:
     assert own.content.cultures[1].target == {"individualism": 1.0, "power_distance": 1.0}
 
 
-def test_an_answer_that_cannot_be_read_has_no_points_or_none_at_all(make_study: MakeStudy) -> None:
+def test_unreadable_answer_is_unscored_or_zero_by_parameter(make_study: MakeStudy) -> None:
     for unread, expected in (("unscored", np.nan), ("zero", 0.0)):
         own = make_study(unread=unread, repetitions=1)
         answers = placed_at(own)
@@ -105,7 +100,7 @@ def test_an_answer_that_cannot_be_read_has_no_points_or_none_at_all(make_study: 
     assert make_study(unread="zero").config_hash() != make_study().config_hash()
 
 
-def test_phrases_are_counted_in_the_whole_response(make_study: MakeStudy) -> None:
+def test_program_rule_counts_phrases_in_the_whole_response(make_study: MakeStudy) -> None:
     """The responses' JSON holds the word "decision", which no explanation does."""
     rows = {**tables(), "stereotype": [{"phrase": "decision"}]}
     scores = {}

@@ -1,4 +1,4 @@
-"""Projection on all dimensions, stereotypes, and counts of what could not be scored."""
+"""Projection on all dimensions, recognition of personas, stereotypes, and counts of unscored answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from tasks.evaluations.worldwise.model_rows import (
     recognition_rows,
     stereotype_rows,
 )
-from tasks.evaluations.worldwise.read import WorldwiseScores
+from tasks.evaluations.worldwise.read import NO_VECTOR, WorldwiseScores
 from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
@@ -35,14 +36,14 @@ def test_projection_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
     rows = list(projection_rows(study, space_of(study), scored(study, placed_at(study))))
     check(rows)
-    # All four answers count on each dimension: 0.5, 0, and twice 0 where power distance was asked about.
+    # All four answers count on each dimension: 0.5, 0, and twice 0 for scenarios on power distance.
     row = one(rows, "projection", "baseline:individualism")
     assert row.value == pytest.approx((0.5 + 0 + 0 + 0) / 4)
     assert (row.n_scored, row.n_unscored) == (4, 0)
     assert row.null_value == pytest.approx(-0.5 / 4)
     assert one(rows, "projection", "MX:power_distance").value == pytest.approx((1.1 - 0.5) / 4)
     assert one(rows, "projection", "MX:power_distance").null_value == pytest.approx(1 / 4)
-    # A framework without targets or scenarios is projected on as well.
+    # Achievement has neither targets nor scenarios.
     assert one(rows, "projection", "JP:achievement").value == pytest.approx(0.5)
     assert one(rows, "projection", "JP:achievement").null_value == pytest.approx(0)
     assert len(rows) == 4 * 3
@@ -73,7 +74,7 @@ def varied(culture: str, scenario: int, draw: random.Random) -> str:
     return " ".join(draw.choices(ascii_letters, k=12))
 
 
-def test_cliches_are_recognised_and_less_varied(make_study: MakeStudy) -> None:
+def test_cliches_are_recognised_and_reduce_variety(make_study: MakeStudy) -> None:
     study = make_study(nine_scenarios(), repetitions=2)
     cliches = {"IN": "duty of elders", "JP": "harmony of the group", "MX": "warmth at the fiesta"}
 
@@ -96,14 +97,14 @@ def test_cliches_are_recognised_and_less_varied(make_study: MakeStudy) -> None:
     assert own.value == pytest.approx(own.null_value, abs=0.05)
 
 
-def test_names_alone_are_not_recognised(make_study: MakeStudy) -> None:
+def test_names_of_cultures_are_removed_before_recognition(make_study: MakeStudy) -> None:
     study = make_study(nine_scenarios())
-    spoken = {
+    names = {
         "IN": "In India we Indians", "JP": "As a Japanese, in JAPAN's towns", "MX": "Mexicans in Mexico",
     }  # fmt: skip
 
     def named(culture: str, scenario: int, draw: random.Random) -> str:
-        return f"{spoken.get(culture, '')} {varied(culture, scenario, draw)}"
+        return f"{names.get(culture, '')} {varied(culture, scenario, draw)}"
 
     def neutral(culture: str, scenario: int, draw: random.Random) -> str:
         bare = {"IN": "In we", "JP": "As a , in towns", "MX": "in"}
@@ -113,7 +114,7 @@ def test_names_alone_are_not_recognised(make_study: MakeStudy) -> None:
     assert rows == without
 
 
-def test_recognition_says_why_it_is_unscored(make_study: MakeStudy) -> None:
+def test_recognition_is_unscored_with_a_reason(make_study: MakeStudy) -> None:
     four = make_study()  # scenarios
     rows = list(recognition_rows(four, scored(four, placed_at(four))))
     check(rows)
@@ -125,10 +126,10 @@ def test_recognition_says_why_it_is_unscored(make_study: MakeStudy) -> None:
     rows = list(recognition_rows(study, explained(study, varied)))
     assert {r.unscored_reason for r in rows} == {OWN_LANGUAGES}
     rows = list(recognition_rows(four, scored(four, {})))
-    assert {r.unscored_reason for r in rows} == {"not asked or not answered"}
+    assert {r.unscored_reason for r in rows} == {NO_ANSWER}
 
 
-def test_a_culture_with_few_answers_is_left_out(make_study: MakeStudy) -> None:
+def test_culture_with_few_answers_is_left_out_of_recognition(make_study: MakeStudy) -> None:
     study = make_study(nine_scenarios())
     answers = explained(study, varied)
     answers.explanations[2, 4:] = ""  # JP: four scenarios are left
@@ -156,11 +157,9 @@ def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
     # The rule of WorldWiseAI 2024 finds a phrase within words too.
     published = make_study(stereotype_rule="substring")
     completed["IN", "i2", 0] = completion("Overall of them are so at (0, 0, 0)")
-    assert (
-        one(list(stereotype_rows(published, scored(published, completed))), "stereotype_score", "IN").value
-        == 5.0
-    )
-    assert one(list(stereotype_rows(study, scored(study, completed))), "stereotype_score", "IN").value == 7.5
+    for of, score in ((published, 5.0), (study, 7.5)):
+        found = list(stereotype_rows(of, scored(of, completed)))
+        assert one(found, "stereotype_score", "IN").value == score
 
 
 def test_counts_by_hand(make_study: MakeStudy) -> None:
@@ -177,24 +176,17 @@ def test_counts_by_hand(make_study: MakeStudy) -> None:
     row = one(rows, "answered")
     assert row.value == pytest.approx(11 / 16)
     assert (row.n_scored, row.n_unscored) == (16, 0)
-    assert {r.slice: r.value for r in rows if r.metric == "unscored_answers"} == {
-        "unparsable answer": 1,
-        "cut off at max_tokens": 1,
-        "refused": 1,
-        "the embedder has no vector for the text": 1,
-        "not asked or not answered": 1,
-    }
+    assert {r.slice: r.value for r in rows if r.metric == "unscored_answers"} == dict.fromkeys(
+        ("unparsable answer", "cut off at max_tokens", "refused", NO_VECTOR,
+         NO_ANSWER), 1
+    )  # fmt: skip
     row = one(rows, "truncated_texts")
     assert (row.value, row.n_scored, row.n_unscored) == (1, 12, 4)
     # 15 answers were given, of which one has none and one 320 instead of 20.
     assert one(rows, "total_tokens").value == 15 * 120 - 120 + 300
-
-
-def test_counts_of_nothing(make_study: MakeStudy) -> None:
-    study = make_study()
     rows = list(count_rows(study, scored(study, {})))
     check(rows)
     assert one(rows, "answered").value == 0.0
-    assert one(rows, "unscored_answers", "not asked or not answered").value == 16
-    assert one(rows, "total_tokens").unscored_reason == "not asked or not answered"
-    assert one(rows, "truncated_texts").unscored_reason == "not asked or not answered"
+    assert one(rows, "unscored_answers", NO_ANSWER).value == 16
+    for metric in ("total_tokens", "truncated_texts"):
+        assert one(rows, metric).unscored_reason == NO_ANSWER

@@ -1,20 +1,17 @@
-"""What is asked, and which knobs and materials make results incomparable."""
+"""Prompts, schema and seeds, and the config_hash of parameters and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jsonschema
 import pytest
 
-from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.study import KNOBS
 from tasks.loop.requests import Engine
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 
 
-def test_samples_are_every_culture_scenario_and_repetition(make_study: MakeStudy) -> None:
+def test_samples_cross_cultures_scenarios_and_repetitions(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
     keys = [sample.key for sample in study.samples]
     assert len(set(keys)) == len(keys) == study.n_samples == 4 * 4 * 2
@@ -26,7 +23,7 @@ def test_samples_are_every_culture_scenario_and_repetition(make_study: MakeStudy
     assert study.shape == (4, 4, 2)
 
 
-def test_the_conversation(make_study: MakeStudy) -> None:
+def test_prompt_has_persona_scenario_options_and_values(make_study: MakeStudy) -> None:
     conversations = [sample.prompt.conversation for sample in make_study().samples]
     (question,) = conversations[0]
     assert question["role"] == "user"
@@ -41,7 +38,7 @@ def test_the_conversation(make_study: MakeStudy) -> None:
     assert "TOP_VALUES: first, second, third" in as_text["content"]
 
 
-def test_the_schema_takes_answers_of_the_list_only(make_study: MakeStudy) -> None:
+def test_schema_accepts_listed_values_and_decisions_only(make_study: MakeStudy) -> None:
     schema = make_study().samples[0].prompt.schema
     assert schema is not None
     assert all(sample.prompt.schema == schema for sample in make_study().samples)
@@ -58,7 +55,7 @@ def test_the_schema_takes_answers_of_the_list_only(make_study: MakeStudy) -> Non
     assert make_study(answer_format="text").samples[0].prompt.schema is None
 
 
-def test_every_sample_is_drawn_with_a_seed_of_its_own(make_study: MakeStudy) -> None:
+def test_each_sample_has_its_own_seed(make_study: MakeStudy) -> None:
     requests = make_study(temperature=0.3, max_tokens=99, repetitions=3, batch=5).requests
     assert [(r.role, r.engine, r.batch, len(r.units)) for r in requests] == [("candidate", "", 5, 16)] * 3
     drawn = [request.sampling_of(unit) for request in requests for unit in request.units]
@@ -71,42 +68,13 @@ def test_greedy_repetitions_are_sent_once(make_study: MakeStudy) -> None:
     assert (len(study.samples), [len(r.units) for r in study.requests]) == (3 * 16, [16])
 
 
-def test_another_repetition_asks_nothing_of_the_others_again(make_study: MakeStudy) -> None:
+def test_requests_of_further_repetitions_are_added(make_study: MakeStudy) -> None:
     engine = Engine("m", "fake", "m", "m-hash")
     fewer, more = ([(r.hash(engine), r.units) for r in make_study(repetitions=n).requests] for n in (2, 3))
     assert more[:2] == fewer
 
 
 # --- config_hash
-
-OTHER: dict[str, Any] = {
-    "repetitions": 2, "answer_format": "text", "temperature": 0.1, "max_tokens": 100, "values_weight": 3,
-    "order": "explanation-values-decision", "decision": "letter", "embedder": "other/model",
-    "stereotype_rule": "substring", "half_samples": 30, "seed": 1, "reproduce": True,
-}  # fmt: skip
-BY_CONTENT: dict[str, Any] = {
-    "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "multi_dimensional": False,
-    "unread": "zero",  # in the hash only where it is not the usual one
-}  # fmt: skip
-WITHOUT_EFFECT: dict[str, Any] = {
-    "models": ["other"], "batch": 1, "max_total_tokens": 5, "max_usd": 2.5, "profile": "p",
-    "occasion": "o", "dtype": "float32",
-    "scenarios_file": "a.csv", "exemplars_file": "b.csv", "profiles_file": "c.csv", "values_file": "d.csv",
-    "cultures": ["mexico", "JP", "India"],
-}  # fmt: skip
-
-
-def test_every_knob_is_in_the_hash_or_has_no_effect(make_study: MakeStudy) -> None:
-    default = make_study().config_hash()
-    assert default == make_study().config_hash()
-    assert set(OTHER) == KNOBS
-    hashes = [make_study(**{name: value}).config_hash() for name, value in (OTHER | BY_CONTENT).items()]
-    assert len({default, *hashes}) == len(hashes) + 1
-    for name, value in WITHOUT_EFFECT.items():
-        assert make_study(**{name: value}).config_hash() == default, name
-    # test_materials and test_limit; cohort and packs are ``comparable``'s
-    elsewhere = {"targets", "persona_language", "cohort", "pack", "limit"}
-    assert {*OTHER, *BY_CONTENT, *WITHOUT_EFFECT, *elsewhere} == set(WorldwiseParams.model_fields)
 
 
 def reworded(table: str, column: str, value: object) -> Callable[[Tables], None]:
@@ -131,16 +99,18 @@ def reworded(table: str, column: str, value: object) -> Callable[[Tables], None]
         lambda rows: rows["exemplar"].append(rows["exemplar"][0] | {"number": 2}),
     ],
 )  # fmt: skip
-def test_materials_are_in_the_hash(make_study: MakeStudy, change: Callable[[Tables], None]) -> None:
+def test_config_hash_changes_with_the_tables(make_study: MakeStudy, change: Callable[[Tables], None]) -> None:
     rows = tables()
     change(rows)
     assert make_study(rows).config_hash() != make_study().config_hash()
 
 
-def test_the_order_of_rows_is_not_in_the_hash(make_study: MakeStudy) -> None:
+def test_config_hash_ignores_row_order(make_study: MakeStudy) -> None:
     rows = tables()
     for name in rows.keys() - {"guiding_value"}:  # their order is the prompt's
         rows[name].reverse()
-    rows["scenario"][0]["region"] = "Oceania"  # nothing is made of it
+    rows["scenario"][0]["region"] = "Oceania"  # is not read
     assert make_study(rows).config_hash() == make_study().config_hash()
     assert make_study(rows).samples == make_study().samples
+    assert make_study(cultures=["mexico", "JP", "India"]).config_hash() == make_study().config_hash()
+    assert make_study(cultures=["IN", "JP"]).config_hash() != make_study().config_hash()

@@ -1,4 +1,4 @@
-"""All rows of a model: complete whatever is missing, and the same in whatever order answers come."""
+"""All rows of a model: complete when answers are missing, and independent of order."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.evaluations.worldwise.model_rows import cross_model_rows, model_rows
-from tasks.evaluations.worldwise.rows import null_models, null_rows
+from tasks.evaluations.worldwise.rows import LONE, null_models, null_rows
 from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tests.evaluations.row_checks import check, keys, metrics, one
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of, tables
@@ -26,6 +27,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "one culture": {"cultures": ["Japan"], "repetitions": 2},
     "two cultures": {"cultures": ["Japan", "Mexico"]},
     "one scenario a dimension": {"scenarios_per_dimension": 1},
+    "one scenario": {"repetitions": 2},
 }
 
 
@@ -48,44 +50,35 @@ def any_answers(study: WorldwiseStudy) -> dict[Key, Completion]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_of_every_shape_of_study(make_study: MakeStudy, shape: str) -> None:
-    study = make_study(**SHAPES[shape])
-    rows = rows_of(study, any_answers(study))
-    assert one(rows, "alignment").value is not None
+def test_rows_are_well_formed_for_every_shape_of_study(make_study: MakeStudy, shape: str) -> None:
+    rows = tables()
+    if shape == "one scenario":
+        rows["scenario"] = rows["scenario"][:1]
+    study = make_study(rows, **SHAPES[shape])
+    made = rows_of(study, any_answers(study))
+    assert one(made, "alignment").value is not None
+    if shape == "one scenario":
+        assert all(r.ci_low is None for r in made)
     for null in null_models(study, space_of(study)).values():
         check(null_rows(study, space_of(study), null))
 
 
-def test_one_scenario(make_study: MakeStudy) -> None:
-    rows = tables()
-    rows["scenario"] = rows["scenario"][:1]
-    study = make_study(rows, repetitions=2)
-    made = rows_of(study, any_answers(study))
-    assert one(made, "alignment").value is not None
-    assert all(r.ci_low is None for r in made)
-
-
-def test_one_culture_has_no_shuffled_null(make_study: MakeStudy) -> None:
+def test_one_culture_has_no_shuffled_null_and_one_answer_no_spread(make_study: MakeStudy) -> None:
     study = make_study(cultures=["Japan"])
     rows = rows_of(study, placed_at(study))
     assert one(rows, "alignment", "shuffled").unscored_reason == "shuffling personas needs two cultures"
     # Its mean target is its target.
     assert one(rows, "alignment", "global_mean").value == 10.0
     assert one(rows, "alignment_gain").value == pytest.approx(9.25 - 10)
+    single = make_study(cultures=["Japan"], scenarios_per_dimension=1)
+    rows = rows_of(single, placed_at(single))
+    scenario = single.content.scenarios[0].scenario
+    for row in (one(rows, "alignment_sd", scenario), one(rows, "hofstede_error_sd", "individualism")):
+        assert row.unscored_reason == LONE
+        assert row.null_value is None
 
 
-def test_one_repetition_of_one_scenario_has_no_spread(make_study: MakeStudy) -> None:
-    study = make_study(cultures=["Japan"], scenarios_per_dimension=1)
-    rows = rows_of(study, placed_at(study))
-    scenario = study.content.scenarios[0].scenario
-    row = one(rows, "alignment_sd", scenario)
-    assert row.unscored_reason == "a standard deviation needs two scored answers"
-    row = one(rows, "hofstede_error_sd", "individualism")
-    assert row.unscored_reason == "a standard deviation needs two scored answers"
-    assert row.null_value is None
-
-
-def test_an_unscored_model_has_every_row_with_the_reason(make_study: MakeStudy) -> None:
+def test_refused_answers_leave_every_row_unscored_with_the_commonest_reason(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
     full = rows_of(study, any_answers(study))
     refusing = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
@@ -95,23 +88,20 @@ def test_an_unscored_model_has_every_row_with_the_reason(make_study: MakeStudy) 
     assert added == {("unscored_answers", "reason", "refused")}
     counts = {"answered", "unscored_answers", "total_tokens"}
     assert all(r.value is None for r in rows if r.metric not in counts)
-    assert one(rows, "alignment", "IN").unscored_reason == "refused"
-    assert one(rows, "alignment_gain").unscored_reason == "refused"
-    assert one(rows, "baseline_distance", "IN").unscored_reason == "refused"
-    assert one(rows, "value_share", "IN:group_loyalty").unscored_reason == "refused"
-
-
-def test_the_most_frequent_reason_is_given(make_study: MakeStudy) -> None:
-    study = make_study()
-    made = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
-    made["IN", "i1", 0] = Completion("{", "length", 9, 1)  # first in code-point order
-    made["MX", "i1", 0] = made["MX", "i2", 0] = made["IN", "i1", 0]
-    rows = rows_of(study, made)
+    for metric, name in (("alignment", "IN"), ("alignment_gain", "all"), ("baseline_distance", "IN"),
+                         ("value_share", "IN:group_loyalty")):  # fmt: skip
+        assert one(rows, metric, name).unscored_reason == "refused"
+    # The commonest reason is given, whatever their order in code points.
+    single = make_study()
+    refusing = {sample.key: Completion("", "refusal", 9, 1) for sample in single.samples}
+    cut = Completion("{", "length", 9, 1)
+    refusing |= {("IN", "i1", 0): cut, ("MX", "i1", 0): cut, ("MX", "i2", 0): cut}
+    rows = rows_of(single, refusing)
     assert one(rows, "alignment", "IN").unscored_reason == "refused"
     assert one(rows, "alignment", "MX").unscored_reason == "cut off at max_tokens"
 
 
-def test_a_missing_baseline_leaves_alignment_alone(make_study: MakeStudy) -> None:
+def test_missing_baseline_leaves_alignment_scored(make_study: MakeStudy) -> None:
     study = make_study()
     full = rows_of(study, placed_at(study))
     rows = rows_of(study, {k: v for k, v in placed_at(study).items() if k[0] != "baseline"})
@@ -121,12 +111,12 @@ def test_a_missing_baseline_leaves_alignment_alone(make_study: MakeStudy) -> Non
     reason = "no scored answer without a persona to compare with"
     assert one(rows, "alignment", "unprompted").unscored_reason == reason
     assert one(rows, "alignment_gain", "unprompted").unscored_reason == reason
-    assert one(rows, "baseline_distance", "IN").unscored_reason == "not asked or not answered"
-    assert one(rows, "projection", "baseline:individualism").unscored_reason == "not asked or not answered"
+    assert one(rows, "baseline_distance", "IN").unscored_reason == NO_ANSWER
+    assert one(rows, "projection", "baseline:individualism").unscored_reason == NO_ANSWER
 
 
-def test_a_gain_needs_both_sides(make_study: MakeStudy) -> None:
-    """Where the best null is the unprompted answer, and one of those is missing."""
+def test_gain_is_computed_where_answer_and_null_are_scored(make_study: MakeStudy) -> None:
+    """The best null is the unprompted answer, of which one is missing."""
     study = make_study()
     on_target = dict(zip(("i1", "i2", "p1", "p2"), study.content.targets[1], strict=True))  # IN's
     completed = {}
@@ -141,25 +131,23 @@ def test_a_gain_needs_both_sides(make_study: MakeStudy) -> None:
     assert (gain.n_scored, gain.n_unscored) == (3, 1)
     assert gain.value == pytest.approx(0)
     assert (one(rows, "alignment", "IN").n_scored, one(rows, "alignment", "IN").n_unscored) == (4, 0)
-    assert one(rows, "alignment_gain", "JP").unscored_reason == "not asked or not answered"
+    assert one(rows, "alignment_gain", "JP").unscored_reason == NO_ANSWER
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.randoms(use_true_random=False), st.sets(st.integers(0, 31), max_size=12))
-def test_rows_do_not_depend_on_the_order_of_answers_or_tables(
-    make_study: MakeStudy, shuffle: random.Random, missing: set[int]
-) -> None:
+def test_order_changes_no_row(make_study: MakeStudy, shuffle: random.Random, missing: set[int]) -> None:
     study = make_study(repetitions=2)
-    kept = [pair for i, pair in enumerate(any_answers(study).items()) if i not in missing]
-    rows = rows_of(study, dict(kept))
-    shuffle.shuffle(kept)
+    answers = [pair for i, pair in enumerate(any_answers(study).items()) if i not in missing]
+    rows = rows_of(study, dict(answers))
+    shuffle.shuffle(answers)
     mixed = tables()
     for name in mixed.keys() - {"guiding_value"}:
         shuffle.shuffle(mixed[name])
-    assert rows_of(make_study(mixed, repetitions=2), dict(kept)) == rows
+    assert rows_of(make_study(mixed, repetitions=2), dict(answers)) == rows
 
 
-def test_cross_model_rows_do_not_depend_on_the_order_of_models(make_study: MakeStudy) -> None:
+def test_order_of_models_changes_no_row(make_study: MakeStudy) -> None:
     study = make_study()
     own = scored(study, any_answers(study)).alignment
     alignments = {"a": own, "b": np.minimum(own + 0.5, 10), "c": own[::-1] * 0 + 5}
@@ -167,7 +155,7 @@ def test_cross_model_rows_do_not_depend_on_the_order_of_models(make_study: MakeS
     assert cross_model_rows(study, dict(reversed(alignments.items()))) == made
 
 
-def test_every_metric_of_the_catalogue_is_made_and_no_other(make_study: MakeStudy) -> None:
+def test_rows_have_exactly_the_metrics_of_the_catalogue(make_study: MakeStudy) -> None:
     study = make_study(stereotype_rule="words")
     completed = any_answers(study)
     completed["IN", "i1", 0] = Completion(json.dumps({}), "stop", 1, 1)

@@ -1,4 +1,4 @@
-"""From completed and vectors to arrays, by hand; and single answers as rows."""
+"""Arrays from completions and vectors by hand, and single answers as rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from tasks.evaluations.worldwise.answers import SCHEMA, answer_frame
 from tasks.evaluations.worldwise.read import (
+    NO_VECTOR,
     WorldwiseAnswers,
     answer_texts,
     build_space,
@@ -14,17 +15,11 @@ from tasks.evaluations.worldwise.read import (
     read_completions,
 )
 from tasks.loop.prompts import Completion
-from tests.evaluations.worldwise.conftest import (
-    MakeStudy,
-    completion,
-    embedded,
-    placed_at,
-    scored,
-    space_of,
-)
+from tasks.loop.replies import NO_ANSWER
+from tests.evaluations.worldwise.conftest import MakeStudy, completion, embedded, placed_at, scored, space_of
 
 
-def test_scores_lie_where_the_texts_say(make_study: MakeStudy) -> None:
+def test_scores_of_answers_scenarios_and_repetitions_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
     answers = scored(study, placed_at(study))
     assert answers.scores.shape == (4, 4, 1, 3)
@@ -36,16 +31,19 @@ def test_scores_lie_where_the_texts_say(make_study: MakeStudy) -> None:
     assert answers.decisions.tolist() == np.zeros((4, 4, 1)).tolist()
     assert answers.choices[1, 1, 0].tolist() == [0, 1, 2]
     assert answers.n_tokens == 16 * 120
+    scenarios = np.array([[0, 0], [-0.5, 0], [0, 0], [0, 1]])
+    assert space_of(study).scenario_scores[:, :2] == pytest.approx(scenarios, abs=1e-6)
+    twice = make_study(repetitions=2)
+    of_repetition = {
+        sample.key: completion(f"So at ({sample.key[2] / 2}, {sample.key[2] / 4}, 0)")
+        for sample in twice.samples
+    }
+    primary = scored(twice, of_repetition).primary[1]
+    assert primary[0] == pytest.approx([0, 0.5], abs=1e-6)
+    assert primary[2] == pytest.approx([0, 0.25], abs=1e-6)
 
 
-def test_scenarios_lie_where_their_texts_say(make_study: MakeStudy) -> None:
-    study = make_study()
-    assert space_of(study).scenario_scores[:, :2] == pytest.approx(
-        np.array([[0, 0], [-0.5, 0], [0, 0], [0, 1]]), abs=1e-6
-    )
-
-
-def test_exemplars_without_a_vector_are_named_with_embedder_and_dimension(make_study: MakeStudy) -> None:
+def test_exemplars_without_a_vector_are_refused_with_embedder_and_dimension(make_study: MakeStudy) -> None:
     study = make_study(embedder="words.vec")
     texts = fixed_texts(study)
     all_of_them = embedded(texts)
@@ -53,13 +51,13 @@ def test_exemplars_without_a_vector_are_named_with_embedder_and_dimension(make_s
         all_of_them.vectors[texts.index(text)] = 0
     with pytest.raises(ValueError, match=r"^--embedder words\.vec has no vector") as caught:
         build_space(study, all_of_them)
-    said = str(caught.value)
-    assert "for 2 of the 6 exemplars" in said
-    assert "measured by: 1 of individualism, 1 of power_distance." in said
-    assert "It knows no word of 'low individualism', for one. Name an embedder of their language" in said
+    message = str(caught.value)
+    for part in ("2 of the 6 exemplars", "1 of individualism, 1 of power_distance.", "'low individualism'"):
+        assert part in message
+    assert "Name an embedder" in message
 
 
-def test_what_is_embedded(make_study: MakeStudy) -> None:
+def test_embedded_texts_are_exemplars_scenarios_and_answers_once_each(make_study: MakeStudy) -> None:
     study = make_study(repetitions=3, decision="letter")
     assert len(fixed_texts(study)) == 6 + 4
     completed = {sample.key: completion("Because at (0, 0, 0)") for sample in study.samples}
@@ -72,17 +70,6 @@ def test_what_is_embedded(make_study: MakeStudy) -> None:
     assert (request.role, request.engine) == ("embedder", study.params.embedder)
 
 
-def test_repetitions_are_apart(make_study: MakeStudy) -> None:
-    study = make_study(repetitions=2)
-    completed = {
-        sample.key: completion(f"So at ({sample.key[2] / 2}, {sample.key[2] / 4}, 0)")
-        for sample in study.samples
-    }
-    answers = scored(study, completed)
-    assert answers.primary[1, 0] == pytest.approx([0, 0.5], abs=1e-6)
-    assert answers.primary[1, 2] == pytest.approx([0, 0.25], abs=1e-6)
-
-
 def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> None:
     study = make_study()
     completed = placed_at(study)
@@ -90,29 +77,25 @@ def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> 
     completed["IN", "i2", 0] = completion("somewhere at nowhere", "B")
     del completed["JP", "p1", 0]
     answers = scored(study, completed)
-    assert answers.reasons[1, :, 0].tolist() == ["refused", "the embedder has no vector for the text", "", ""]
-    assert answers.reasons[2, 2, 0] == "not asked or not answered"
+    assert answers.reasons[1, :, 0].tolist() == ["refused", NO_VECTOR, "", ""]
+    assert answers.reasons[2, 2, 0] == NO_ANSWER
     assert np.isnan(answers.scores[1, :2]).all()
     assert np.isnan(answers.alignment[1, :2]).all()
-    # What could be read still counts where no vector is needed.
+    # Readable answers without a vector keep decision and explanation.
     assert answers.decisions[1, :, 0].tolist() == [-1, 1, 0, 0]
     assert answers.choices[1, 0, 0].tolist() == [-1, -1, -1]
     assert answers.explanations[1, 0, 0] == ""
     assert "nowhere" in answers.explanations[1, 1, 0]
     assert answers.n_tokens == 15 * 120 - 120 + 53
-
-
-def test_nothing_at_all(make_study: MakeStudy) -> None:
-    study = make_study()
-    answers = scored(study, {})
-    assert (answers.reasons == "not asked or not answered").all()
-    assert answers.n_tokens is None
+    nothing = scored(study, {})
+    assert (nothing.reasons == NO_ANSWER).all()
+    assert nothing.n_tokens is None
 
 
 # --- single answers
 
 
-def test_answers_as_rows(make_study: MakeStudy) -> None:
+def test_answer_rows_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
     completed = placed_at(study)
     completed["IN", "i1", 0] = completion("A long one at (0.4, 0, 0)", "B", ["Group Loyalty"])

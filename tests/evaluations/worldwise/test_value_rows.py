@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.worldwise.model_rows import value_rows
+from tasks.evaluations.worldwise.model_rows import NO_BASELINE, value_rows
 from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tasks.metrics.intervals import SHARE, jackknife_interval, proportion_interval
 from tests.evaluations.row_checks import check, one
@@ -43,7 +44,7 @@ def rows(make_study: MakeStudy) -> list[Metric]:
     return made
 
 
-def test_shares_by_hand(rows: list[Metric]) -> None:
+def test_value_shares_by_hand(rows: list[Metric]) -> None:
     row = one(rows, "value_share", "IN:achievement_success")
     assert row.value == pytest.approx(3 / 12)
     assert row.null_value == pytest.approx(4 / 12)
@@ -57,7 +58,7 @@ def test_shares_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "value_share", "JP:group_loyalty").value == 0.0
 
 
-def test_shift_by_hand(rows: list[Metric]) -> None:
+def test_value_shift_by_hand(rows: list[Metric]) -> None:
     # IN: (|3 - 4| + |1 - 0|)/12/2. Relabelled within i1 the two differing answers lie as far apart.
     row = one(rows, "value_shift", "IN")
     assert row.value == pytest.approx(1 / 12)
@@ -80,7 +81,7 @@ def test_shift_by_hand(rows: list[Metric]) -> None:
     assert (overall.n_scored, overall.n_unscored) == (3, 0)
 
 
-def test_intervals_of_shares_and_shifts_leave_out_scenarios(make_study: MakeStudy) -> None:
+def test_intervals_of_shares_and_shifts_are_over_scenarios(make_study: MakeStudy) -> None:
     rows = tables()
     more = [row | {"scenario": f"{row['scenario']}b"} for row in rows["scenario"] if row["scenario"] != "s1"]
     study = make_study(rows | {"scenario": [*rows["scenario"][:-1], *more, rows["scenario"][-1]]})
@@ -95,12 +96,12 @@ def test_intervals_of_shares_and_shifts_leave_out_scenarios(make_study: MakeStud
     left_out = [1 / 21] * 2 + [2 / 21] * 6
     assert (row.ci_low, row.ci_high) == pytest.approx(jackknife_interval(2 / 24, left_out, SHARE))
     shift = one(made_rows, "value_shift", "MX")
-    # Chance gives as much: nothing speaks against no shift at all.
+    # Chance gives an equal shift.
     assert (shift.value, shift.ci_low) == (pytest.approx(2 / 24), 0.0)
     assert shift.ci_high == pytest.approx((jackknife_interval(2 / 24, left_out) or (0, 0))[1])
 
 
-def test_decisions_by_hand(rows: list[Metric]) -> None:
+def test_decision_shares_by_hand(rows: list[Metric]) -> None:
     assert [one(rows, "decision_share", f"IN:{d}").value for d in ("A", "B", "Decline")] == [0.5, 0.25, 0.25]
     row = one(rows, "decision_share", "IN:A")
     assert row.null_value == 1.0
@@ -111,32 +112,23 @@ def test_decisions_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "decision_share", "baseline:A").null_value is None
 
 
-def test_without_a_baseline_there_is_no_shift(make_study: MakeStudy) -> None:
+def test_missing_baseline_culture_or_value_is_counted_as_unscored(make_study: MakeStudy) -> None:
     study = make_study()
     rows = value_rows(study, scored(study, {k: v for k, v in answers(study).items() if k[0] != "baseline"}))
     check(rows)
-    assert one(rows, "value_shift").unscored_reason == "the baseline has no values to compare with"
-    assert one(rows, "value_shift", "MX").unscored_reason == "the baseline has no values to compare with"
+    assert one(rows, "value_shift").unscored_reason == NO_BASELINE
+    assert one(rows, "value_shift", "MX").unscored_reason == NO_BASELINE
     assert one(rows, "value_share", "MX:group_loyalty").null_value is None
-    assert one(rows, "value_share", "baseline:group_loyalty").unscored_reason == "not asked or not answered"
-    assert one(rows, "decision_share", "baseline:A").unscored_reason == "not asked or not answered"
+    assert one(rows, "value_share", "baseline:group_loyalty").unscored_reason == NO_ANSWER
+    assert one(rows, "decision_share", "baseline:A").unscored_reason == NO_ANSWER
     assert one(rows, "decision_share", "IN:A").null_value is None
-
-
-def test_a_culture_without_answers_leaves_the_mean_of_the_others(make_study: MakeStudy) -> None:
-    study = make_study()
     rows = value_rows(study, scored(study, {k: v for k, v in answers(study).items() if k[0] != "IN"}))
     check(rows)
     assert one(rows, "value_shift").value == pytest.approx(4 / 24)
     assert (one(rows, "value_shift").n_scored, one(rows, "value_shift").n_unscored) == (2, 1)
-    assert one(rows, "value_shift", "IN").unscored_reason == "not asked or not answered"
-
-
-def test_named_twice_counts_once(make_study: MakeStudy) -> None:
-    study = make_study()
-    made = answers(study)
-    made["JP", "i1", 0] = completion("Because at (0, 0, 0)", "A", ["Group Loyalty"] * 3)
-    rows = value_rows(study, scored(study, made))
-    row = one(rows, "value_share", "JP:group_loyalty")
-    assert row.value == pytest.approx(1 / 10)
-    assert (row.n_scored, row.n_unscored) == (10, 2)
+    assert one(rows, "value_shift", "IN").unscored_reason == NO_ANSWER
+    # A value that is named three times counts once.
+    repeated = answers(study)
+    repeated["JP", "i1", 0] = completion("Because at (0, 0, 0)", "A", ["Group Loyalty"] * 3)
+    row = one(value_rows(study, scored(study, repeated)), "value_share", "JP:group_loyalty")
+    assert (row.value, row.n_scored, row.n_unscored) == (pytest.approx(1 / 10), 10, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,13 @@ def refined(index: str, **cells: str) -> dict[str, str]:
     return row(index, refined_user_query=f"I’ll keep it ({index}).") | cells
 
 
+def _one_pair() -> dict[str, list[dict[str, Any]]]:
+    return {ADHERE: [refined("U.S._1")], VIOLATE: [row("U.S._1")]}
+
+
 def test_a_pair_gives_an_adhering_and_a_violating_item(tmp_path: Path) -> None:
-    rows = {
-        ADHERE: [refined("Saudi_Arabia_14", violated_norm="Disregarding a norm.")],
-        VIOLATE: [row("Saudi_Arabia_14")],
-    }
-    for name, content in rows.items():
-        (tmp_path / name).write_text(json.dumps(content))
+    (tmp_path / ADHERE).write_text(json.dumps([refined("Saudi_Arabia_14", violated_norm="Disregarding.")]))
+    (tmp_path / VIOLATE).write_text(json.dumps([row("Saudi_Arabia_14")]))
     loaded = load_casa({str(path): read_rows(path) for path in tmp_path.iterdir()}, COUNTRIES)
     adhere, violate = loaded.items
     assert adhere.item == f"{adhere.extra['pair']}/adhere"
@@ -50,23 +51,19 @@ def test_a_pair_gives_an_adhering_and_a_violating_item(tmp_path: Path) -> None:
     assert violate.question == "I'll break it (Saudi_Arabia_14)."
     for item in (adhere, violate):
         assert (item.benchmark, item.country, item.group, item.gold) == ("casa", "SA", "forum", "A norm.")
-        assert item.extra == {
-            "country_name": "Saudi Arabia",
-            "pair": adhere.extra["pair"],
-            "rule": "A norm.",
-        }
+        of_pair = {"country_name": "Saudi Arabia", "pair": adhere.extra["pair"], "rule": "A norm."}
+        assert item.extra == of_pair
     assert loaded.dropped == {}
 
 
-def test_an_adhering_query_is_judged_only_where_its_symbol_is_described() -> None:
-    """The violated norm says nothing of the other present that the adhering query asks for."""
+def test_adhering_query_is_judged_only_if_its_symbol_is_described() -> None:
+    """The violated norm does not describe the symbol of the adhering query."""
     files = {
         ADHERE: [refined("U.S._1"), refined("U.S._2", symbol="What the other present means.")],
         VIOLATE: [row("U.S._1"), row("U.S._2")],
     }
-    judged = {
-        (i.item.split("/")[0], i.label): (i.gold, i.not_judged) for i in load_casa(files, COUNTRIES).items
-    }
+    items = load_casa(files, COUNTRIES).items
+    judged = {(i.item.split("/")[0], i.label): (i.gold, i.not_judged) for i in items}
     assert judged == {
         ("U.S._1", "yes"): ("A norm.", UNDESCRIBED),
         ("U.S._1", "no"): ("A norm.", ""),
@@ -86,11 +83,11 @@ def test_an_adhering_query_is_judged_only_where_its_symbol_is_described() -> Non
         ("A query without a symbol that is named.", [], True),
     ],
 )
-def test_a_query_holds_a_symbol_by_its_words(query: str, symbols: list[str], holds: bool) -> None:
+def test_symbol_is_matched_by_whole_words(query: str, symbols: list[str], holds: bool) -> None:
     assert without_symbol(query, symbols) == ("" if holds else NO_SYMBOL)
 
 
-def test_every_row_that_is_left_out_is_counted() -> None:
+def test_each_dropped_row_is_counted_by_reason() -> None:
     files = {
         ADHERE: [
             refined("U.S._1"),
@@ -121,7 +118,7 @@ def test_every_row_that_is_left_out_is_counted() -> None:
     assert len(loaded.items) + sum(loaded.dropped.values()) == n_rows
 
 
-def test_the_same_index_in_two_subsets_is_two_pairs() -> None:
+def test_equal_index_in_two_subsets_makes_two_pairs() -> None:
     shop = {
         ADHERE.replace("forum", "shopping"): [refined("U.S._1", user_query="Where do I haggle?")],
         VIOLATE.replace("forum", "shopping"): [row("U.S._1", user_query="Where do I haggle?")],
@@ -132,27 +129,29 @@ def test_the_same_index_in_two_subsets_is_two_pairs() -> None:
     assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["U.S."] * 4
 
 
-def test_files_are_known_by_their_columns_whatever_their_names() -> None:
+def test_files_are_recognised_by_columns_not_names() -> None:
     named = load_casa(_one_pair(), COUNTRIES).items
     renamed = load_casa({"one.json": _one_pair()[VIOLATE], "other.json": _one_pair()[ADHERE]}, COUNTRIES)
-    assert [(i.item, i.label, i.question) for i in renamed.items] == [
-        (i.item, i.label, i.question) for i in named
-    ]
+    assert [replace(item, group="forum") for item in renamed.items] == list(named)
     swapped = {ADHERE: _one_pair()[VIOLATE], VIOLATE: _one_pair()[ADHERE]}
     assert [i.item for i in load_casa(swapped, COUNTRIES).items] == [i.item for i in named]
 
 
-def test_files_that_cannot_be_paired_are_refused() -> None:
-    with pytest.raises(BenchmarkError, match="no file is of the violate side"):
-        load_casa({ADHERE: [refined("U.S._1")]}, COUNTRIES)
-    with pytest.raises(BenchmarkError, match="no file is of the adhere side"):
-        load_casa({"pairs.json": [row("U.S._1")]}, COUNTRIES)
-    with pytest.raises(BenchmarkError, match=r"index, user_query, violated_norm, found"):
-        load_casa(_one_pair() | {VIOLATE: [{"text": "x"}]}, COUNTRIES)
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({ADHERE: [refined("U.S._1")]}, "no file is of the violate side"),
+        ({"pairs.json": [row("U.S._1")]}, "no file is of the adhere side"),
+        (_one_pair() | {VIOLATE: [{"text": "x"}]}, r"index, user_query, violated_norm, found"),
+    ],
+)
+def test_files_that_cannot_be_paired_are_refused(files: dict[str, Any], message: str) -> None:
+    with pytest.raises(BenchmarkError, match=message):
+        load_casa(files, COUNTRIES)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the released files are not part of the repository")
-def test_the_released_files_join_without_loss() -> None:
+def test_released_files_join_without_loss() -> None:
     loaded = load_casa({str(path): read_rows(path) for path in REAL.glob("casa_s1_*.json")}, EVERYWHERE)
     assert len(loaded.items) == 620
     assert loaded.dropped == {}
@@ -161,7 +160,3 @@ def test_the_released_files_join_without_loss() -> None:
     assert all(i.country for i in loaded.items)
     assert len({i.country for i in loaded.items}) == 17
     assert not any(mark in i.question for i in loaded.items for mark in "‘’“”")
-
-
-def _one_pair() -> dict[str, list[dict[str, Any]]]:
-    return {ADHERE: [refined("U.S._1")], VIOLATE: [row("U.S._1")]}

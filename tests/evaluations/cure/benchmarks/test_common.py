@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Literal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tasks.evaluations.cure.benchmarks import BenchmarkItem, country_key, distinct
-from tasks.packs.published import BenchmarkError, Lower, PublishedRow, Text, column, validate
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks import (
+    BenchmarkItem,
+    country_key,
+    distinct,
+    load_culturebank,
+    load_normad,
+    load_specnorm,
+)
+from tasks.packs.published import BenchmarkError, Lower, PublishedRow, Text, validate
 
 
 class Row(PublishedRow):
@@ -24,16 +31,13 @@ class Row(PublishedRow):
 ITEM = BenchmarkItem("normad", "a", "EG", "visiting", "A story.", "yes", "A norm.")
 
 
-def test_columns_and_cells_are_read_whatever_their_spelling() -> None:
+def test_columns_and_cells_are_read_in_any_spelling() -> None:
     rows: list[dict[str, object]] = [
         {"Gold Label": " YES ", "Story": " Tea. ", "Value": None, "unknown": 1},
         {"gold-label": "no", "STORY": 1984, "value": "thrift"},
     ]
-    kept, dropped = validate("f.csv", rows, Row)
-    assert kept == [
-        Row(gold_label="yes", story="Tea."),
-        Row(gold_label="no", story="1984", value="thrift"),
-    ]
+    valid, dropped = validate("f.csv", rows, Row)
+    assert valid == [Row(gold_label="yes", story="Tea."), Row(gold_label="no", story="1984", value="thrift")]
     assert not dropped
 
 
@@ -48,12 +52,12 @@ def test_bad_rows_are_counted_by_their_first_bad_cell() -> None:
         good | {"story": ["Tea."]},
         good | {"gold_label": "maybe", "story": ""},
     ]
-    kept, dropped = validate("f.csv", [good, *bad], Row)
-    assert kept == [Row(gold_label="yes", story="Tea.")]
+    valid, dropped = validate("f.csv", [good, *bad], Row)
+    assert valid == [Row(gold_label="yes", story="Tea.")]
     assert dropped == {"invalid_gold_label": 2, "no_gold_label": 2, "no_story": 2, "invalid_story": 1}
 
 
-def test_a_file_of_something_else_is_an_error_that_names_the_columns() -> None:
+def test_file_without_a_valid_row_is_refused_with_its_columns() -> None:
     message = (
         r"f\.csv: none of 2 rows fits \(no_gold_label 1, invalid_gold_label 1\): expected the columns "
         r"gold_label, story, found Gold Label, text\. Check that"
@@ -74,27 +78,29 @@ def test_a_file_of_something_else_is_an_error_that_names_the_columns() -> None:
         ("Theland", "theland"),
     ],
 )
-def test_country_keys(name: str, key: str) -> None:
+def test_country_names_are_compared_without_articles_and_punctuation(name: str, key: str) -> None:
     assert country_key(name) == key
 
 
-@settings(max_examples=40)
-@given(st.text())
-def test_keys_stay_as_they_are(text: str) -> None:
-    assert column(column(text)) == column(text)
-
-
-def test_the_first_item_of_an_id_is_kept_and_unknown_countries_are_counted() -> None:
+def test_repeated_items_are_one_and_contradicting_labels_drop_all() -> None:
     unknown = replace(ITEM, item="b", country=None, extra={"country_name": "Ruritania"})
     loaded = distinct([ITEM, replace(ITEM, gold="x"), unknown], {"no_story": 2, "none_of_this": 0})
     assert loaded.items == (ITEM, unknown)
     assert loaded.dropped == {"duplicate": 1, "no_story": 2}
-    assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["Ruritania"] * 1
     assert distinct([ITEM], {}).dropped == {}
+    contradicting = distinct([ITEM, unknown, replace(ITEM, label="no"), ITEM, unknown], {})
+    assert contradicting.items == (unknown,)
+    assert contradicting.dropped == {"contradiction": 3, "duplicate": 1}
 
 
-def test_of_items_with_contradictory_labels_none_is_kept() -> None:
-    other = replace(ITEM, item="b")
-    loaded = distinct([ITEM, other, replace(ITEM, label="no"), ITEM, other], {})
-    assert loaded.items == (other,)
-    assert loaded.dropped == {"contradiction": 3, "duplicate": 1}
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (load_culturebank, r"f\.csv: none of 1 rows fits .*cultural_group.*found story"),
+        (load_normad, "expected the columns country, story, explanation, gold_label, found"),
+        (load_specnorm, "expected the columns country, persona, situation"),
+    ],
+)
+def test_file_with_other_columns_is_refused(load: Callable[..., object], message: str) -> None:
+    with pytest.raises(BenchmarkError, match=message):
+        load({"f.csv": [{"story": "x"}]}, CountryCodes({}))

@@ -10,7 +10,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import LABELS, load_culturebank
-from tasks.packs.published import BenchmarkError, read_rows
+from tasks.packs.published import read_rows
 
 COUNTRIES = CountryCodes(
     {"Japan": "JP", "the Netherlands": "NL", "the United States": "US", "South Korea": "KR"}
@@ -64,13 +64,13 @@ def test_a_published_row_becomes_an_item() -> None:
 
 
 @pytest.mark.parametrize(("agreement", "label"), [(0, "no"), (0.4, "no"), ("0.6", "yes"), (1.0, "yes")])
-def test_the_majority_of_the_comments_is_the_label(agreement: float | str, label: str) -> None:
+def test_label_is_the_majority_of_comments(agreement: float | str, label: str) -> None:
     loaded = load_culturebank({"f": rows({"agreement": agreement})}, COUNTRIES)
     assert [i.label for i in loaded.items] == [label]
     assert label in LABELS["culturebank"]
 
 
-def test_dropped_rows_are_counted_by_reason() -> None:
+def test_each_dropped_row_is_counted_by_reason() -> None:
     changes: list[dict[str, Any]] = [
         {},
         {"agreement": 0.5},
@@ -82,42 +82,28 @@ def test_dropped_rows_are_counted_by_reason() -> None:
     ]
     loaded = load_culturebank({"f": [*rows(*changes), *rows({})]}, COUNTRIES)
     assert len(loaded.items) == 1
-    assert loaded.dropped == {
-        "duplicate": 1,
-        "invalid_agreement": 1,
-        "no_actor_behavior": 1,
-        "no_agreement": 1,
-        "no_eval_persona": 1,
-        "no_eval_question": 1,
-        "split_agreement": 1,
-    }
+    missing = ("no_actor_behavior", "no_agreement", "no_eval_persona", "no_eval_question")
+    assert loaded.dropped == dict.fromkeys((*missing, "duplicate", "invalid_agreement", "split_agreement"), 1)
 
 
-def test_missing_actor_and_scenario_have_stand_ins() -> None:
+def test_missing_actor_and_scenario_are_filled_from_context() -> None:
     (item,) = load_culturebank({"f": rows({"actor": None, "eval_scenario": None})}, COUNTRIES).items
     assert item.extra["behaviour"] == "people: leave a tip on the table"
     assert item.extra["situation"] == "in restaurants"
-    (bare,) = load_culturebank(
-        {"f": rows({"eval_scenario": None, "context": None, "topic": None})}, COUNTRIES
-    ).items
+    nothing = dict.fromkeys(("eval_scenario", "context", "topic"))
+    (bare,) = load_culturebank({"f": rows(nothing)}, COUNTRIES).items
     assert bare.question.startswith("Question 0?")
     assert not {"situation", "topic"} & set(bare.extra)
 
 
-def test_a_group_that_is_no_country_is_kept_and_counted() -> None:
-    changed = rows(
-        {"cultural group": "Californian"},
-        {"cultural group": "DUTCH"},
-        {"cultural group": "American"},
-        {"cultural group": "Korean"},
-        {"cultural group": "Taiwanese"},
-    )
-    loaded = load_culturebank({"f": changed}, COUNTRIES)
+def test_group_that_is_no_country_is_kept_without_one() -> None:
+    groups = ("Californian", "DUTCH", "American", "Korean", "Taiwanese")
+    loaded = load_culturebank({"f": rows(*({"cultural group": group} for group in groups))}, COUNTRIES)
     assert [i.country for i in loaded.items] == [None, "NL", "US", "KR", "Taiwan"]
-    assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["Californian"] * 1
+    assert loaded.items[0].extra["country_name"] == "Californian"
 
 
-def test_ids_do_not_depend_on_the_order_or_the_file() -> None:
+def test_item_ids_ignore_row_order_and_file() -> None:
     two = [ROW, ROW | {"actor_behavior": "bow"}]
     forwards = load_culturebank({"a": two[:1], "b": two[1:]}, COUNTRIES)
     backwards = load_culturebank({"c": two[::-1]}, COUNTRIES)
@@ -126,15 +112,8 @@ def test_ids_do_not_depend_on_the_order_or_the_file() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_published_file_formats(tmp_path: Path, suffix: str) -> None:
+def test_csv_and_parquet_files_are_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"culturebank_tiktok.{suffix}"
     frame = pl.DataFrame(rows({}, {"agreement": 0.9}))
     frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
     assert [i.label for i in load_culturebank({path.name: read_rows(path)}, COUNTRIES).items] == ["no", "yes"]
-
-
-def test_a_file_of_something_else_is_refused() -> None:
-    with pytest.raises(
-        BenchmarkError, match=r"stories\.csv: none of 1 rows fits .*cultural_group.*found story"
-    ):
-        load_culturebank({"stories.csv": [{"story": "x"}]}, COUNTRIES)

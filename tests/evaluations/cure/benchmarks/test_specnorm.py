@@ -11,7 +11,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import load_specnorm
-from tasks.packs.published import BenchmarkError, read_rows
+from tasks.packs.published import read_rows
 
 COUNTRIES = CountryCodes({"Indonesia": "ID", "the Philippines": "PH"})
 
@@ -50,12 +50,12 @@ def test_a_published_row_becomes_an_item() -> None:
         ("region: Bali|age: young|religion: Hindu|ethnicity: Balinese", "Balinese", "high"),
     ],
 )
-def test_group_and_specificity_follow_from_the_cues(cues: str, group: str, level: str) -> None:
+def test_cues_give_group_and_specificity(cues: str, group: str, level: str) -> None:
     (item,) = load_specnorm({"f": [ROW | {"cues": cues}]}, COUNTRIES).items
     assert (item.group, item.extra["rule"]) == (group, level)
 
 
-def test_dropped_rows_are_counted_by_reason() -> None:
+def test_each_dropped_row_is_counted_by_reason() -> None:
     changes: list[dict[str, Any]] = [
         {},
         {},
@@ -70,15 +70,11 @@ def test_dropped_rows_are_counted_by_reason() -> None:
     loaded = load_specnorm({"f": [ROW | change for change in changes]}, COUNTRIES)
     assert [i.country for i in loaded.items] == ["ID", "PH"]
     assert loaded.dropped == {
-        "duplicate": 1,
-        "invalid_cues": 2,
-        "invalid_label": 1,
-        "no_cues": 2,
-        "no_norm": 1,
-    }
+        "duplicate": 1, "invalid_cues": 2, "invalid_label": 1, "no_cues": 2, "no_norm": 1,
+    }  # fmt: skip
 
 
-def test_lists_of_cues_and_further_columns(tmp_path: Path) -> None:
+def test_cues_may_be_lists_and_further_columns_are_ignored(tmp_path: Path) -> None:
     row = ROW | {"cues": ["region: Bali", "religion: Hindu"], "model": "m", "reviewer": "r"}
     jsonl, parquet = tmp_path / "s.jsonl", tmp_path / "s.parquet"
     jsonl.write_text(json.dumps(row), encoding="utf-8")
@@ -86,8 +82,3 @@ def test_lists_of_cues_and_further_columns(tmp_path: Path) -> None:
     expected = load_specnorm({"f": [ROW]}, COUNTRIES).items
     assert load_specnorm({"s": read_rows(jsonl)}, COUNTRIES).items == expected
     assert load_specnorm({"s": read_rows(parquet)}, COUNTRIES).items == expected
-
-
-def test_a_file_of_something_else_is_refused() -> None:
-    with pytest.raises(BenchmarkError, match="expected the columns country, persona, situation"):
-        load_specnorm({"f": [{"story": "x"}]}, COUNTRIES)

@@ -30,7 +30,7 @@ N = 72
 
 
 class Made(NamedTuple):
-    """How good a model is. gains: benchmark -> its gain over shuffled explanations, +- 0.1."""
+    """Scores of a model. gains: benchmark -> its gain over shuffled explanations, +- 0.1."""
 
     thin: float
     thick: float
@@ -39,12 +39,12 @@ class Made(NamedTuple):
 
 
 def gains(normad: float, casa: float, culturebank: float, specnorm: float) -> dict[str, float]:
-    """In the order of tables."""
+    """Benchmark -> gain."""
     return dict(zip(METRICS, (normad, casa, culturebank, specnorm), strict=True))
 
 
 def rubric(benchmark: str) -> str:
-    """What verdicts and validations call the rubric."""
+    """The name of the rubric in verdicts and validations."""
     return f"{METRICS[benchmark]} 00112233{len(benchmark):08x}"
 
 
@@ -102,7 +102,7 @@ def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int)
 
 
 def model_rows(made: Made, countries: Sequence[str], seed: int) -> list[Row]:
-    """All rows of one model that was asked everything."""
+    """All rows of one model with complete answers."""
     rows: list[Row] = []
     for place, benchmark in enumerate(METRICS):
         for mode, value in (("thin", made.thin), ("thick", made.thick)):

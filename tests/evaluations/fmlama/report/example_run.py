@@ -17,7 +17,7 @@ CONDITIONS = ["en:en:no", "en:en:yes", "zh:zh:no", "zh:zh:yes", "en:zh:no", "zh:
 ORIGINS = ["Japan", HOSTILE]
 # mAP without the country; the better baseline scores 0.3 and chance 0.1
 MODELS = {"knows": 0.55, HOSTILE: 0.25, "null:common": 0.3, "null:common-of-origin": 0.2}
-# Under the last one "knows" is no longer distinguished from the baseline.
+# With the last one the gain of "knows" over the baseline is no finding.
 POOLINGS = {"mean_probability": 0.0, "sum_logprob": 0.01, "mean_logprob": 0.25}
 PARAMS: dict[str, Any] = {
     "aligned": True, "pooling": "mean_probability", "variants": [1, 2], "dish_set": "hand",
@@ -77,12 +77,12 @@ def store(warehouse: Warehouse, model: str) -> None:
 
 
 def predictions() -> list[Row]:
-    """For each origin one dish with four predictions under one wording: wrong 1 and 2 times, right once."""
-    said = [(HEBREW, "local"), (HOSTILE, "foreign"), (HOSTILE, "foreign"), (CHINESE, "correct")]
+    """One dish of each origin: two wrong predictions, one of them twice, and a right one."""
+    candidates = [(HEBREW, "local"), (HOSTILE, "foreign"), (HOSTILE, "foreign"), (CHINESE, "correct")]
     return [
         {"condition": c, "template": "t-1", "dish": f"d {o}", "dish_name": o, "origin": o,
          "rank": i + 1, "candidate": candidate, "outcome": outcome}
-        for c in CONDITIONS for o in ORIGINS for i, (candidate, outcome) in enumerate(said)
+        for c in CONDITIONS for o in ORIGINS for i, (candidate, outcome) in enumerate(candidates)
     ]  # fmt: skip
 
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from deployments.show.report import read_data
 from tasks.evaluations.spectral import report
 from tasks.evaluations.spectral.report import REPORT
-from tasks.evaluations.spectral.report.data import own_items, verdicts
-from tests.evaluations.spectral.report.example_frames import example
-from tests.report.pages import HOSTILE, check_page, parsed, shown, text_of
+from tasks.evaluations.spectral.report.data import SpectralData, own_items, shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.figures import sr_ranks
+from tasks.evaluations.spectral.report.maps import Matrix, cluster, matrix_of, neighbours
+from tests.evaluations.spectral.report.example_frames import doubts, example
+from tests.evaluations.spectral.report.example_run import CODES, LOST, store
+from tests.report.pages import HOSTILE, check_page, parsed, section, shown, text_of
+from warehouse import Warehouse
 
 
 @pytest.fixture(name="page", scope="module")
@@ -31,36 +41,21 @@ def without_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "country_maps", lambda data: {})
 
 
-def leaderboard_cells(page: BeautifulSoup, model: str) -> list[str]:
-    """Texts of one row of the leaderboard, without the name."""
-    for row in page.select("table.leaderboard tbody tr"):
-        if model in row.th.get_text():
-            return [cell.get_text(" ", strip=True) for cell in row.select("td")]
-    raise AssertionError(f"{model} is not on the leaderboard")
-
-
-def test_hostile_model_name_is_text_everywhere(page: BeautifulSoup) -> None:
-    assert not page.select("script")
-    assert HOSTILE in page.select_one("table.leaderboard").get_text()
-    assert HOSTILE in shown(page)
-
-
-def test_model_name_with_dollars_is_no_formula(page: BeautifulSoup) -> None:
-    assert "$x$ & \\frac{" in shown(page)
-
-
-def test_page_stands_alone_and_everything_has_a_label(page: BeautifulSoup) -> None:
+def test_page_is_self_contained_and_hostile_names_are_plain_text(page: BeautifulSoup) -> None:
     check_page(page)
+    assert HOSTILE in page.select_one("table.leaderboard").get_text()
+    assert {HOSTILE, "$x$ & \\frac{"} <= set(shown(page))
+    assert "00ff00ff00ff00ff" in page.select_one("details[open]:last-of-type").get_text()
 
 
-def test_same_bytes_every_time_and_without_dates_of_drawing() -> None:
+def test_page_is_reproducible_byte_for_byte() -> None:
     data = example(n_countries=5, variants=1)
     first = REPORT.render(data)
     assert REPORT.render(data) == first
     assert "Matplotlib" not in first
 
 
-def test_badges_are_computed(page: BeautifulSoup) -> None:
+def test_badges_compare_intervals_with_guessing(page: BeautifulSoup) -> None:
     badges = {
         text_of(row.bdi): [badge.get_text() for badge in row.select(".badge")]
         for row in page.select("table.leaderboard tbody tr:not(.null)")
@@ -72,22 +67,15 @@ def test_badges_are_computed(page: BeautifulSoup) -> None:
 
 
 @pytest.mark.usefixtures("without_figures", "without_maps")
-def test_the_top_says_that_no_model_beats_guessing() -> None:
-    data = example()
-    weak = data.leaderboard.with_columns(ci_low=pl.lit(0.1))
-    page = parsed(REPORT, replace(data, leaderboard=weak))
-    assert "not a finding" in page.select_one("p.lead:not(.verdict)").get_text()
-
-
-@pytest.mark.usefixtures("without_figures", "without_maps")
-def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None:
+def test_lead_and_first_figure_show_the_best_supported_reference_mass() -> None:
     data = example()
     page = parsed(REPORT, data)
     known = own_items(data)
     assert known is not None
     lead, figure = page.select_one("p.lead.verdict"), page.select_one("header figure.forest")
-    assert f"{known.model} puts {known.value:.2f} of its probability" in text_of(lead)
-    assert f"another country’s answer it would be {known.exchanged:.2f}" in text_of(lead)
+    assert {known.model, f"{known.value:.2f}", f"{known.exchanged:.2f}"} <= set(
+        re.findall(r"[\w.-]*\w", text_of(lead))
+    )
     assert len(figure.select("li.measured")) == len(figure.select("i.own, i.null")) > 0
     nothing = data.values.filter(pl.col("metric") != "reference_mass")
     assert own_items(replace(data, values=nothing)) is None
@@ -95,7 +83,7 @@ def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None
     ends = {name: pl.when(is_one).then(pl.col("value")) for name in ("ci_low", "ci_high")}
     supported = own_items(replace(data, values=data.values.with_columns(**ends)))
     assert supported is not None
-    assert known.label == "Currency" != supported.label  # one with an interval goes first
+    assert known.label == "Currency" != supported.label  # a domain with an interval goes first
 
 
 def test_a_score_below_guessing_is_reported_as_below() -> None:
@@ -109,21 +97,20 @@ def test_a_score_below_guessing_is_reported_as_below() -> None:
 
 
 @pytest.mark.usefixtures("without_figures", "without_maps")
-def test_unscored_is_a_dash_and_listed_with_its_reason() -> None:
+def test_unscored_headline_is_a_dash_with_its_reason_listed() -> None:
     data = example()
-    missing = [pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage")]
-    kept = pl.when(pl.col("metric") != "macro_f1")
-    values = data.values.with_columns(**{c: kept.then(c) for c in ("value", "ci_low", "ci_high")})
-    leaderboard = data.leaderboard.with_columns(missing)
-    page = parsed(REPORT, replace(data, leaderboard=leaderboard, values=values))
-    cells = leaderboard_cells(page, "model-a")
-    assert cells[:2] == ["–", ""]
-    assert cells[-1] == "–"
+    empty = [pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage")]
+    others = pl.when(pl.col("metric") != "macro_f1")
+    values = data.values.with_columns(**{c: others.then(c) for c in ("value", "ci_low", "ci_high")})
+    page = parsed(REPORT, replace(data, leaderboard=data.leaderboard.with_columns(empty), values=values))
+    (row,) = (row for row in page.select("table.leaderboard tbody tr") if row.th.bdi.get_text() == "model-a")
+    cells = [text_of(cell) for cell in row.select("td")]
+    assert (cells[0], cells[1], cells[-1]) == ("–", "", "–")
     assert "No model" in page.select_one("p.lead:not(.verdict)").get_text()
     assert "719 of 720" in page.get_text()
 
 
-def test_infinite_ratio_is_shown_as_such(page: BeautifulSoup) -> None:
+def test_infinite_ratio_is_drawn_hatched_with_its_sign(page: BeautifulSoup) -> None:
     figure = page.select_one('svg[aria-label^="Spectral gap ratio"]')
     assert shown(figure).count("∞") == 3
     assert figure.select("pattern")  # hatched
@@ -134,7 +121,7 @@ def test_infinite_ratio_is_shown_as_such(page: BeautifulSoup) -> None:
 @pytest.mark.parametrize(
     ("models", "countries", "variants", "domains"), [(1, 2, 1, 1), (1, 8, 3, 9), (2, 70, 1, 1)]
 )
-def test_all_sizes(models: int, countries: int, variants: int, domains: int) -> None:
+def test_one_map_per_model_and_domain(models: int, countries: int, variants: int, domains: int) -> None:
     names = [f"model-{i}" for i in range(models)]
     page = parsed(REPORT, example(names, countries, variants, domains))
     maps = page.select('svg[aria-label^="Similarity"]')
@@ -145,14 +132,14 @@ def test_all_sizes(models: int, countries: int, variants: int, domains: int) -> 
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_country_without_all_pairs_has_no_map_but_a_reason() -> None:
+def test_domain_with_a_missing_pair_has_a_reason_and_no_map() -> None:
     data = example(n_countries=5)
     page = REPORT.render(replace(data, similarity=data.similarity.slice(1)))
     assert "9 of 10 pairs" in page
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_map_of_countries_all_alike_warns() -> None:
+def test_map_of_equal_countries_states_the_least_cosine() -> None:
     data = example(n_countries=5)
     alike = data.similarity.with_columns(similarity=pl.lit(0.999999))
     page = REPORT.render(replace(data, similarity=alike))
@@ -161,16 +148,131 @@ def test_map_of_countries_all_alike_warns() -> None:
 
 @pytest.mark.nets(1)
 @pytest.mark.parametrize(
-    ("n_people", "said"), [([11, 11], "11 participants"), ([None, None], ""), ([80, None], "80 ")]
+    ("n_people", "counted"), [([11, 11], "11 participants"), ([None, None], ""), ([80, None], "80 ")]
 )
 @pytest.mark.usefixtures("without_maps")
-def test_the_page_counts_the_people_whose_ranking_it_shows(n_people: list[int | None], said: str) -> None:
+def test_page_counts_the_participants_behind_its_ranking(n_people: list[int | None], counted: str) -> None:
     data = example(variants=1)
     domains = data.domains.with_columns(human_n=pl.Series(n_people, dtype=pl.Int64))
     page = text_of(parsed(REPORT, replace(data, domains=domains)))
-    assert said in page
-    assert page.count("participants") == 2 * bool(said)  # beside the figure of ranks and over the table
+    assert counted in page
+    assert page.count("participants") == 2 * bool(counted)  # beside the figure of ranks and over the table
 
 
-def test_other_configurations_are_listed(page: BeautifulSoup) -> None:
-    assert "00ff00ff00ff00ff" in page.select_one("details[open]:last-of-type").get_text()
+@pytest.fixture(name="data", scope="module")
+def _data(copied_home: Callable[[], Path]) -> SpectralData:
+    warehouse = Warehouse.open(copied_home())
+    store(warehouse, "model-a", "older")
+    store(warehouse, "model-a", "newer")
+    store(warehouse, "null:list-frequency", "newer")
+    data: SpectralData = read_data(warehouse, "spectral")
+    return data
+
+
+def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData) -> None:
+    assert data.config_hash == "newer"
+    assert data.leaderboard["model"].to_list() == ["model-a", "null:list-frequency"]
+    assert data.asked["country"].to_list() == CODES
+    assert data.similarity.height == 6
+    assert data.competence == {("model-a", "currency"): dict.fromkeys(CODES, 0.9)}
+    assert data.domains.select("domain", "n_items").rows() == [
+        ("religions", None),
+        ("holidays", None),
+        ("currency", 2),
+    ]
+    assert data.by_question.height == 6
+    assert data.configurations["configuration"].to_list() == ["newer", "older"]
+    assert data.metrics.height > 10
+    assert data.sources.height > 5
+
+
+def test_unscored_metrics_with_one_reason_share_one_row(data: SpectralData) -> None:
+    (row,) = data.unscored.to_dicts()
+    assert row["metric"] == "effective_rank, er_high, spectral_gap_ratio, sr_high"
+    assert (row["slice"], row["n_unscored"]) == ("holidays-1", 4)
+
+
+def test_page_of_stored_runs_shows_reasons_and_country_names(data: SpectralData) -> None:
+    page = parsed(REPORT, data)
+    check_page(page)
+    assert LOST in section(page, "unscored")
+    assert "Germany" in section(page, "provenance")
+
+
+COLUMNS = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
+
+
+def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
+    """A leaderboard of the columns that verdicts look at."""
+    return pl.DataFrame(
+        rows,
+        schema=dict.fromkeys(COLUMNS, pl.Float64) | {"model": pl.String, "is_null": pl.Boolean},
+        orient="row",
+    )
+
+
+FAR = ("m", "macro_f1", "null:uniform-by-domain reaches 0.60 in 2.5 % of its draws, the model 0.50")
+RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5 % of cases")
+
+
+@pytest.mark.parametrize(
+    ("low", "doubt", "look_up", "guessing"),
+    [
+        (0.4, [], 0.3, []),
+        (0.4, [RANDOM], 0.3, []),  # doubts another metric
+        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60, and guessing scores 0.20 on average"]),
+        (0.4, [FAR], 0.3, [FAR[2]]),
+        (0.4, [("another", *FAR[1:])], 0.3, []),
+        (0.4, [], 0.5, []),  # a tie with the look-up counts
+        (None, [], 0.3, ["its macro-F1 has no interval"]),
+    ],
+)
+def test_verdict_weighs_interval_doubt_and_look_up(
+    low: float | None, doubt: list[tuple[str, str, str]], look_up: float, guessing: list[str]
+) -> None:
+    nulls = [
+        ("null:list-frequency", True, look_up, 0.2, 0.6, 0.2),
+        ("null:shuffled(m)", True, 0.5, 0.4, 0.6, 0.2),
+    ]
+    board = leaderboard(("m", False, 0.5, low, 0.6, 0.2), *nulls)
+    verdict = verdicts(replace(example(), leaderboard=board, doubts=doubts(*doubt)))["m"]
+    assert verdict.guessing == guessing
+    assert bool(verdict.look_up) == (look_up >= 0.5)
+
+
+def test_unscored_model_is_badged_as_guessing() -> None:
+    data = replace(example(), leaderboard=leaderboard(("m", False, None, None, None, 0.2)))
+    assert verdicts(data)["m"].badges == [("warn", "not distinguishable from guessing")]
+
+
+def test_models_that_score_as_their_shuffled_copies_are_listed() -> None:
+    values = {"a": 0.5, "b": 0.5, "c": None, "null:shuffled(a)": 0.5, "null:shuffled(b)": 0.4}
+    rows = [(m, m.startswith("null"), value, None, None, 0.2) for m, value in values.items()]
+    assert shuffled_copies(leaderboard(*rows)) == ["a"]
+
+
+def test_infinite_ratio_ranks_first_and_ties_share_a_rank() -> None:
+    frame = pl.DataFrame(
+        {"model": ["m"] * 5, "variant": [1] * 5, "spectral_gap_ratio": [2.0, float("inf"), 2.0, None, 1.5]}
+    )
+    assert sr_ranks(frame)["sr_rank"].to_list() == [2.5, 1.0, 2.5, 4.0]
+
+
+def test_tree_puts_similar_countries_side_by_side() -> None:
+    near, far = 0.9, 0.1
+    values = np.array([[1, far, near, far], [far, 1, far, near], [near, far, 1, far], [far, near, far, 1]])
+    tree = cluster(Matrix(list("ABCD"), values))
+    assert {frozenset(tree.order[:2]), frozenset(tree.order[2:])} == {frozenset({0, 2}), frozenset({1, 3})}
+    assert np.nanmax(tree.x) == pytest.approx(1 - far)  # average linkage of the two groups
+
+
+def test_matrix_of_all_pairs_is_symmetric_and_missing_pairs_are_counted() -> None:
+    pairs = pl.DataFrame(
+        {"country_a": ["A", "A", "B"], "country_b": ["B", "C", "C"], "similarity": [0.1, 0.2, 0.3]}
+    )
+    matrix = matrix_of(pairs)
+    assert isinstance(matrix, Matrix)
+    assert matrix.values.tolist() == [[1, 0.1, 0.2], [0.1, 1, 0.3], [0.2, 0.3, 1]]
+    assert neighbours(matrix, 1) == [("A", [("C", 0.2)]), ("B", [("C", 0.3)]), ("C", [("B", 0.3)])]
+    assert matrix_of(pairs.head(2)) == "2 of 3 pairs of countries are stored"
+    assert matrix_of(pairs.clear()) == "0 of 0 pairs of countries are stored"

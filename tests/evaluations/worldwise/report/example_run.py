@@ -57,13 +57,8 @@ def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) ->
     shares = rng.dirichlet([8.0, 6.0, 4.0, 3.0, 2.0])
     for value, share in zip(VALUES, shares, strict=True):
         null = None if is_baseline else 0.2
-        yield row(
-            "value_share",
-            ("culture_value", f"{culture}:{value}"),
-            float(share),
-            null_value=null,
-            n_scored=300,
-        )
+        where = ("culture_value", f"{culture}:{value}")
+        yield row("value_share", where, float(share), null_value=null, n_scored=300)
     a = float(rng.uniform(0.35, 0.6))
     for decision, share in (("A", a), ("B", 0.95 - a), ("Decline", 0.05)):
         null = None if is_baseline else {"A": 0.5, "B": 0.45, "Decline": 0.05}[decision]
@@ -87,7 +82,7 @@ def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) ->
 
 
 def overall_rows(others: list[str]) -> Iterator[Row]:
-    """What is given once a model, and the pairs of models."""
+    """Overall rows of a model, and rows of pairs of models."""
     overall = ("overall", "all")
     yield row("value_shift", overall, 0.3, **around(0.3, 0.03), null_value=0.1)
     yield row("persona_recognition", overall, 0.4, **around(0.4, 0.1), null_value=0.0)
@@ -124,11 +119,11 @@ def model_rows(gain: float, cultures: list[str], others: list[str], seed: int) -
         for second in cultures[i + 1 :]:
             pair = ("culture_pair", f"{first}:{second}")
             difference = float(rng.normal(0, 1))
-            rows.append(
-                row("culture_difference", pair, difference, **around(difference, 0.3), null_value=0.0)
-            )
-            rows.append(row("culture_difference_p", pair, 0.04))
-            rows.append(row("culture_cohens_d", pair, difference / 1.6, null_value=0.0))
+            rows += [
+                row("culture_difference", pair, difference, **around(difference, 0.3), null_value=0.0),
+                row("culture_difference_p", pair, 0.04),
+                row("culture_cohens_d", pair, difference / 1.6, null_value=0.0),
+            ]
     return rows
 
 
