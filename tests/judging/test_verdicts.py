@@ -240,11 +240,7 @@ logprobs = st.dictionaries(
         # 0.6 / (0.6 + 0.2); the rest of the probability goes to other words.
         ({"Yes": 0.6, "No": 0.2, "Well": 0.15}, YES_NO, 0.75),
         # Spellings are pooled: Yes 0.3 + 0.2 + 0.1, No 0.1 + 0.1: 0.6 / 0.8.
-        (
-            {"Yes": 0.3, " yes": 0.2, "YES\n": 0.1, "No": 0.1, "no": 0.1, "None": 0.1, "Ye": 0.1},
-            YES_NO,
-            0.75,
-        ),
+        ({"Yes": 0.3, " yes": 0.2, "YES\n": 0.1, "No": 0.1, "no": 0.1, "None": 0.1, "Ye": 0.1}, YES_NO, 0.75),
         # 0.5 * 1 + 0.3 * 0.5.
         ({"good": 0.5, "unsure": 0.3, "bad": 0.2}, {"Good": 1.0, "Unsure": 0.5, "Bad": 0.0}, 0.65),
         ({"No": 0.4}, YES_NO, 0.0),  # a verdict that is not listed has no probability

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.false_predictions import (
-    confusions,
-    foreign_share,
-    inconsistency,
-    local_candidates,
-)
+from tasks.metrics.false_predictions import confusions, foreign_share, inconsistency, local_candidates
 
 #           tofu rice chili butter coffee
 RELEVANT = [

@@ -120,9 +120,7 @@ def test_agrees_with_scipy(t: int) -> None:
 
 # Counts rather than arbitrary floats: many ties, zeros and equal rows, which is where such code breaks.
 tables = arrays(
-    np.float64,
-    st.tuples(st.integers(2, 7), st.integers(1, 9)),
-    elements=st.integers(0, 4).map(float),
+    np.float64, st.tuples(st.integers(2, 7), st.integers(1, 9)), elements=st.integers(0, 4).map(float)
 ).filter(lambda h: bool(h.any(axis=1).all()))
 seeds = st.integers(0, 2**32 - 1)
 

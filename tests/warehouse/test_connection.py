@@ -294,11 +294,7 @@ def test_stale_copies_of_killed_writers_are_removed(warehouse: Warehouse) -> Non
     stale.with_name(f"{stale.name}.tmp").mkdir()
     with warehouse.write():
         pass
-    assert sorted(os.listdir(warehouse.home)) == [
-        "culturescope.duckdb",
-        "culturescope.duckdb.lock",
-        "parts",
-    ]
+    assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
 
 
 def test_held_write_lock_says_who_to_look_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,9 +72,7 @@ def forged(good: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> dict[s
 
 
 FORGED: dict[str, Callable[[Path], dict[str, bytes]]] = {
-    "another part's name": lambda good: {
-        good.name.replace("good", "evil"): good.read_bytes() + b"\0",
-    },
+    "another part's name": lambda good: {good.name.replace("good", "evil"): good.read_bytes() + b"\0"},
     "a wrong hash": lambda good: {f"evil-{'0' * 32}.parquet": good.read_bytes()},
     "NaN": lambda good: forged(good, lambda rows: rows.with_columns(logprob=pl.lit(float("nan")))),
     "empty cells": lambda good: forged(good, lambda rows: rows.with_columns(item=pl.lit(None, pl.String))),

@@ -167,18 +167,8 @@ def test_bad_scrapes_are_refused_and_change_nothing(
     ("file", "line", "text", "message"),
     [
         ("country.csv", 1, "country,name", r"country\.csv, line 1: columns are .*expected"),
-        (
-            "country.csv",
-            3,
-            "AF,AFG,Afghanistan,Asia,,1",
-            r"country\.csv, line 3, column subregion: .*empty",
-        ),
-        (
-            "country.csv",
-            3,
-            "AF,AFG,Afghanistan,Asia,South,many",
-            "line 3, column population: 'many' is not",
-        ),
+        ("country.csv", 3, "AF,AFG,Afghanistan,Asia,,1", r"country\.csv, line 3, column subregion: .*empty"),
+        ("country.csv", 3, "AF,AFG,Afghanistan,Asia,South,many", "line 3, column population: 'many' is not"),
         (
             "country.csv",
             3,

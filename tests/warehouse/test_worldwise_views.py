@@ -221,8 +221,7 @@ def test_views_show_the_newest_run_of_worldwise_only(warehouse: Warehouse) -> No
 
 
 @pytest.mark.parametrize(
-    "view",
-    ["leaderboard_worldwise", "worldwise_by_culture", "worldwise_by_dimension", "worldwise_values"],
+    "view", ["leaderboard_worldwise", "worldwise_by_culture", "worldwise_by_dimension", "worldwise_values"]
 )
 def test_views_and_columns_are_commented(warehouse: Warehouse, view: str) -> None:
     columns = warehouse.query(
