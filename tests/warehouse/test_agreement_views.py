@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -14,9 +13,8 @@ import scipy.stats
 
 from tasks.metrics.agreement import spearman_interval
 from tests.report.stored import row, store_headline
-from warehouse import Run, Warehouse, finish_run, save_metrics, save_ranking, save_run
-
-MakeRun = Callable[..., Run]
+from tests.warehouse.rows import make_run
+from warehouse import Warehouse, finish_run, save_metrics, save_ranking, save_run
 
 SPECTRAL = [0.1, 0.2, 0.2, 0.5, 0.7, 0.6, 0.8, 0.9, 0.95, 1.0, 0.3]
 CV = [0.9, 0.8, 0.5, 0.6, 0.4, 0.3, 0.2, 0.25, 0.1, 0.05, 0.7]  # lower is better
@@ -99,9 +97,7 @@ def test_rankings_of_others_are_joined_by_name_or_id(warehouse: Warehouse) -> No
     assert missing["model"].to_list() == ["another"]
 
 
-def test_a_model_of_two_engines_is_one_model_across_evaluations(
-    warehouse: Warehouse, make_run: MakeRun
-) -> None:
+def test_a_model_of_two_engines_is_one_model_across_evaluations(warehouse: Warehouse) -> None:
     """spectral by one engine, culturall by another; where both ran one evaluation, float32 stands."""
     names = "abcdef"
     for evaluation, metric, kind in (
@@ -109,8 +105,8 @@ def test_a_model_of_two_engines_is_one_model_across_evaluations(
         ("culturall", "accuracy", "vllm"),
     ):
         for n, name in enumerate(names):
-            store_model(warehouse, make_run, evaluation, metric, name, n / 10, kind, "bfloat16")
-    store_model(warehouse, make_run, "spectral", "macro_f1", "a", 0.9, "packed_trie", "float32")
+            store_model(warehouse, evaluation, metric, name, n / 10, kind, "bfloat16")
+    store_model(warehouse, "spectral", "macro_f1", "a", 0.9, "packed_trie", "float32")
     pair = agreement(warehouse, "spectral")
     assert pair["n_models"] == len(names)
     assert pair["rho"] == pytest.approx(scipy.stats.spearmanr([9, 1, 2, 3, 4, 5], range(6)).statistic)
@@ -121,8 +117,8 @@ def test_a_model_of_two_engines_is_one_model_across_evaluations(
 
 
 def store_model(
-    warehouse: Warehouse, make_run: MakeRun, evaluation: str, metric: str, name: str, value: float, kind: str,
-    dtype: str,
+    warehouse: Warehouse, evaluation: str, metric: str, name: str, value: float, kind: str,
+    dtype: str
 ) -> None:  # fmt: skip
     """A finished run of one model by an engine, with one headline."""
     run_id = f"{evaluation}-{name}-{kind}-{dtype}"

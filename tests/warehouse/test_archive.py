@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import make_run, metrics
 from warehouse import Warehouse, WarehouseError, finish_run, migrate, register_orphans, save_metrics, save_run
 from warehouse import archive as archive_module
 from warehouse import connection as connection_module
@@ -18,7 +18,6 @@ from warehouse.migrate import apply_migrations
 from warehouse.prune import prunable
 from warehouse.recovery import verify_parts
 from warehouse.removal import removable, remove
-from warehouse.runs import Run
 from warehouse.storage import now
 from warehouse.store import store_at
 
@@ -27,23 +26,20 @@ WAITING = "SELECT count(*) FROM metric_value_base"
 MOVED = "SELECT request_hash, run_id, n_rows FROM part_unit WHERE kind = 'metric_row' ORDER BY ALL"
 STATES = "SELECT run_id, status FROM run ORDER BY ALL"
 
-MakeRun = Callable[..., Run]
-MetricRows = Callable[..., pl.DataFrame]
-
 
 @pytest.fixture
-def two_runs(warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows) -> Warehouse:
+def two_runs(warehouse: Warehouse) -> Warehouse:
     """Two finished runs of two rows each, and one at work with a row."""
     with warehouse.write() as connection:
         for name, model in (("aa", "m"), ("ab", "n"), ("ba", "o")):
             save_run(connection, make_run(name, model))
-            save_metrics(connection, name, numbers(metrics, model))
+            save_metrics(connection, name, numbers(model))
             if name != "ba":
                 finish_run(connection, name)
     return warehouse
 
 
-def numbers(metrics: MetricRows, model: str, value: float = 0.5) -> pl.DataFrame:
+def numbers(model: str, value: float = 0.5) -> pl.DataFrame:
     rows = [
         metrics(value=value, model=model),
         metrics(value=None, slice_kind="country", slice_="FR", model=model),
@@ -82,12 +78,10 @@ def test_few_rows_stay_in_the_file(two_runs: Warehouse) -> None:
     assert not parts(two_runs)
 
 
-def test_rows_that_are_made_again_replace_those_in_a_part(
-    two_runs: Warehouse, at_once: None, metrics: MetricRows
-) -> None:
+def test_rows_that_are_made_again_replace_those_in_a_part(two_runs: Warehouse, at_once: None) -> None:
     written(two_runs)
     with two_runs.write() as connection:
-        save_metrics(connection, "aa", numbers(metrics, "m", 0.9))
+        save_metrics(connection, "aa", numbers("m", 0.9))
     scored = "SELECT run_id, value FROM metric_value WHERE value IS NOT NULL ORDER BY ALL"
     assert two_runs.query(scored).rows() == [("aa", 0.9), ("ab", 0.5), ("ba", 0.5)]
     assert two_runs.query("SELECT count(*) FROM metric_value").item() == 6
@@ -129,9 +123,7 @@ def test_a_kill_between_the_part_and_the_file_loses_and_doubles_nothing(
     assert two_runs.query("SELECT kind FROM superseded_part").is_empty(), "the same part, registered now"
 
 
-def test_runs_whose_part_is_damaged_are_to_be_run_again(
-    two_runs: Warehouse, at_once: None, make_run: MakeRun, metrics: MetricRows
-) -> None:
+def test_runs_whose_part_is_damaged_are_to_be_run_again(two_runs: Warehouse, at_once: None) -> None:
     written(two_runs)
     content = bytearray(parts(two_runs)[0].read_bytes())
     content[len(content) // 2] ^= 1
@@ -142,7 +134,7 @@ def test_runs_whose_part_is_damaged_are_to_be_run_again(
     assert two_runs.query(STATES).rows() == [("aa", "failed"), ("ab", "failed"), ("ba", "running")]
     with two_runs.write() as connection:
         save_run(connection, make_run("aa"))
-        save_metrics(connection, "aa", numbers(metrics, "m"))
+        save_metrics(connection, "aa", numbers("m"))
         finish_run(connection, "aa")
     assert two_runs.query("SELECT DISTINCT run_id FROM leaderboard")["run_id"].to_list() == ["aa"]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import polars as pl
 import pytest
 
-from tests.warehouse.conftest import MakeRun
+from tests.warehouse.rows import logprobs, make_run
 from warehouse import Warehouse, claims, finish_run, register_parts, save_run, save_run_requests, write_part
 from warehouse.at_work import at_work, working
 from warehouse.prune import prune
@@ -71,9 +70,7 @@ def test_the_lease_of_a_run_ends_with_its_block_and_some_time_after_a_kill(
     assert store.leases.database.call(lambda c: c.execute(left).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
 
 
-def test_prune_leaves_a_run_under_way_alone(
-    warehouse: Warehouse, make_run: MakeRun, logprobs: Callable[..., pl.DataFrame]
-) -> None:
+def test_prune_leaves_a_run_under_way_alone(warehouse: Warehouse) -> None:
     """A later occasion has finished meanwhile, so nothing but the process at work keeps the first one's."""
     for name, occasion in (("aa", "w1"), ("ab", "w2")):
         part = write_part(warehouse.home, "item_logprob", name, logprobs(request=name, run_id=name))

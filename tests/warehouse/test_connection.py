@@ -5,7 +5,6 @@ import pickle
 import shutil
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -15,13 +14,12 @@ import pytest
 import warehouse.connection as connection_module
 import warehouse.local_store as local_store_module
 import warehouse.published as published_module
+from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, home, register_parts, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.migrate import is_up_to_date
 from warehouse.store import Store
-
-LogprobRows = Callable[..., pl.DataFrame]
 
 ADD = "INSERT INTO state VALUES (?, ?)"
 COUNT = "SELECT count(*) FROM state WHERE name LIKE 'test%'"
@@ -213,9 +211,7 @@ def test_handle_can_be_sent_to_a_process(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("name", ["moved", "it's a [strange] *place", "kind=x"])
-def test_moved_home_reads_its_own_parts(
-    warehouse: Warehouse, logprobs: LogprobRows, tmp_path: Path, name: str
-) -> None:
+def test_moved_home_reads_its_own_parts(warehouse: Warehouse, tmp_path: Path, name: str) -> None:
     with warehouse.write() as connection:
         register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])
     moved = Warehouse.open(warehouse.home.rename(tmp_path / name))
@@ -265,7 +261,7 @@ def test_a_file_that_another_program_began_is_filled(tmp_path: Path) -> None:
     assert Warehouse.open(tmp_path).query("SELECT count(*) FROM country").item() == 170
 
 
-def test_unreadable_part_says_what_to_do(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_unreadable_part_says_what_to_do(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         units = write_part(warehouse.home, "item_logprob", "broken", logprobs())
         register_parts(connection, [units])
@@ -275,7 +271,7 @@ def test_unreadable_part_says_what_to_do(warehouse: Warehouse, logprobs: Logprob
         warehouse.query("SELECT * FROM item_logprob")
 
 
-def test_only_registered_parts_are_opened(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_only_registered_parts_are_opened(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])
     (warehouse.home / "parts" / "item_logprob" / "torn.parquet").write_bytes(b"PAR1")

@@ -6,13 +6,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from tests.conftest import command, environment
 from tests.shared_store import PASSWORD
+from tests.warehouse.rows import logprobs, make_run, metrics
 from warehouse import (
-    Run,
     Warehouse,
     WarehouseError,
     finish_run,
@@ -36,12 +35,7 @@ ROWS = (
 
 
 @pytest.fixture
-def full(
-    warehouse: Warehouse,
-    logprobs: Callable[..., pl.DataFrame],
-    metrics: Callable[..., pl.DataFrame],
-    make_run: Callable[..., Run],
-) -> Warehouse:
+def full(warehouse: Warehouse) -> Warehouse:
     """A local warehouse with a finished run, twelve parts, one of them registered since the last write, and a
     job that a server was sent."""
     with warehouse.write() as connection:

@@ -11,19 +11,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.recovery import compact_parts, register_orphans, run_checks, verify_parts
-
-LogprobRows = Callable[..., pl.DataFrame]
 
 KIND, OTHER = "item_logprob", "verdict"
 SHOWN = "SELECT * EXCLUDE (part) FROM item_logprob ORDER BY ALL"
 
 
 @pytest.fixture(name="good")
-def _good(warehouse: Warehouse, logprobs: LogprobRows) -> Path:
+def _good(warehouse: Warehouse) -> Path:
     """A registered part."""
     units = write_part(warehouse.home, KIND, "good", logprobs("FR"))
     with warehouse.write() as connection:
@@ -123,7 +122,7 @@ def test_a_part_of_another_kind_answers_nothing(warehouse: Warehouse, good: Path
 @pytest.mark.parametrize("hostile", NO_FILES)
 @pytest.mark.parametrize("is_hashed", [True, False])
 def test_a_registered_part_without_its_file_is_reported_and_set_aside(
-    warehouse: Warehouse, good: Path, logprobs: LogprobRows, hostile: str, is_hashed: bool
+    warehouse: Warehouse, good: Path, hostile: str, is_hashed: bool
 ) -> None:
     if not is_hashed:
         good = good.rename(good.with_stem("good"))

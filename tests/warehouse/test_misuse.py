@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from deployments.cli.app import app
 from tests.conftest import REPOSITORY, environment
-from warehouse import Run, Warehouse, WarehouseError, finish_run, save_run, write_part
+from tests.warehouse.rows import logprobs, make_run
+from warehouse import Warehouse, WarehouseError, finish_run, save_run, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.prune import prunable, prune
@@ -28,11 +29,9 @@ N = 40
 
 
 @pytest.fixture(name="full")
-def _full(
-    warehouse: Warehouse, logprobs: Callable[..., pl.DataFrame], make_run: Callable[..., Run]
-) -> Warehouse:
+def _full(warehouse: Warehouse) -> Warehouse:
     """A finished run with forty small parts, which ``check`` would put together."""
-    parts = [write_part(warehouse.home, KIND, f"p{n}", rows(logprobs, n)) for n in range(N)]
+    parts = [write_part(warehouse.home, KIND, f"p{n}", rows(n)) for n in range(N)]
     with warehouse.write() as connection:
         save_run(connection, make_run("r1"))
         finish_run(connection, "r1")
@@ -40,7 +39,7 @@ def _full(
     return warehouse
 
 
-def rows(logprobs: Callable[..., pl.DataFrame], n: int) -> pl.DataFrame:
+def rows(n: int) -> pl.DataFrame:
     return logprobs("FR", f"q{n}").with_columns(run_id=pl.lit("r1"))
 
 
@@ -79,14 +78,14 @@ def test_what_is_no_warehouse_is_not_copied_and_none_is_made_there(full: Warehou
 
 @pytest.mark.heavy
 def test_a_copy_is_of_one_moment_whatever_is_written_meanwhile(
-    full: Warehouse, tmp_path_factory: pytest.TempPathFactory, logprobs: Callable[..., pl.DataFrame]
+    full: Warehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     before = full.query(ROWS)
 
     def write(n: int, total: int) -> None:
         assert total == N
         if n == 3:
-            full.register(write_part(full.home, KIND, "later", rows(logprobs, 1000)))
+            full.register(write_part(full.home, KIND, "later", rows(1000)))
             compact_parts(full)
 
     target = LocalStore(tmp_path_factory.mktemp("to"))

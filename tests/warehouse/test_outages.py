@@ -10,11 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-import polars as pl
 import pytest
 
 from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
 from tests.ports import free_port
+from tests.warehouse.rows import logprobs
 from warehouse import StoreAway, Warehouse, WarehouseError, register_orphans, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
@@ -29,8 +29,6 @@ from warehouse.shared.patience import patiently
 KIND = "item_logprob"
 UNITS = "SELECT request_hash, unit, part FROM part_unit ORDER BY ALL"
 ROWS = "SELECT count(*) FROM item_logprob"
-
-LogprobRows = Callable[..., pl.DataFrame]
 
 
 class Network(SimpleNamespace):
@@ -72,7 +70,7 @@ def network(
         yield net
 
 
-def answered(logprobs: LogprobRows, number: int = 0) -> None:
+def answered(number: int = 0) -> None:
     """Store the answers to one request, as the loop does."""
     warehouse = Warehouse.open()
     warehouse.register(write_part(warehouse.store, KIND, f"q{number}", logprobs("FR IT", f"q{number}")))
@@ -96,7 +94,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["503", "drop", "lost", "refuse"])
 def test_parts_wait_for_s3_and_one_line_says_so(
-    network: Network, logprobs: LogprobRows, caplog: pytest.LogCaptureFixture, fault: str
+    network: Network, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     if fault == "refuse":
         network.s3.refuse()
@@ -105,7 +103,7 @@ def test_parts_wait_for_s3_and_one_line_says_so(
         network.s3.fault = lambda method, path: fault
         network.after[3] = mended(network.s3)
     with caplog.at_level(logging.WARNING, "culturescope"):
-        answered(logprobs)
+        answered()
     assert network.pauses == [0.2, 0.4, 0.8]
     first, last = lines(caplog)
     assert "does not answer" in first
@@ -117,11 +115,11 @@ def test_parts_wait_for_s3_and_one_line_says_so(
 
 
 @pytest.mark.slow
-def test_a_server_that_fails_at_random_loses_nothing(network: Network, logprobs: LogprobRows) -> None:
+def test_a_server_that_fails_at_random_loses_nothing(network: Network) -> None:
     draw = random.Random(0)
     network.s3.fault = lambda method, path: draw.choice(["", "", "503", "drop", "lost"])
     for number in range(12):
-        answered(logprobs, number)
+        answered(number)
     with Warehouse.open().write() as connection:
         connection.execute("INSERT INTO state VALUES ('test', '')")
     warehouse = Warehouse.open()
@@ -133,12 +131,12 @@ def test_a_server_that_fails_at_random_loses_nothing(network: Network, logprobs:
 
 @pytest.mark.slow
 def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
-    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+    network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(patience.VARIABLE, "2")
     network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
     with pytest.raises(StoreAway, match=r"does not answer.*It was to write parts/item_logprob/q0"):
-        answered(logprobs)
+        answered()
     assert network.pauses == pytest.approx([0.2, 0.4, 0.8, 0.6])
     assert len(unsent()) == 1
     assert Warehouse.open().query(UNITS).is_empty()
@@ -149,15 +147,13 @@ def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
 
 
 @pytest.mark.slow
-def test_a_later_part_takes_along_what_waits(
-    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_part_takes_along_what_waits(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(patience.VARIABLE, "0")
     network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
     with pytest.raises(StoreAway):
-        answered(logprobs, 1)
+        answered(1)
     mended(network.s3)()
-    answered(logprobs, 2)
+    answered(2)
     assert unsent() == []
     assert sorted(name[:2] for name in Warehouse.open().store.part_sizes(KIND)) == ["q1", "q2"]
 
@@ -174,7 +170,7 @@ MOMENTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_postgres_is_killed_and_comes_back(
-    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
+    network: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
 ) -> None:
     warehouse = Warehouse.open()
     before = warehouse.store.version()
@@ -190,7 +186,7 @@ def test_postgres_is_killed_and_comes_back(
         return whole(*given, **more)
 
     monkeypatch.setattr(of, name, cut)
-    answered(logprobs)
+    answered()
     with Warehouse.open().write() as connection:
         connection.execute("INSERT INTO state VALUES ('test', '')")
     assert cuts

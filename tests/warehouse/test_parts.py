@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -14,6 +13,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs, start_python
 from warehouse import (
     CorruptPart,
     Warehouse,
@@ -26,9 +26,6 @@ from warehouse import (
     write_part,
 )
 from warehouse.storage import is_disk_full
-
-LogprobRows = Callable[..., pl.DataFrame]
-StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
 
 KIND = "item_logprob"
 SHOWN = "SELECT country, item, logprob, part, run_id FROM item_logprob ORDER BY ALL"
@@ -73,7 +70,7 @@ def corrupt(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_a_part_comes_back_as_it_was_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_part_comes_back_as_it_was_written(warehouse: Warehouse) -> None:
     frame = logprobs()
     path = write(warehouse, "p1", frame.reverse().select(sorted(frame.columns)))
     back = read_part(warehouse.home, KIND, path.stem)
@@ -82,9 +79,7 @@ def test_a_part_comes_back_as_it_was_written(warehouse: Warehouse, logprobs: Log
     assert back.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
 
 
-def test_parts_are_compressed_and_texts_dictionary_encoded(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_parts_are_compressed_and_texts_dictionary_encoded(warehouse: Warehouse) -> None:
     path = write(warehouse, "p1", logprobs())
     facts = duckdb.execute(
         "SELECT path_in_schema, compression, encodings FROM parquet_metadata(?)", [str(path)]
@@ -107,7 +102,7 @@ def test_parts_are_compressed_and_texts_dictionary_encoded(
     ],
 )
 def test_frames_that_are_not_of_the_kind_are_refused(
-    warehouse: Warehouse, logprobs: LogprobRows, change: "LogprobRows", message: str
+    warehouse: Warehouse, change: Callable[..., pl.DataFrame], message: str
 ) -> None:
     with pytest.raises(WarehouseError, match=f"part item_logprob/p1.*{message}"):
         write_part(warehouse.home, KIND, "p1", change(logprobs()))
@@ -115,17 +110,17 @@ def test_frames_that_are_not_of_the_kind_are_refused(
 
 
 @pytest.mark.parametrize("name", ["_empty", "../p", "", ".p"])
-def test_names_stay_in_the_folder(warehouse: Warehouse, logprobs: LogprobRows, name: str) -> None:
+def test_names_stay_in_the_folder(warehouse: Warehouse, name: str) -> None:
     with pytest.raises(WarehouseError, match="no name for a part"):
         write_part(warehouse.home, KIND, name, logprobs())
 
 
-def test_unknown_kind(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_unknown_kind(warehouse: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="no part kind 'verse': expected one of"):
         write_part(warehouse.home, "verse", "p1", logprobs())
 
 
-def test_full_disk_leaves_no_part(warehouse: Warehouse, start_python: StartPython) -> None:
+def test_full_disk_leaves_no_part(warehouse: Warehouse) -> None:
     process = start_python(FULL_DISK, warehouse.home)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
@@ -139,12 +134,12 @@ def test_what_counts_as_a_full_disk() -> None:
     assert not is_disk_full(OSError(errno.EACCES, "x"))
 
 
-def test_unregistered_rows_never_show(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_unregistered_rows_never_show(warehouse: Warehouse) -> None:
     write_part(warehouse.home, KIND, "p1", logprobs())
     assert warehouse.query(SHOWN).height == 0
 
 
-def test_first_registration_keeps_its_units(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_first_registration_keeps_its_units(warehouse: Warehouse) -> None:
     store(warehouse, "p1", logprobs("FR IT"))
     store(warehouse, "p2", logprobs("IT JP", base=-5.0))
     shown = warehouse.query(SHOWN)
@@ -153,7 +148,7 @@ def test_first_registration_keeps_its_units(warehouse: Warehouse, logprobs: Logp
     assert plain(by_country["part"]) == ["p1", "p1", "p2"]
 
 
-def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_refresh_replaces_without_duplicates(warehouse: Warehouse) -> None:
     store(warehouse, "p1", logprobs("FR IT"))
     store(warehouse, "p2", logprobs("IT", base=-5.0, run_id="r2"), replace=True)
     shown = warehouse.query(SHOWN)
@@ -162,9 +157,7 @@ def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: Log
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_of_parts_that_come_together_one_answers_a_unit(
-    warehouse: Warehouse, logprobs: LogprobRows, replace: bool
-) -> None:
+def test_of_parts_that_come_together_one_answers_a_unit(warehouse: Warehouse, replace: bool) -> None:
     both = [logprobs("FR IT", base=-1.0), logprobs("IT JP", base=-5.0)]
     units = [write_part(warehouse.home, KIND, f"p{n}", frame) for n, frame in enumerate(both)]
     with warehouse.write() as connection:
@@ -174,7 +167,7 @@ def test_of_parts_that_come_together_one_answers_a_unit(
     assert warehouse.query(highest).rows() == [("FR", -1.0), ("IT", italy), ("JP", -5.0)]
 
 
-def test_a_part_never_overwrites_another(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_part_never_overwrites_another(warehouse: Warehouse) -> None:
     first = store(warehouse, "p1", logprobs("FR"))
     with warehouse.read() as old:
         second = store(warehouse, "p1", logprobs("FR", run_id="r2", base=-3.0), replace=True)
@@ -205,9 +198,7 @@ def test_similarity_shows_each_pair_once_and_five_neighbours(warehouse: Warehous
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all, and rather longer than that"])
-def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
-    warehouse: Warehouse, logprobs: LogprobRows, content: bytes
-) -> None:
+def test_corrupt_part_is_set_aside_and_the_rest_is_readable(warehouse: Warehouse, content: bytes) -> None:
     store(warehouse, "p1", logprobs("FR"))
     broken = store(warehouse, "p2", logprobs("IT"))
     broken.write_bytes(content)
@@ -217,9 +208,7 @@ def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
     assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]
 
 
-def test_verify_unregisters_what_is_missing_corrupt_or_short(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_verify_unregisters_what_is_missing_corrupt_or_short(warehouse: Warehouse) -> None:
     store(warehouse, "good", logprobs("FR"))
     store(warehouse, "gone", logprobs("IT ES")).unlink()
     torn = store(warehouse, "torn", logprobs("JP"))
@@ -240,7 +229,7 @@ def test_verify_unregisters_what_is_missing_corrupt_or_short(
     assert verify_parts(warehouse).height == 0
 
 
-def test_overwritten_bytes_are_found(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_overwritten_bytes_are_found(warehouse: Warehouse) -> None:
     path = store(warehouse, "p1", logprobs("FR IT ES JP US"))
     corrupt(path)
     assert verify_parts(warehouse)["part"].to_list() == [path.stem]
@@ -251,7 +240,7 @@ def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
         read_part(warehouse.home, KIND, "p9")
 
 
-def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse) -> None:
     known = store(warehouse, "known", logprobs("FR"))
     orphan = write(warehouse, "orphan", logprobs("FR IT", run_id="r2", base=-5.0))
     superseded = write(warehouse, "superseded", logprobs("FR", base=-7.0))
@@ -265,7 +254,7 @@ def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse, logprobs: 
 
 
 def test_orphans_are_registered_in_one_transaction(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(20):
         write(warehouse, f"p{number:02}", logprobs("FR IT", request=f"q{number // 2}"))
@@ -284,7 +273,7 @@ def test_orphans_are_registered_in_one_transaction(
     assert warehouse.query("SELECT count(*) FROM part_unit").item() == 20
 
 
-def test_without_orphans_nothing_is_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_without_orphans_nothing_is_written(warehouse: Warehouse) -> None:
     store(warehouse, "known", logprobs("FR"))
     write(warehouse, "superseded", logprobs("FR", base=-7.0))
     assert register_orphans(warehouse, KIND) == ([], [])

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +10,8 @@ import pytest
 
 import warehouse.migrate as migrate_module
 import warehouse.outside as outside_module
+from tests.warehouse.rows import start_python
 from warehouse import Warehouse, WarehouseError
-
-StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
 
 COMMITS = 30
 
@@ -94,7 +92,7 @@ sys.stdin.read()
 
 
 @pytest.mark.heavy
-def test_readers_and_writers_at_once(warehouse: Warehouse, start_python: StartPython) -> None:
+def test_readers_and_writers_at_once(warehouse: Warehouse) -> None:
     notebook = start_python(NOTEBOOK, warehouse.home)
     assert notebook.stdout is not None
     assert notebook.stdout.readline() == "open\n"
@@ -114,9 +112,7 @@ def test_readers_and_writers_at_once(warehouse: Warehouse, start_python: StartPy
     [pytest.param("SELECT 1", id="in transaction", marks=pytest.mark.heavy),
      pytest.param("COMMIT", id="before publishing")],
 )  # fmt: skip
-def test_killed_writer_changes_nothing_and_leaves_nothing(
-    warehouse: Warehouse, start_python: StartPython, statement: str
-) -> None:
+def test_killed_writer_changes_nothing_and_leaves_nothing(warehouse: Warehouse, statement: str) -> None:
     before = warehouse.path.read_bytes()
     process = start_python(KILLED.replace("STATEMENT", repr(statement)), warehouse.home)
     assert process.stdout is not None
@@ -136,7 +132,7 @@ def test_killed_writer_changes_nothing_and_leaves_nothing(
     [pytest.param(0.5, id="while copying", marks=pytest.mark.heavy),
      pytest.param(1.5, id="while committing")],
 )  # fmt: skip
-def test_full_disk(warehouse: Warehouse, start_python: StartPython, room: float) -> None:
+def test_full_disk(warehouse: Warehouse, room: float) -> None:
     before = warehouse.path.read_bytes()
     process = start_python(FULL_DISK.replace("ROOM", str(room)), warehouse.home)
     output, errors = process.communicate(timeout=60)
@@ -148,9 +144,7 @@ def test_full_disk(warehouse: Warehouse, start_python: StartPython, room: float)
     assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
 
 
-def test_outside_program_that_holds_the_file(
-    warehouse: Warehouse, start_python: StartPython, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_program_that_holds_the_file(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = start_python(OUTSIDE, warehouse.home)
     assert outside.stdout is not None
     assert outside.stdout.readline() == "open\n"
@@ -164,7 +158,7 @@ def test_outside_program_that_holds_the_file(
 
 
 def test_an_idle_reader_keeps_no_outside_program_from_writing(
-    warehouse: Warehouse, start_python: StartPython, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outside_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
     assert warehouse.query("SELECT 1").item() == 1
@@ -178,7 +172,7 @@ def test_an_idle_reader_keeps_no_outside_program_from_writing(
     assert warehouse.query("SELECT count(*) FROM state WHERE name = 'outside'").item() == 1
 
 
-def test_an_outside_program_waits_for_readers(warehouse: Warehouse, start_python: StartPython) -> None:
+def test_an_outside_program_waits_for_readers(warehouse: Warehouse) -> None:
     with warehouse.read() as one:
         with warehouse.read():
             pass
@@ -188,14 +182,14 @@ def test_an_outside_program_waits_for_readers(warehouse: Warehouse, start_python
         assert one.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_forked_process_ends(warehouse: Warehouse, start_python: StartPython) -> None:
+def test_a_forked_process_ends(warehouse: Warehouse) -> None:
     process = start_python(FORKED, warehouse.home)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (0, "170\n170\n"), errors
 
 
 @pytest.mark.heavy
-def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path, start_python: StartPython) -> None:
+def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path) -> None:
     opening = (
         "import pathlib, sys; from warehouse import Warehouse; Warehouse.open(pathlib.Path(sys.argv[1]))"
     )

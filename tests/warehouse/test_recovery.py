@@ -13,6 +13,7 @@ import pytest
 import warehouse.connection as connection_module
 import warehouse.parts as parts_module
 import warehouse.recovery as recovery_module
+from tests.warehouse.rows import logprobs, make_run
 from warehouse import (
     CorruptPart,
     Run,
@@ -31,9 +32,6 @@ from warehouse import (
     write_part,
 )
 from warehouse.part_kinds import KINDS, empty_part
-
-LogprobRows = Callable[..., pl.DataFrame]
-MakeRun = Callable[..., Run]
 
 KIND = "item_logprob"
 COLUMNS = ("request_hash", "country", "item", "logprob", "n_tokens", "run_id")
@@ -69,7 +67,7 @@ def files(warehouse: Warehouse) -> set[str]:
 
 
 @pytest.mark.heavy
-def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse) -> None:
     """300 single bits, anywhere in the file: without the hash, some 60 of them were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
     path = store(warehouse, logprobs(" ".join(codes)))
@@ -87,7 +85,7 @@ def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobR
     assert read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"]).height == 2
 
 
-def test_check_finds_a_flipped_bit(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_check_finds_a_flipped_bit(warehouse: Warehouse) -> None:
     good, path = store(warehouse, logprobs("FR")), store(warehouse, logprobs("IT"), "rotten")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
@@ -112,7 +110,7 @@ class Panic(BaseException):
 
 
 def test_whatever_reading_raises_sets_the_part_aside(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = without_hash(warehouse, store(warehouse, logprobs()))
 
@@ -127,7 +125,7 @@ def test_whatever_reading_raises_sets_the_part_aside(
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), OSError(24, "Too many open files")])
 def test_what_is_not_the_parts_fault_leaves_it_alone(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch, error: BaseException
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     path = store(warehouse, logprobs())
 
@@ -141,7 +139,7 @@ def test_what_is_not_the_parts_fault_leaves_it_alone(
 
 
 def test_a_disk_that_cannot_read_a_part_counts_as_damage(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = store(warehouse, logprobs())
 
@@ -156,7 +154,7 @@ def test_a_disk_that_cannot_read_a_part_counts_as_damage(
 # --- many parts made few -------------------------------------------------------------------------------
 
 
-def many(warehouse: Warehouse, logprobs: LogprobRows, n: int, run_id: str = "r1") -> list[Path]:
+def many(warehouse: Warehouse, n: int, run_id: str = "r1") -> list[Path]:
     """Parts of as many requests, all of one run, with two countries each."""
     paths = []
     for number in range(n):
@@ -172,12 +170,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_parts_of_a_finished_run_become_one(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    many(warehouse, logprobs, 5)
-    many(warehouse, logprobs, 3, "r2")
-    many(warehouse, logprobs, 5, "running")
+def test_parts_of_a_finished_run_become_one(warehouse: Warehouse) -> None:
+    many(warehouse, 5)
+    many(warehouse, 3, "r2")
+    many(warehouse, 5, "running")
     for run_id in ("r1", "r2"):
         finished(warehouse, make_run(run_id))
     before = warehouse.query(SHOWN)
@@ -199,10 +195,8 @@ def test_parts_of_a_finished_run_become_one(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_old_files_stay_for_a_day(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = {path.stem for path in many(warehouse, logprobs, 4)}
+def test_old_files_stay_for_a_day(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {path.stem for path in many(warehouse, 4)}
     finished(warehouse, make_run())
     compact_parts(warehouse)
     assert old < files(warehouse)
@@ -216,10 +210,8 @@ def test_old_files_stay_for_a_day(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_only_what_is_registered_is_taken_along(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    many(warehouse, logprobs, 4)
+def test_only_what_is_registered_is_taken_along(warehouse: Warehouse) -> None:
+    many(warehouse, 4)
     store(warehouse, logprobs("FR", request="r1-001", run_id="r2", base=-50.0), "other", replace=True)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
@@ -230,10 +222,8 @@ def test_only_what_is_registered_is_taken_along(
 
 
 @pytest.mark.usefixtures("few")
-def test_a_rotten_part_is_set_aside_on_the_way(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    rotten = many(warehouse, logprobs, 5)[2]
+def test_a_rotten_part_is_set_aside_on_the_way(warehouse: Warehouse) -> None:
+    rotten = many(warehouse, 5)[2]
     rotten.write_bytes(rotten.read_bytes()[:-9])
     finished(warehouse, make_run())
     assert compact_parts(warehouse) == [rotten.stem]
@@ -243,10 +233,8 @@ def test_a_rotten_part_is_set_aside_on_the_way(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_killed_before_the_parts_were_moved(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many(warehouse, logprobs, 4)
+def test_killed_before_the_parts_were_moved(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(warehouse, 4)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     with monkeypatch.context() as patch:
@@ -266,10 +254,8 @@ def test_killed_before_the_parts_were_moved(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    many(warehouse, logprobs, 4)
+def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(warehouse: Warehouse) -> None:
+    many(warehouse, 4)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     compact_parts(warehouse)
@@ -282,9 +268,7 @@ def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(
 
 
 @pytest.mark.heavy
-def test_parts_of_older_code_get_a_hash_when_asked_for(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
+def test_parts_of_older_code_get_a_hash_when_asked_for(warehouse: Warehouse) -> None:
     without_hash(warehouse, store(warehouse, logprobs()))
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
@@ -298,10 +282,8 @@ def test_parts_of_older_code_get_a_hash_when_asked_for(
         read_part(warehouse.home, KIND, path.stem)
 
 
-def test_a_lost_warehouse_is_made_again_of_its_parts(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, few: None
-) -> None:
-    many(warehouse, logprobs, 5)
+def test_a_lost_warehouse_is_made_again_of_its_parts(warehouse: Warehouse, few: None) -> None:
+    many(warehouse, 5)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     compact_parts(warehouse)

@@ -10,7 +10,7 @@ from tasks.loop.candidates import CandidateRanking
 from tasks.loop.items import ItemScores, OptionScores
 from tasks.loop.prompts import Prompts
 from tasks.loop.texts import Texts
-from tests.warehouse.conftest import LogprobRows, MakeRun, MetricRows
+from tests.warehouse.rows import logprobs, make_run, metrics
 from warehouse import (
     Warehouse,
     WarehouseError,
@@ -31,9 +31,7 @@ TABLES = ("run", "run_request", "metric_value", "cohort", "part_unit")
 
 
 @pytest.fixture
-def two_runs(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows, logprobs: LogprobRows
-) -> Warehouse:
+def two_runs(warehouse: Warehouse) -> Warehouse:
     """Runs aa and ab of two models: both name the request `common`; each has one of its own, and numbers."""
     for name, model in (("aa", "m"), ("ab", "n")):
         parts = [
@@ -99,7 +97,7 @@ def test_a_run_alone_in_its_cohort_takes_it_along(two_runs: Warehouse) -> None:
     assert of(two_runs, "cohort") == set()
 
 
-def test_a_run_at_work_stays_and_a_killed_one_goes(two_runs: Warehouse, make_run: MakeRun) -> None:
+def test_a_run_at_work_stays_and_a_killed_one_goes(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         save_run(connection, make_run("ba"))
     with working(two_runs.store, ["ba"]), pytest.raises(WarehouseError, match="at work on it"):

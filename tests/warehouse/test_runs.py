@@ -1,14 +1,13 @@
 """Runs, plans, numbers, and the leaderboards that show them."""
 
 import math
-from collections.abc import Callable
 
 import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs, make_run, metrics
 from warehouse import (
-    Run,
     Warehouse,
     WarehouseError,
     finish_run,
@@ -23,14 +22,10 @@ from warehouse import (
     write_part,
 )
 
-LogprobRows = Callable[..., pl.DataFrame]
-MakeRun = Callable[..., Run]
-MetricRows = Callable[..., pl.DataFrame]
-
 STATUS = "SELECT status, finished_at IS NOT NULL FROM run"
 
 
-def test_a_run_from_start_to_end(warehouse: Warehouse, make_run: MakeRun) -> None:
+def test_a_run_from_start_to_end(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         save_run(connection, make_run())
     assert warehouse.query(STATUS).row(0) == ("running", False)
@@ -52,7 +47,7 @@ def test_finishing_an_unknown_run_is_an_error(warehouse: Warehouse) -> None:
         finish_run(connection, "r9")
 
 
-def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse) -> None:
     frame = logprobs("FR IT", request="q1")
     wanted = pl.DataFrame(
         {"request_hash": ["q1", "q1", "q2"], "unit": ["FR", "JP", "FR"], "extra": [1, 2, 3]}
@@ -73,7 +68,7 @@ def test_requests_are_stored_once(warehouse: Warehouse) -> None:
     assert warehouse.query("FROM run_request").rows() == [("r1", "q1", "currency", "currency-1")]
 
 
-def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_read_answers_reads_registered_rows_only(warehouse: Warehouse) -> None:
     for name, frame, replace in (
         ("p1", logprobs("FR IT"), False),
         ("p2", logprobs("IT", base=-5.0), True),
@@ -98,7 +93,7 @@ def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs:
     assert read("q9", ["FR"]).schema == answers.schema
 
 
-def test_requests_that_share_parts_are_read_together(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_requests_that_share_parts_are_read_together(warehouse: Warehouse) -> None:
     """One part holds two requests; of a third's units some are in that part, asked of others only."""
     both = pl.concat([logprobs("FR IT"), logprobs("FR ES", request="q2", base=-5.0)])
     parts = [both, logprobs("JP", request="q2"), logprobs("FR", request="q3")]
@@ -114,7 +109,7 @@ def test_requests_that_share_parts_are_read_together(warehouse: Warehouse, logpr
     assert read_requests(warehouse, "item_logprob", {}, ["country"]) == {}
 
 
-def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: MetricRows) -> None:
+def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse) -> None:
     for frame in (pl.concat([metrics(), metrics("f1_LH", 0.2)]), metrics(value=0.7)):
         with warehouse.write() as connection:
             save_metrics(connection, "r1", frame)
@@ -130,9 +125,7 @@ def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: 
         {"value": 0.5, "ci_low": math.nan},
     ],
 )
-def test_unclear_numbers_are_refused(
-    warehouse: Warehouse, metrics: MetricRows, cells: dict[str, object]
-) -> None:
+def test_unclear_numbers_are_refused(warehouse: Warehouse, cells: dict[str, object]) -> None:
     with (
         pytest.raises(WarehouseError, match=r"metrics of run r1: 1 rows, first .*'metric': 'macro_f1'"),
         warehouse.write() as connection,
@@ -150,7 +143,7 @@ def test_the_table_itself_refuses_unclear_numbers(warehouse: Warehouse, values: 
         connection.execute(statement + values + ")")
 
 
-def test_unscored_and_infinite_values_are_kept(warehouse: Warehouse, metrics: MetricRows) -> None:
+def test_unscored_and_infinite_values_are_kept(warehouse: Warehouse) -> None:
     frame = pl.concat([metrics(value=None), metrics("spectral_gap_ratio", math.inf)])
     with warehouse.write() as connection:
         save_metrics(connection, "r1", frame)
@@ -158,9 +151,7 @@ def test_unscored_and_infinite_values_are_kept(warehouse: Warehouse, metrics: Me
     assert rows == [(None, "no answer"), (math.inf, None)]
 
 
-def test_leaderboard_shows_the_newest_finished_run_of_each_model(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows
-) -> None:
+def test_leaderboard_shows_the_newest_finished_run_of_each_model(warehouse: Warehouse) -> None:
     runs = [
         (make_run("old", "a"), 0.9),
         (make_run("new", "a"), 0.4),
@@ -191,9 +182,7 @@ def test_leaderboard_shows_the_newest_finished_run_of_each_model(
     assert warehouse.query("FROM leaderboard WHERE metric = 'f1_LH'").height == 5
 
 
-def test_spectral_by_domain_spells_the_category(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows
-) -> None:
+def test_spectral_by_domain_spells_the_category(warehouse: Warehouse) -> None:
     def question(name: str, er_high: float | None, sr_high: float | None) -> pl.DataFrame:
         values = {"effective_rank": 30.0, "spectral_gap_ratio": 2.0, "er_high": er_high, "sr_high": sr_high}
         return pl.concat([metrics(key, value, "question", name) for key, value in values.items()])
@@ -222,9 +211,7 @@ def test_checks_pass_on_fresh_reference(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_checks_find_what_is_wrong(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows, logprobs: LogprobRows
-) -> None:
+def test_checks_find_what_is_wrong(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         save_run(connection, make_run())
         ranges = pl.concat(

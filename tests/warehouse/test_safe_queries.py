@@ -1,7 +1,6 @@
 """What a query may do: read the warehouse and its parts, and nothing else on this machine or beyond."""
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -9,10 +8,9 @@ import polars as pl
 import pytest
 
 from deployments.show.display import number
+from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
 from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
-
-LogprobRows = Callable[..., pl.DataFrame]
 
 # Some statements are read from files before their type is known: then those files are what is refused.
 REFUSED = "is not allowed: the warehouse answers queries only|file system operations are disabled"
@@ -114,7 +112,7 @@ def test_every_form_of_query_works(warehouse: Warehouse, query: str) -> None:
     assert not warehouse.query(query).is_empty()
 
 
-def test_parts_are_read_and_large_sorts_spill(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_parts_are_read_and_large_sorts_spill(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])
     assert warehouse.query("SELECT count(*) FROM item_logprob").item() == 4
@@ -222,7 +220,7 @@ def test_times_between_runs_are_shown(warehouse: Warehouse) -> None:
     assert "duration" in warehouse.query("SELECT finished_at - started_at AS duration FROM run").columns
 
 
-def test_no_flipped_bit_is_queried_as_data(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_no_flipped_bit_is_queried_as_data(warehouse: Warehouse) -> None:
     """60 single bits, anywhere in the file: without the hash, most of them were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
     units = write_part(warehouse.home, "item_logprob", "p1", logprobs(" ".join(codes)))
@@ -248,9 +246,7 @@ def test_no_flipped_bit_is_queried_as_data(warehouse: Warehouse, logprobs: Logpr
         assert warehouse.query(query).equals(expected)
 
 
-def test_a_file_is_hashed_once(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_hashed_once(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     sound = verified._is_sound
     monkeypatch.setattr(verified, "_is_sound", lambda path: hashed.append(path) or sound(path))

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from tests.conftest import REPOSITORY, command, environment
 from tests.shared_store import PASSWORD
 from tests.waiting import LONGEST_WAIT_S
+from tests.warehouse.rows import logprobs
 from tests.warehouse.test_shared_store import KIND, another_machine, cached, part, store_of
 from warehouse import Warehouse, WarehouseError
 
@@ -23,7 +23,6 @@ from warehouse.shared import cache
 
 pytestmark = pytest.mark.slow
 
-LogprobRows = Callable[..., pl.DataFrame]
 Gigabytes = Callable[[float], None]
 
 OF = f"SELECT count(*) FROM {KIND} WHERE request_hash = ?"
@@ -62,7 +61,7 @@ for _ in range(60):
 
 
 @pytest.fixture
-def parts(shared: Warehouse, logprobs: LogprobRows) -> dict[str, str]:
+def parts(shared: Warehouse) -> dict[str, str]:
     """Twelve parts of a shared store, by their requests."""
     return {f"q{n}": part(shared, logprobs("FR", f"q{n}"), f"q{n}") for n in range(12)}
 
@@ -149,9 +148,7 @@ def test_a_query_has_all_that_it_needs_whatever_the_limit(reader: Warehouse, roo
     assert len(cached(reader)) == 5
 
 
-def test_what_is_written_here_counts_too(
-    reader: Warehouse, room_for: Gigabytes, logprobs: LogprobRows
-) -> None:
+def test_what_is_written_here_counts_too(reader: Warehouse, room_for: Gigabytes) -> None:
     room_for(2.5)
     warehouse = Warehouse.open(reader.home)
     for request in ("w0", "w1", "w2", "w3"):

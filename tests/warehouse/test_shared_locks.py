@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.warehouse.rows import logprobs, start_python
 from warehouse import Warehouse, WarehouseError, register_orphans, run_checks, verify_parts, write_part
 from warehouse.prune import prunable, prune
 from warehouse.registrations import Position
@@ -21,8 +21,6 @@ from warehouse.registrations import Position
 psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
 pytestmark = pytest.mark.slow
 
-LogprobRows = Callable[..., pl.DataFrame]
-StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
 
 ADD = "INSERT INTO state VALUES (?, '')"
 ADDED = "SELECT count(*) FROM state WHERE name LIKE 'test%'"
@@ -89,7 +87,7 @@ def end_connections(url: str, which: str) -> None:
     assert ended == [(True,)]
 
 
-def test_a_killed_writer_lets_go_and_changes_nothing(shared: Warehouse, start_python: StartPython) -> None:
+def test_a_killed_writer_lets_go_and_changes_nothing(shared: Warehouse) -> None:
     before = shared.store.version()
     process = start_python(HOLDS, shared.home)
     assert process.stdout is not None
@@ -212,7 +210,7 @@ def test_a_write_inside_a_write_is_refused(shared: Warehouse) -> None:
 
 
 def test_registrations_go_on_when_the_server_has_ended_its_connections(
-    shared: Warehouse, logprobs: LogprobRows, postgres_url: str
+    shared: Warehouse, postgres_url: str
 ) -> None:
     shared.register(write_part(shared.store, "item_logprob", "p1", logprobs("FR", "q1")))
     with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -222,9 +220,7 @@ def test_registrations_go_on_when_the_server_has_ended_its_connections(
     assert shared.query("SELECT count(*) FROM part_unit").item() == 2
 
 
-def test_ids_follow_the_order_in_which_registrations_become_visible(
-    shared: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_ids_follow_the_order_in_which_registrations_become_visible(shared: Warehouse) -> None:
     """Or a reader that has seen one id would never see a lower one that came later."""
     units = [write_part(shared.store, "item_logprob", f"p{n}", logprobs("FR IT", f"q{n}")) for n in range(40)]
     seen, done = list[str](), threading.Event()

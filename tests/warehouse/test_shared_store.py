@@ -5,7 +5,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,9 +12,9 @@ import polars as pl
 import pytest
 
 from tests.shared_store import PASSWORD, SECRET_KEY
+from tests.warehouse.rows import logprobs, make_run
 from warehouse import (
     CorruptPart,
-    Run,
     Warehouse,
     WarehouseError,
     compact_parts,
@@ -38,7 +37,6 @@ from warehouse.shared.store import SharedStore
 
 pytestmark = pytest.mark.slow
 
-LogprobRows = Callable[..., pl.DataFrame]
 
 KIND = "item_logprob"
 _NO_TIME = timedelta(days=-1)
@@ -68,7 +66,7 @@ def another_machine(warehouse: Warehouse, home: Path) -> Warehouse:
     return Warehouse.open()
 
 
-def test_both_stores_give_the_same(warehouse: Warehouse, shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_both_stores_give_the_same(warehouse: Warehouse, shared: Warehouse) -> None:
     local = Warehouse(LocalStore(warehouse.home))
     for each in (local, shared):
         part(each, logprobs("FR IT", "q1"), "q1")
@@ -105,12 +103,7 @@ def test_both_stores_give_the_same(warehouse: Warehouse, shared: Warehouse, logp
     ],
 )
 def test_a_query_fetches_what_it_needs_and_once(
-    shared: Warehouse,
-    logprobs: LogprobRows,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    sql: str,
-    fetched: str,
+    shared: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, fetched: str
 ) -> None:
     for request, run in (("q1", "r1"), ("q2", "r1"), ("q3", "r2")):
         part(shared, logprobs("FR", request, run), request)
@@ -122,7 +115,7 @@ def test_a_query_fetches_what_it_needs_and_once(
     assert reader.query(sql).height == expected.height
 
 
-def test_values_of_a_query_narrow_it_too(shared: Warehouse, logprobs: LogprobRows, tmp_path: Path) -> None:
+def test_values_of_a_query_narrow_it_too(shared: Warehouse, tmp_path: Path) -> None:
     for request in ("q1", "q2"):
         part(shared, logprobs("FR", request), request)
     reader = another_machine(shared, tmp_path / "other")
@@ -133,9 +126,7 @@ def test_values_of_a_query_narrow_it_too(shared: Warehouse, logprobs: LogprobRow
     assert cached(reader) == ["q2"]
 
 
-def test_what_one_machine_writes_another_sees_at_once(
-    shared: Warehouse, logprobs: LogprobRows, tmp_path: Path, make_run: Callable[..., Run]
-) -> None:
+def test_what_one_machine_writes_another_sees_at_once(shared: Warehouse, tmp_path: Path) -> None:
     other = another_machine(shared, tmp_path / "other")
     part(shared, logprobs("FR", "q1"), "q1")
     assert other.query(SHOWN).height == 2
@@ -148,7 +139,7 @@ def test_what_one_machine_writes_another_sees_at_once(
     assert shared.query("SELECT run_id FROM run")["run_id"].to_list() == ["r9"]
 
 
-def test_a_damaged_object_is_set_aside_and_answered_anew(shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_damaged_object_is_set_aside_and_answered_anew(shared: Warehouse) -> None:
     name, store = part(shared, logprobs("FR", "q1"), "q1"), store_of(shared)
     store.objects.delete([f"parts/{KIND}/{name}.parquet"])
     store.objects.put(f"parts/{KIND}/{name}.parquet", b"PAR1 and nothing else")
@@ -164,7 +155,7 @@ def test_a_damaged_object_is_set_aside_and_answered_anew(shared: Warehouse, logp
     assert shared.query(SHOWN).height == 2
 
 
-def test_a_damaged_object_shows_in_no_query(shared: Warehouse, logprobs: LogprobRows, tmp_path: Path) -> None:
+def test_a_damaged_object_shows_in_no_query(shared: Warehouse, tmp_path: Path) -> None:
     name, store = part(shared, logprobs("FR", "q1"), "q1"), store_of(shared)
     store.objects.delete([f"parts/{KIND}/{name}.parquet"])
     store.objects.put(f"parts/{KIND}/{name}.parquet", b"PAR1 and nothing else")
@@ -175,7 +166,7 @@ def test_a_damaged_object_shows_in_no_query(shared: Warehouse, logprobs: Logprob
         read_part(reader.store, KIND, name)
 
 
-def test_a_damaged_copy_here_is_fetched_again(shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_damaged_copy_here_is_fetched_again(shared: Warehouse) -> None:
     name = part(shared, logprobs("FR", "q1"), "q1")
     here = shared.store.folder / "parts" / KIND / f"{name}.parquet"
     here.write_bytes(b"PAR1")
@@ -188,7 +179,7 @@ def test_a_damaged_copy_here_is_fetched_again(shared: Warehouse, logprobs: Logpr
 
 
 def test_parts_of_a_killed_run_are_taken_over_many_become_one_and_old_ones_go(
-    shared: Warehouse, logprobs: LogprobRows, make_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+    shared: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(40):
         write_part(shared.store, KIND, f"q{n}", logprobs("FR", f"q{n}"))
@@ -210,17 +201,14 @@ def test_parts_of_a_killed_run_are_taken_over_many_become_one_and_old_ones_go(
     assert shared.query(SHOWN).drop("part").equals(before)
 
 
-def test_a_cache_may_be_deleted(shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_cache_may_be_deleted(shared: Warehouse) -> None:
     part(shared, logprobs("FR", "q1"), "q1")
     shutil.rmtree(shared.home / "shared")
     assert Warehouse.open().query(SHOWN).height == 2
 
 
 def test_secrets_are_neither_stored_nor_shown(
-    shared: Warehouse,
-    logprobs: LogprobRows,
-    monkeypatch: pytest.MonkeyPatch,
-    shared_environment: dict[str, str],
+    shared: Warehouse, monkeypatch: pytest.MonkeyPatch, shared_environment: dict[str, str]
 ) -> None:
     part(shared, logprobs("FR", "q1"), "q1")
     with shared.write():
@@ -251,9 +239,7 @@ def test_secrets_are_neither_stored_nor_shown(
     assert not [file for file in stored if any(secret.encode() in file.read_bytes() for secret in secrets)]
 
 
-def test_wrong_keys_and_a_bucket_that_is_not_there_are_one_line(
-    shared: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_wrong_keys_and_a_bucket_that_is_not_there_are_one_line(shared: Warehouse) -> None:
     """In a process of its own: a client keeps the keys that it began with."""
     code = "from warehouse.store import store_at; store_at().put_part('item_logprob', 'p', memoryview(b''))"
     for name, value, said in (
