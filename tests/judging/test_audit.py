@@ -121,7 +121,6 @@ def test_refuses() -> None:
 
 
 # --- the file
-# -------------------------------------------------------------------------------------------------
 
 
 def test_the_code_tells_nothing_of_the_model() -> None:

@@ -61,7 +61,6 @@ def people(ratings: list[Rating]) -> dict[str, list[float]]:
 
 
 # --- people
-# ----------------------------------------------------------------------------------------------------
 
 
 def test_alpha_by_hand() -> None:
@@ -104,7 +103,6 @@ def test_no_alpha_comes_with_a_reason() -> None:
 
 
 # --- judge
-# -----------------------------------------------------------------------------------------------------
 
 
 def test_the_judge_by_hand() -> None:

@@ -116,7 +116,7 @@ def test_the_fake_gives_alternatives_of_its_text(spec: EngineSpec) -> None:
     assert all(isinstance(token, TokenAlternatives) for token in given.tokens)
 
 
-# --- warehouses of earlier releases ------------------------------------------------------------------
+# --- warehouses of earlier releases
 
 
 def strip(warehouse: Warehouse, kind: str, part: str) -> None:

@@ -1,4 +1,4 @@
-"""Units are answered by one of many machines: claimed before they are sent, free again after a kill."""
+"""Units that several machines want are claimed before they are sent, and free again after a kill."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def answered(warehouse: Warehouse, share: Collection[tuple[str, str]]) -> None:
     warehouse.register(write_part(warehouse.store, KIND, codes.replace(" ", "-"), logprobs(codes, "q1")))
 
 
-def test_in_a_folder_nobody_waits(warehouse: Warehouse) -> None:
+def test_a_local_store_gives_all_units_at_once(warehouse: Warehouse) -> None:
     assert list(claimed(warehouse, KIND, [FR, IT])) == [[FR, IT]]
 
 
 @pytest.mark.slow
-def test_two_machines_share_what_both_want(
+def test_two_machines_complete_each_unit_once(
     shared: Warehouse, names: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names("first")
@@ -61,7 +61,7 @@ def test_two_machines_share_what_both_want(
 
 
 @pytest.mark.slow
-def test_the_units_of_a_killed_machine_come_free(
+def test_leases_of_a_killed_machine_expire(
     shared: Warehouse, names: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leases = shared.store.leases
@@ -81,7 +81,7 @@ def test_the_units_of_a_killed_machine_come_free(
 
 
 @pytest.mark.slow
-def test_a_failure_gives_units_free_at_once(shared: Warehouse, names: Callable[[str], None]) -> None:
+def test_a_failure_releases_its_units_at_once(shared: Warehouse, names: Callable[[str], None]) -> None:
     names("first")
     share = claimed(shared, KIND, [FR])
     assert next(share) == [FR]
@@ -91,7 +91,7 @@ def test_a_failure_gives_units_free_at_once(shared: Warehouse, names: Callable[[
 
 
 @pytest.mark.slow
-def test_a_store_of_before_gets_the_table(shared: Warehouse, tmp_path: Path) -> None:
+def test_a_store_without_the_lease_table_gets_it(shared: Warehouse, tmp_path: Path) -> None:
     store = shared.store
     assert isinstance(store, SharedStore)
     store.database.call(lambda connection: connection.execute("DROP TABLE culturescope.lease"))

@@ -1,4 +1,4 @@
-"""No module of the warehouse needs itself by way of others, not even for the sake of a type."""
+"""No module of the warehouse imports itself through others, not even for a type."""
 
 import ast
 from pathlib import Path
@@ -37,7 +37,7 @@ def cycles(graph: dict[str, set[str]]) -> set[str]:
     return set(left)
 
 
-def test_no_module_needs_itself() -> None:
+def test_no_module_imports_itself_through_others() -> None:
     graph = import_graph(PACKAGE)
     assert {"warehouse", "warehouse.connection", "warehouse.reference"} <= set(graph)
     assert "warehouse.connection" in graph["warehouse.recovery"]
@@ -54,7 +54,7 @@ def test_no_module_needs_itself() -> None:
         "def late() -> None:\n    from invented.a import A",
     ],
 )
-def test_a_cycle_would_be_seen(tmp_path: Path, back: str) -> None:
+def test_an_import_cycle_is_found(tmp_path: Path, back: str) -> None:
     package = tmp_path / "invented"
     package.mkdir()
     (package / "__init__.py").write_text("from invented.a import A\n")

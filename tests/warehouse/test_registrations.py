@@ -134,7 +134,7 @@ def in_file(warehouse: Warehouse) -> int:
         return int(row[0])
 
 
-def test_what_is_registered_shows_at_once_and_leaves_the_file_alone(warehouse: Warehouse) -> None:
+def test_a_registration_shows_at_once_without_a_new_file(warehouse: Warehouse) -> None:
     version = sign_of(warehouse.path)
     first = register(warehouse, logprobs("FR IT"))
     assert warehouse.query(SHOWN)["part"].to_list() == [first] * 4
@@ -148,7 +148,7 @@ def test_what_is_registered_shows_at_once_and_leaves_the_file_alone(warehouse: W
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_write_folds_and_forgets(warehouse: Warehouse) -> None:
+def test_a_write_moves_registrations_from_the_log_into_the_file(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR IT"))
     before = warehouse.query("FROM part_unit ORDER BY ALL")
     assert (waiting(warehouse), in_file(warehouse)) == (2, 0)
@@ -160,14 +160,14 @@ def test_a_write_folds_and_forgets(warehouse: Warehouse) -> None:
     assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (1, 2, 3)
 
 
-def test_a_write_that_fails_forgets_nothing(warehouse: Warehouse) -> None:
+def test_a_failed_write_leaves_registrations_in_the_log(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR IT"))
     with pytest.raises(ZeroDivisionError), warehouse.write():
         raise ZeroDivisionError
     assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (2, 0, 2)
 
 
-def test_killed_between_publishing_and_forgetting(
+def test_registrations_left_in_the_log_after_publishing_are_not_registered_twice(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(warehouse, logprobs("FR IT"))
@@ -183,7 +183,7 @@ def test_killed_between_publishing_and_forgetting(
     assert warehouse.query(UNITS).item() == 1
 
 
-def test_the_first_registration_of_a_unit_counts(warehouse: Warehouse) -> None:
+def test_the_first_registration_of_a_unit_wins_in_log_and_file(warehouse: Warehouse) -> None:
     parts = [register(warehouse, logprobs("FR"), "p0")]
     register(warehouse, logprobs("FR", base=-5.0), "late")
     assert warehouse.query(SHOWN)["part"].unique().to_list() == parts
@@ -199,7 +199,7 @@ def test_the_first_registration_of_a_unit_counts(warehouse: Warehouse) -> None:
     assert warehouse.query("SELECT part FROM superseded_part").item().startswith("late")
 
 
-def test_a_reader_keeps_what_it_opened_across_registrations_and_folds(warehouse: Warehouse) -> None:
+def test_a_reader_keeps_its_registrations_across_later_ones_and_writes(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
     with warehouse.read() as old:
         register(warehouse, logprobs("IT"), "p2")
@@ -213,7 +213,7 @@ def test_a_reader_keeps_what_it_opened_across_registrations_and_folds(warehouse:
     assert warehouse.query("SELECT unit FROM part_unit ORDER BY unit")["unit"].to_list() == ["IT", "JP"]
 
 
-def test_a_fold_between_opening_the_file_and_reading_the_log(
+def test_a_reader_misses_no_registration_that_moves_to_the_file_meanwhile(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reader's file does not have the registration yet, and the log does not have it any more."""
@@ -231,7 +231,9 @@ def test_a_fold_between_opening_the_file_and_reading_the_log(
     assert in_file(warehouse) == 1
 
 
-def test_many_that_wait_are_folded(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_registrations_in_the_log_move_to_the_file(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection_module, "_FOLD_AT", 10)
     folded = []
     for number in range(11):
@@ -241,7 +243,7 @@ def test_many_that_wait_are_folded(warehouse: Warehouse, monkeypatch: pytest.Mon
     assert warehouse.query(UNITS).item() == 22
 
 
-def test_an_outside_writer_does_not_stop_registrations(warehouse: Warehouse) -> None:
+def test_registrations_go_on_while_an_outside_program_writes(warehouse: Warehouse) -> None:
     log = warehouse.path.with_name(f"{warehouse.path.name}.wal")
     log.write_bytes(b"x")
     register(warehouse, logprobs("FR"))
@@ -267,29 +269,26 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: path.write_bytes(b""),
     "no database": lambda path: path.write_bytes(b"not a database, but as long as one could be" * 500),
 }
-MET_BY = {"missing": "reader", "damaged": "writer", "another": "registration", "empty": "writer",
-          "no database": "reader"}  # fmt: skip
-"""By whom each damage is met in `make test`; all meet all in `make test-all`."""
+MEETS = ("reader", "writer", "registration")
+QUICK = ("missing reader", "damaged writer", "another registration", "empty writer", "no database reader")
+"""Who meets each damage in `make test`; all meet all in `make test-all`."""
 
 
 @pytest.mark.parametrize(
-    ("damage", "meets"),
+    "case",
     [
-        pytest.param(damage, meets, id=f"{meets}-{name}",
-                     marks=() if MET_BY[name] == meets else pytest.mark.heavy)
-        for name, damage in DAMAGES.items()
-        for meets in ("reader", "writer", "registration")
+        pytest.param(case, marks=() if case in QUICK else pytest.mark.heavy)
+        for case in (f"{damage} {meets}" for damage in DAMAGES for meets in MEETS)
     ],
-)  # fmt: skip
-def test_a_lost_log_is_registered_again_from_the_parts(
-    warehouse: Warehouse, damage: Callable[[Path], object], meets: str
-) -> None:
+)
+def test_a_lost_log_is_restored_from_the_parts(warehouse: Warehouse, case: str) -> None:
+    damage, meets = case.rsplit(" ", 1)
     register(warehouse, logprobs("FR"))
     with warehouse.write():
         pass
     register(warehouse, logprobs("IT"), "waits")
     before = warehouse.query(SHOWN)
-    damage(log_of(warehouse))
+    DAMAGES[damage](log_of(warehouse))
     warehouse = Warehouse.open(warehouse.home)
     if meets == "reader":
         assert warehouse.query("SELECT unit FROM part_unit WHERE unit = 'FR'").height == 1
@@ -304,27 +303,25 @@ def test_a_lost_log_is_registered_again_from_the_parts(
     assert warehouse.query("SELECT unit FROM part_unit WHERE request_hash = 'q3'").item() == "US"
 
 
-def test_a_log_left_of_a_deleted_one_is_not_taken_for_the_new_ones(warehouse: Warehouse) -> None:
+def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
     with sqlite3.connect(log_of(warehouse)) as open_log:  # as long as it is open, its write-ahead log stays
         open_log.execute("SELECT count(*) FROM registration").fetchall()
         register(warehouse, logprobs("IT"), "p2")
-        left = {
-            name: (warehouse.home / name).read_bytes()
-            for name in os.listdir(warehouse.home)
-            if "-wal" in name
-        }
+        left = {path: path.read_bytes() for path in warehouse.home.glob("*-wal*")}
     assert left
     open_log.close()
     log_of(warehouse).unlink()
-    for name, content in left.items():
-        (warehouse.home / name).write_bytes(content)
+    for path, content in left.items():
+        path.write_bytes(content)
     register(warehouse, logprobs("JP"), "p3")
     assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["JP"]
 
 
 @pytest.mark.heavy
-def test_a_file_from_a_backup(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_an_older_file_shows_later_registrations_and_gets_forgotten_ones_from_parts(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
     """Some registrations were forgotten since: the rest shows, and those are made again of the parts."""
     shutil.copy(warehouse.path, tmp_path / "backup")
     register(warehouse, logprobs("FR"))
@@ -338,7 +335,7 @@ def test_a_file_from_a_backup(warehouse: Warehouse, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_new_file_beside_an_old_log(warehouse: Warehouse) -> None:
+def test_a_new_file_gets_the_registrations_of_an_old_log(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
     warehouse.path.unlink()
     again = Warehouse.open(warehouse.home)
@@ -349,30 +346,21 @@ def test_a_new_file_beside_an_old_log(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(
-    "limit",
-    [pytest.param(20_000, id="beginning", marks=pytest.mark.heavy), pytest.param(60_000, id="growing")],
-)  # fmt: skip
-def test_full_disk(warehouse: Warehouse, limit: int) -> None:
+@pytest.mark.parametrize("limit", [20_000, 60_000])
+def test_a_full_disk_refuses_registrations_and_reading_goes_on(warehouse: Warehouse, limit: int) -> None:
     process = start_python(FULL_DISK.replace("ROOM", str(limit)), warehouse.home)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    said, readable = output.splitlines()
-    assert "no room to write" in said
+    error, readable = output.splitlines()
+    assert "no room to write" in error
     assert readable == "170"
-    warehouse.register(
-        write_part(
-            warehouse.home,
-            KIND,
-            "q",
-            pl.read_parquet(next((warehouse.home / "parts" / KIND).glob("p-*"))).drop("part"),
-        )
-    )
+    unregistered = next((warehouse.home / "parts" / KIND).glob("p-*"))
+    register(warehouse, pl.read_parquet(unregistered).drop("part"), "q")
     assert warehouse.query(UNITS).item() == 2
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may only read")
-def test_a_folder_that_may_only_be_read(blank: Path, tmp_path: Path) -> None:
+def test_a_read_only_folder_is_read_and_refuses_registrations(blank: Path, tmp_path: Path) -> None:
     write_part(tmp_path, KIND, "new", logprobs("FR", request="q2")).write_parquet(tmp_path / "units")
     with TemporaryDirectory() as folder:  # those of pytest are closed to other users
         home = Path(shutil.copytree(blank, Path(folder) / "home"))
@@ -386,7 +374,7 @@ def test_a_folder_that_may_only_be_read(blank: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_two_register_while_one_folds_and_one_reads(warehouse: Warehouse) -> None:
+def test_two_processes_register_while_others_write_and_read(warehouse: Warehouse) -> None:
     workers = [start_python(code, warehouse.home) for code in (REGISTERS, REGISTERS, FOLDS, READS)]
     for worker in workers:
         _, errors = worker.communicate(timeout=300)
@@ -415,7 +403,7 @@ def test_a_hundred_kills_lose_no_acknowledged_registration(warehouse: Warehouse)
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_register_parts_within_a_write_is_still_there(warehouse: Warehouse) -> None:
+def test_parts_are_registered_within_a_write(warehouse: Warehouse) -> None:
     """Rows that must show together with others are registered in the transaction of those."""
     register(warehouse, logprobs("FR"))
     with warehouse.write() as connection:
@@ -424,7 +412,7 @@ def test_register_parts_within_a_write_is_still_there(warehouse: Warehouse) -> N
     assert warehouse.query("SELECT part FROM part_unit").item() == units["part"][0]
 
 
-def test_a_log_in_use_by_another_program_is_waited_for(
+def test_a_log_locked_by_another_program_blocks_registrations_not_readers(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(warehouse, logprobs("FR"))
