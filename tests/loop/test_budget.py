@@ -1,4 +1,4 @@
-"""A budget stops a run before it is used up, and only what is newly asked counts."""
+"""A budget stops a run before it is used up, and only new completions count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def served(**fields: Any) -> EngineSpec:
     return EngineSpec(name="hosted", kind="openai", model="m", base_url="http://127.0.0.1:1/v1", **fields)
 
 
-def test_the_most_that_an_answer_takes() -> None:
+def test_the_upper_bound_of_tokens_by_hand() -> None:
     # "नम" has 6 bytes, '{"a": 1}' has 8: 14 / 3 rounded up is 5, and 16 for each of the two.
     most = at_most([{"role": "user", "content": "नम"}], {"a": 1}, SAMPLING)
     assert (most.prompt_tokens, most.completion_tokens) == (5 + 32, 20)
@@ -53,7 +53,7 @@ def test_the_most_that_an_answer_takes() -> None:
         (4 * USED + 2 * MOST, 3),
     ],
 )
-def test_no_batch_begins_that_may_not_fit(
+def test_a_batch_begins_only_if_its_upper_bound_fits(
     warehouse: Warehouse, spec: EngineSpec, asked: Calls, limit: int, n_batches: int
 ) -> None:
     meter = Meter(Budget(max_tokens=limit))
@@ -64,9 +64,11 @@ def test_no_batch_begins_that_may_not_fit(
     assert warehouse.query("SELECT count(*) FROM response").item() == n_batches * 2
 
 
-def test_the_message_says_what_was_used(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
-    said = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
-    with pytest.raises(BudgetReached, match=said):
+def test_the_error_names_the_model_and_what_was_used(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
+    message = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
+    with pytest.raises(BudgetReached, match=message):
         complete_all(4, spec, Meter(Budget(max_tokens=79)))
     dear = spec.model_copy(update=PRICED | {"model": "dear"})
     # Two answers cost at most 2 (17 · 2 + 20 · 10) / 1e6 = 0.000468.
@@ -74,7 +76,7 @@ def test_the_message_says_what_was_used(warehouse: Warehouse, spec: EngineSpec, 
         complete_all(4, dear, Meter(Budget(max_usd=0.0004)))
 
 
-def test_raising_the_limit_asks_only_the_rest(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
     with pytest.raises(BudgetReached):
         complete_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
     first = [text for call in asked for text in call]
@@ -97,7 +99,9 @@ def test_calls_that_share_a_meter_share_the_budget(
     assert len(asked) == 1
 
 
-def test_dollars(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_a_budget_in_dollars_stops_before_it_is_used_up(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
     dear = spec.model_copy(update=PRICED)
     # At most 0.000468 a batch; used are 2 (1 · 2 + 2 · 10) / 1e6 = 0.000044.
     meter = Meter(Budget(max_usd=0.00052))
@@ -107,14 +111,14 @@ def test_dollars(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
     assert len(asked) == 2
 
 
-def test_models_that_run_here_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:
+def test_local_models_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:
     meter = Meter(Budget(max_usd=0))
     complete_all(2, spec, meter)
     assert meter.usd == 0
     assert meter.tokens == 2 * USED
 
 
-def test_dollars_need_prices(warehouse: Warehouse) -> None:
+def test_a_limit_in_dollars_needs_prices(warehouse: Warehouse) -> None:
     with pytest.raises(EngineError, match=r"'hosted': dollars are limited.*names no price: add usd_per_mill"):
         complete_all(1, served(), Meter(Budget(max_usd=1)))
     with Meter(Budget(max_tokens=100)).batch(served(), [Generation("", "length", 9, 9, 0)]):
@@ -124,7 +128,7 @@ def test_dollars_need_prices(warehouse: Warehouse) -> None:
         pass
 
 
-def test_a_server_that_counts_nothing_is_counted_at_the_most(spec: EngineSpec) -> None:
+def test_a_server_without_token_counts_is_counted_at_the_upper_bound(spec: EngineSpec) -> None:
     meter = Meter(Budget())
     most = [Generation("", "length", 17, 20, 0)] * 2
     with meter.batch(spec, most) as count:
@@ -141,7 +145,7 @@ def test_a_prompt_longer_than_estimated_stops_the_next_batch(spec: EngineSpec) -
         pass
 
 
-def test_batches_under_way_count_at_their_most(spec: EngineSpec) -> None:
+def test_batches_under_way_count_at_their_upper_bound(spec: EngineSpec) -> None:
     meter = Meter(Budget(max_tokens=2 * MOST))
     most = [Generation("", "length", 17, 20, 0)]
     with meter.batch(spec, most) as count, meter.batch(spec, most):
