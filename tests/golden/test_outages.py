@@ -30,7 +30,7 @@ GROUP BY 1, 2, 3 HAVING count(DISTINCT part) > 1
 
 
 @pytest.mark.parametrize("evaluation", ["cure", "spectral"])
-def test_a_run_ends_by_itself_with_the_recorded_numbers(
+def test_a_run_on_failing_servers_gives_the_recorded_numbers(
     blank: Path,
     tmp_path: Path,
     server: Scripted,
