@@ -120,7 +120,7 @@ def test_a_reasoning_judges_prompt_has_no_schema(rubric: Rubric, reasoned: Rubri
     assert not free.options
     assert direct.schema is not None
     system, _, shown, question = (message["content"] for message in free.conversation)
-    assert 'end with one line, "Score: " and a number from 0 to 1: 0 is Bad, 1 is Good' in system
+    assert '"Score: " and a number from 0 to 1: 0 is Bad, 1 is Good' in system
     assert shown == "tasty.\nScore: 1"
     assert question == direct.conversation[-1]["content"]
     several = judge_prompt(reasoned, INPUTS, ["plum", "fig"]).conversation[0]["content"]

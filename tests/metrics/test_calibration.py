@@ -64,15 +64,6 @@ def test_calibration_errors_of_calibrated_overconfident_and_constant_scores() ->
     assert brier_score(truth, outcomes) == pytest.approx(1 / 6, abs=0.01)  # mean of p (1 - p)
 
 
-@given(points, st.randoms(use_true_random=False))
-@settings(deadline=None)
-def test_calibration_does_not_depend_on_order(pairs: list[tuple[float, int]], shuffler: object) -> None:
-    shuffled = list(pairs)
-    shuffler.shuffle(shuffled)  # type: ignore[attr-defined]
-    first, second = (reliability_curve(*np.array(p).T) for p in (pairs, shuffled))
-    assert first == [pytest.approx(b) for b in second]
-
-
 @pytest.mark.parametrize(
     ("scores", "outcomes", "complaint"),
     [

@@ -149,7 +149,7 @@ def test_aligned_dishes_give_no_number_of_the_full_tables(tmp_path: Path, names:
     english, russian = cell("Count", origin="Italy"), cell("Count", table="Table 13(a)", origin="Italy")
     (full, none, model) = numbers(tmp_path, [english, russian, OF_MODEL["Italy"]])
     assert full.value == 3
-    assert none.reason == "no full file of ru: the files results have aligned dishes"
+    assert none.reason == "no full file of ru: the files found have aligned dishes"
     assert model.value is None
 
 

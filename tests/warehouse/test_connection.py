@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pytest
 
 import warehouse.connection as connection_module
@@ -206,11 +205,6 @@ def test_moved_home_reads_its_own_parts(warehouse: Warehouse, tmp_path: Path, na
 def test_home_that_duckdb_cannot_open_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match=r"what\? has a question mark.*CULTURESCOPE_HOME"):
         Warehouse.open(tmp_path / "what?")
-
-
-def test_parameters_are_bound(warehouse: Warehouse) -> None:
-    frame = warehouse.query("SELECT $a AS a, $b AS b", {"a": 1, "b": "'"})
-    assert frame.equals(pl.DataFrame({"a": [1], "b": ["'"]}, schema_overrides={"a": pl.Int32}))
 
 
 def test_a_damaged_file_is_refused_with_the_way_to_a_new_one(warehouse: Warehouse) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-from warehouse import Warehouse, WarehouseError, write_part
+from warehouse import CorruptPart, Warehouse, WarehouseError, read_part, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.needed import _narrowed
@@ -236,6 +236,9 @@ def test_a_damaged_download_is_tried_twice(
     store.objects.broken_lines = 2
     assert warehouse.query(f"FROM {KIND} WHERE request_hash = 'q2'").height == 0
     assert not path_of(store, parts["q2"]).exists()
+    store.objects.broken_lines = 2
+    with pytest.raises(CorruptPart, match="is corrupt"):
+        read_part(store, KIND, parts["q2"])
 
 
 def test_wrong_names_of_parts_are_not_requested(store: InMemory) -> None:

@@ -29,7 +29,9 @@ def urls(warehouse: Warehouse, name: str) -> list[str]:
 
 
 def test_a_dish_set_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
-    replace_dish_set(warehouse, "mine", dishes("Q1", "Q2"), "first", {"no_name": 3})
+    replace_dish_set(warehouse, "mine", dishes("Q1", "Q2"), "first", {"no_name": 3, "no_ingredient": 1})
+    dropped = warehouse.query("SELECT dropped FROM dish_set")["dropped"][0]
+    assert json.loads(dropped) == {"no_ingredient": 1, "no_name": 3}
     replace_dish_set(warehouse, "other", dishes("Q1"), "other", {})
     # Q2 again with other cells, Q1 gone, Q3 in two languages.
     new = pl.concat([dishes("Q2", name="stew"), dishes("Q3"), dishes("Q3", language="zh")])
@@ -41,12 +43,6 @@ def test_a_dish_set_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
     assert json.loads(row["dropped"]) == {}
     stored = warehouse.query("SELECT * EXCLUDE (dish_set) FROM dish WHERE url = 'Q2'").to_dicts()
     assert stored == dishes("Q2", name="stew").to_dicts()
-
-
-def test_counts_of_dropped_dishes_are_stored(warehouse: Warehouse) -> None:
-    replace_dish_set(warehouse, "mine", dishes("Q1"), "file", {"no_name": 3, "no_ingredient": 1})
-    dropped = warehouse.query("SELECT dropped FROM dish_set")["dropped"][0]
-    assert json.loads(dropped) == {"no_ingredient": 1, "no_name": 3}
 
 
 @pytest.mark.nets(3)

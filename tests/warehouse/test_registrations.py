@@ -148,23 +148,18 @@ def test_a_registration_shows_at_once_without_a_new_file(warehouse: Warehouse) -
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_write_moves_registrations_from_the_log_into_the_file(warehouse: Warehouse) -> None:
+def test_a_write_moves_registrations_into_the_file_unless_it_fails(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR IT"))
     before = warehouse.query("FROM part_unit ORDER BY ALL")
-    assert (waiting(warehouse), in_file(warehouse)) == (2, 0)
+    with pytest.raises(ZeroDivisionError), warehouse.write():
+        raise ZeroDivisionError
+    assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (2, 0, 2)
     with warehouse.write() as connection:
         assert connection.execute(UNITS).fetchone() == (2,)
     assert (waiting(warehouse), in_file(warehouse)) == (0, 2)
     assert warehouse.query("FROM part_unit ORDER BY ALL").equals(before)
     register(warehouse, logprobs("JP"), "p2")
     assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (1, 2, 3)
-
-
-def test_a_failed_write_leaves_registrations_in_the_log(warehouse: Warehouse) -> None:
-    register(warehouse, logprobs("FR IT"))
-    with pytest.raises(ZeroDivisionError), warehouse.write():
-        raise ZeroDivisionError
-    assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (2, 0, 2)
 
 
 def test_registrations_left_in_the_log_after_publishing_are_not_registered_twice(

@@ -14,7 +14,6 @@ import pytest
 from tests.shared_store import PASSWORD, SECRET_KEY
 from tests.warehouse.rows import logprobs, make_run
 from warehouse import (
-    CorruptPart,
     Warehouse,
     WarehouseError,
     compact_parts,
@@ -124,17 +123,6 @@ def test_a_damaged_object_is_set_aside_and_replaced(shared: Warehouse) -> None:
     assert part(shared, logprobs("FR", "q1"), "q1") == name
     assert verify_parts(shared).is_empty()
     assert shared.query(SHOWN).height == 2
-
-
-def test_a_damaged_object_shows_in_no_query(shared: Warehouse, tmp_path: Path) -> None:
-    name, store = part(shared, logprobs("FR", "q1"), "q1"), store_of(shared)
-    store.objects.delete([f"parts/{KIND}/{name}.parquet"])
-    store.objects.put(f"parts/{KIND}/{name}.parquet", b"PAR1 and nothing else")
-    reader = another_machine(shared, tmp_path / "other")
-    assert reader.query(SHOWN).is_empty()
-    assert cached(reader) == []
-    with pytest.raises(CorruptPart, match=f"{name}.parquet is corrupt"):
-        read_part(reader.store, KIND, name)
 
 
 def test_orphans_are_registered_compacted_and_pruned_on_a_shared_store(
