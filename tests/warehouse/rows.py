@@ -40,7 +40,7 @@ def metrics(
     value: float | None = 0.5,
     slice_kind: str = "overall",
     slice_: str = "all",
-    **more: object
+    **more: object,
 ) -> pl.DataFrame:
     """Return one metric row, or with `value=None` an unscored one."""
     reason = None if value is not None else "no answer"

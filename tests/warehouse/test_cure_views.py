@@ -113,7 +113,7 @@ def test_validated_holds_for_this_judge_with_this_rubric(warehouse: Warehouse) -
     assert validated == {"normad": True, "casa": False, "culturebank": False, "specnorm": False}
 
 
-def test_of_several_judges_all_must_be_validated(warehouse: Warehouse) -> None:
+def test_an_entry_of_several_judges_is_validated_when_each_of_them_is(warehouse: Warehouse) -> None:
     run = store(warehouse, "m", explained("normad", 0.4, 0.3))
     judge(warehouse, run, "m", benchmarks=["normad"])
     judge(warehouse, run, "m", name="judge-b", benchmarks=["normad"])

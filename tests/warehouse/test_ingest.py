@@ -75,9 +75,7 @@ def test_a_wrong_dish_set_is_refused_and_changes_nothing(
     assert warehouse.query("SELECT * FROM dish_set").equals(before)
 
 
-def test_a_failure_in_the_middle_changes_nothing(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_replacement_changes_nothing(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     from warehouse import ingest as module
 
     replace_dish_set(warehouse, "mine", dishes("Q1"), "first", {})

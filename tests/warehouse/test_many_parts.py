@@ -40,7 +40,9 @@ def parts_of(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_fifty_thousand_units(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
+def test_opening_and_queries_stay_quick_with_fifty_thousand_units(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
     seconds: dict[str, float] = {}
 
     def timed(name: str, call: Callable[[], object]) -> object:

@@ -93,7 +93,7 @@ sys.stdin.read()
 
 
 @pytest.mark.heavy
-def test_readers_and_writers_at_once(warehouse: Warehouse) -> None:
+def test_two_writers_a_reader_and_a_notebook_at_once_lose_nothing(warehouse: Warehouse) -> None:
     notebook = start_to(NOTEBOOK, warehouse.home, "open")
     workers = [start_python(code, warehouse.home) for code in (WRITER, WRITER, READER)]
     for worker in workers:
@@ -176,7 +176,7 @@ def test_a_forked_process_queries_and_ends(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path) -> None:
+def test_each_migration_runs_once_when_two_processes_open_a_fresh_home(tmp_path: Path) -> None:
     opening = (
         "import pathlib, sys; from warehouse import Warehouse; Warehouse.open(pathlib.Path(sys.argv[1]))"
     )

@@ -181,7 +181,7 @@ def test_a_reader_keeps_a_published_file_that_is_deleted(reader: Warehouse, shar
     assert reader.path.exists()
 
 
-def test_three_processes_on_one_home_fetch_and_delete_at_once(
+def test_three_processes_on_one_home_fetch_and_delete_without_errors(
     reader: Warehouse, room_for: Gigabytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room_for(4.5)

@@ -203,7 +203,7 @@ def start(code: str, who: str, folder: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.heavy
-def test_four_writers_one_killed_and_a_reader(
+def test_four_writers_lose_and_double_nothing_when_one_is_killed(
     shared: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     killed, *writers = [start(WRITER, who, tmp_path) for who in ("killed", "one", "two", "three")]
