@@ -249,9 +249,9 @@ def differences(recorded: Rows, rows: Rows) -> list[str]:
     """
     if not recorded or not rows:
         return [] if not recorded and not rows else [f"{len(recorded)} rows before, {len(rows)} now"]
-    gone = recorded[0].keys() - rows[0].keys()
-    if gone:
-        return [f"column {name} is gone" for name in sorted(gone)]
+    missing = recorded[0].keys() - rows[0].keys()
+    if missing:
+        return [f"column {name} is missing" for name in sorted(missing)]
     compared = [{name: row[name] for name in recorded[0]} for row in rows]
     compared.sort(key=_order)
     recorded = sorted(recorded, key=_order)

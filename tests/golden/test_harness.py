@@ -41,7 +41,7 @@ def test_missing_and_new_rows_and_columns_are_differences() -> None:
     assert differences(ROWS, [*ROWS, ROWS[0]]) == ["2 rows before, 3 now"]
     assert differences(ROWS, []) == ["2 rows before, 0 now"]
     without = [{name: cell for name, cell in row.items() if name != "metric"} for row in ROWS]
-    assert differences(ROWS, without) == ["column metric is gone"]
+    assert differences(ROWS, without) == ["column metric is missing"]
 
 
 def test_recorded_rows_are_read_back_unchanged(tmp_path: Path) -> None:

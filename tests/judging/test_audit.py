@@ -145,8 +145,8 @@ def test_the_annotation_file_has_one_row_per_answer() -> None:
 
 
 def test_criteria_are_the_rules_and_verdicts_of_the_rubric(rubric: Rubric) -> None:
-    asked = rubric.model_copy(update={"system": "Is it tasty?\n\nAnswer with one JSON object."})
-    assert criteria(asked) == "Is it tasty?\n\nRating: Good, Unsure, Bad, or a number from 0 to 1."
+    in_json = rubric.model_copy(update={"system": "Is it tasty?\n\nAnswer with one JSON object."})
+    assert criteria(in_json) == "Is it tasty?\n\nRating: Good, Unsure, Bad, or a number from 0 to 1."
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1"])

@@ -130,9 +130,9 @@ def test_eight_equal_gains_are_told_apart_and_losses_are_not() -> None:
 def test_five_clusters_are_unscored_with_a_reason() -> None:
     few = list("aabbccde")
     assert flag(FULL, FULL - 0.1, few) == (None, "fewer than 6 personas cannot show a difference", 0, 8)
-    lost = np.where(np.arange(8) < 3, np.nan, FULL)
+    three_missing = np.where(np.arange(8) < 3, np.nan, FULL)
     why = "fewer than 6 personas cannot show a difference"
-    assert flag(lost, FULL - 0.1, EIGHT, "cut off")[:2] == (None, why)
+    assert flag(three_missing, FULL - 0.1, EIGHT, "cut off")[:2] == (None, why)
     assert flag(np.full(8, np.nan), FULL, EIGHT, "cut off") == (None, "cut off", 0, 8)
 
 

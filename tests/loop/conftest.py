@@ -23,7 +23,7 @@ def spec() -> EngineSpec:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     """Return what the fake engine is sent from now on: the last message of every conversation, by call."""
     calls: list[list[str]] = []
     generate = FakeEngine.generate

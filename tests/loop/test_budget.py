@@ -54,18 +54,18 @@ def test_the_upper_bound_of_tokens_by_hand() -> None:
     ],
 )
 def test_a_batch_begins_only_if_its_upper_bound_fits(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, limit: int, n_batches: int
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, limit: int, n_batches: int
 ) -> None:
     meter = Meter(Budget(max_tokens=limit))
     with pytest.raises(BudgetReached, match=r"budget is reached.*are stored: raise the limit.*only the rest"):
         complete_all(8, spec, meter)
-    assert len(asked) == n_batches
+    assert len(sent) == n_batches
     assert meter.tokens == n_batches * 2 * USED
     assert warehouse.query("SELECT count(*) FROM response").item() == n_batches * 2
 
 
 def test_the_error_names_the_model_and_what_was_used(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     message = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
     with pytest.raises(BudgetReached, match=message):
@@ -76,31 +76,31 @@ def test_the_error_names_the_model_and_what_was_used(
         complete_all(4, dear, Meter(Budget(max_usd=0.0004)))
 
 
-def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     with pytest.raises(BudgetReached):
         complete_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
-    first = [text for call in asked for text in call]
+    first = [text for call in sent for text in call]
     meter = Meter(Budget(max_tokens=2 * MOST))  # the answers that are stored are free
     assert len(complete_all(4, spec, meter)) == 4
     assert meter.tokens == 2 * USED
-    assert sorted(first + asked[-1]) == ["q00", "q01", "q02", "q03"]
+    assert sorted(first + sent[-1]) == ["q00", "q01", "q02", "q03"]
     spent = Meter(Budget(max_tokens=0, max_usd=0))
     assert len(complete_all(4, spec, spent)) == 4  # nothing is missing, so a budget of nothing is enough
     assert (spent.tokens, spent.usd) == (0, 0)
 
 
 def test_calls_that_share_a_meter_share_the_budget(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     meter = Meter(Budget(max_tokens=2 * USED + 2 * MOST - 1))
     complete_all(2, spec, meter)
     with pytest.raises(BudgetReached):
         complete_all(2, spec.model_copy(update={"model": "other"}), meter)
-    assert len(asked) == 1
+    assert len(sent) == 1
 
 
 def test_a_budget_in_dollars_stops_before_it_is_used_up(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     dear = spec.model_copy(update=PRICED)
     # At most 0.000468 a batch; used are 2 (1 · 2 + 2 · 10) / 1e6 = 0.000044.
@@ -108,7 +108,7 @@ def test_a_budget_in_dollars_stops_before_it_is_used_up(
     with pytest.raises(BudgetReached):
         complete_all(6, dear, meter)
     assert meter.usd == pytest.approx(2 * 0.000044)
-    assert len(asked) == 2
+    assert len(sent) == 2
 
 
 def test_local_models_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:

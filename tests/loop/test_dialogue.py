@@ -107,13 +107,13 @@ def test_another_seed_is_another_conversation() -> None:
 
 
 def test_a_conversation_resumed_at_every_turn_sends_nothing_twice() -> None:
-    whole = Engines(numbered)
-    undisturbed = whole.play(Dialogues([talk("a"), talk("b", turns=4)]))
+    uninterrupted = Engines(numbered)
+    undisturbed = uninterrupted.play(Dialogues([talk("a"), talk("b", turns=4)]))
     resumed = Engines(numbered)
     for _ in range(6):
         resumed.round(Dialogues([talk("a"), talk("b", turns=4)]))  # a new process knows only what is stored
     stage = resumed.play(Dialogues([talk("a"), talk("b", turns=4)]))
-    assert sorted(resumed.sent) == sorted(whole.sent)
+    assert sorted(resumed.sent) == sorted(uninterrupted.sent)
     assert [t.turns for t in stage.talks.values()] == [t.turns for t in undisturbed.talks.values()]
 
 

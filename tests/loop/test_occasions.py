@@ -46,19 +46,19 @@ def change_completions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("batch", [2, pytest.param(16, marks=pytest.mark.heavy)])
 def test_another_occasion_requests_new_completions_and_replaces_none(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch, batch: int
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
     first = complete_on("", "abcde", spec, "run-1")
-    asked.clear()
+    sent.clear()
     change_completions(monkeypatch)
     again = complete_on("2026-w48", "abca", spec, "run-2", batch)
-    assert sorted(chain(*asked)) == ["a", "b", "c"]  # each once
+    assert sorted(chain(*sent)) == ["a", "b", "c"]  # each once
     assert [c.text for c in again] == ["second"] * 4
-    asked.clear()
+    sent.clear()
     assert complete_on("", "abcde", spec, "run-1", batch) == first
     assert complete_on("2026-w48", "abc", spec, "run-2", batch) == again[:3]
     assert complete(prompts("abcde"), Engine.of(spec), GREEDY, ("run-1", "candidate"), "label") == first
-    assert not asked
+    assert not sent
     rows = warehouse.query("SELECT text, run_id FROM response ORDER BY run_id, text")
     assert rows["run_id"].to_list() == ["run-1"] * 5 + ["run-2"] * 3
     assert rows["text"].to_list() == sorted(c.text for c in first) + ["second"] * 3
@@ -69,26 +69,26 @@ def test_another_occasion_requests_new_completions_and_replaces_none(
 
 @pytest.mark.heavy
 def test_an_interrupted_occasion_is_completed_by_the_next_run(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = complete_on("", "abc", spec, "run-1")
     change_completions(monkeypatch)
     with pytest.raises(BudgetReached):
         complete_on("again", "abc", spec, "run-2", batch=1, budget=Budget(max_tokens=MOST))
     assert warehouse.query("SELECT count(*) FROM response WHERE run_id = 'run-2'").item() == 1
-    asked.clear()
+    sent.clear()
     assert [c.text for c in complete_on("again", "abc", spec, "run-2", batch=1)] == ["second"] * 3
-    assert len(list(chain(*asked))) == 2
+    assert len(list(chain(*sent))) == 2
     assert complete_on("", "abc", spec, "run-1") == first
 
 
 def test_unregistered_parts_of_two_occasions_are_registered_apart(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     first, again = complete_on("", "ab", spec, "run-1"), complete_on("again", "ab", spec, "run-2")
     with warehouse.write() as connection:
         connection.execute("DELETE FROM part_unit_base")
     assert len(register_orphans(warehouse, "response").registered) == 2
-    asked.clear()
+    sent.clear()
     assert (complete_on("", "ab", spec, "run-1"), complete_on("again", "ab", spec, "run-2")) == (first, again)
-    assert not asked
+    assert not sent

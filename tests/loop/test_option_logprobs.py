@@ -38,10 +38,10 @@ def completed(prompts: list[Prompt], spec: EngineSpec) -> list[Completion]:
 
 
 def test_options_add_log_probabilities_and_do_not_change_the_prompt(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     plain, chosen = completed([prompt("a", ()), prompt("a")], spec)
-    assert asked == [["a", "a"]]
+    assert sent == [["a", "a"]]
     assert chosen.text == plain.text
     assert plain.option_logprobs is None
     assert chosen.option_logprobs is not None
@@ -50,7 +50,7 @@ def test_options_add_log_probabilities_and_do_not_change_the_prompt(
     best = max(chosen.option_logprobs.items(), key=lambda pair: pair[1])
     assert best[0] == json.loads(chosen.text)["label"]  # the fake writes the most probable one
     assert completed([prompt("a"), prompt("a", ())], spec) == [chosen, plain]
-    assert len(asked) == 1
+    assert len(sent) == 1
     stored = warehouse.query("SELECT option_logprobs FROM response ORDER BY option_logprobs NULLS LAST")
     assert json.loads(stored["option_logprobs"][0]) == chosen.option_logprobs
     assert stored["option_logprobs"][1] is None
@@ -120,7 +120,7 @@ def strip(warehouse: Warehouse, kind: str, part: str) -> None:
 
 
 @pytest.mark.heavy
-def test_parts_without_the_column_are_read(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_parts_without_the_column_are_read(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     old, new = [prompt("a", ())], [prompt("b")]
     before = completed(old, spec)
     strip(warehouse, "response", warehouse.query("SELECT part FROM response")["part"][0])
@@ -128,7 +128,7 @@ def test_parts_without_the_column_are_read(warehouse: Warehouse, spec: EngineSpe
     Warehouse.open()
     assert "option_logprobs" in pl.read_parquet_schema(part_path(warehouse.home, "response", EMPTY_PART))
     assert completed(old, spec) == before
-    assert len(asked) == 1
+    assert len(sent) == 1
     both = [*before, *completed(new, spec)]
     assert completed([*old, *new], spec) == both
     rows = warehouse.query("SELECT text, option_logprobs FROM response ORDER BY option_logprobs NULLS FIRST")

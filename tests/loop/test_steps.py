@@ -35,55 +35,55 @@ def texts(prompts: list[Prompt], spec: EngineSpec, sampling: Sampling = GREEDY, 
     return [c.text for c in complete(prompts, Engine.of(spec), sampling, RUN, "label", batch)]
 
 
-def left(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
+def missing_parts(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
     """The parts that are to be made."""
     return [work.units for work in plan(prompts, Engine.of(spec), GREEDY, batch).work]
 
 
 def test_completions_are_in_order_and_repeated_prompts_are_sent_once(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     written = texts([prompt("b"), prompt("a"), prompt("b")], spec)
     assert written[0] == written[2] != written[1]
-    assert sorted(chain(*asked)) == ["a", "b"]
+    assert sorted(chain(*sent)) == ["a", "b"]
     assert texts([prompt("a"), prompt("b")], spec) == [written[1], written[0]]
-    assert len(list(chain(*asked))) == 2  # nothing more
+    assert len(list(chain(*sent))) == 2  # nothing more
     assert texts([], spec) == []
 
 
-def test_a_completion_is_read_back_as_generated(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_a_completion_is_read_back_as_generated(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     sampling = Sampling(temperature=0.7, seed=3)
     prompts = [prompt("a"), prompt("b", SCHEMA)]
     own = {p.id: replace(sampling, seed=prompt_seed(3, p.id)) for p in prompts}
-    given = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], own[p.id], p.schema)]
-    asked.clear()
+    expected = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], own[p.id], p.schema)]
+    sent.clear()
     completions = complete(prompts, Engine.of(spec), sampling, RUN, "label")
-    assert [Generation(*fields) for *fields, _ in map(astuple, completions)] == given
+    assert [Generation(*fields) for *fields, _ in map(astuple, completions)] == expected
     assert [c.option_logprobs for c in completions] == [None, None]
     assert complete(prompts, Engine.of(spec), sampling, RUN, "label") == completions
-    assert len(asked) == 1  # for both schemas, and none the second time
-    assert [g.prompt_tokens for g in given] == [3, 3]  # "Be brief." and "a"
+    assert len(sent) == 1  # for both schemas, and none the second time
+    assert [g.prompt_tokens for g in expected] == [3, 3]  # "Be brief." and "a"
 
 
-def test_only_missing_completions_are_sent(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_only_missing_completions_are_sent(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     texts([prompt("a"), prompt("b")], spec)
-    asked.clear()
-    assert left([prompt("a"), prompt("b"), prompt("c")], spec) == [(prompt("c").id,)]
+    sent.clear()
+    assert missing_parts([prompt("a"), prompt("b"), prompt("c")], spec) == [(prompt("c").id,)]
     texts([prompt("a"), prompt("b"), prompt("c")], spec)
-    assert asked == [["c"]]
+    assert sent == [["c"]]
     # Another sampling, schema or engine is another question.
     texts([prompt("a")], spec, Sampling(seed=1))
     texts([prompt("a", SCHEMA)], spec)
     texts([prompt("a")], spec.model_copy(update={"model": "other"}))
-    assert asked[1:] == [["a"], ["a"], ["a"]]
+    assert sent[1:] == [["a"], ["a"], ["a"]]
 
 
 def test_parts_do_not_depend_on_the_order_of_prompts(warehouse: Warehouse, spec: EngineSpec) -> None:
     prompts = [prompt(str(i)) for i in range(7)]
-    parts = left(prompts, spec, batch=3)
+    parts = missing_parts(prompts, spec, batch=3)
     assert [len(units) for units in parts] == [3, 3, 1]
-    assert left(prompts[::-1], spec, batch=3) == parts
-    assert left([*prompts, *prompts], spec, batch=3) == parts
+    assert missing_parts(prompts[::-1], spec, batch=3) == parts
+    assert missing_parts([*prompts, *prompts], spec, batch=3) == parts
 
 
 def test_completions_are_queried_in_sql(warehouse: Warehouse, spec: EngineSpec) -> None:
@@ -102,7 +102,7 @@ def test_completions_are_queried_in_sql(warehouse: Warehouse, spec: EngineSpec) 
 
 
 def test_a_part_holds_a_batch_and_a_crash_loses_one_batch(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generate, n_left, reports = FakeEngine.generate, [2], list[tuple[str, int, int]]()
 
@@ -119,21 +119,21 @@ def test_a_part_holds_a_batch_and_a_crash_loses_one_batch(
             texts(prompts, spec, batch=2)
     assert reports == [("label", 2, 5), ("label", 2, 5)]
     assert warehouse.query("SELECT count(*) AS n, count(DISTINCT part) AS p FROM response").row(0) == (4, 2)
-    asked.clear()
+    sent.clear()
     texts(prompts, spec, batch=2)
-    assert [len(call) for call in asked] == [1]
+    assert [len(call) for call in sent] == [1]
 
 
 def test_an_unregistered_part_is_registered_and_not_sent(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     prompts = [prompt("a"), prompt("b")]
     texts(prompts, spec)
     with warehouse.write() as connection:
         connection.execute("DELETE FROM part_unit_base")
-    assert len(left(prompts, spec)) == 1
+    assert len(missing_parts(prompts, spec)) == 1
     assert len(register_orphans(warehouse, "response").registered) == 1
-    assert not left(prompts, spec)
+    assert not missing_parts(prompts, spec)
 
 
 def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:
@@ -175,4 +175,4 @@ def test_parts_hold_at_least_as_many_prompts_as_run_concurrently(warehouse: Ware
     prompts = [prompt(str(i)) for i in range(100)]
     for n, sizes in ((8, [32, 32, 32, 4]), (64, [64, 36])):
         spec = EngineSpec(name="m", kind="openai", model="m", options={"max_concurrency": n})
-        assert [len(units) for units in left(prompts, spec, batch=32)] == sizes
+        assert [len(units) for units in missing_parts(prompts, spec, batch=32)] == sizes

@@ -63,10 +63,10 @@ def work_off(plan: Plan) -> None:
 
 
 def test_prompts_of_several_requests_share_a_batch_and_are_stored_apart(
-    warehouse: Warehouse, spec: EngineSpec, asked: list[list[str]]
+    warehouse: Warehouse, spec: EngineSpec, sent: list[list[str]]
 ) -> None:
     work_off(planned(spec))
-    assert [len(call) for call in asked] == [4, 4]
+    assert [len(call) for call in sent] == [4, 4]
     together = answers(spec)
     assert [len(own) for own in together] == [3, 3, 2]
     assert all(c.text.startswith("{") for c in together[1].values())

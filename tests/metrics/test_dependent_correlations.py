@@ -154,9 +154,9 @@ def shares(r: tuple[float, float, float], n: int, samples: int, heavy: bool = Fa
     rng = np.random.default_rng([n, heavy, *(round(100 * (each + 1)) for each in r)])
     result = [difference(*sample.T) for sample in draw(rng, r, (samples, n), heavy)]
     truth = true_difference(r)
-    held = [f is None or f.interval is None or f.interval[0] <= truth <= f.interval[1] for f in result]
+    covered = [f is None or f.interval is None or f.interval[0] <= truth <= f.interval[1] for f in result]
     rejected = [f is not None and f.p_value is not None and f.p_value <= 0.05 for f in result]
-    return float(np.mean(held)), float(np.mean(rejected))
+    return float(np.mean(covered)), float(np.mean(rejected))
 
 
 @pytest.mark.heavy
@@ -165,10 +165,10 @@ def test_level_and_coverage_over_few_models(n: int) -> None:
     samples = 600 if n < 12 else 300
     for heavy in (False, True):
         for r in EQUAL:
-            held, rejected = shares(r, n, samples, heavy)
+            covered, rejected = shares(r, n, samples, heavy)
             assert rejected <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / samples)
             if not heavy:
-                assert held >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
+                assert covered >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
     for r in APART:
         assert shares(r, n, samples)[0] >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
 

@@ -135,9 +135,9 @@ def test_the_interval_has_its_coverage(level: Level) -> None:
     alpha = krippendorff_alpha(rated(20_000), level)
     assert alpha is not None
     intervals = [krippendorff_alpha_interval(rated(12), level) for _ in range(200)]
-    held = [low <= alpha <= high for low, high in filter(None, intervals)]
-    assert len(held) > 190
-    assert 0.9 < np.mean(held) < 0.995
+    covered = [low <= alpha <= high for low, high in filter(None, intervals)]
+    assert len(covered) > 190
+    assert 0.9 < np.mean(covered) < 0.995
 
 
 def test_the_interval_does_not_depend_on_order() -> None:

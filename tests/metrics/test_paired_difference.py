@@ -176,8 +176,8 @@ def test_few_or_constant_differences_have_no_interval() -> None:
     assert mean_difference(few, few) == NOTHING
     assert mean_difference(np.full(9, 0.5), np.zeros(9)) == Difference(0.5, None, None, None)
     assert mean_difference(np.arange(9.0), np.arange(9.0)) == NOTHING
-    lost = [0.5] * 5 + [np.nan]
-    assert left_out_difference(0.1, lost, [0.4] * 6) == Difference(0.1, None, None, None)
+    one_missing = [0.5] * 5 + [np.nan]
+    assert left_out_difference(0.1, one_missing, [0.4] * 6) == Difference(0.1, None, None, None)
     assert left_out_difference(0.0, [0.5] * 6, [0.5] * 6) == NOTHING
     assert half_sample_difference((0.5, 0.5), [0.5] * 9, [0.5] * 9, 20) == NOTHING
     assert half_sample_difference((0.5, 0.4), [0.5] + [np.nan] * 9, [0.4] * 10, 20).interval is None

@@ -223,7 +223,7 @@ def test_the_interval_of_a_shift_has_its_coverage_despite_the_bias(shift: float)
     rng = np.random.default_rng(5)
     truth = total_variation(*(side.sum(axis=0) for side in counted(rng, 20_000, shift)))
     assert truth is not None
-    held, estimates = [], []
+    covered, estimates = [], []
     for seed in range(60):
         baseline, persona = counted(rng, 20, shift)
         strata = np.arange(20)
@@ -233,9 +233,9 @@ def test_the_interval_of_a_shift_has_its_coverage_despite_the_bias(shift: float)
         assert ends is not None
         assert 0 <= ends[0] <= shifted.tvd <= ends[1] <= 1
         estimates.append(shifted.tvd)
-        held.append(ends[0] <= truth <= ends[1])
+        covered.append(ends[0] <= truth <= ends[1])
     assert np.mean(estimates) > truth
-    assert np.mean(held) > 0.9
+    assert np.mean(covered) > 0.9
 
 
 def test_fewer_than_five_scenarios_have_no_interval_of_a_shift() -> None:

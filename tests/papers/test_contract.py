@@ -129,11 +129,11 @@ def test_files_are_found_in_subfolders_by_the_first_matching_pattern(tmp_path: P
 def test_a_table_is_selected_by_its_number() -> None:
     names = ["Table 1(a)", "Table 10", "Table 1", "4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
 
-    def meant(wanted: str) -> list[str]:
+    def selected(wanted: str) -> list[str]:
         return [name for name in names if is_of_table(cell("1", 1.0, name), wanted)]
 
-    assert meant("1") == ["Table 1(a)", "Table 1"]
-    assert meant("table 1(A)") == ["Table 1(a)"]
-    assert meant("4.2") == ["4.2 Mean", "4.2 Dimension"]
-    assert meant("4") == ["4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
-    assert meant("2") == []
+    assert selected("1") == ["Table 1(a)", "Table 1"]
+    assert selected("table 1(A)") == ["Table 1(a)"]
+    assert selected("4.2") == ["4.2 Mean", "4.2 Dimension"]
+    assert selected("4") == ["4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
+    assert selected("2") == []

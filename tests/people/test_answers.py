@@ -1,4 +1,4 @@
-"""Revisions, exclusions with their reasons, and the ratings that are left."""
+"""Revisions, exclusions with their reasons, and the ratings after them."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_exclusions_have_reasons(folder: StudyFolder) -> None:
 
 
 def test_required_fields_without_a_complete_value_are_lacking(folder: StudyFolder) -> None:
-    whole = {(a.item, a.field): a for a in all_of(folder, "p0")}
-    item = next(item for item, field in whole if field == "order")
-    assert lacking(folder, item, whole) == []
-    cut = whole[item, "order"].model_copy(update={"status": "draft"})
-    assert lacking(folder, item, whole | {(item, "order"): cut}) == ["order"]
-    empty = whole[item, "liking"].model_copy(update={"value": ""})
-    assert lacking(folder, item, whole | {(item, "liking"): empty}) == ["liking"]
+    answers = {(a.item, a.field): a for a in all_of(folder, "p0")}
+    item = next(item for item, field in answers if field == "order")
+    assert lacking(folder, item, answers) == []
+    cut = answers[item, "order"].model_copy(update={"status": "draft"})
+    assert lacking(folder, item, answers | {(item, "order"): cut}) == ["order"]
+    empty = answers[item, "liking"].model_copy(update={"value": ""})
+    assert lacking(folder, item, answers | {(item, "liking"): empty}) == ["liking"]
     assert lacking(folder, item, {}) == ["fits", "order", "liking"]
 
 
@@ -66,6 +66,6 @@ def test_ratings_leave_out_drafts_checks_and_excluded_people(folder: StudyFolder
     assert [(r.language, r.value) for r in mine if r.field == "region"] == [("en", "asia")]
     last = mine[-1].item
     draft = answered(folder, "p0", last, "order", {"rice": "1"}, revision=2, status="draft")
-    left = {(r.annotator, r.item, r.field) for r in ratings(folder, [*answers, draft])}
-    assert ("p0", last, "order") not in left
-    assert ("p0", last, "fits") in left
+    rated = {(r.annotator, r.item, r.field) for r in ratings(folder, [*answers, draft])}
+    assert ("p0", last, "order") not in rated
+    assert ("p0", last, "fits") in rated

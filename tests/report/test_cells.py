@@ -50,8 +50,8 @@ def test_an_interval_is_below_or_beside_its_value() -> None:
 
 
 def test_the_title_of_a_cell_has_counts_null_and_reason() -> None:
-    lost = ROW | {"value": None, "ci_low": None, "ci_high": None, "unscored_reason": 'no "vectors"'}
-    drawn = tag(cell(lost, hint="more"))
+    unscored = ROW | {"value": None, "ci_low": None, "ci_high": None, "unscored_reason": 'no "vectors"'}
+    drawn = tag(cell(unscored, hint="more"))
     assert text_of(drawn) == "–"
     assert drawn["title"] == 'macro_f1: 14 scored, 2 unscored, null 0.25: no "vectors"; more'
 

@@ -65,8 +65,8 @@ def test_the_lease_of_a_run_ends_with_its_block_and_expires_after_a_kill(
     monkeypatch.setattr(claims, "LEASE_S", 60.0)
     with working(store, ["ab"]):
         pass
-    left = "SELECT unit FROM culturescope.lease"
-    assert store.leases.database.call(lambda c: c.execute(left).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
+    leases = "SELECT unit FROM culturescope.lease"
+    assert store.leases.database.call(lambda c: c.execute(leases).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
 
 
 def test_prune_keeps_the_parts_of_a_run_under_way(warehouse: Warehouse) -> None:

@@ -110,11 +110,11 @@ def test_marks_of_killed_readers_are_removed_and_keep_no_file(cache: Cache) -> N
     marks = cache.folder / ".reading"
     with cache.reading():
         pass
-    left = marks / "killed"
-    left.write_bytes(b"")
-    os.utime(left, (time.time() - LONG_AGO_S,) * 2)
+    mark = marks / "killed"
+    mark.write_bytes(b"")
+    os.utime(mark, (time.time() - LONG_AGO_S,) * 2)
     cache.trim()
-    assert not left.exists()
+    assert not mark.exists()
     assert names(cache) == []
 
 

@@ -137,8 +137,8 @@ def test_the_commands_print_the_same_for_local_and_shared_stores(
     kept = {n: v for n, v in shared_environment.items() if n.startswith("AWS_") or n.endswith("ENDPOINT")}
 
     def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        whole = environment(tmp_path / "machine", None) | kept | env
-        return subprocess.run(command(*arguments), env=whole, capture_output=True, text=True)
+        variables = environment(tmp_path / "machine", None) | kept | env
+        return subprocess.run(command(*arguments), env=variables, capture_output=True, text=True)
 
     refused = run("copy", "--from", str(full.home), "--to", url, "--to-parts", parts, env={})
     assert refused.returncode == 1

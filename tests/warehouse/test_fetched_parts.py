@@ -310,10 +310,10 @@ def test_a_missing_or_changed_published_file_is_refused(store: InMemory) -> None
 def test_a_file_replaced_while_it_is_fetched_is_fetched_again(store: InMemory) -> None:
     newest = store.version()
     assert newest is not None
-    gone = Version(newest.number - 1, newest.sha256)
-    answers = iter([gone, newest, newest])
+    removed = Version(newest.number - 1, newest.sha256)
+    answers = iter([removed, newest, newest])
     store.database.newest = lambda: next(answers)  # type: ignore[method-assign]
-    store.objects.pop(f"published/{gone.name}", None)
+    store.objects.pop(f"published/{removed.name}", None)
     path = store.published()
     assert path
     assert path.name == newest.name

@@ -29,12 +29,12 @@ def import_graph(package: Path) -> dict[str, set[str]]:
 
 
 def cycles(graph: dict[str, set[str]]) -> set[str]:
-    """Modules in a cycle or above one: left when those that import none of the rest are taken away."""
-    left = dict(graph)
-    while leaves := [module for module, needed in left.items() if not needed & left.keys()]:
+    """Modules in a cycle or above one: what is left without those that import no other."""
+    remaining = dict(graph)
+    while leaves := [module for module, needed in remaining.items() if not needed & remaining.keys()]:
         for module in leaves:
-            del left[module]
-    return set(left)
+            del remaining[module]
+    return set(remaining)
 
 
 def test_no_module_imports_itself_through_others() -> None:

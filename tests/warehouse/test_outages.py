@@ -188,14 +188,14 @@ def test_a_write_survives_a_restart_of_postgres_at_any_step(
     before = warehouse.store.version()
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "another"))  # nothing is fetched there yet
     of, name = MOMENTS[moment]
-    whole, cuts = getattr(of, name), []
+    uncut, cuts = getattr(of, name), []
 
     def cut(*arguments: object, **named: object) -> object:
         if not cuts:
             cuts.append(name)
             network.postgres.cut()
             network.after[len(network.pauses) + 2] = network.postgres.listen
-        return whole(*arguments, **named)
+        return uncut(*arguments, **named)
 
     monkeypatch.setattr(of, name, cut)
     answered()

@@ -59,10 +59,10 @@ def plain(parts: Iterable[str]) -> list[str]:
 def test_a_part_is_read_as_written_and_named_by_its_content(warehouse: Warehouse) -> None:
     frame = logprobs()
     path = write(warehouse, "p1", frame.reverse().select(sorted(frame.columns)))
-    back = read_part(warehouse.home, KIND, path.stem)
+    read = read_part(warehouse.home, KIND, path.stem)
     assert path.stem == f"p1-{hashlib.sha256(path.read_bytes()).hexdigest()[:32]}"
-    assert back["part"].to_list() == [path.stem] * 4
-    assert back.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
+    assert read["part"].to_list() == [path.stem] * 4
+    assert read.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
 
 
 def test_parts_are_compressed_and_texts_dictionary_encoded(warehouse: Warehouse) -> None:

@@ -172,8 +172,8 @@ def test_parts_of_a_finished_run_become_one(warehouse: Warehouse) -> None:
     assert warehouse.query(SHOWN).equals(before)
     by_run = "SELECT run_id, count(DISTINCT part) AS n FROM part_unit GROUP BY ALL ORDER BY ALL"
     assert warehouse.query(by_run).rows() == [("r1", 1), ("r2", 3), ("running", 5)]
-    asked = read_answers(warehouse, KIND, "r1-003", ["IT"], ["country", "logprob"])
-    assert asked.rows() == [("IT", -4.0), ("IT", -5.0)]
+    answers = read_answers(warehouse, KIND, "r1-003", ["IT"], ["country", "logprob"])
+    assert answers.rows() == [("IT", -4.0), ("IT", -5.0)]
     assert verify_parts(warehouse).is_empty()
     assert run_checks(warehouse)["n_violations"].sum() == 0
     version = warehouse.path.stat().st_ino

@@ -303,11 +303,11 @@ def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) ->
     with sqlite3.connect(log_of(warehouse)) as open_log:  # as long as it is open, its write-ahead log stays
         open_log.execute("SELECT count(*) FROM registration").fetchall()
         register(warehouse, logprobs("IT"), "p2")
-        left = {path: path.read_bytes() for path in warehouse.home.glob("*-wal*")}
-    assert left
+        wal_files = {path: path.read_bytes() for path in warehouse.home.glob("*-wal*")}
+    assert wal_files
     open_log.close()
     log_of(warehouse).unlink()
-    for path, content in left.items():
+    for path, content in wal_files.items():
         path.write_bytes(content)
     register(warehouse, logprobs("JP"), "p3")
     assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["JP"]

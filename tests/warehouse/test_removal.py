@@ -60,8 +60,8 @@ def test_removing_a_run_removes_its_numbers_and_keeps_its_answers(two_runs: Ware
 
 def test_removing_with_answers_keeps_those_that_another_run_names(two_runs: Warehouse) -> None:
     remove(two_runs, "aa", answers=True)
-    left = two_runs.query("SELECT DISTINCT request_hash FROM part_unit")["request_hash"]
-    assert set(left) == {"common", "own-ab"}
+    remaining = two_runs.query("SELECT DISTINCT request_hash FROM part_unit")["request_hash"]
+    assert set(remaining) == {"common", "own-ab"}
     prune(two_runs)
     register_orphans(two_runs, "item_logprob")
     assert two_runs.query("SELECT count(*) AS n FROM part_unit")["n"][0] == 4
@@ -100,7 +100,7 @@ def test_an_unknown_or_ambiguous_run_id_is_refused(two_runs: Warehouse, named: s
 
 
 def test_every_kind_of_request_has_its_parts_removed() -> None:
-    asked = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
-    assert {request.kind for request in asked} == set(ANSWERS)
+    request_kinds = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
+    assert {request.kind for request in request_kinds} == set(ANSWERS)
     files = Path(removal.__file__).parent.joinpath("kinds").glob("*.toml")
     assert set(ANSWERS) < {file.stem for file in files}

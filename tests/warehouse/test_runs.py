@@ -90,13 +90,13 @@ def test_read_answers_reads_registered_rows_only(warehouse: Warehouse) -> None:
 
 
 def test_requests_that_share_a_part_each_get_their_own_units(warehouse: Warehouse) -> None:
-    """One part holds two requests; of a third's units some are in that part, asked of others only."""
+    """One part holds two requests; units of a third one are in that part, but of other requests."""
     both = pl.concat([logprobs("FR IT"), logprobs("FR ES", request="q2", base=-5.0)])
     parts = [both, logprobs("JP", request="q2"), logprobs("FR", request="q3")]
     for number, frame in enumerate(parts):
         store_part(warehouse, frame, f"p{number}")
-    asked = {"q2": ["FR", "JP"], "q1": ["IT", "ES"], "q9": ["FR"]}
-    answers = read_requests(warehouse, "item_logprob", asked, ["country", "item"])
+    units = {"q2": ["FR", "JP"], "q1": ["IT", "ES"], "q9": ["FR"]}
+    answers = read_requests(warehouse, "item_logprob", units, ["country", "item"])
     assert {name: sorted(set(frame["country"])) for name, frame in answers.items()} == {
         "q2": ["FR", "JP"], "q1": ["IT"], "q9": []
     }  # fmt: skip

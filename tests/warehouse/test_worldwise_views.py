@@ -66,9 +66,9 @@ def test_the_leaderboard_is_ordered_by_configuration_gain_and_nulls(warehouse: W
     assert [(r["config_hash"], r["model"]) for r in lines] == [
         ("new", "better"), ("new", "worse"), ("new", "lost"), ("new", "null:zero"), ("old", "elsewhere")
     ]  # fmt: skip
-    worse, lost = lines[1], lines[2]
+    worse, unscored = lines[1], lines[2]
     assert (worse["alignment_gain"], worse["gain_high"]) == pytest.approx((-0.3, -0.2))
-    assert (lost["alignment_gain"], lost["gain_low"], lost["alignment"]) == (None, None, 6.9)
+    assert (unscored["alignment_gain"], unscored["gain_low"], unscored["alignment"]) == (None, None, 6.9)
     assert [r["is_null"] for r in lines] == [False, False, False, True, False]
 
 
@@ -91,16 +91,16 @@ def test_the_decline_share_leaves_the_baseline_out(warehouse: Warehouse) -> None
         row("decision_share", ("culture_decision", where), share, n_scored=n)
         for where, (share, n) in shares.items()
     ]
-    lost = row("decision_share", ("culture_decision", "MX:Decline"), None)
-    store(warehouse, "m", [*gain(0.1), *rows, lost])
+    unscored = row("decision_share", ("culture_decision", "MX:Decline"), None)
+    store(warehouse, "m", [*gain(0.1), *rows, unscored])
     (line,) = rows_of(warehouse, "leaderboard_worldwise")
     assert line["decline_share"] == pytest.approx((0.1 * 30 + 0.4 * 10) / 40)
 
 
 def test_a_model_without_any_value_keeps_its_row(warehouse: Warehouse) -> None:
-    lost = [r | {"value": None, "unscored_reason": "refused", "n_scored": 0, "ci_low": None, "ci_high": None}
+    rows = [r | {"value": None, "unscored_reason": "refused", "n_scored": 0, "ci_low": None, "ci_high": None}
             for r in [*gain(0.1), row("alignment", ("null", "zero"), 6.4)]]  # fmt: skip
-    store(warehouse, "m", lost)
+    store(warehouse, "m", rows)
     (line,) = rows_of(warehouse, "leaderboard_worldwise")
     names = ("alignment_gain", "alignment", "best_null", "closest_culture", "decline_share")
     assert [line[name] for name in names] == [None] * 5
@@ -171,8 +171,8 @@ def test_values_have_a_shift_a_count_and_a_rank(warehouse: Warehouse) -> None:
         row("value_share", ("culture_value", where), share, null_value=null, n_scored=270)
         for where, (share, null) in shares.items()
     ]
-    lost = row("value_share", ("culture_value", "JP:family_harmony"), None, null_value=0.3)
-    store(warehouse, "m", [*rows, lost])
+    unscored = row("value_share", ("culture_value", "JP:family_harmony"), None, null_value=0.3)
+    store(warehouse, "m", [*rows, unscored])
     by_value = {(r["culture"], r["label"]): r for r in rows_of(warehouse, "worldwise_values")}
     harmony = by_value["IN", "Family Harmony"]
     assert (harmony["value"], harmony["share"], harmony["baseline_share"]) == ("family_harmony", 0.4, 0.3)
