@@ -7,7 +7,6 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
-from statsmodels.stats import inter_rater  # type: ignore[import-untyped]
 
 from tasks.metrics.agreement import (
     cohen_kappa,
@@ -30,12 +29,6 @@ def test_sr_that_falls_with_the_human_score_is_full_agreement() -> None:
     sr = [100 / score for score in HUMAN]
     assert rank_agreement(sr, HUMAN) == pytest.approx((1, 1))
     assert rank_agreement(HUMAN, HUMAN) == pytest.approx((-1, -1))
-
-
-def test_agreement_by_hand() -> None:
-    # SR descending ranks 1, 3, 2, 4 against human 1, 2, 3, 4: sum d^2 = 2, rho = 1 - 6 * 2 / (4 * 15) = 0.8.
-    # One of six pairs is discordant: tau = (5 - 1) / 6 = 2/3.
-    assert rank_agreement([9, 5, 7, 2], [1, 2, 3, 4]) == pytest.approx((0.8, 2 / 3))
 
 
 def test_infinite_sr_is_ranked_first_and_ties_share_ranks() -> None:
@@ -73,9 +66,9 @@ def test_rank_agreement_refuses_nan_and_unequal_lengths() -> None:
 
 
 def test_spearman_ranks_infinite_sr_first() -> None:
-    # ER ranks 1, 2, 3, 4 against SR ranks 4, 3, 2, 1.
-    result = er_sr_correlation([1, 2, 5, 9], [math.inf, 50, 3, 2])
-    assert result.value == pytest.approx(-1)
+    # ER ranks 1, 2, 3, 4 against SR ranks 3, 4, 2, 1: sum d^2 = 18, rho = 1 - 6 * 18 / (4 * 15).
+    result = er_sr_correlation([1, 2, 5, 9], [50, math.inf, 3, 2])
+    assert result.value == pytest.approx(-0.8)
     assert (result.reason, result.n_used, result.n_dropped) == (None, 4, 0)
 
 
@@ -84,16 +77,6 @@ def test_pearson_drops_infinite_sr_and_counts_it() -> None:
     result = er_sr_correlation(er, sr, method="pearson")
     assert result.value == pytest.approx(scipy.stats.pearsonr(er[1:], sr[1:]).statistic)
     assert (result.n_used, result.n_dropped) == (3, 1)
-
-
-def test_one_huge_sr_dominates_pearson_but_not_spearman() -> None:
-    # Why Spearman is the default: ER and SR rise together but for one domain with a huge SR at the lowest ER.
-    er, sr = np.arange(1.0, 11.0), np.arange(1.0, 11.0)
-    sr[0] = 1e9
-    pearson, spearman = er_sr_correlation(er, sr, method="pearson"), er_sr_correlation(er, sr)
-    assert pearson.value == pytest.approx(-0.522, abs=1e-3)
-    assert spearman.value == pytest.approx(scipy.stats.spearmanr(er, sr).statistic)
-    assert spearman.value == pytest.approx(1 - 6 * 90 / 990)  # d = 9 once, -1 nine times: sum d^2 = 90
 
 
 def test_pearson_survives_values_whose_squares_overflow() -> None:
@@ -116,18 +99,6 @@ def test_fleiss_kappa_by_hand() -> None:
     assert fleiss_kappa([[3, 0], [2, 1], [0, 3]]) == pytest.approx(0.55)
     assert fleiss_kappa([[2, 0], [0, 2]]) == pytest.approx(1)
     assert fleiss_kappa([[1, 1], [1, 1]]) == pytest.approx(-1)
-
-
-@given(st.integers(0, 10_000))
-@settings(deadline=None)
-def test_fleiss_kappa_equals_statsmodels(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    counts = rng.multinomial(rng.integers(2, 6), [0.5, 0.3, 0.2], size=8)
-    kappa = fleiss_kappa(counts)
-    if np.count_nonzero(counts.sum(axis=0)) == 1:
-        assert kappa is None
-    else:
-        assert kappa == pytest.approx(inter_rater.fleiss_kappa(counts))
 
 
 def test_equal_ratings_have_no_fleiss_kappa() -> None:
@@ -248,19 +219,12 @@ def test_opposite_order_by_hand() -> None:
     assert order.kappa == pytest.approx(0.0)
 
 
-def test_opposite_order_is_0_for_one_order_and_1_for_its_reverse() -> None:
-    same, reverse = opposite_order([1, 2, 3], [2, 5, 9]), opposite_order([1, 2, 3], [3, 2, 1])
-    assert same is not None
-    assert reverse is not None
-    assert (same.opposite, reverse.opposite) == (0.0, 1.0)
-
-
 def test_fewer_than_two_untied_scores_have_no_opposite_order() -> None:
     assert opposite_order([1], [2]) is None
     equal = opposite_order([1, 1], [2, 3])
     assert equal is not None
     assert (equal.opposite, equal.tied) == (None, 1.0)
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError, match="one length"):
         opposite_order([1, 2], [1])
 
 

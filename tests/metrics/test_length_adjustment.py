@@ -1,4 +1,4 @@
-"""Length adjustment by hand, against scipy's and statsmodels' regressions."""
+"""Length adjustment against the regressions of scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics.length_adjustment import adjust_for_length
-
-
-def test_length_adjustment_by_hand() -> None:
-    # Lengths 10, 20, 30 and scores 0.2, 0.6, 0.4: slope (-10 * -0.2 + 10 * 0) / 200 = 0.01 a word. Taken to
-    # the mean length of 20: 0.2 + 0.1, 0.6, 0.4 - 0.1.
-    result = adjust_for_length([0.2, 0.6, 0.4], [10, 20, 30], scale="plain")
-    assert result.slope == pytest.approx(0.01)
-    assert result.adjusted == pytest.approx([0.3, 0.6, 0.3])
 
 
 def test_a_score_of_length_alone_becomes_constant() -> None:

@@ -2,8 +2,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tasks.metrics.classification import f1_per_class
 from tasks.metrics.nulls import (
@@ -13,7 +11,6 @@ from tasks.metrics.nulls import (
     shuffle_countries,
     uniform_category_f1,
 )
-from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
 from tasks.metrics.types import CATEGORIES, Category
 
 PAPER: list[Category] = ["LH", "HH", "HH", "HH", "LL", "LL", "LL", "HL", "HL"]
@@ -46,14 +43,6 @@ def test_uniform_category_f1_equals_the_mean_over_all_guesses(times: list[int]) 
             assert np.mean(exact <= quantile + 1e-9) >= level - 0.005
 
 
-def test_equal_numbers_of_questions_cancel_from_uniform_f1() -> None:
-    three, one = (uniform_category_f1(PAPER, [n] * 9, draws=200, seed=0) for n in (3, 1))
-    # Equal numbers of questions cancel from F1: three of each domain score as one.
-    for label, f1 in three.items():
-        assert f1 == pytest.approx(one[label])
-        assert 0 <= f1.min() < f1.mean() < f1.max() <= 1
-
-
 def test_a_domain_without_scored_questions_does_not_count() -> None:
     with_it = uniform_category_f1(["LH", "HH", "LL"], [3, 3, 0], draws=20_000, seed=0)
     without = uniform_category_f1(["LH", "HH"], [3, 3], draws=20_000, seed=0)
@@ -71,25 +60,11 @@ def test_uniform_category_f1_refuses_no_questions() -> None:
 # --- shuffled countries
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
-def test_shuffling_countries_keeps_the_spectrum_and_lowers_reference_mass(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    membership = np.eye(15, dtype=bool)
-    h = 0.9 * membership + 0.1 * rng.dirichlet(np.ones(15), size=15)
-    shuffled = shuffle_countries(h, rng)
-    before, after = eigenvalues(h), eigenvalues(shuffled)
-    assert effective_rank(after) == pytest.approx(effective_rank(before))
-    assert spectral_gap_ratio(after) == pytest.approx(spectral_gap_ratio(before))
-    if (shuffled != h).any():
-        assert reference_mass(shuffled, membership)[0].mean() < reference_mass(h, membership)[0].mean()
-
-
 def test_shuffling_keeps_every_row_and_does_not_change_the_input() -> None:
     h = np.arange(12.0).reshape(4, 3)
     before = h.copy()
     shuffled = shuffle_countries(h, np.random.default_rng(1))
-    assert sorted(shuffled.tolist()) == h.tolist()
+    assert sorted(shuffled.tolist()) == h.tolist() != shuffled.tolist()
     assert (h == before).all()
 
 
@@ -139,12 +114,6 @@ def test_the_null_of_reference_mass_is_the_mean_over_shuffles_that_move_the_coun
     expected = np.where(membership, masses.mean(axis=0), 0).sum(axis=1)
     values, scored = reference_mass_null(h, membership)
     assert values == pytest.approx(expected[scored])
-
-
-def test_one_distribution_for_all_countries_has_its_null_as_reference_mass() -> None:
-    rng = np.random.default_rng(0)
-    h, membership = np.tile(rng.dirichlet(np.ones(9)), (6, 1)), rng.random((6, 9)) < 0.4
-    assert reference_mass(h, membership)[0] == pytest.approx(reference_mass_null(h, membership)[0])
 
 
 def test_a_list_without_countries_gives_no_reference_mass() -> None:

@@ -133,11 +133,6 @@ def test_average_precision_refuses_no_relevant_nan_and_wrong_shapes() -> None:
 # --- a ranking at random
 
 
-def test_expected_average_precision_by_hand() -> None:
-    # One of three: (1 + 1/2 + 1/3) / 3 = 11/18. Two of three: 29/36, as above. All: 1.
-    assert expected_average_precision([1, 2, 3, 1], [3, 3, 3, 1]) == pytest.approx([11 / 18, 29 / 36, 1, 1])
-
-
 @given(st.lists(st.booleans(), min_size=1, max_size=60), SCORE)
 @settings(deadline=None)
 def test_a_constant_score_has_the_expected_average_precision(relevant: list[bool], score: float) -> None:
@@ -153,13 +148,6 @@ def test_expected_average_precision_refuses_impossible_counts(n_relevant: int, n
 
 
 # --- the top
-
-
-def test_the_top_takes_the_first_of_tied_candidates() -> None:
-    scores = [[5, 7, 5, 7, 5], [1, 1, 1, 1, 1]]
-    assert top_ranked(scores, 3).tolist() == [[1, 3, 0], [0, 1, 2]]
-    assert top_mask(scores, [3, 1]).tolist() == [[1, 1, 0, 1, 0], [1, 0, 0, 0, 0]]
-    assert top_ranked([-math.inf, 0, -math.inf], 2).tolist() == [1, 0]
 
 
 @given(st.lists(SCORE, min_size=1, max_size=12), st.data())

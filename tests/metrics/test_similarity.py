@@ -39,19 +39,6 @@ def plain_word_similarity(vectors: np.ndarray, predicted: list[int], reference: 
 # --- one dish
 
 
-def test_word_similarity_by_hand() -> None:
-    # Reference (1, 0): cosines 0 and sqrt(1/2), the larger is sqrt(1/2). Reference (0, 2): cosines 1 and
-    # sqrt(1/2): 1. Mean (0.7071 + 1) / 2 = 0.8536.
-    value = mean_word_similarity([[0, 1], [3, 3]], [[1, 0], [0, 2]])
-    assert value == pytest.approx((ROOT_HALF + 1) / 2)
-
-
-def test_word_similarity_is_the_mean_over_references_not_predictions() -> None:
-    # Three predictions for one reference: only the best counts.
-    assert mean_word_similarity([[1, 0], [-1, 0], [0, 1]], [[2, 0]]) == pytest.approx(1)
-    assert mean_word_similarity([[2, 0]], [[1, 0], [-1, 0], [0, 1]]) == pytest.approx((1 - 1 + 0) / 3)
-
-
 def test_word_similarity_leaves_zero_and_missing_vectors_out() -> None:
     # The first reference and prediction have no direction: what remains is (1, 0) against (1, 1).
     for nothing in ([0.0, 0.0], [NAN, NAN], [NAN, 1.0]):
@@ -146,17 +133,6 @@ def test_rows_refuse_wrong_shapes() -> None:
 
 
 # --- predictions at random
-
-
-def test_expected_similarity_by_hand() -> None:
-    # Three directions, all at right angles. Drawing two of three finds the one reference with chance 2/3.
-    result = expected_word_similarity(np.eye(3), [[1, 0, 0]], 2)
-    assert result.values == pytest.approx([2 / 3])
-    # The third has no vector: of the pairs {0, 1}, {0, 2}, {1, 2} two hold the reference and all are scored.
-    no_third = cosine_matrix([[1, 0], [0, 1], [0, 0]])
-    assert expected_word_similarity(no_third, [[1, 0, 0]], 2).values == pytest.approx([2 / 3])
-    # Drawing one: {2} is unscored, and of {0} and {1} one holds it.
-    assert expected_word_similarity(no_third, [[1, 0, 0]], 1).values == pytest.approx([1 / 2])
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))

@@ -49,19 +49,7 @@ def test_three_countries_sharing_one_item_pairwise() -> None:
     # 1/2. Shares 2/3, 1/6, 1/6: ER = exp(2/3 log 3/2 + 2 * 1/6 log 6) = 1.5^(2/3) * 6^(1/3). SR = 2 / (1/2).
     assert cosine_similarity(h) == pytest.approx(np.full((3, 3), 0.5) + np.eye(3) / 2)
     assert eigenvalues(h) == pytest.approx([2, 0.5, 0.5])
-    assert er_and_sr(h) == pytest.approx((2.3811015779523, 4), rel=1e-12)
-    by_hand = 1.5 ** (2 / 3) * 6 ** (1 / 3)
-    assert by_hand == pytest.approx(2.3811015779523, rel=1e-12)
-
-
-def test_170_countries_with_all_cosines_one_half() -> None:
-    # One common item and one own item at equal weight: cosine (1 * 1) / (sqrt(2) * sqrt(2)) = 1/2. A = I/2 +
-    # J/2 with eigenvalues 1/2 + 170/2 = 85.5 once and 1/2 169 times; shares 171/340 and 1/340. ER =
-    # exp(171/340 log(340/171) + 169/340 log 340) = 25.61. SR = 85.5 / 0.5 = 171.
-    h = np.hstack([np.ones((170, 1)), np.eye(170)])
-    assert er_and_sr(h) == pytest.approx((25.6102151063458, 171), rel=1e-12)
-    by_hand = math.exp(171 / 340 * math.log(340 / 171) + 169 / 340 * math.log(340))
-    assert by_hand == pytest.approx(25.6102151063458, rel=1e-12)
+    assert er_and_sr(h) == pytest.approx((1.5 ** (2 / 3) * 6 ** (1 / 3), 4), rel=1e-12)
 
 
 def test_three_blocks_of_identical_countries() -> None:
@@ -70,9 +58,8 @@ def test_three_blocks_of_identical_countries() -> None:
     h = blocks(100, 50, 20)
     assert eigenvalues(h)[:3] == pytest.approx([100, 50, 20])
     assert not eigenvalues(h)[3:].any()
-    assert er_and_sr(h) == pytest.approx((2.51894636667892, 2), rel=1e-12)
     by_hand = (17 / 10) ** (10 / 17) * (17 / 5) ** (5 / 17) * (17 / 2) ** (2 / 17)
-    assert by_hand == pytest.approx(2.51894636667892, rel=1e-12)
+    assert er_and_sr(h) == pytest.approx((by_hand, 2), rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "t"), [(2, 1), (170, 21), (170, 170), (170, 3750)])
@@ -230,12 +217,6 @@ def test_softmax_by_hand() -> None:
     rows = softmax([np.log([1, 3]) + np.log(100), [-np.inf, -5000.0]])
     assert rows[0] == pytest.approx([0.25, 0.75])
     assert rows[1].tolist() == [0.0, 1.0]
-
-
-def test_softmax_agrees_with_scipy_and_does_not_underflow() -> None:
-    logprobs = np.random.default_rng(0).normal(-4000, 300, size=(20, 500))
-    assert softmax(logprobs) == pytest.approx(scipy.special.softmax(logprobs, axis=1), rel=1e-12)
-    assert softmax(logprobs).sum(axis=1) == pytest.approx(np.ones(20), rel=1e-14)
 
 
 def test_softmax_computes_float32_in_float64() -> None:

@@ -27,12 +27,6 @@ def test_score_by_hand() -> None:
     assert score("a quiet answer", ["always"]) == (10.0, 0.0, 0, 3)
 
 
-@pytest.mark.parametrize(("n_words", "expected"), [(200, 0.0), (400, 5.0), (2000, 9.0)])
-def test_one_phrase_lowers_the_score_less_in_longer_answers(n_words: int, expected: float) -> None:
-    # 10 - 20 * 100 / n: 0, 5 and 9.
-    assert score("never " + "x " * (n_words - 1), ["never"]).score == pytest.approx(expected)
-
-
 def test_texts_without_a_word_are_unscored() -> None:
     assert stereotype_scores(["", " \n", "... - !"], ["always"]) == [None, None, None]
     assert stereotype_scores(["", " \n"], ["always"], "substring") == [None, None]

@@ -48,28 +48,6 @@ def test_negative_estimates_are_zero_and_named() -> None:
     assert split.shares == pytest.approx({"group": 0, RESIDUAL: 1})
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_balanced_split_is_that_of_mean_squares(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    a, b, repeats = 12, 7, 3
-    rows, columns = crossed((a, b), repeats)
-    values = (
-        2 * rng.standard_normal(a)[rows] + rng.standard_normal(b)[columns] + rng.standard_normal(rows.size)
-    )
-    cube = values.reshape(a, b, repeats)
-    ms_rows = b * repeats * cube.mean(axis=(1, 2)).var(ddof=1)
-    ms_columns = a * repeats * cube.mean(axis=(0, 2)).var(ddof=1)
-    total = ((values - values.mean()) ** 2).sum()
-    rest = (total - (a - 1) * ms_rows - (b - 1) * ms_columns) / (values.size - a - b + 1)
-    split = crossed_variance(values, {"scenario": rows, "persona": columns})
-    expected = {
-        "scenario": (ms_rows - rest) / (b * repeats),
-        "persona": (ms_columns - rest) / (a * repeats),
-        RESIDUAL: rest,
-    }
-    assert split.components == pytest.approx(expected)
-
-
 def test_balanced_split_is_reml_of_statsmodels() -> None:
     rng = np.random.default_rng(3)
     scenario, persona, model = crossed((10, 5, 3))
