@@ -65,10 +65,8 @@ def assert_complete() -> Callable[[str, Path], None]:
         if flow == "ingest":
             assert len({row["url"] for row in dishes(warehouse, "fmlama")}) == DISHES
         elif flow == "build_specnorm":
-            assert warehouse.query("SELECT count(*), count(DISTINCT seed) FROM specnorm_draft").row(0) == (
-                12,
-                12,
-            )
+            drafts = "SELECT count(*), count(DISTINCT seed) FROM specnorm_draft"
+            assert warehouse.query(drafts).row(0) == (12, 12)
             assert_each_prompt_once(warehouse)
             queue_of(home).unlink(missing_ok=True)
         elif flow == "build_culturall":

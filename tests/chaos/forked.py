@@ -77,7 +77,7 @@ def run(flow: str, home: Path) -> None:
 
 @dataclass
 class Child:
-    """One run of a flow under way. said: what it has written to the terminal, once it has ended."""
+    """One run of a flow under way. output: what it has written to the terminal, once it has ended."""
 
     pid: int
     log: Path
@@ -92,7 +92,7 @@ class Child:
         return ended
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(errors="replace")
 
 
@@ -120,16 +120,16 @@ class Forked:
         job = {"flow": flow, "home": str(home), "log": str(log), "api": None, **disturbance}
         if flow == "build_specnorm":
             job["api"] = self.api(), os.environ["PREFECT_API_AUTH_STRING"]
-        return Child(self._asked(json.dumps(job)), log)
+        return Child(self._answer_to(json.dumps(job)), log)
 
     def end(self) -> int:
         """Wait for the flow; its exit code, or minus the signal that ended it."""
-        return self._asked("")
+        return self._answer_to("")
 
     def run(self, flow: str, home: Path, **disturbance: Any) -> Child:
         """Run a flow to its end, which has to be a good one."""
         child = self.begin(flow, home, **disturbance)
-        assert self.end() == 0, child.said
+        assert self.end() == 0, child.output
         return child
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class Forked:
         self.process.stdin.close()
         self.process.wait()
 
-    def _asked(self, line: str) -> int:
+    def _answer_to(self, line: str) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{line}\n")

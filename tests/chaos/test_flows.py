@@ -25,16 +25,16 @@ KILLS, SIGNALS, FULL_DISKS = (max(1, round(n * SCALE / len(FLOWS))) for n in (10
 
 
 def assert_one_message(child: Child, *expected: str) -> None:
-    """It said one thing, which begins with one of the words expected, or nothing."""
-    said = " ".join(child.said.split())
-    assert "Traceback" not in said, child.said
-    assert not said or said.startswith(expected), child.said
-    assert sum(said.count(word) for word in ("error:", "interrupted:")) <= 1, child.said
+    """Assert that the child printed nothing, or one message that begins with an expected word."""
+    message = " ".join(child.output.split())
+    assert "Traceback" not in message, child.output
+    assert not message or message.startswith(expected), child.output
+    assert sum(message.count(word) for word in ("error:", "interrupted:")) <= 1, child.output
 
 
 @pytest.fixture(name="undisturbed_seconds", scope="module")
 def _undisturbed_seconds(forked: Forked, new: Homes, assert_complete: Complete) -> Callable[[str], float]:
-    """How long a flow takes that nothing disturbs."""
+    """Return the seconds that an undisturbed flow takes."""
     seconds: dict[str, float] = {}
 
     def measured(flow: str) -> float:
@@ -52,9 +52,8 @@ def _undisturbed_seconds(forked: Forked, new: Homes, assert_complete: Complete) 
 @pytest.mark.parametrize(
     ("signals", "n"),
     [([signal.SIGKILL], KILLS), ([signal.SIGTERM, signal.SIGINT], SIGNALS)],
-    ids=["killed", "interrupted"],
 )
-def test_stopped_at_random_points(
+def test_a_flow_stopped_at_random_points_is_completed_by_the_next_run(
     forked: Forked,
     new: Homes,
     assert_complete: Complete,
@@ -80,7 +79,7 @@ def test_stopped_at_random_points(
             home = new(flow)
             continue
         stopped += 1
-        assert ended in (-chosen, 130), child.said
+        assert ended in (-chosen, 130), child.output
         assert_one_message(child, "interrupted: run again to resume")
     forked.run(flow, home)
     assert_complete(flow, home)
@@ -89,14 +88,16 @@ def test_stopped_at_random_points(
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_a_full_disk(forked: Forked, new: Homes, assert_complete: Complete, flow: str) -> None:
+def test_a_full_disk_ends_a_flow_with_one_error_and_the_next_run_completes_it(
+    forked: Forked, new: Homes, assert_complete: Complete, flow: str
+) -> None:
     """No file may grow beyond a limit, from less than a part to just below the warehouse's file."""
     home = new(flow)
     size = (home / "culturescope.duckdb").stat().st_size
     for n in range(FULL_DISKS):
         room = int(2_000 * (size / 2_000) ** (n / FULL_DISKS))
         child = forked.begin(flow, home, room=room)
-        assert forked.end() == 1, child.said
+        assert forked.end() == 1, child.output
         assert_one_message(child, "error:")
         assert Warehouse(home).query("SELECT count(*) FROM country").item() == 170
     forked.run(flow, home)
@@ -104,7 +105,9 @@ def test_a_full_disk(forked: Forked, new: Homes, assert_complete: Complete, flow
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_a_clock_that_jumps(forked: Forked, new: Homes, assert_complete: Complete, flow: str) -> None:
+def test_a_jumping_clock_changes_no_number(
+    forked: Forked, new: Homes, assert_complete: Complete, flow: str
+) -> None:
     home = new(flow)
     forked.run(flow, home, clock=7)
     assert_complete(flow, home)
@@ -112,7 +115,7 @@ def test_a_clock_that_jumps(forked: Forked, new: Homes, assert_complete: Complet
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root gives its rights up")
 @pytest.mark.parametrize("flow", FLOWS)
-def test_a_home_that_may_only_be_read(forked: Forked, new: Homes, flow: str) -> None:
+def test_a_read_only_home_ends_a_flow_with_one_error(forked: Forked, new: Homes, flow: str) -> None:
     home = new(flow)
     Warehouse.open(home)
     for place in (home, *home.rglob("*")):
@@ -120,7 +123,7 @@ def test_a_home_that_may_only_be_read(forked: Forked, new: Homes, flow: str) -> 
         os.chown(place, NOBODY, NOBODY)
     before = {place: place.stat().st_mtime_ns for place in home.rglob("*")}
     child = forked.begin(flow, home, reader=True)
-    assert forked.end() == 1, child.said
+    assert forked.end() == 1, child.output
     assert_one_message(child, "error:")
     assert {place: place.stat().st_mtime_ns for place in home.rglob("*")} == before
     assert {place.stat().st_uid for place in home.rglob("*")} == {NOBODY}

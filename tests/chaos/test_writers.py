@@ -50,7 +50,9 @@ print(n, round(longest, 2))
 """
 
 
-def test_four_writers_and_two_readers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_four_writers_and_two_readers_lose_and_double_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     warehouse = Warehouse.open(tmp_path / "home")
     processes = [
         subprocess.Popen(
@@ -59,18 +61,18 @@ def test_four_writers_and_two_readers(tmp_path: Path, capsys: pytest.CaptureFixt
         )
         for code in [WRITER] * 4 + [READER] * 2
     ]  # fmt: skip
-    start, said = time.monotonic(), []
+    start, printed = time.monotonic(), []
     for process in processes:
         output, errors = process.communicate(timeout=SECONDS + 600)
         assert process.returncode == 0, errors
         assert not errors
-        said.append(output.split())
-    registered = sum(int(n) for n, *_ in said[:4])
+        printed.append(output.split())
+    registered = sum(int(n) for n, *_ in printed[:4])
     assert warehouse.query("SELECT count(*) FROM part_unit").item() == 2 * registered
     assert register_orphans(warehouse, "item_logprob") == ([], [])
     folds = warehouse.query("SELECT count(*) FROM state WHERE name LIKE 'test-%'").item()
-    assert folds == sum(int(n) // 50 for n, *_ in said[:4])
+    assert folds == sum(int(n) // 50 for n, *_ in printed[:4])
     assert run_checks(warehouse)["n_violations"].sum() == 0
     with capsys.disabled():
-        reads = ", ".join(f"{n} queries, the longest {longest} s" for n, longest in said[4:])
+        reads = ", ".join(f"{n} queries, the longest {longest} s" for n, longest in printed[4:])
         print(f"\n{time.monotonic() - start:.0f} s: {registered} parts, {folds} other writes; {reads}")

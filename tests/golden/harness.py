@@ -1,4 +1,4 @@
-"""What the golden and the contract tests share: a home, one run of an evaluation's net, and its rows as text.
+"""Homes for the golden and contract tests, runs of evaluations' nets, and their rows as text.
 
 A *net* is a small, complete run of one evaluation on deterministic engines. ``nets/<evaluation>.py`` holds
 it as ``NET``; nothing else is needed for an evaluation to be tested here.
@@ -28,6 +28,7 @@ import polars as pl
 import pytest
 
 from deployments.evaluations import evaluation as definition
+from deployments.packs.folders import write_recipe
 from flows.evaluation import flow_of
 from tests.conftest import REPOSITORY, environment
 from warehouse import Warehouse
@@ -47,7 +48,7 @@ COLUMNS = (
 )  # fmt: skip
 ROWS = f"SELECT {', '.join(COLUMNS)} FROM metric_value JOIN run USING (run_id, model) WHERE evaluation = ?"
 NOT_COMPARED = re.compile(r"(^|_)(hash|run_id|finished_at)$")
-"""Columns of a leaderboard that say who and when, not what."""
+"""Columns of a leaderboard that identify a run, which are not compared."""
 HASH = re.compile(r"\b[0-9a-f]{16,64}\b")
 
 Row = dict[str, str]
@@ -55,7 +56,20 @@ Rows = list[Row]
 
 
 def nothing(home: Path, files: Path) -> None:
-    """For a net that needs neither files nor tables of its own."""
+    """Prepare a net without files or tables of its own."""
+
+
+def recipe_pack(name: str, recipe: str) -> Callable[[Path, Path], None]:
+    """Return a function that prepares the example of a recipe as a pack of the home."""
+    return lambda home, files: write_recipe(home / "packs" / name, recipe)
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]], end: str = "\r\n") -> None:
+    """Write rows with a header."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator=end)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 @dataclass(frozen=True)
@@ -65,8 +79,8 @@ class Net:
     Attributes:
         params: fields of the evaluation's Params; "{files}" in a text stands for the folder of its files.
         other: fields that change how the work is cut and no number, such as the size of a batch.
-        asked: kind of part -> its columns that say what was asked of an engine. No two stored rows have the
-            same, or something was asked twice.
+        keys: kind of part -> its columns that identify a request. Two stored rows with the same key mean
+            that something was requested twice.
         prepare: given a new home and the folder of files, makes the tables and files that the params name.
         kills: (kind, model): a run is killed once a new part of this kind by this model ("": any) is there.
         judged: matches "metric slice_kind slice" of the rows that need the judge; None: there is no judge.
@@ -76,7 +90,7 @@ class Net:
 
     params: Mapping[str, Any]
     other: Mapping[str, Any]
-    asked: Mapping[str, tuple[str, ...]]
+    keys: Mapping[str, tuple[str, ...]]
     kills: tuple[tuple[str, str], ...]
     prepare: Callable[[Path, Path], None] = nothing
     judged: str | None = None
@@ -150,7 +164,7 @@ def run_and_die(evaluation: str, home: Path, count: str, *of: object) -> None:
     It ends right after a part is written, which is then not registered: at the same place every time.
 
     Args:
-        count: ``n_parts`` or ``turns_told``. of: its arguments, and the number at which it dies.
+        count: ``n_parts`` or ``turns_sent``. of: its arguments, and the number at which it dies.
     """
     command = [sys.executable, "-m", "tests.golden.harness", evaluation, count, *map(str, of)]
     done = subprocess.run(
@@ -191,14 +205,14 @@ def stored(home: Path, kind: str, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def n_parts(home: Path, kind: str, model: str) -> int:
-    """Parts of a kind that a model answered; "": any model."""
+    """Return the number of parts of a kind by a model; "": any model."""
     if not model:
         return len(part_files(home, [kind]))
     return stored(home, kind, ["part", "model"]).filter(model=model)["part"].n_unique()
 
 
-def turns_told(home: Path) -> int:
-    """The longest history that a recommender or user was sent, in turns; -1: there is none."""
+def turns_sent(home: Path) -> int:
+    """Return the length in turns of the longest history that was sent; -1 if there is none."""
     sent = stored(home, "response", ["conversation"])["conversation"].to_list()
     histories = (json.loads(conversation) for conversation in sent)
     talks = [h for h in histories if h[0]["content"].startswith(("You help", "You play"))]
@@ -219,7 +233,7 @@ def leaderboard_rows(home: Path, evaluation: str) -> Rows:
 
 
 def label(row: Row) -> str:
-    """What identifies a row."""
+    """Return the text that identifies a row."""
     return " ".join(row[name] for name in ("metric", "slice_kind", "slice", "model"))
 
 
@@ -229,26 +243,26 @@ def of_models(rows: Rows, models: Sequence[str]) -> Rows:
 
 
 def differences(recorded: Rows, rows: Rows) -> list[str]:
-    """What is different, a line for each row, the first twenty; numbers may be off by a billionth.
+    """Return one line for each row that differs, at most twenty; numbers may differ by a relative 1e-9.
 
     A column that only ``rows`` has is not compared; one that they lack is a difference.
     """
     if not recorded or not rows:
         return [] if not recorded and not rows else [f"{len(recorded)} rows before, {len(rows)} now"]
-    gone = recorded[0].keys() - rows[0].keys()
-    if gone:
-        return [f"column {name} is gone" for name in sorted(gone)]
-    kept = [{name: row[name] for name in recorded[0]} for row in rows]
-    kept.sort(key=_order)
+    missing = recorded[0].keys() - rows[0].keys()
+    if missing:
+        return [f"column {name} is missing" for name in sorted(missing)]
+    compared = [{name: row[name] for name in recorded[0]} for row in rows]
+    compared.sort(key=_order)
     recorded = sorted(recorded, key=_order)
-    lines = [f"- {_described(row)}" for row in _without(recorded, kept)]
-    lines += [f"+ {_described(row)}" for row in _without(kept, recorded)]
-    if not lines and len(kept) != len(recorded):
-        lines = [f"{len(recorded)} rows before, {len(kept)} now"]
+    lines = [f"- {_described(row)}" for row in _without(recorded, compared)]
+    lines += [f"+ {_described(row)}" for row in _without(compared, recorded)]
+    if not lines and len(compared) != len(recorded):
+        lines = [f"{len(recorded)} rows before, {len(compared)} now"]
     if not lines:
         lines = [
             f"{_described(old)}: {name} was {old[name]!r}, is {new[name]!r}"
-            for old, new in zip(recorded, kept, strict=True)
+            for old, new in zip(recorded, compared, strict=True)
             for name in old
             if not _same(old[name], new[name])
         ]
@@ -268,14 +282,11 @@ def read_golden(path: Path) -> Rows:
 
 def write_golden(path: Path, rows: Rows) -> None:
     """Record rows."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, rows, "\n")
 
 
 def _at(files: Path, value: Any) -> Any:
-    """With the folder of files in every text."""
+    """Return a value with the folder of files in every text."""
     if isinstance(value, str):
         return value.replace("{files}", str(files))
     if isinstance(value, Mapping):
@@ -284,7 +295,7 @@ def _at(files: Path, value: Any) -> Any:
 
 
 def _texts(table: pl.DataFrame) -> Rows:
-    """Cells as text: numbers in full, NULL as nothing."""
+    """Return cells as text: numbers in full, NULL as an empty text."""
     rows = [{name: _text(cell) for name, cell in row.items()} for row in table.to_dicts()]
     return sorted(rows, key=_order)
 
@@ -309,7 +320,7 @@ def _described(row: Row) -> str:
 
 
 def _order(row: Row) -> tuple[list[str], list[str]]:
-    """By all texts, then by the numbers."""
+    """Return the key that sorts rows by texts, then by numbers."""
     texts = ["" if _number(cell) is not None else cell for cell in row.values()]
     return texts, list(row.values())
 

@@ -1,4 +1,4 @@
-"""A model behind HTTP that is the same every time: answers of many lengths, and some that cannot be read."""
+"""A deterministic model behind HTTP: completions of many lengths, some of them unreadable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong costs its own rows only, is said, and is made good by the next run. For every evaluation.
+"""A failure loses its own rows only, is reported, and is made good by the next run; for every evaluation.
 
 Each test disturbs the run of an evaluation's net (``nets/``) and compares its rows with those of a run that
 nothing disturbed. Work that was stored before is never done again.
@@ -52,15 +52,15 @@ UNSCORED_COUNTS = "unscored_answers"
 
 def assert_nothing_twice(home: Path, evaluation: str) -> None:
     """No request has two stored answers, in whatever parts."""
-    for kind, columns in net(evaluation).asked.items():
+    for kind, columns in net(evaluation).keys.items():
         requests = stored(home, kind, columns)
         assert requests.height > 0
         assert not requests.is_duplicated().any(), kind
 
 
 def answers(home: Path, evaluation: str) -> dict[str, int]:
-    """The part files that hold what engines answered."""
-    return part_files(home, list(net(evaluation).asked))
+    """Return the part files with results of engines."""
+    return part_files(home, list(net(evaluation).keys))
 
 
 def without(rows: Rows, pattern: str | None) -> Rows:
@@ -69,7 +69,7 @@ def without(rows: Rows, pattern: str | None) -> Rows:
 
 
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "cure"))
-def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
+def test_a_failing_model_loses_its_own_rows_only(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     """One cannot be loaded; where text is generated, another cannot be reached."""
     reference = metric_rows(undisturbed(evaluation), evaluation)
     home, models = fresh(evaluation), net(evaluation).models
@@ -96,7 +96,9 @@ def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes,
 
 
 @pytest.mark.parametrize("evaluation", disturbed(JUDGED, "cure"))
-def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
+def test_a_failing_judge_loses_the_judged_rows_only(
+    fresh: Homes, undisturbed: Homes, evaluation: str
+) -> None:
     reference, judged = metric_rows(undisturbed(evaluation), evaluation), net(evaluation).judged
     assert judged is not None
     home = fresh(evaluation)
@@ -119,7 +121,7 @@ def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Hom
 
 
 @pytest.mark.parametrize("evaluation", disturbed(GENERATING, "explication"))
-def test_a_budget_stops_and_a_higher_one_asks_the_rest(
+def test_a_higher_budget_completes_what_a_lower_one_stopped(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
     """One model has finished, and the budget ends in the middle of the other.
@@ -153,7 +155,7 @@ def test_a_budget_stops_and_a_higher_one_asks_the_rest(
 
 
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "spectral"))
-def test_corrupt_parts_are_set_aside_and_asked_again(
+def test_corrupt_parts_are_set_aside_and_requested_again(
     finished: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
     """Parts of one model, of each kind, are cut off or overwritten when its rows have yet to be made."""
@@ -163,13 +165,12 @@ def test_corrupt_parts_are_set_aside_and_asked_again(
     with Warehouse.open(home).write() as connection:
         connection.execute("UPDATE run SET status = 'running', finished_at = NULL WHERE model = ?", [first])
         connection.execute("DELETE FROM metric_value_base WHERE model = ?", [first])
+    message = victims[0].stem  # the part is requested again in the same run, or named by an error
     try:
         run(evaluation, home)
-    except CorruptPart as error:  # or it is asked again in the same run
-        said = str(error)
-    else:
-        said = ""
-    assert not said or (any(victim.stem in said for victim in victims) and "again" in said)
+    except CorruptPart as error:
+        message = str(error)
+    assert any(victim.stem in message for victim in victims)
     for victim in victims:
         assert (home / "quarantine" / victim.parent.name / victim.name).exists()
     rows = metric_rows(home, evaluation)
@@ -181,11 +182,10 @@ def test_corrupt_parts_are_set_aside_and_asked_again(
 
 
 def damage(home: Path, evaluation: str, model: str) -> list[Path]:
-    """Two parts of a kind that a model's run stored, or one if there is no more: in turn one loses its end,
-    one its middle. Of each kind."""
+    """Damage up to two parts of each kind of a model's run: in turn one loses its end, one its middle."""
     run_id = Warehouse.open(home).query("SELECT run_id FROM run WHERE model = ?", [model]).item()
     victims: list[Path] = []
-    for kind in net(evaluation).asked:
+    for kind in net(evaluation).keys:
         files = [home / "parts" / place for place in part_files(home, [kind])]
         own = [
             file for file in files if pl.read_parquet(file, columns=["run_id"], glob=False)[0, 0] == run_id
@@ -200,12 +200,9 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
     return victims
 
 
-@pytest.mark.parametrize(
-    # tests/loop/test_kill.py kills one that generates, tests/chaos all of them.
-    "evaluation",
-    disturbed(EVALUATIONS, "spectral"),
-)
-def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
+# tests/loop/test_kill.py kills a run that generates, tests/chaos all of them.
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "spectral"))
+def test_a_killed_run_is_completed_by_the_next_one(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home = fresh(evaluation)
     for kind, model in net(evaluation).kills:
         seen = n_parts(home, kind, model)
@@ -219,7 +216,7 @@ def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes,
 
 
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "explication"))
-def test_a_second_run_asks_nothing(finished: Homes, server: Scripted, evaluation: str) -> None:
+def test_a_second_run_requests_nothing(finished: Homes, server: Scripted, evaluation: str) -> None:
     home = finished(evaluation)
     rows, before, n_requests = metric_rows(home, evaluation), answers(home, evaluation), len(server.requests)
     run(evaluation, home)

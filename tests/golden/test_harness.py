@@ -1,4 +1,4 @@
-"""What counts as a difference between recorded and present rows."""
+"""Differences between recorded and present rows."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ def changed(**cells: str) -> Rows:
     return [ROWS[0] | cells, ROWS[1]]
 
 
-def test_order_new_columns_and_a_billionth_are_no_difference() -> None:
+def test_order_new_columns_and_a_relative_1e_9_are_no_difference() -> None:
     assert differences(ROWS, ROWS[::-1]) == []
     assert differences(ROWS, [row | {"place": "1"} for row in ROWS]) == []
     assert differences(ROWS, changed(value="0.3333333334")) == []
 
 
-def test_a_number_is_named_with_both_values() -> None:
+def test_a_changed_number_is_reported_with_both_values() -> None:
     (line,) = differences(ROWS, changed(value="0.333333335"))
     assert line == "a f1 3: value was '0.3333333333333333', is '0.333333335'"
 
 
-def test_a_value_that_is_gone_and_another_count_are_differences() -> None:
+def test_a_missing_value_and_another_count_are_differences() -> None:
     assert differences(ROWS, changed(value="")) == ["a f1 3: value was '0.3333333333333333', is ''"]
     unscored = changed(value="", unscored_reason="no answer")
     assert differences(ROWS, unscored) == ["- a f1 3", "+ a f1 no answer 3"]
     assert differences(ROWS, changed(n_scored="4")) == ["- a f1 3", "+ a f1 4"]
 
 
-def test_rows_and_columns_that_are_gone_or_new() -> None:
+def test_missing_and_new_rows_and_columns_are_differences() -> None:
     assert differences(ROWS, ROWS[:1]) == ["- b f1 refused 0"]
     assert differences(ROWS[:1], ROWS) == ["+ b f1 refused 0"]
     assert differences(ROWS, [*ROWS, ROWS[0]]) == ["2 rows before, 3 now"]
     assert differences(ROWS, []) == ["2 rows before, 0 now"]
     without = [{name: cell for name, cell in row.items() if name != "metric"} for row in ROWS]
-    assert differences(ROWS, without) == ["column metric is gone"]
+    assert differences(ROWS, without) == ["column metric is missing"]
 
 
-def test_rows_are_read_as_they_were_recorded(tmp_path: Path) -> None:
+def test_recorded_rows_are_read_back_unchanged(tmp_path: Path) -> None:
     write_golden(tmp_path / "rows.csv", ROWS)
     assert read_golden(tmp_path / "rows.csv") == ROWS

@@ -30,7 +30,7 @@ GROUP BY 1, 2, 3 HAVING count(DISTINCT part) > 1
 
 
 @pytest.mark.parametrize("evaluation", ["cure", "spectral"])
-def test_a_run_ends_by_itself_with_the_recorded_numbers(
+def test_a_run_on_failing_servers_gives_the_recorded_numbers(
     blank: Path,
     tmp_path: Path,
     server: Scripted,
@@ -39,39 +39,39 @@ def test_a_run_ends_by_itself_with_the_recorded_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     draw, pauses = random.Random(0), list[float]()
-    given = shared_environment["CULTURESCOPE_WAREHOUSE"]
-    address = urlsplit(given)
+    url = shared_environment["CULTURESCOPE_WAREHOUSE"]
+    address = urlsplit(url)
     assert address.port is not None
     with (
         faulty_s3(shared_environment["CULTURESCOPE_PARTS_ENDPOINT"]) as s3,
         faulty_postgres(address.port) as postgres,
     ):
-        behind = {
-            "CULTURESCOPE_WAREHOUSE": given.replace(f":{address.port}/", f":{postgres.port}/"),
+        faulty = {
+            "CULTURESCOPE_WAREHOUSE": url.replace(f":{address.port}/", f":{postgres.port}/"),
             "CULTURESCOPE_PARTS_ENDPOINT": s3.endpoint,
             "CULTURESCOPE_PATIENCE_S": "900",
         }
-        for name, value in (shared_environment | behind).items():
+        for name, value in (shared_environment | faulty).items():
             monkeypatch.setenv(name, value)
         copy(Warehouse(LocalStore(blank)), store_at(tmp_path))
         home = new_home(blank, f"{evaluation}-away", evaluation, server.url)
         (home / "culturescope.duckdb").unlink()
 
-        def back(seconds: float) -> None:
+        def restore_and_count(seconds: float) -> None:
             pauses.append(seconds)
             if postgres.is_cut:
                 postgres.listen()
 
-        calls, whole = Counter[str](), Database.call
+        calls, uncut = Counter[str](), Database.call
 
         def cut_at_times(self: Database, work: object) -> object:
             calls["n"] += 1
             if calls["n"] % 40 == 0:
                 postgres.cut()
-            return whole(self, work)  # type: ignore[arg-type]
+            return uncut(self, work)  # type: ignore[arg-type]
 
         s3.fault = lambda method, path: draw.choice(["", "", "", "503", "drop", "lost"])
-        monkeypatch.setattr(patience.time, "sleep", back)
+        monkeypatch.setattr(patience.time, "sleep", restore_and_count)
         monkeypatch.setattr(Database, "call", cut_at_times)
         run(evaluation, home)
         assert calls["n"] > 80
@@ -79,5 +79,5 @@ def test_a_run_ends_by_itself_with_the_recorded_numbers(
         recorded = read_golden(golden_path(evaluation, "metric_value"))
         assert differences(recorded, metric_rows(home, evaluation)) == []
         assert not list((home / "unsent").rglob("*.parquet"))
-        twice = Database(given, "").call(lambda connection: connection.execute(TWICE).fetchall())
+        twice = Database(url, "").call(lambda connection: connection.execute(TWICE).fetchall())
         assert twice == []

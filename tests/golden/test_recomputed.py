@@ -1,4 +1,4 @@
-"""Whoever can write the warehouse's file can edit a row: ``check --numbers`` makes all rows again."""
+"""``check --numbers`` recomputes all rows and reports edited ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ pytestmark = pytest.mark.slow
 
 EDITS = {
     "value": "UPDATE metric_value_base SET value = value + 0.001 WHERE value IS NOT NULL",
-    "a null's value": "UPDATE metric_value_base SET null_value = null_value - 0.001 "
-    "WHERE null_value IS NOT NULL",
+    "null": "UPDATE metric_value_base SET null_value = null_value - 0.001 WHERE null_value IS NOT NULL",
     "interval": "UPDATE metric_value_base SET ci_low = ci_low - 0.01 WHERE ci_low IS NOT NULL",
     "n": "UPDATE metric_value_base SET n_scored = n_scored + 1 WHERE n_unscored = 0",
     "reason": "UPDATE metric_value_base SET unscored_reason = 'too few' WHERE unscored_reason IS NOT NULL",
-    "a row less": "DELETE FROM metric_value_base WHERE true",
+    "missing row": "DELETE FROM metric_value_base WHERE true",
 }
 """Each is confined to one row below."""
-QUICK = ("value", "a row less")
+QUICK = ("value", "missing row")
 
 
 def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
@@ -36,7 +35,7 @@ def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
-def test_rows_made_again_are_the_stored_ones(
+def test_recomputed_rows_equal_the_stored_ones(
     undisturbed: Homes, evaluation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = undisturbed(evaluation)
@@ -47,7 +46,7 @@ def test_rows_made_again_are_the_stored_ones(
 
 
 @pytest.mark.heavy
-def test_rows_of_another_occasion_are_made_against_the_frozen_cohort(
+def test_rows_of_another_occasion_are_recomputed_with_the_frozen_cohort(
     finished: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = finished("spectral")
@@ -60,7 +59,9 @@ def test_rows_of_another_occasion_are_made_against_the_frozen_cohort(
 @pytest.mark.parametrize(
     "edit", [each if each in QUICK else pytest.param(each, marks=pytest.mark.heavy) for each in EDITS]
 )
-def test_an_edited_row_is_named(finished: Homes, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_row_is_reported_with_model_and_metric(
+    finished: Homes, edit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = finished("cure")
     statement = EDITS[edit]
     place = "(SELECT min(rowid) FROM metric_value_base WHERE " + statement.partition(" WHERE ")[2] + ")"

@@ -1,4 +1,4 @@
-"""Every number is the recorded one on a shared store too: no evaluation knows where its warehouse is kept."""
+"""All numbers are the recorded ones on a shared store too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.heavy
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_every_number_is_the_recorded_one_on_a_shared_store(
+def test_numbers_on_a_shared_store_are_the_recorded_ones(
     blank: Path,
     tmp_path: Path,
     server: Scripted,

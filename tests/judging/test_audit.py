@@ -1,4 +1,4 @@
-"""The sample that people rate, the file that annotators get, and how it comes back."""
+"""The sample that people rate, the file for annotators, and the ratings read from it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ sizes = st.dictionaries(
 )
 
 
-def test_in_proportion_and_at_least_one() -> None:
+def test_a_sample_is_in_proportion_with_one_of_each_pair_at_least() -> None:
     # One each; then by size / (2 * seats + 1): 60/3 = 20, 30/3 = 10, 9/3 = 3, 1/3 (full). The next six go to
     # 60/3, 60/5 = 12, 30/3 = 10, 60/7 = 8.6, 60/9 = 6.7 and 30/5 = 6.
     shares = {("a", "x"): 60, ("a", "y"): 30, ("b", "x"): 9, ("b", "y"): 1}
@@ -55,14 +55,14 @@ def test_in_proportion_and_at_least_one() -> None:
     assert spread(sample) == {("a", "x"): 4, ("b", "x"): 1}
 
 
-def test_cures_audit_is_even() -> None:
+def test_a_sample_of_equal_pairs_is_even() -> None:
     # Vo and Koyejo 2025: 400 answers, 100 per benchmark, over ten models: 10 of each pair.
     every = answers({(f"m{m}", f"b{b}"): 25 for m in range(10) for b in range(4)})
     assert set(spread(stratified_sample(every, 400, seed=1)).values()) == {10}
 
 
 @given(sizes, st.integers(0, 40), st.integers(0, 5), st.randoms(use_true_random=False))
-def test_order_does_not_matter_and_a_larger_sample_holds_the_smaller(
+def test_a_sample_does_not_depend_on_order_and_is_part_of_a_larger_one(
     shares: dict[tuple[str, str], int], more: int, seed: int, shuffler: random.Random
 ) -> None:
     every = answers(shares)
@@ -80,7 +80,7 @@ def test_order_does_not_matter_and_a_larger_sample_holds_the_smaller(
         assert all(abs(count - exact[pair]) < 2 for pair, count in spread(sample).items())
 
 
-def test_another_seed_is_another_sample_in_no_order() -> None:
+def test_another_seed_draws_another_sample_in_mixed_order() -> None:
     every = answers({("a", "x"): 200, ("b", "x"): 200})
     first, second = stratified_sample(every, 40, seed=0), stratified_sample(every, 40, seed=1)
     assert {a.code for a in first} != {a.code for a in second}
@@ -111,7 +111,7 @@ def test_within_a_pair_groups_are_in_proportion(sizes: list[int], n: int, seed: 
     assert all(abs(sample[f"g{g}"] - size * share) < 1 + len(sizes) for g, size in enumerate(sizes))
 
 
-def test_refuses() -> None:
+def test_a_sample_smaller_than_the_number_of_pairs_is_refused() -> None:
     every = answers({("a", "x"): 3, ("b", "x"): 3})
     with pytest.raises(ValueError, match=r"sample of 1 cannot .* 2 pairs .* ask for at least 2"):
         stratified_sample(every, 1, seed=0)
@@ -121,10 +121,9 @@ def test_refuses() -> None:
 
 
 # --- the file
-# -------------------------------------------------------------------------------------------------
 
 
-def test_the_code_tells_nothing_of_the_model() -> None:
+def test_an_answers_code_does_not_show_the_model() -> None:
     first = JudgedAnswer("gpt-4o", "x", "q1", "IN", "?", "yes")
     assert first.code == JudgedAnswer("gpt-4o", "x", "q1", "JP", "other", "yes").code
     others = [("gpt-4", "x", "q1"), ("gpt-4o", "y", "q1"), ("gpt-4o", "x", "q2")]
@@ -136,23 +135,22 @@ def test_the_code_tells_nothing_of_the_model() -> None:
     assert "gpt" not in cells
 
 
-def test_one_row_per_answer() -> None:
+def test_the_annotation_file_has_one_row_per_answer() -> None:
     sample = answers({("a", "x"): 2, ("a", "y"): 1})
     rows = annotation_rows(sample, CRITERIA)
     assert all(tuple(row) == AUDIT_COLUMNS for row in rows)
-    assert [(row["item"], row["group"], row["dimension"], row["criteria"]) for row in rows] == [
-        (answer.code, answer.group, answer.dimension, CRITERIA[answer.dimension]) for answer in sample
-    ]
+    expected = [(a.code, a.group, a.dimension, CRITERIA[a.dimension]) for a in sample]
+    assert [(row["item"], row["group"], row["dimension"], row["criteria"]) for row in rows] == expected
     assert {(row["annotator"], row["rating"]) for row in rows} == {("", "")}
 
 
-def test_criteria_are_the_rules_and_the_verdicts(rubric: Rubric) -> None:
-    asked = rubric.model_copy(update={"system": "Is it tasty?\n\nAnswer with one JSON object."})
-    assert criteria(asked) == "Is it tasty?\n\nRating: Good, Unsure, Bad, or a number from 0 to 1."
+def test_criteria_are_the_rules_and_verdicts_of_the_rubric(rubric: Rubric) -> None:
+    in_json = rubric.model_copy(update={"system": "Is it tasty?\n\nAnswer with one JSON object."})
+    assert criteria(in_json) == "Is it tasty?\n\nRating: Good, Unsure, Bad, or a number from 0 to 1."
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1"])
-def test_a_spreadsheet_runs_nothing(text: str) -> None:
+def test_cells_that_a_spreadsheet_would_run_are_quoted(text: str) -> None:
     (row,) = annotation_rows([JudgedAnswer("a", "x", "q", text, text, text)], {"x": text})
     assert row["group"] == row["question"] == row["answer"] == row["criteria"] == "'" + text
 
@@ -183,7 +181,7 @@ def write(tmp_path: Path, text: str, name: str = "ratings.csv") -> Path:
     return path
 
 
-def test_spellings_column_order_and_further_columns(tmp_path: Path) -> None:
+def test_ratings_are_read_in_any_spelling_and_column_order(tmp_path: Path) -> None:
     text = (
         "\ufeffrating,minutes,dimension,item,annotator\r\n"
         " YES ,3,Coverage,a1,Ana\r\n"
@@ -202,7 +200,7 @@ def test_spellings_column_order_and_further_columns(tmp_path: Path) -> None:
     assert n_empty == 1
 
 
-def test_words_of_a_rubric(tmp_path: Path) -> None:
+def test_verdicts_of_a_rubric_are_read_as_ratings(tmp_path: Path) -> None:
     path = write(tmp_path, HEADER + "a1,ana,coverage,partly\na1,ben,coverage,0.5\n")
     ratings = read_ratings([path], {"coverage": {"Fully": 1.0, "Partly": 0.5}})[0]
     assert [(r.rating, r.written) for r in ratings] == [(0.5, "partly"), (0.5, "0.5")]
@@ -212,7 +210,7 @@ def test_words_of_a_rubric(tmp_path: Path) -> None:
         read_ratings([path])
 
 
-def test_a_file_for_each_annotator(tmp_path: Path) -> None:
+def test_ratings_of_several_files_are_joined_and_repeats_refused(tmp_path: Path) -> None:
     ana = write(tmp_path, HEADER + LINE, "ana.csv")
     ben = write(tmp_path, HEADER + "a1,ben,coverage,no\n", "ben.csv")
     assert [r.annotator for r in read_ratings([ana, ben])[0]] == ["ana", "ben"]
@@ -231,32 +229,26 @@ def test_a_file_for_each_annotator(tmp_path: Path) -> None:
         (HEADER + "a1,ana,coverage,\n", "no ratings in "),
         (HEADER + LINE + "a2,ana,coverage,perhaps\n", "line 3, column rating: 'perhaps' is neither a number"),
         (HEADER + 'a1,ana,coverage,"0,5"\n', "line 2, column rating: '0,5' is neither a number"),
-        (
-            HEADER + "a1,ana,coverage,4\n",
-            "column rating: .*4.* is not between 0 and 1: bring the scale",
-        ),
+        (HEADER + "a1,ana,coverage,4\n", "column rating: .*4.* is not between 0 and 1: bring the scale"),
         (HEADER + "a1,ana,coverage,-0.5\n", "line 2, column rating: .*-0.5.* is not between 0 and 1"),
         (HEADER + "a1,ana,coverage,nan\n", "line 2, column rating: .*nan.* is not between 0 and 1"),
         (HEADER + " ,ana,coverage,1\n", "line 2, column item: the cell is empty"),
         (HEADER + "a1, ,coverage,1\n", "line 2, column annotator: the cell is empty"),
         (HEADER + "a1,,,2\n", "column annotator: .*column dimension: .*column rating: "),
         (HEADER + "a1,ana,coverage,1,5\n", "line 2: more cells than the header"),
-        (
-            HEADER + LINE + "a1,ANA,Coverage ,no\n",
-            "line 3, column item: 'ana' rated coverage of .* line 2",
-        ),
+        (HEADER + LINE + "a1,ANA,Coverage ,no\n", "line 3, column item: 'ana' rated coverage of .* line 2"),
         (HEADER + 'a1,"ana"x,coverage,1\n', "line 2: not CSV"),
         (HEADER + '\n\n"a\n1",ana,coverage,x\n', "line 5, column rating: 'x'"),
     ],
 )
-def test_a_wrong_file_is_named_with_line_and_column(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_file_is_refused_with_line_and_column(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(RatingsError, match=message) as caught:
         read_ratings([path])
     assert re.search(re.escape(str(path)), str(caught.value))
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RatingsError, match=r"cannot read ratings from .*none\.csv: No such file"):
         read_ratings([tmp_path / "none.csv"])
     (tmp_path / "latin.csv").write_bytes((HEADER + "a1,josé,coverage,1\n").encode("latin-1"))

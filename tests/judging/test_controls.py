@@ -31,11 +31,11 @@ from tasks.metrics.intervals import sign_flip_p, sign_flip_p_two_sided
 
 NAMES = [f"item-{n}" for n in range(12)]
 OWN = {name: frozenset({name}) for name in NAMES}
-"""Nobody shares a family."""
+"""No two items share a family."""
 TEXTS = {name: f"Because of {name}." for name in NAMES}
 
 
-def test_every_source_has_its_texts() -> None:
+def test_real_shuffled_generic_and_empty_texts_by_source() -> None:
     real = {"item-0": "So it is.", "item-1": "It is not."}
     texts = texts_by_source(real, OWN, "It depends.", "norms")
     assert list(texts) == list(SOURCES)
@@ -46,21 +46,21 @@ def test_every_source_has_its_texts() -> None:
     assert NULLS == ("shuffled", "generic", "empty")
 
 
-def test_each_text_is_used_once_if_no_items_share_a_family() -> None:
+def test_shuffling_uses_each_text_once() -> None:
     swapped = shuffled(TEXTS, OWN, "norms")
     assert set(swapped) == set(NAMES)
     assert Counter(swapped.values()) == Counter(TEXTS.values())
     assert all(swapped[name] != TEXTS[name] for name in NAMES)
 
 
-def test_the_exchange_of_texts_depends_only_on_names_and_scope() -> None:
+def test_shuffling_depends_on_names_and_scope_only() -> None:
     mixed = dict(random.Random(1).sample(sorted(TEXTS.items()), len(TEXTS)))
     assert shuffled(mixed, OWN, "norms") == shuffled(TEXTS, OWN, "norms")
     assert shuffled(TEXTS, OWN, "tables") != shuffled(TEXTS, OWN, "norms")
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=12))
-def test_a_text_comes_from_another_family(groups: list[int]) -> None:
+def test_shuffled_texts_come_from_another_family(groups: list[int]) -> None:
     names = NAMES[: len(groups)]
     families = {name: frozenset({("country", n)}) for name, n in zip(names, groups, strict=True)}
     texts = {name: TEXTS[name] for name in names}
@@ -96,7 +96,7 @@ def test_gold_acceptance_is_the_complement_of_refusal() -> None:
 
 
 @pytest.mark.parametrize(("refused", "n"), [(0, 4), (3, 5), (20, 20)])
-def test_the_interval_is_clopper_and_pearsons(refused: int, n: int) -> None:
+def test_shares_of_refusals_have_the_clopper_pearson_interval(refused: int, n: int) -> None:
     row = refusals("empty", WHERE, [0.0] * refused + [1.0] * (n - refused), "nobody judged")
     exact = binomtest(refused, n).proportion_ci(0.95, method="exact")
     assert (row.ci_low, row.ci_high) == pytest.approx((exact.low, exact.high))
@@ -104,7 +104,7 @@ def test_the_interval_is_clopper_and_pearsons(refused: int, n: int) -> None:
     assert (row.ci_low, row.ci_high) != (row.value, row.value)
 
 
-def test_nothing_scored_has_the_reason() -> None:
+def test_an_unscored_share_has_a_reason() -> None:
     row = refusals("shuffled", WHERE, [None, None], "nobody judged")
     assert (row.value, row.unscored_reason, row.n_scored, row.n_unscored) == (None, "nobody judged", 0, 2)
 
@@ -121,31 +121,29 @@ def flag(real: np.ndarray, null: np.ndarray, clusters: list[str], why: str = "")
     return row[3:7]
 
 
-def test_eight_equal_gains_are_significant_and_eight_losses_are_not() -> None:
+def test_eight_equal_gains_are_told_apart_and_losses_are_not() -> None:
     assert flag(FULL, FULL - 0.1, EIGHT) == (1.0, None, 8, 0)  # 1 / 256 of all orders of signs
     assert flag(FULL, FULL + 0.1, EIGHT) == (0.0, None, 8, 0)
     assert flag(FULL, FULL, EIGHT) == (0.0, None, 8, 0)
 
 
-def test_five_clusters_show_nothing_however_many_texts_there_are() -> None:
+def test_five_clusters_are_unscored_with_a_reason() -> None:
     few = list("aabbccde")
     assert flag(FULL, FULL - 0.1, few) == (None, "fewer than 6 personas cannot show a difference", 0, 8)
-    lost = np.where(np.arange(8) < 3, np.nan, FULL)
-    assert flag(lost, FULL - 0.1, EIGHT, "cut off")[:2] == (
-        None,
-        "fewer than 6 personas cannot show a difference",
-    )
+    three_missing = np.where(np.arange(8) < 3, np.nan, FULL)
+    why = "fewer than 6 personas cannot show a difference"
+    assert flag(three_missing, FULL - 0.1, EIGHT, "cut off")[:2] == (None, why)
     assert flag(np.full(8, np.nan), FULL, EIGHT, "cut off") == (None, "cut off", 0, 8)
 
 
-def test_the_best_null_is_the_highest_mean_of_what_is_known() -> None:
+def test_the_best_null_has_the_highest_mean() -> None:
     unknown = np.full(2, np.nan)
     assert best_null([np.array([0.2, np.nan]), np.array([0.3, 0.0]), unknown]) == pytest.approx(0.2)
     assert best_null([unknown]) is None
     assert best_null([]) is None
 
 
-def test_two_sides_are_twice_the_smaller_one() -> None:
+def test_the_two_sided_p_is_twice_the_one_sided() -> None:
     values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     assert sign_flip_p(values) == 1 / 64
     assert sign_flip_p_two_sided(values) == sign_flip_p_two_sided([-v for v in values]) == 2 / 64
@@ -192,7 +190,7 @@ def test_two_sides_are_twice_the_smaller_one() -> None:
         ("", set()),
     ],
 )
-def test_families_by_name(model: str, expected: set[str]) -> None:
+def test_model_families_are_read_from_names(model: str, expected: set[str]) -> None:
     assert families(model) == expected
     assert families(model.upper()) == expected
 
@@ -207,7 +205,9 @@ def test_families_by_name(model: str, expected: set[str]) -> None:
         ("our/model", "our/other", 0.0),
     ],
 )
-def test_a_judge_of_the_candidates_family_is_flagged(judge: str, candidate: str, value: float) -> None:
+def test_a_judge_of_the_candidates_family_has_a_preference_warning(
+    judge: str, candidate: str, value: float
+) -> None:
     judges = [Engine("other", "fake", "nobody-2", "h"), Engine("j", "fake", judge, "i")]
     assert preference_row(judges, candidate).value == value
     assert preference_row([], candidate).unscored_reason == NO_JUDGE

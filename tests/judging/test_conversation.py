@@ -1,4 +1,4 @@
-"""What the judge reads: judged text stays between its delimiters and decodes to itself."""
+"""The judge's prompt: judged text stays between its delimiters and decodes to itself."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DATA = re.compile(rf"{OPEN}([^<>\r\n]*){CLOSE}")
 
 
 def decoded(data: str) -> object:
-    """What stands between the delimiters, which must be all there is."""
+    """Return the text between the delimiters, which must enclose everything."""
     match = DATA.fullmatch(data)
     assert match
     return json.loads(match[1])
 
 
-def test_the_conversation_by_hand(rubric: Rubric) -> None:
+def test_the_judges_conversation_by_hand(rubric: Rubric) -> None:
     system, *rest = rubric.conversation({"title": "nuts", "items": ["almond", "walnut"]})
     assert system["role"] == "system"
     assert system["content"].startswith("Judge each item: Good")
@@ -34,7 +34,7 @@ def test_the_conversation_by_hand(rubric: Rubric) -> None:
     ]
 
 
-def test_inputs_are_exactly_the_declared_ones(rubric: Rubric) -> None:
+def test_missing_further_and_mistyped_inputs_are_refused(rubric: Rubric) -> None:
     with pytest.raises(ValueError, match=r"takes the inputs \['items', 'title'\], got \['title'\]"):
         rubric.conversation({"title": "nuts"})
     with pytest.raises(ValueError, match=r"got .*'system'"):
@@ -44,8 +44,8 @@ def test_inputs_are_exactly_the_declared_ones(rubric: Rubric) -> None:
             rubric.conversation({"title": "nuts", "items": wrong})
 
 
-def test_scripts_stay_readable() -> None:
-    for text in (
+def test_texts_in_any_script_are_not_escaped() -> None:
+    texts = (
         "寿司",
         "كبسة",
         "می\u200cخواهم",
@@ -54,19 +54,20 @@ def test_scripts_stay_readable() -> None:
         "borscht (Ukrainian)",
         "«Оливье»",
         "🍜",
-    ):
+    )
+    for text in texts:
         assert as_data(text, 100) == f'<data>"{text}"</data>'
 
 
-def test_no_letter_or_digit_of_any_script_has_to_be_escaped() -> None:
-    """But for two of Canadian syllabics, they are not looked at."""
+def test_letters_and_digits_of_all_scripts_are_not_escaped() -> None:
+    """Two letters of Canadian syllabics that look like < and > are escaped."""
     letters = set(re.findall(r"\w", "".join(map(chr, range(0x10000))))) - {"\u1433", "\u1438"}
     assert len(letters) > 40_000
     assert [c for c in letters if _escaped(c) != c] == []
     assert "\u1433" not in as_data("\u1433/data\u1438", 100)
 
 
-def test_long_text_is_cut_once() -> None:
+def test_a_long_text_is_cut_once() -> None:
     assert shorten("abcde", 5) == "abcde"
     assert shorten("abcdef", 5) == "abcd…" == shorten(shorten("abcdef", 5), 5)
     assert decoded(as_data(["abcdef", "a"], 5)) == ["abcd…", "a"]

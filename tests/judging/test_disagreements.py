@@ -40,14 +40,14 @@ def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Ratin
         ((1, 1, 1), None, 0.5, "judge stricter"),
     ],
 )
-def test_patterns(
+def test_the_pattern_of_a_disagreement(
     ratings: tuple[float, ...], value: float | None, graded: float | None, pattern: str | None
 ) -> None:
     gaps = disagreements(rated("a1", *ratings), [JudgeScore("a1", "Coverage", value, graded)])
     assert [d.pattern for d in gaps] == ([] if pattern is None else [pattern])
 
 
-def test_the_widest_gap_first_in_any_order() -> None:
+def test_disagreements_are_ordered_by_their_gap() -> None:
     ratings = [*rated("a1", 1, 1), *rated("a2", 1, 0.5), *rated("a3", 0, 0), *rated("a4", 1, 1)]
     ratings += rated("a1", 0, dimension="beauty")
     judged = [JudgeScore(f"a{n}", "coverage", 0.0, 0.1) for n in (1, 2, 3, 4)] + [

@@ -20,21 +20,27 @@ LETTERS = {word[0]: word for word in MENU}
 
 
 def rows(
-    given: Mapping[Key, str], said: Mapping[Key, float | None]
+    letters: Mapping[Key, str], scores: Mapping[Key, float | None]
 ) -> dict[tuple[str, str], GroupAgreementRow]:
-    """given: one letter per annotator."""
+    """Return the rows by metric and group; letters: one per annotator."""
     ratings = [
         rating(code(key), f"a{i}", MENU[word], word.casefold())
-        for key, letters in given.items()
-        for i, word in enumerate(LETTERS[letter] for letter in letters)
+        for key, by_annotator in letters.items()
+        for i, word in enumerate(LETTERS[letter] for letter in by_annotator)
     ]
-    judged = [JudgeScore(code(key), "mes", value, None) for key, value in said.items()]
-    about = {code(key): Subject(key[0], ("m1", key[1])) for key in said}
+    judged = [JudgeScore(code(key), "mes", value, None) for key, value in scores.items()]
+    about = {code(key): Subject(key[0], ("m1", key[1])) for key in scores}
     return {(r.metric, r.group): r for r in group_agreement(ratings, judged, about, {"mes": MENU})}
 
 
-def rating(item: str, annotator: str, value: float, said: str) -> Rating:
-    cells = {"item": item, "annotator": annotator, "dimension": "mes", "rating": str(value), "written": said}
+def rating(item: str, annotator: str, value: float, written: str) -> Rating:
+    cells = {
+        "item": item,
+        "annotator": annotator,
+        "dimension": "mes",
+        "rating": str(value),
+        "written": written,
+    }
     return Rating.model_validate(cells)
 
 
@@ -42,8 +48,8 @@ def code(key: Key) -> str:
     return " ".join(key)
 
 
-def test_by_hand() -> None:
-    given = {
+def test_group_agreement_by_hand() -> None:
+    letters = {
         ("Italy", "Q1", "salt"): "CCC",
         ("Italy", "Q1", "rice"): "CCI",
         ("Italy", "Q2", "soil"): "III",
@@ -53,8 +59,8 @@ def test_by_hand() -> None:
         ("Spain", "Q3", "nobody judged"): "CCC",
     }
     values = (1.0, 0.0, 0.0, 0.0, None, 1.0)
-    said = dict(zip(given, values, strict=False)) | {("Spain", "Q3", "nobody rated"): 0.0}
-    numbers = rows(given, said)
+    scores = dict(zip(letters, values, strict=False)) | {("Spain", "Q3", "nobody rated"): 0.0}
+    numbers = rows(letters, scores)
     # Italy: agreeing pairs 1, 1/3, 1, mean 7/9. C 5/9, I 4/9: by chance 25/81 + 16/81 = 41/81.
     # kappa = (63/81 - 41/81) / (40/81) = 22/40.
     kappa = numbers["fleiss_kappa", "Italy"]
@@ -79,42 +85,42 @@ def test_by_hand() -> None:
     assert numbers["spearman_items", "all"].unscored_reason is None
 
 
-def test_the_order_does_not_matter_and_other_code_agrees() -> None:
+def test_group_agreement_equals_scipy_and_statsmodels_in_any_order() -> None:
     rng = np.random.default_rng(3)
-    given = {
+    letters = {
         (f"O{d % 5}", f"Q{d}", f"p{p}"): "".join(
             rng.choice(list("CMI"), 3, p=[0.2 + d / 50, 0.2, 0.6 - d / 50])
         )
         for d in range(30)
         for p in range(4)
     }
-    said = {key: float(rng.random() < 0.2 + int(key[1][1:]) / 40) for key in given}
-    numbers = rows(given, said)
-    turned = rows(dict(reversed(given.items())), dict(reversed(said.items())))
+    scores = {key: float(rng.random() < 0.2 + int(key[1][1:]) / 40) for key in letters}
+    numbers = rows(letters, scores)
+    turned = rows(dict(reversed(letters.items())), dict(reversed(scores.items())))
     assert turned.keys() == numbers.keys()
     for key, row in turned.items():
         assert row.value == pytest.approx(numbers[key].value, abs=1e-9)
     people = [
-        np.mean([[c == "C" for c in g] for key, g in given.items() if key[1] == f"Q{i}"]) for i in range(30)
+        np.mean([[c == "C" for c in g] for key, g in letters.items() if key[1] == f"Q{i}"]) for i in range(30)
     ]
-    judge = [np.mean([v for key, v in said.items() if key[1] == f"Q{i}"]) for i in range(30)]
+    judge = [np.mean([v for key, v in scores.items() if key[1] == f"Q{i}"]) for i in range(30)]
     assert numbers["pearson_items", "all"].value == pytest.approx(pearsonr(people, judge)[0], abs=1e-9)
     rho = spearmanr(np.round(people, 12), judge)[0]
     assert numbers["spearman_items", "all"].value == pytest.approx(rho, abs=1e-9)
     means = [[np.mean(side[o::5]) for o in range(5)] for side in (people, judge)]
     assert numbers["pearson_groups", "all"].value == pytest.approx(pearsonr(*means)[0], abs=1e-9)
     for o in range(5):
-        counts = [[g.count(c) for c in "CMI"] for key, g in given.items() if key[0] == f"O{o}"]
+        counts = [[g.count(c) for c in "CMI"] for key, g in letters.items() if key[0] == f"O{o}"]
         assert numbers["fleiss_kappa", f"O{o}"].value == pytest.approx(statsmodels_kappa(counts), abs=1e-9)
         assert numbers["fleiss_kappa", f"O{o}"].n == 24
 
 
-def test_what_cannot_be_scored_says_why() -> None:
-    given = {("Italy", f"Q{i}", "salt"): "C" for i in range(4)}
-    numbers = rows(given, dict.fromkeys(given, 1.0))
+def test_unscored_group_agreement_has_a_reason() -> None:
+    letters = {("Italy", f"Q{i}", "salt"): "C" for i in range(4)}
+    numbers = rows(letters, dict.fromkeys(letters, 1.0))
     assert numbers["fleiss_kappa", "Italy"].unscored_reason == "answers have one rater each, two are needed"
     assert numbers["pearson_items", "all"].unscored_reason == "people's or the judge's scores do not vary"
-    numbers = rows(dict.fromkeys(given, "CC"), dict.fromkeys(given, None))
+    numbers = rows(dict.fromkeys(letters, "CC"), dict.fromkeys(letters, None))
     assert numbers["fleiss_kappa", "Italy"].unscored_reason == "all ratings are the same verdict"
     assert numbers["judge_mean", "Italy"].unscored_reason == "the judge gave no verdict on what people rated"
     items = numbers["pearson_items", "all"]
@@ -122,13 +128,13 @@ def test_what_cannot_be_scored_says_why() -> None:
     assert all((row.value is None) == (row.unscored_reason is not None) for row in numbers.values())
 
 
-def test_numbers_count_as_the_menus_last_verdict_of_their_value() -> None:
+def test_a_rating_by_number_is_the_last_verdict_of_its_value() -> None:
     """1 and 0 mean Correct and Incorrect, a word means itself."""
     spelled = [(1.0, "1"), (1.0, "correct"), (0.0, "0"), (0.0, "no"), (0.0, "maybe")]
     ratings = [
-        rating(f"x{n}", f"a{number}", value, said)
+        rating(f"x{n}", f"a{number}", value, word)
         for n in range(3)
-        for number, (value, said) in enumerate(spelled)
+        for number, (value, word) in enumerate(spelled)
     ]
     about = {f"x{n}": Subject("Italy", ("m1", "Q1")) for n in range(3)}
     kappa, *_ = group_agreement(ratings, [], about, {"mes": MENU})

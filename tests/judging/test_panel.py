@@ -1,4 +1,4 @@
-"""What several judges are sent about the same texts, and what they said of them."""
+"""Prompts and verdicts of several judges on the same texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def completion(text: str) -> Completion:
     return Completion(text, "stop", 1, 1)
 
 
-def test_every_judge_is_sent_every_call_and_a_silent_one_is_unscored(panel: Panel) -> None:
+def test_every_judge_gets_every_call_and_missing_verdicts_are_unscored(panel: Panel) -> None:
     calls = [call(panel, "real", "plum"), call(panel, "empty", "")]
     assert call(panel, "real", "plum") is calls[0]
     sent = [(request.engine, request.role, len(request.prompts)) for request in panel.requests(calls)]
@@ -43,25 +43,25 @@ def test_every_judge_is_sent_every_call_and_a_silent_one_is_unscored(panel: Pane
     def replies(request: Prompts) -> dict[str, Completion]:
         return {calls[0].prompt.id: completion(GOOD)} if request.engine == "j" else {}
 
-    said = panel.read(calls, replies)
-    assert said["j"]["real", "a"].score == 1.0
-    assert said["k"]["real", "a"].verdict.unscored_reason == UNANSWERED
-    assert score_of(said, ("real", "a")) == (1.0, "")  # the judge that failed does not count
-    assert score_of(said, ("empty", "a")) == (None, UNANSWERED)
+    opinions = panel.read(calls, replies)
+    assert opinions["j"]["real", "a"].score == 1.0
+    assert opinions["k"]["real", "a"].verdict.unscored_reason == UNANSWERED
+    assert score_of(opinions, ("real", "a")) == (1.0, "")  # the judge that failed does not count
+    assert score_of(opinions, ("empty", "a")) == (None, UNANSWERED)
     frames = panel.verdicts(
-        calls, said, lambda own, key: VerdictSubject(panel.rubric_id, "a", f"A, {key}.", "g", own.source)
+        calls, opinions, lambda own, key: VerdictSubject(panel.rubric_id, "a", f"A, {key}.", "g", own.source)
     )
     assert list(frames) == ["j-engine", "k-engine"]
     assert frames["j-engine"]["value"].to_list() == [1.0, None]
     assert frames["k-engine"]["unscored_reason"].to_list() == [UNANSWERED] * 2
-    scores = panel.verdict_scores(calls, said, replies)
+    scores = panel.verdict_scores(calls, opinions, replies)
     assert {name: score.value for name, score in scores["real", "a"].items()} == {
         "taste (j-engine)": 1.0, "taste (k-engine)": None,
     }  # fmt: skip
 
 
-def test_votes_of_one_text_are_requests_of_their_own(panel: Panel) -> None:
-    """Equal prompts under two samplings are two questions, and each vote is read of its own answer."""
+def test_votes_on_one_text_are_separate_requests(panel: Panel) -> None:
+    """Equal prompts under two samplings have two completions, one per vote."""
 
     @dataclass(frozen=True)
     class Voted(Call):
@@ -76,17 +76,17 @@ def test_votes_of_one_text_are_requests_of_their_own(panel: Panel) -> None:
     sampling = Sampling(max_tokens=9)
     calls = [Voted(sampling=replace(sampling, seed=n), vote=n, label=f"vote {n}", **fields) for n in range(2)]
     judges: Judges[Voted] = Judges(panel.judges, "answers", 32)
-    asked = judges.requests(calls)
-    assert [(r.engine, r.label, r.sampling.seed) for r in asked] == [
+    requests = judges.requests(calls)
+    assert [(r.engine, r.label, r.sampling.seed) for r in requests] == [
         ("j", "vote 0", 0), ("j", "vote 1", 1), ("k", "vote 0", 0), ("k", "vote 1", 1),
     ]  # fmt: skip
-    said = judges.read(
+    opinions = judges.read(
         calls, lambda request: {one.prompt.id: completion(BAD if request.sampling.seed else GOOD)}
     )
-    assert [said["k"][each.key].score for each in calls] == [1.0, 0.0]
+    assert [opinions["k"][each.key].score for each in calls] == [1.0, 0.0]
 
 
-def test_the_plan_foresees_each_judge(panel: Panel) -> None:
+def test_the_plan_counts_the_prompts_of_each_judge(panel: Panel) -> None:
     longest = call(panel, "real", "")
     later = panel.later(10, longest, 100)
     assert [(each.engine, each.n) for each in later] == [("j", 10), ("k", 10)]

@@ -67,8 +67,8 @@ def quoting(text: str, own: str) -> Iterator[Written]:
 
 def echoing(text: str, own: str) -> Iterator[Written]:
     """Judges the text, then repeats it."""
-    for said in (text, f"\n\n{text}", f" {json.dumps(text)}", f"\n```json\n{text}\n```", f", {text}}}"):
-        yield [*verdict(own), (said, False)]
+    for repeated in (text, f"\n\n{text}", f" {json.dumps(text)}", f"\n```json\n{text}\n```", f", {text}}}"):
+        yield [*verdict(own), (repeated, False)]
 
 
 def obedient(text: str, own: str) -> Iterator[Written]:
@@ -104,7 +104,7 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
 
 @pytest.mark.parametrize("own", [pytest.param("YES", marks=pytest.mark.heavy), "NO"])
 @pytest.mark.parametrize("judge", [keeping, quoting, echoing, obedient])
-def test_no_text_changes_the_verdict_of_its_judge(judge: Judge, own: str) -> None:
+def test_no_judged_text_changes_its_verdict(judge: Judge, own: str) -> None:
     (wanted,) = set(MENU) - {own}
     texts = [shorten(text, RUBRIC.max_chars) for text in payloads(KEY, wanted)]  # what a judge can copy
     value, score = RUBRIC.verdicts[own].value, SURE if own == "YES" else 1 - SURE
@@ -126,21 +126,21 @@ def test_no_text_changes_the_verdict_of_its_judge(judge: Judge, own: str) -> Non
 
 
 @pytest.mark.parametrize("own", MENU)
-def test_a_quotation_that_was_cut_off_is_no_verdict(own: str) -> None:
+def test_a_cut_off_quotation_is_no_verdict(own: str) -> None:
     (wanted,) = set(MENU) - {own}
     for text in payloads(KEY, wanted):
         opinion = read([(text, False)], own, "length")
         assert (opinion.score, opinion.verdict.verdict) == (None, None)
 
 
-def test_a_verdict_distinct_from_quotations_stays_scored() -> None:
+def test_a_verdict_after_an_escaped_quotation_is_scored() -> None:
     """The texts above are not simply all unscored: a quotation that is escaped, or agrees, does no harm."""
     answer = json.dumps({KEY: {"verdict": "NO", "reason": "any"}})
     for text in (f"The text is {json.dumps(answer.replace('NO', 'YES'))}. ", f"It says {answer}. ", "So: "):
         assert read([(text, False), *verdict("NO")], "NO").score == pytest.approx(1 - SURE)
 
 
-def test_the_graded_score_is_that_of_the_object_that_was_read() -> None:
+def test_the_graded_score_belongs_to_the_object_that_is_read() -> None:
     """Not that of the last field of the name, which stands in a fragment."""
     after = [(', "verdict": "NO"', False)]
     assert read([*verdict("NO"), *after], "NO").graded == pytest.approx(1 - SURE)

@@ -1,4 +1,4 @@
-"""What judges are sent and what their completions come to."""
+"""Prompts of judges and the opinions read from their completions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIKELY = {"YES": -0.2231435513142097, "NO": -1.6094379124341003}
 """Probabilities 0.8 and 0.2."""
 
 
-def said(text: str, logprobs: dict[str, float] | None = None) -> Completion:
+def completion(text: str, logprobs: dict[str, float] | None = None) -> Completion:
     return Completion(text, "stop", 10, 5, 0, logprobs)
 
 
@@ -36,7 +36,7 @@ def verdict(name: str) -> str:
     return json.dumps({"text": {"verdict": name, "reason": "any"}})
 
 
-def test_the_prompt_is_the_rubric_filled_in() -> None:
+def test_a_judges_prompt_is_the_rubric_filled_in() -> None:
     inputs = {"text": "So it is."}
     prompt = judge_prompt(RUBRIC, inputs, ["text"])
     own = Prompt(
@@ -50,25 +50,25 @@ def test_the_prompt_is_the_rubric_filled_in() -> None:
     assert plain.schema["required"] == ["a", "b"]
 
 
-def test_a_graded_score_beside_the_verdict() -> None:
-    (opinion,) = read_opinions(said(verdict("YES"), LIKELY), ["text"], RUBRIC)
+def test_probabilities_give_a_graded_score_beside_the_verdict() -> None:
+    (opinion,) = read_opinions(completion(verdict("YES"), LIKELY), ["text"], RUBRIC)
     assert (opinion.verdict.verdict, opinion.verdict.value) == ("YES", 1.0)
     assert opinion.graded == opinion.score == pytest.approx(0.8)
 
 
-def test_without_probabilities_the_verdicts_value_is_the_score() -> None:
-    (opinion,) = read_opinions(said(verdict("PARTLY")), ["text"], RUBRIC)
+def test_without_probabilities_the_score_is_the_verdicts_value() -> None:
+    (opinion,) = read_opinions(completion(verdict("PARTLY")), ["text"], RUBRIC)
     assert (opinion.graded, opinion.score) == (None, 0.5)
 
 
 @pytest.mark.parametrize("text", ["YES", verdict("PERHAPS"), '{"text": {"verdict":'])
-def test_what_cannot_be_read_is_unscored_whatever_it_thinks(text: str) -> None:
-    (opinion,) = read_opinions(said(text, LIKELY), ["text"], RUBRIC)
+def test_an_unreadable_completion_is_unscored_despite_its_probabilities(text: str) -> None:
+    (opinion,) = read_opinions(completion(text, LIKELY), ["text"], RUBRIC)
     assert (opinion.graded, opinion.score, opinion.is_answered) == (None, None, True)
     assert opinion.verdict.unscored_reason
 
 
-def test_a_missing_verdict_and_an_unreadable_one_have_different_reasons() -> None:
+def test_a_missing_completion_is_unscored_with_its_own_reason() -> None:
     both = read_opinions(None, ["a", "b"], RUBRIC)
     assert [opinion.verdict.key for opinion in both] == ["a", "b"]
     assert {opinion.verdict.unscored_reason for opinion in both} == {UNANSWERED}
@@ -80,10 +80,10 @@ def test_a_completion_that_was_cut_off_has_no_verdict() -> None:
     assert (opinion.score, opinion.verdict.unscored_reason, opinion.is_answered) == (None, CUT_OFF, True)
 
 
-def test_several_keys_have_an_opinion_each() -> None:
+def test_several_keys_have_one_opinion_each() -> None:
     text = json.dumps(
         {"a": {"verdict": "NO", "reason": "off topic"}, "c": {"verdict": "YES", "reason": "any"}}
     )
-    first, second = read_opinions(said(text), ["a", "b"], RUBRIC)
+    first, second = read_opinions(completion(text), ["a", "b"], RUBRIC)
     assert (first.score, first.verdict.reason) == (0.0, "off topic")
     assert second.verdict.unscored_reason == "the judge left this key out"

@@ -16,7 +16,7 @@ def rating(item: str, annotator: str, dimension: str, value: str) -> Rating:
     )
 
 
-def test_joined_by_item_and_dimension_in_order_of_names() -> None:
+def test_ratings_and_scores_are_joined_by_item_and_dimension() -> None:
     ratings = [
         rating("a2", "ben", "coverage", "1"),
         rating("a1", "ben", "coverage", "0"),
@@ -31,7 +31,7 @@ def test_joined_by_item_and_dimension_in_order_of_names() -> None:
     assert list(dimensions["coverage"][0].ratings) == ["ana", "ben"]
 
 
-def test_mean_and_commonest_rating() -> None:
+def test_the_mean_and_commonest_rating_of_an_item() -> None:
     def item(*ratings: float) -> RatedItem:
         by_name = {name: rating("a1", name, "x", str(r)) for name, r in zip("abcd", ratings, strict=False)}
         return RatedItem(by_name, JudgeScore("a1", "x"))
@@ -45,25 +45,25 @@ def test_mean_and_commonest_rating() -> None:
 
 
 @pytest.mark.parametrize("score", [1.04, -0.01, math.nan])
-def test_a_score_out_of_range_is_named(score: float) -> None:
+def test_a_score_out_of_range_is_refused(score: float) -> None:
     for value, graded in ((score, None), (1.0, score)):
         with pytest.raises(ValueError, match=r"coverage of .a1. has the score .*: cut it to"):
             JudgeScore("a1", "coverage", value, graded)
 
 
-def test_two_judgements_of_one_thing_are_refused() -> None:
+def test_two_scores_of_one_item_and_dimension_are_refused() -> None:
     judged = [JudgeScore("a1", "coverage", 1.0, None), JudgeScore("a1", "Coverage", 0.0, None)]
     with pytest.raises(ValueError, match="Coverage of 'a1' was judged twice: give one judge's scores"):
         by_dimension([], judged)
 
 
-def test_samples_of_a_judge_are_one_score() -> None:
-    said = [
+def test_samples_of_a_judge_give_one_mean_score() -> None:
+    verdicts = [
         ("j", "a1", "YES", 1.0, 0.75), ("j", "a1", "NO", 0.0, 0.25), ("j", "a1", "YES", 1.0, None),
         ("j", "a2", "YES", 1.0, None), ("j", "a2", "NO", 0.0, None), ("k", "a1", None, None, None),
     ]  # fmt: skip
     columns = ("judge", "code", "verdict", "value", "graded")
-    rows = [dict(zip(columns, row, strict=True)) | {"dimension": "coverage"} for row in said]
+    rows = [dict(zip(columns, row, strict=True)) | {"dimension": "coverage"} for row in verdicts]
     assert scores_by_judge(rows) == {
         "j": [JudgeScore("a1", "coverage", 1.0, 0.5), JudgeScore("a2", "coverage", None, None)],
         "k": [JudgeScore("a1", "coverage", None, None)],

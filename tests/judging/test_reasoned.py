@@ -1,4 +1,4 @@
-"""Judges who reason before they score: what they are sent, and how their text is read."""
+"""Judges that reason before they score: their prompts and how their text is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasks.judging.rubric import LEAST_TO_REASON, Rubric, has_room_to_reason, ju
 from tasks.judging.verdicts import CUT_OFF, UNANSWERED, read_opinions
 from tasks.loop.prompts import Completion
 
-ASKED = {"title": "fruit", "items": ["plum"]}
+INPUTS = {"title": "fruit", "items": ["plum"]}
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def reasoned(rubric: Rubric) -> Rubric:
     return rubric.in_style("reasoned")
 
 
-def of(text: str, rubric: Rubric, *keys: str) -> list[float | str]:
+def scores_of(text: str, rubric: Rubric, *keys: str) -> list[float | str]:
     scores = reasoned_scores(text, keys or ("plum",), rubric)
     return [round(score, 6) if isinstance(score, float) else score for score in scores]
 
@@ -53,8 +53,8 @@ READ = [
 
 
 @pytest.mark.parametrize(("text", "score"), READ)
-def test_a_score_is_read_however_it_is_written(reasoned: Rubric, text: str, score: float) -> None:
-    assert of(text, reasoned) == [score]
+def test_a_score_is_read_in_any_spelling(reasoned: Rubric, text: str, score: float) -> None:
+    assert scores_of(text, reasoned) == [score]
 
 
 @pytest.mark.parametrize(
@@ -73,16 +73,19 @@ def test_a_score_is_read_however_it_is_written(reasoned: Rubric, text: str, scor
         ("Score: " + "9" * 400, "the score 99999999999999999999 is not from 0 to 1"),
     ],
 )
-def test_what_cannot_be_read_is_unscored(reasoned: Rubric, text: str, why: str) -> None:
-    assert of(text, reasoned) == [why]
+def test_an_unreadable_score_has_a_reason(reasoned: Rubric, text: str, why: str) -> None:
+    assert scores_of(text, reasoned) == [why]
 
 
-def test_several_things_have_a_line_each(reasoned: Rubric) -> None:
+def test_several_keys_have_one_line_each(reasoned: Rubric) -> None:
     text = "plum: ripe\nScore of plum: 0.7\n- **Pear (hard)**: 2/10\nScore for fig = 7\n"
-    assert of(text, reasoned, "plum", "pear (hard)", "fig", "quince") == [
+    assert scores_of(text, reasoned, "plum", "pear (hard)", "fig", "quince") == [
         0.7, 0.2, "the score 7 is not from 0 to 1", UNREAD,
     ]  # fmt: skip
-    assert of('{"plum": 0.5, "fig": 1}', reasoned, "plum", "fig") == [0.5, UNREAD]  # fig begins no line
+    assert scores_of('{"plum": 0.5, "fig": 1}', reasoned, "plum", "fig") == [
+        0.5,
+        UNREAD,
+    ]  # fig begins no line
 
 
 SCALE = """
@@ -96,56 +99,56 @@ verdicts = { 1 = { value = 0.0, reasons = ["none"] }, 2 = { value = 0.5, reasons
 """
 
 
-def test_a_scale_of_numbers_keeps_its_numbers() -> None:
+def test_a_rubric_of_numbers_is_scored_on_its_own_scale() -> None:
     rubric = parse_rubric(SCALE.replace('reasons = ["some"] },\n ', 'reasons = ["some"] },'), "here")
     rubric = rubric.in_style("reasoned")
     assert "a number from 1 to 10" in rubric.form(["text"])
     # Halfway from 2 to 10 is halfway from 0.5 to 1
-    assert of("Score: 6", rubric) == [0.75]
-    assert of("Score: 6/10", rubric) == [0.75]
-    assert of("Score: 60%", rubric) == ["the score 60% is not from 1 to 10"]
+    assert scores_of("Score: 6", rubric) == [0.75]
+    assert scores_of("Score: 6/10", rubric) == [0.75]
+    assert scores_of("Score: 60%", rubric) == ["the score 60% is not from 1 to 10"]
 
 
-def test_the_nearest_verdict(rubric: Rubric) -> None:
-    found = [nearest_verdict(score, rubric) for score in (0.0, 0.2, 0.25, 0.6, 0.75, 1.0)]
-    assert found == ["Bad", "Bad", "Unsure", "Unsure", "Good", "Good"]
+def test_a_score_has_the_nearest_verdict(rubric: Rubric) -> None:
+    verdicts = [nearest_verdict(score, rubric) for score in (0.0, 0.2, 0.25, 0.6, 0.75, 1.0)]
+    assert verdicts == ["Bad", "Bad", "Unsure", "Unsure", "Good", "Good"]
 
 
-def test_its_prompt_asks_for_free_text(rubric: Rubric, reasoned: Rubric) -> None:
-    direct, free = (judge_prompt(each, ASKED, ["plum"]) for each in (rubric, reasoned))
+def test_a_reasoning_judges_prompt_has_no_schema(rubric: Rubric, reasoned: Rubric) -> None:
+    direct, free = (judge_prompt(each, INPUTS, ["plum"]) for each in (rubric, reasoned))
     assert free.schema is None
     assert not free.options
     assert direct.schema is not None
     system, _, shown, question = (message["content"] for message in free.conversation)
-    assert 'end with one line, "Score: " and a number from 0 to 1: 0 is Bad, 1 is Good' in system
+    assert '"Score: " and a number from 0 to 1: 0 is Bad, 1 is Good' in system
     assert shown == "tasty.\nScore: 1"
     assert question == direct.conversation[-1]["content"]
-    several = judge_prompt(reasoned, ASKED, ["plum", "fig"]).conversation[0]["content"]
+    several = judge_prompt(reasoned, INPUTS, ["plum", "fig"]).conversation[0]["content"]
     assert '"Score of NAME: "' in several
 
 
-def test_rules_on_json_are_for_direct_answers(rubric: Rubric) -> None:
-    told = Rubric(**{**rubric.model_dump(), "system": "Judge it.\n\nAnswer with one JSON object."})
-    for style, is_told in (("direct", True), ("reasoned", False)):
-        system = judge_prompt(told.in_style(style), ASKED, ["plum"]).conversation[0]["content"]  # type: ignore[arg-type]
-        assert ("one JSON object" in system) == is_told
+def test_rules_on_json_are_sent_to_direct_judges_only(rubric: Rubric) -> None:
+    ruled = Rubric(**{**rubric.model_dump(), "system": "Judge it.\n\nAnswer with one JSON object."})
+    for style, has_rule in (("direct", True), ("reasoned", False)):
+        system = judge_prompt(ruled.in_style(style), INPUTS, ["plum"]).conversation[0]["content"]  # type: ignore[arg-type]
+        assert ("one JSON object" in system) == has_rule
     # A rubric with a form of its own is sent as it is
-    own = Rubric(**{**told.model_dump(), "style": "reasoned", "ending": ""})
-    system = judge_prompt(own, ASKED, ["plum"]).conversation[0]["content"]
+    own = Rubric(**{**ruled.model_dump(), "style": "reasoned", "ending": ""})
+    system = judge_prompt(own, INPUTS, ["plum"]).conversation[0]["content"]
     assert "one JSON object" in system
     assert "Score:" not in system
 
 
-def test_the_style_is_part_of_what_identifies_a_rubric(rubric: Rubric, reasoned: Rubric) -> None:
+def test_the_hash_of_a_rubric_includes_its_style(rubric: Rubric, reasoned: Rubric) -> None:
     before = rubric.hash()
-    judge_prompt(rubric, ASKED, ["plum"])
+    judge_prompt(rubric, INPUTS, ["plum"])
     own = Rubric(**{**reasoned.model_dump(), "ending": "End with a score."})
     assert len({before, reasoned.hash(), own.hash()}) == 3
     assert reasoned.in_style("direct").hash() == before
     assert rubric.in_style("direct") is rubric
 
 
-def test_the_form_is_part_of_what_identifies_those_who_reason(
+def test_the_hash_of_a_reasoning_rubric_includes_its_form(
     rubric: Rubric, reasoned: Rubric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     direct, by_reasons = rubric.hash(), reasoned.hash()
@@ -154,9 +157,9 @@ def test_the_form_is_part_of_what_identifies_those_who_reason(
     assert reasoned.hash() != by_reasons
 
 
-def test_an_opinion_is_graded_by_the_judge_s_own_number(reasoned: Rubric) -> None:
-    told = Completion("Hm.\nScore: 0.8", "stop", 1, 1, option_logprobs={"Bad": 0.0})
-    (opinion,) = read_opinions(told, ["plum"], reasoned)
+def test_an_opinion_has_the_judges_own_number(reasoned: Rubric) -> None:
+    scored = Completion("Hm.\nScore: 0.8", "stop", 1, 1, option_logprobs={"Bad": 0.0})
+    (opinion,) = read_opinions(scored, ["plum"], reasoned)
     assert (opinion.score, opinion.verdict.verdict, opinion.verdict.value) == (0.8, "Good", 1.0)
     unread, cut_off, none = (
         read_opinions(completion, ["plum"], reasoned)[0]
@@ -167,15 +170,15 @@ def test_an_opinion_is_graded_by_the_judge_s_own_number(reasoned: Rubric) -> Non
 
 
 @pytest.mark.parametrize("run", ["score", " ", "\n", "score: ", "(", "9", "score 1 ", "*", "0.5 to ", "the "])
-def test_long_runs_are_read(reasoned: Rubric, run: str) -> None:
+def test_long_repetitive_texts_are_read_in_linear_time(reasoned: Rubric, run: str) -> None:
     """Quadratic patterns would not come to an end on texts of a judge's whole budget."""
     text = "score" + run * (20_000 // len(run)) + "!"
-    assert len(of(text, reasoned)) == 1
-    assert len(of(text, reasoned, "plum", "score")) == 2
+    assert len(scores_of(text, reasoned)) == 1
+    assert len(scores_of(text, reasoned, "plum", "score")) == 2
 
 
-def test_a_rubric_in_others_words(rubric: Rubric, reasoned: Rubric) -> None:
-    """Rules, question and form are theirs; inputs that the question leaves out are not asked for."""
+def test_a_reworded_rubric_has_its_own_rules_question_and_hash(rubric: Rubric, reasoned: Rubric) -> None:
+    """Inputs that the new question leaves out are not required."""
     words = ("Taste it.", "Of {{ title }} only.", "End with 1 or 0.")
     own = reasoned.reworded(*words)
     assert own.inputs == ("title",)
@@ -185,14 +188,14 @@ def test_a_rubric_in_others_words(rubric: Rubric, reasoned: Rubric) -> None:
     assert question["content"] == 'Of <data>"fruit"</data> only.'
     assert len({own.hash(), reasoned.hash(), rubric.reworded(*words).hash(), rubric.hash()}) == 4
     assert rubric.reworded(None, None) is rubric
-    direct = judge_prompt(rubric.reworded("Taste it.", None), ASKED, ["plum"]).conversation
+    direct = judge_prompt(rubric.reworded("Taste it.", None), INPUTS, ["plum"]).conversation
     assert 'the key "plum" with an object' in direct[0]["content"]
     assert len(direct) == 2
     with pytest.raises(ValueError, match="inputs"):
         rubric.reworded(None, "{{ titel }}")
 
 
-def test_reasoning_judges_need_many_tokens_and_direct_judges_do_not() -> None:
+def test_a_token_limit_too_small_to_reason_is_refused() -> None:
     assert has_room_to_reason("params", "reasoned", LEAST_TO_REASON) == "params"
     assert has_room_to_reason("params", "direct", 1) == "params"
     with pytest.raises(ValueError, match=f"set {LEAST_TO_REASON} or more"):

@@ -9,7 +9,7 @@ import pytest
 from tasks.judging.rubric import Rubric, RubricError, load_rubric, normal
 
 
-def test_a_rubric_is_read(rubric: Rubric) -> None:
+def test_a_rubric_file_is_read(rubric: Rubric) -> None:
     assert (rubric.name, rubric.version, rubric.inputs) == ("taste", 1, ("title", "items"))
     assert {name: choice.value for name, choice in rubric.verdicts.items()} == {
         "Good": 1.0, "Unsure": 0.5, "Bad": 0.0,
@@ -37,8 +37,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("right", "wrong", "message"), WRONG, ids=[w[2] for w in WRONG])
-def test_a_wrong_rubric_is_named_with_its_field(
+@pytest.mark.parametrize(("right", "wrong", "message"), WRONG)
+def test_a_wrong_rubric_is_refused_with_its_field(
     tmp_path: Path, rubric_text: str, right: str, wrong: str, message: str
 ) -> None:
     assert right in rubric_text
@@ -48,7 +48,7 @@ def test_a_wrong_rubric_is_named_with_its_field(
         load_rubric(path)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RubricError, match=r"cannot read a rubric from .*none\.toml: No such file"):
         load_rubric(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes('name = "café"'.encode("latin-1"))
@@ -60,7 +60,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     "change",
     [("version = 1", "version = 2"), ("value = 0.5", "value = 0.4"), ("plum", "pear"), ("Title", "T")],
 )
-def test_the_hash_follows_the_content(
+def test_the_hash_of_a_rubric_follows_its_content(
     tmp_path: Path, rubric_text: str, rubric: Rubric, change: tuple[str, str]
 ) -> None:
     same, other = tmp_path / "same.toml", tmp_path / "other.toml"
@@ -71,13 +71,15 @@ def test_the_hash_follows_the_content(
     assert len(rubric.hash()) == 16
 
 
-def test_the_hash_follows_the_note_on_data(rubric: Rubric, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hash_of_a_rubric_includes_the_note_on_data(
+    rubric: Rubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = rubric.hash()
     monkeypatch.setattr("tasks.judging.rubric.DATA_NOTE", "another note")
     assert rubric.hash() != before
 
 
-def test_normal_form_of_keys() -> None:
+def test_keys_are_compared_in_normal_form() -> None:
     assert normal("  Jalapen\u0303o ") == normal("JALAPEÑO") == "jalapeño"
     assert normal("Weißbrot") == normal("WEISSBROT")
     assert normal("salt") != normal("sa lt")

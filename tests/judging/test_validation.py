@@ -42,9 +42,9 @@ def study(seed: int, n: int = 60) -> tuple[list[Rating], list[JudgeScore]]:
             if rng.random() > 0.1:
                 seen = int(np.clip(level + rng.integers(-1, 2), 0, 4))
                 ratings.append(rating(name, annotator, SCALE[seen]))
-        said = int(np.clip(level + rng.integers(-1, 2), 0, 4))
-        graded = float(np.clip(SCALE[said] + rng.normal(0, 0.1), 0, 1))
-        judged.append(JudgeScore(name, "coverage", SCALE[said], graded))
+        judged_level = int(np.clip(level + rng.integers(-1, 2), 0, 4))
+        graded = float(np.clip(SCALE[judged_level] + rng.normal(0, 0.1), 0, 1))
+        judged.append(JudgeScore(name, "coverage", SCALE[judged_level], graded))
     return ratings, judged
 
 
@@ -61,13 +61,12 @@ def people(ratings: list[Rating]) -> dict[str, list[float]]:
 
 
 # --- people
-# ----------------------------------------------------------------------------------------------------
 
 
-def test_alpha_by_hand() -> None:
+def test_agreement_of_people_by_hand() -> None:
     # 0 0, 1 1, 0 1, and an item with one rating, which is left out: 1 - 5 * 2 / 18 (test_krippendorff_alpha).
     table = {"a1": (0, 0), "a2": (1, 1), "a3": (0, 1), "a4": (1,)}
-    ratings = [rating(item, "xy"[n], r) for item, given in table.items() for n, r in enumerate(given)]
+    ratings = [rating(item, "xy"[n], r) for item, scores in table.items() for n, r in enumerate(scores)]
     rows = by_metric(people_agreement(ratings))
     assert list(rows) == ["alpha_nominal", "alpha_ordinal", "alpha_interval"]
     for row in rows.values():
@@ -76,7 +75,7 @@ def test_alpha_by_hand() -> None:
         assert (row.n, row.n_dropped) == (3, 1)
 
 
-def test_alpha_is_the_packages() -> None:
+def test_agreement_of_people_equals_the_krippendorff_package() -> None:
     ratings, _ = study(0)
     items = sorted({r.item for r in ratings})
     table = np.full((3, len(items)), np.nan)
@@ -92,7 +91,7 @@ def test_alpha_is_the_packages() -> None:
         assert row.ci_low < expected < row.ci_high
 
 
-def test_no_alpha_comes_with_a_reason() -> None:
+def test_a_missing_alpha_has_a_reason() -> None:
     two = [rating(item, name, 1) for item in ("a1", "a2") for name in "xy"]
     alone = [rating(f"b{n}", "x", 1) for n in range(5)]
     row = people_agreement(two + alone)[0]
@@ -104,13 +103,12 @@ def test_no_alpha_comes_with_a_reason() -> None:
 
 
 # --- judge
-# -----------------------------------------------------------------------------------------------------
 
 
-def test_the_judge_by_hand() -> None:
+def test_agreement_of_the_judge_by_hand() -> None:
     # People's majorities 1 1 0 0 1 and a tie; the judge's verdicts 1 1 0 1 1 1. Without the tie 4 of 5 agree;
     # by chance 3/5 * 4/5 + 2/5 * 1/5 = 14/25. Kappa (20 - 14) / (25 - 14).
-    given = {
+    scores = {
         "a1": (1, 1, 1),
         "a2": (1, 1, 0),
         "a3": (0, 0),
@@ -119,7 +117,7 @@ def test_the_judge_by_hand() -> None:
         "a6": (1, 0),
         "a7": (1,),
     }
-    ratings = [rating(item, "xyz"[n], r) for item, of_item in given.items() for n, r in enumerate(of_item)]
+    ratings = [rating(item, "xyz"[n], r) for item, of_item in scores.items() for n, r in enumerate(of_item)]
     grades = {"a1": 0.9, "a2": 0.8, "a3": 0.1, "a4": 0.6, "a5": 1.0, "a6": 0.7}
     judged = [JudgeScore(item, "coverage", float(g > 0.5), g) for item, g in grades.items()]
     judged += [JudgeScore("a7", "coverage", None, None), JudgeScore("b1", "coverage", 1.0, 0.9)]
@@ -127,9 +125,8 @@ def test_the_judge_by_hand() -> None:
     assert [rows[name].value for name in ("kappa", "kappa_quadratic")] == [pytest.approx(6 / 11)] * 2
     assert (rows["kappa"].n, rows["kappa"].n_dropped) == (5, 2)  # the tie and the unscored a7
     assert (rows["pearson"].n, rows["pearson"].n_dropped) == (6, 1)
-    assert rows["pearson"].value == pytest.approx(
-        pearsonr([1, 2 / 3, 0, 0, 1, 0.5], [1, 1, 0, 1, 1, 1]).statistic
-    )
+    pearson = pearsonr([1, 2 / 3, 0, 0, 1, 0.5], [1, 1, 0, 1, 1, 1]).statistic
+    assert rows["pearson"].value == pytest.approx(pearson)
     # (0.1^2 + 0.2^2 + 0.1^2 + 0.6^2 + 0^2) / 5.
     assert rows["brier"].value == pytest.approx(0.42 / 5)
     # Every score has a bin of its own: (0.1 + 0.2 + 0.1 + 0.6 + 0) / 5, but 0.9 and 1.0 are on two sides of
@@ -139,18 +136,18 @@ def test_the_judge_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_judge_is_scipys_and_scikit_learns(seed: int) -> None:
+def test_agreement_of_the_judge_equals_scipy_and_scikit_learn(seed: int) -> None:
     ratings, judged = study(seed)
     rows = by_metric(judge_agreement(ratings, judged))
-    means = {item: np.mean(given).round(12) for item, given in people(ratings).items()}
+    means = {item: np.mean(scores).round(12) for item, scores in people(ratings).items()}
     pairs = [(means[j.item], j.value, j.graded) for j in judged if j.item in means]
     mean, value, graded = np.array(pairs, dtype=float).T
     for suffix, scores in (("", value), ("_graded", graded)):
         assert rows[f"pearson{suffix}"].value == pytest.approx(pearsonr(mean, scores).statistic)
         assert rows[f"spearman{suffix}"].value == pytest.approx(spearmanr(mean, scores).statistic)
     modes = {}
-    for item, given in people(ratings).items():
-        (first, count), *others = Counter(given).most_common()
+    for item, scores in people(ratings).items():
+        (first, count), *others = Counter(scores).most_common()
         if not others or others[0][1] < count:
             modes[item] = first
     both = [(SCALE.index(modes[j.item]), SCALE.index(j.value or 0.0)) for j in judged if j.item in modes]
@@ -168,9 +165,9 @@ def test_the_judge_is_scipys_and_scikit_learns(seed: int) -> None:
             assert row.ci_low < row.value < row.ci_high
 
 
-def test_curves_are_scikit_learns() -> None:
+def test_reliability_curves_equal_scikit_learn() -> None:
     ratings, judged = study(4)
-    means = {item: np.mean(given).round(12) for item, given in people(ratings).items()}
+    means = {item: np.mean(scores).round(12) for item, scores in people(ratings).items()}
     points = [(means[j.item] > 0.5, j.graded) for j in judged if means.get(j.item, 0.5) != 0.5]
     observed, score = calibration_curve(*zip(*points, strict=True), n_bins=10, strategy="uniform")
     curve = reliability_curves(ratings, judged)["coverage"]
@@ -179,7 +176,7 @@ def test_curves_are_scikit_learns() -> None:
     assert reliability_curves(ratings, []) == {}
 
 
-def test_every_dimension_on_its_own_and_in_any_order() -> None:
+def test_agreement_is_by_dimension_and_ignores_order() -> None:
     ratings, judged = study(5, n=20)
     other, judged_other = study(6, n=20)
     both = ratings + [r.model_copy(update={"dimension": "beauty"}) for r in other]
@@ -193,7 +190,7 @@ def test_every_dimension_on_its_own_and_in_any_order() -> None:
     assert people_agreement(both) == people_agreement(sorted(both, key=lambda r: r.item))
 
 
-def test_no_number_comes_with_a_reason() -> None:
+def test_missing_agreement_of_the_judge_has_a_reason() -> None:
     ratings = [rating(f"a{n}", "x", n % 2) for n in range(6)]
     unjudged = by_metric(judge_agreement(ratings, []))
     assert {row.unscored_reason for row in unjudged.values()} == {"0 items, 3 are needed"}
@@ -211,17 +208,11 @@ def test_no_number_comes_with_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "menu", "commonest"),
-    [
-        (0.5, [0, 1], None),  # as near to either
-        (0.25, [0, 0.5, 1], None),
-        (0.75, [0, 1], 1),
-        (0.25, [0, 1], 0),
-        (0.25, [], 0.25),
-    ],
+    ("number", "menu", "commonest"),  # None: two verdicts are as near
+    [(0.5, [0, 1], None), (0.25, [0, 0.5, 1], None), (0.75, [0, 1], 1), (0.25, [0, 1], 0), (0.25, [], 0.25)],
 )
-def test_a_rating_off_the_menu_is_the_nearest_verdict_unless_two_are_as_near(
-    given: float, menu: list[float], commonest: float | None
+def test_a_rating_off_the_menu_is_the_nearest_verdict(
+    number: float, menu: list[float], commonest: float | None
 ) -> None:
     judge = JudgeScore("q1", "coverage", 1.0)
-    assert RatedItem({"ana": rating("q1", "ana", given)}, judge).commonest(menu) == commonest
+    assert RatedItem({"ana": rating("q1", "ana", number)}, judge).commonest(menu) == commonest

@@ -1,4 +1,4 @@
-"""Reading a judge's answer, its probabilities, several votes as one, and rows."""
+"""Verdicts read from a judge's completion, graded scores, several votes as one, and rows."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ UNSURE = {"verdict": "Unsure", "reason": "unknown"}
 BAD = {"verdict": "Bad", "reason": "unknown"}
 ANSWER = json.dumps({"plum": GOOD, "kale": UNSURE, "stone": BAD})
 
-Said = list[tuple[str | None, str | None, float | None]]
-FULL: Said = [("Good", "tasty", 1.0), ("Unsure", "unknown", 0.5), ("Bad", "unknown", 0.0)]
-NONE: Said = [(None, None, None)] * 3
+Verdicts = list[tuple[str | None, str | None, float | None]]
+FULL: Verdicts = [("Good", "tasty", 1.0), ("Unsure", "unknown", 0.5), ("Bad", "unknown", 0.0)]
+NONE: Verdicts = [(None, None, None)] * 3
 
 
-def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Said:
+def read(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Verdicts:
     """(verdict, reason, value) of each key in order."""
     verdicts = parse_verdicts(text, keys, rubric)
     assert [v.key for v in verdicts] == keys
@@ -65,7 +65,7 @@ def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Said:
     ],
 )
 def test_spellings_of_one_verdict_are_pooled(rubric: Rubric, text: str) -> None:
-    assert said(rubric, text) == FULL
+    assert read(rubric, text) == FULL
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_spellings_of_one_verdict_are_pooled(rubric: Rubric, text: str) -> None:
     ],
 )
 def test_a_key_with_two_different_verdicts_is_unscored(rubric: Rubric, text: str) -> None:
-    assert said(rubric, text) == [NONE[0], *FULL[1:]]
+    assert read(rubric, text) == [NONE[0], *FULL[1:]]
     reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert reason == "the judge gave verdicts that differ"
 
@@ -95,34 +95,32 @@ def test_a_key_with_two_different_verdicts_is_unscored(rubric: Rubric, text: str
         "Verdict: bad",
     ],
 )
-def test_a_verdict_that_is_stated_outside_of_the_answer_counts_against_it(
-    rubric: Rubric, outside: str
-) -> None:
+def test_another_verdict_outside_the_json_object_makes_it_unscored(rubric: Rubric, outside: str) -> None:
     answer = json.dumps({"plum": GOOD})
     for text in (f"{outside}\n{answer}", f"{answer}\n{outside}", f"{answer}{outside}"):
-        assert said(rubric, text, ["plum"]) == [NONE[0]]
-        assert said(rubric, text.replace("Good", "Bad").replace("tasty", "unknown"), ["plum"]) == [FULL[2]]
+        assert read(rubric, text, ["plum"]) == [NONE[0]]
+        assert read(rubric, text.replace("Good", "Bad").replace("tasty", "unknown"), ["plum"]) == [FULL[2]]
 
 
 @pytest.mark.parametrize(
     "text", ["", "plum: Good", ANSWER[:-1], ANSWER[:40], "{" * 3000, '{"plum":' * 1200, "[]", "{}"]
 )
-def test_no_complete_object_is_all_unscored(rubric: Rubric, text: str) -> None:
-    assert said(rubric, text) == NONE
+def test_without_a_complete_json_object_all_keys_are_unscored(rubric: Rubric, text: str) -> None:
+    assert read(rubric, text) == NONE
     fault = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert fault is not None
     assert "no complete JSON object" in fault
 
 
-def test_duplicates_of_one_key_in_several_spellings(rubric: Rubric) -> None:
+def test_equal_verdicts_under_several_spellings_of_a_key_are_one(rubric: Rubric) -> None:
     pairs = [("plum", GOOD | {"reason": "healthy"}), ("Plum", {"verdict": "GOOD"}), ("plum", GOOD)]
     text = "{" + ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pairs) + "}"
-    assert said(rubric, text, ["plum"]) == [("Good", "tasty", 1.0)]
+    assert read(rubric, text, ["plum"]) == [("Good", "tasty", 1.0)]
 
 
 def test_missing_keys_are_unscored_and_extra_ones_ignored(rubric: Rubric) -> None:
     text = json.dumps({"plum": GOOD, "pear": GOOD, "nut": BAD})
-    assert said(rubric, text) == [FULL[0], *NONE[1:]]
+    assert read(rubric, text) == [FULL[0], *NONE[1:]]
     assert parse_verdicts(text, KEYS, rubric)[1].unscored_reason == "the judge left this key out"
 
 
@@ -145,7 +143,7 @@ def test_missing_keys_are_unscored_and_extra_ones_ignored(rubric: Rubric) -> Non
 )
 def test_a_verdict_off_the_menu_is_unscored_with_a_reason(rubric: Rubric, entry: Any, fault: str) -> None:
     text = json.dumps({"plum": entry, "kale": UNSURE, "stone": BAD})
-    assert said(rubric, text) == [NONE[0], *FULL[1:]]
+    assert read(rubric, text) == [NONE[0], *FULL[1:]]
     reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert reason == fault
     reason.encode("utf-8")
@@ -165,11 +163,9 @@ def test_a_verdict_off_the_menu_is_unscored_with_a_reason(rubric: Rubric, entry:
         (None, None),
     ],
 )
-def test_a_prediction_counts_once_whatever_its_reasons(
-    rubric: Rubric, reason: Any, expected: str | None
-) -> None:
+def test_the_first_reason_on_the_menu_is_taken(rubric: Rubric, reason: Any, expected: str | None) -> None:
     text = json.dumps({"plum": {"verdict": "Good", "reason": reason}})
-    assert said(rubric, text, ["plum"]) == [("Good", expected, 1.0)]
+    assert read(rubric, text, ["plum"]) == [("Good", expected, 1.0)]
 
 
 def test_keys_that_differ_in_case_share_one_verdict(rubric: Rubric) -> None:
@@ -177,10 +173,10 @@ def test_keys_that_differ_in_case_share_one_verdict(rubric: Rubric) -> None:
     schema = answer_schema(rubric, tuple(keys))
     assert list(schema["properties"]) == schema["required"] == ["Corn", "salt"]
     answer = json.dumps({"Corn": GOOD, "salt": BAD})
-    assert said(rubric, answer, keys) == [FULL[0], FULL[2], FULL[0]]
+    assert read(rubric, answer, keys) == [FULL[0], FULL[2], FULL[0]]
 
 
-def test_the_schema_admits_right_answers_only(rubric: Rubric) -> None:
+def test_the_schema_admits_complete_answers_on_the_menu_only(rubric: Rubric) -> None:
     schema = answer_schema(rubric, tuple(KEYS))
     jsonschema.Draft202012Validator.check_schema(schema)
     right = json.loads(ANSWER)
@@ -205,11 +201,11 @@ def test_an_attack_as_a_key_or_quoted_does_not_change_the_verdicts(rubric: Rubri
     keys = ["plum", attack, "salt"]
     answer = {"plum": BAD, attack: UNSURE, "salt": BAD}
     jsonschema.validate(answer, answer_schema(rubric, tuple(keys)))
-    expected: Said = [FULL[2], FULL[1], FULL[2]]
+    expected: Verdicts = [FULL[2], FULL[1], FULL[2]]
     for text in (json.dumps(answer), json.dumps(answer, ensure_ascii=False)):
-        assert said(rubric, text, keys) == expected
+        assert read(rubric, text, keys) == expected
         # A judge that reasons first may quote what it read: that may cost a verdict, and never changes one.
-        quoted = said(rubric, f"The second is named {attack}, so:\n{text}", keys)
+        quoted = read(rubric, f"The second is named {attack}, so:\n{text}", keys)
         assert all(each in (right, NONE[0]) for each, right in zip(quoted, expected, strict=True))
         assert (quoted == expected) == ('{"salt":' not in attack)
 
@@ -221,9 +217,9 @@ JSON = st.recursive(
 
 
 @given(st.text() | JSON.map(json.dumps), st.integers(0, 200))
-def test_any_text_can_be_read_without_an_error(rubric: Rubric, text: str, cut: int) -> None:
+def test_any_text_is_read_without_an_error(rubric: Rubric, text: str, cut: int) -> None:
     for answer in (text, text[:cut], text + text):
-        assert len(said(rubric, answer)) == 3
+        assert len(read(rubric, answer)) == 3
 
 
 YES_NO = {"Yes": 1.0, "No": 0.0}
@@ -240,32 +236,34 @@ logprobs = st.dictionaries(
         # 0.6 / (0.6 + 0.2); the rest of the probability goes to other words.
         ({"Yes": 0.6, "No": 0.2, "Well": 0.15}, YES_NO, 0.75),
         # Spellings are pooled: Yes 0.3 + 0.2 + 0.1, No 0.1 + 0.1: 0.6 / 0.8.
-        (
-            {"Yes": 0.3, " yes": 0.2, "YES\n": 0.1, "No": 0.1, "no": 0.1, "None": 0.1, "Ye": 0.1},
-            YES_NO,
-            0.75,
-        ),
+        ({"Yes": 0.3, " yes": 0.2, "YES\n": 0.1, "No": 0.1, "no": 0.1, "None": 0.1, "Ye": 0.1}, YES_NO, 0.75),
         # 0.5 * 1 + 0.3 * 0.5.
         ({"good": 0.5, "unsure": 0.3, "bad": 0.2}, {"Good": 1.0, "Unsure": 0.5, "Bad": 0.0}, 0.65),
         ({"No": 0.4}, YES_NO, 0.0),  # a verdict that is not listed has no probability
     ],
 )
-def test_by_hand(shares: dict[str, float], values: dict[str, float], score: float) -> None:
+def test_the_graded_score_by_hand(shares: dict[str, float], values: dict[str, float], score: float) -> None:
     assert graded({text: math.log(p) for text, p in shares.items()}, values) == pytest.approx(score)
 
 
-def test_improbable_verdicts_are_still_compared() -> None:
+def test_the_graded_score_of_tiny_probabilities_does_not_underflow() -> None:
     # exp(-2000) is 0 in floating point; their ratio is e.
     assert graded({"Yes": -2000.0, "No": -2001.0}, YES_NO) == pytest.approx(math.e / (math.e + 1))
 
 
-@pytest.mark.parametrize("given", [None, {}, {"Perhaps": -0.1}, {"Yes": -math.inf, "No": -math.inf}])
-def test_without_a_verdict_there_is_none(given: dict[str, float] | None) -> None:
-    assert graded(given, YES_NO) is None
+@pytest.mark.parametrize(
+    "log_probabilities", [None, {}, {"Perhaps": -0.1}, {"Yes": -math.inf, "No": -math.inf}]
+)
+def test_without_a_probability_of_a_verdict_there_is_no_graded_score(
+    log_probabilities: dict[str, float] | None,
+) -> None:
+    assert graded(log_probabilities, YES_NO) is None
 
 
 @given(logprobs, st.randoms(use_true_random=False))
-def test_the_score_is_in_range_whatever_the_order(logprobs: dict[str, float], order: random.Random) -> None:
+def test_the_graded_score_is_in_range_and_ignores_order(
+    logprobs: dict[str, float], order: random.Random
+) -> None:
     score, mixed = graded(logprobs, YES_NO), list(logprobs.items())
     order.shuffle(mixed)
     assert graded(dict(mixed), YES_NO) == score
@@ -275,7 +273,7 @@ def test_the_score_is_in_range_whatever_the_order(logprobs: dict[str, float], or
 
 
 @pytest.mark.parametrize("logprob", [0.5, math.nan, math.inf])
-def test_no_log_probability(logprob: float) -> None:
+def test_a_wrong_log_probability_is_refused(logprob: float) -> None:
     with pytest.raises(ValueError, match="'Yes' has the log-probability"):
         graded({"Yes": logprob}, YES_NO)
     assert graded({"Yes": 1e-6}, YES_NO) == 1.0  # rounding
@@ -299,14 +297,14 @@ def samples(*scores: float | None, judge: str = "a", phrasing: str = "1") -> lis
     return [Vote(judge, phrasing, None if s is None else "Yes" if s >= 0.5 else "No", s) for s in scores]
 
 
-def test_samples_of_one_judge() -> None:
+def test_mean_and_spread_of_votes_by_hand() -> None:
     # Mean 0.7; distances 0.2, 0.1, -0.3: variance 0.14 / 2.
     result = combine(samples(0.9, 0.8, 0.4))
     assert (result.mean, result.sd) == pytest.approx((0.7, 0.07**0.5))
     assert result.verdict == "Yes"
 
 
-def test_lost_samples_do_not_shift_the_weight_of_a_judge() -> None:
+def test_unscored_votes_do_not_change_the_weight_of_a_judge() -> None:
     # Judge a: phrasing 1 has mean 0.5, phrasing 2 mean 1: 0.75. Judge b: 0. Mean of judges 0.375.
     votes = samples(1.0, 0.0) + samples(1.0, None, phrasing="2") + samples(0.0, None, None, judge="b")
     result = combine(votes)
@@ -321,7 +319,7 @@ def test_one_vote_has_no_disagreement_and_no_vote_no_score() -> None:
 
 
 @given(votes, st.randoms(use_true_random=False))
-def test_bounds_order_and_sd(votes: list[Vote], order: random.Random) -> None:
+def test_combined_votes_are_in_range_and_ignore_order(votes: list[Vote], order: random.Random) -> None:
     result, mixed = combine(votes), list(votes)
     order.shuffle(mixed)
     assert combine(mixed) == result
@@ -338,30 +336,22 @@ def test_bounds_order_and_sd(votes: list[Vote], order: random.Random) -> None:
 ROW = VerdictRow("judge-a", "0a1b", "coverage 0123", "dish-1", "a text", "IN", "real:0")
 
 
-def test_a_verdict_is_a_row_with_all_its_cells() -> None:
-    read = ROW._replace(verdict="yes", reason="names the norm", value=1.0, graded=0.75, disagreement=0.5)
-
-    assert verdict_frame([read]).row(0, named=True) == read._asdict()
+def test_a_verdict_row_has_all_its_cells() -> None:
+    row = ROW._replace(verdict="yes", reason="names the norm", value=1.0, graded=0.75, disagreement=0.5)
+    assert verdict_frame([row]).row(0, named=True) == row._asdict()
 
 
 def test_unknown_values_are_null_and_keep_their_type() -> None:
     """Also with the first known number after many rows: nothing is inferred from the beginning."""
     rows = [ROW._replace(item=str(n)) for n in range(200)] + [ROW._replace(value=0.5)]
-
     frame = verdict_frame(rows)
-
-    assert frame.schema == SCHEMA
+    assert frame.schema == verdict_frame([]).schema == SCHEMA
     assert frame["value"].null_count() == 200
     assert frame["value"][-1] == 0.5
 
 
-def test_no_rows_are_a_table_with_columns() -> None:
-    assert verdict_frame([]).schema == SCHEMA
-
-
-def test_the_columns_are_those_that_a_part_of_verdicts_declares() -> None:
+def test_columns_of_verdicts_are_those_of_the_part_kind() -> None:
     provenance = {"part", "request_hash", "run_id", "model"}
-
     assert set(SCHEMA) == set(KINDS["verdict"].columns) - provenance
     assert all(isinstance(KINDS["verdict"].columns[name], type(kind)) for name, kind in SCHEMA.items())
     assert isinstance(SCHEMA["value"], pl.Float64)

@@ -1,4 +1,4 @@
-"""What the loop does with prompts: plan, complete what is missing, and read all back, in one call."""
+"""The loop over prompts in one call: plan, complete what is missing, read all back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.loop.requests import Engine
 
 
 def plan(prompts: Sequence[Prompt], engine: Engine, sampling: Sampling, batch: int = 32) -> Plan:
-    """The parts of the prompts without a stored completion."""
+    """Return the parts of the prompts without a stored completion."""
     wanted = [Wanted(engine.name, Prompts(prompts=prompts, sampling=sampling, batch=batch), engine)]
     return lay_out(wanted, steps.unanswered(wanted))
 
@@ -28,7 +28,7 @@ def complete(
     batch: int = 32,
     meter: Meter | None = None,
 ) -> list[Completion]:
-    """Every completion, in order."""
+    """Return every completion, in order."""
     todo, meter = plan(prompts, engine, sampling, batch), meter or Meter(Budget())
     total = sum(line.left for line in todo.lines)
     for work in todo.work:

@@ -1,8 +1,8 @@
-"""An engine that counts what it is asked, and a small file of word vectors that counts how it is used."""
+"""A fake engine and a small file of word vectors whose calls are recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.local.fasttext_vectors import VecVectors
-from tasks.engines.protocols import Embedded, Generation, Message, Progress, Sampling
+from tasks.engines.protocols import Embedded, Generation, Message, Progress
 from tasks.engines.specs import EngineSpec
 
 WORDS = "soy 1 0 2\nsauce 3 4 0\nturkey 0 0 1\n豆腐 7 0 0\n"
@@ -23,23 +23,16 @@ def spec() -> EngineSpec:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
-    """What the fake engine is asked from here on: the last message of every conversation, call by call."""
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
+    """Return what the fake engine is sent from now on: the last message of every conversation, by call."""
     calls: list[list[str]] = []
-    answer = FakeEngine.generate
+    generate = FakeEngine.generate
 
-    def generate(
-        self: FakeEngine,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None = None,
-        alternatives: int = 0,
-        *more: Any,
-    ) -> list[Generation]:
+    def record(self: FakeEngine, conversations: Sequence[Sequence[Message]], *more: Any) -> list[Generation]:
         calls.append([c[-1]["content"] for c in conversations])
-        return answer(self, conversations, sampling, schema, alternatives, *more)
+        return generate(self, conversations, *more)
 
-    monkeypatch.setattr(FakeEngine, "generate", generate)
+    monkeypatch.setattr(FakeEngine, "generate", record)
     load.unload()
     yield calls
     load.unload()
@@ -55,7 +48,7 @@ def words(tmp_path: Path) -> str:
 
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What is embedded from here on, call by call."""
+    """Return the texts that are embedded from now on, by call."""
     calls: list[list[str]] = []
     own = VecVectors.embed
 

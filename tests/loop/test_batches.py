@@ -37,22 +37,22 @@ def served(server: BatchServer) -> EngineSpec:
 
 
 def complete(spec: EngineSpec, meter: Meter | None = None, occasion: str = "") -> list[Completion]:
-    """What the loop does with one request."""
+    """Complete the prompts of one request."""
     engine = replace(Engine.of(spec), occasion=occasion)
     return completing.complete(PROMPTS, engine, Sampling(max_tokens=9), ("run", "served"), "label", 2, meter)
 
 
-def test_a_part_is_a_job_and_is_counted(
+def test_a_part_is_one_batch_job_and_counts_its_tokens(
     warehouse: Warehouse, server: BatchServer, served: EngineSpec
 ) -> None:
-    meter, told = Meter(Budget(max_tokens=500)), list[tuple[str, int, int]]()
-    with progress.listen(lambda *report: told.append(report)):
+    meter, reports = Meter(Budget(max_tokens=500)), list[tuple[str, int, int]]()
+    with progress.listen(lambda *report: reports.append(report)):
         completions = complete(served, meter)
     assert [c.text for c in completions] == [f"re: {text}" for text in "abcde"]
     assert len(server.sent) == 1
     assert meter.tokens == 5 * 7
-    assert sum(n for _, n, _ in told) == 5
-    assert len(told) > 1  # also while it was awaited
+    assert sum(n for _, n, _ in reports) == 5
+    assert len(reports) > 1  # also while it was awaited
     assert complete(served) == completions
     assert len(server.sent) == 1
     assert run_checks(warehouse)["n_violations"].sum() == 0
@@ -60,7 +60,7 @@ def test_a_part_is_a_job_and_is_counted(
     assert len(server.sent) == 2
 
 
-def test_a_budget_is_kept_before_anything_is_sent(
+def test_a_batch_over_the_budget_is_not_sent(
     warehouse: Warehouse, server: BatchServer, served: EngineSpec
 ) -> None:
     with pytest.raises(BudgetReached, match="the next 5 answers"):
@@ -68,7 +68,7 @@ def test_a_budget_is_kept_before_anything_is_sent(
     assert not server.calls
 
 
-def test_what_a_job_answered_is_stored_and_only_the_rest_is_sent(
+def test_completions_of_a_partly_failed_job_are_stored_and_the_rest_is_sent(
     warehouse: Warehouse, server: BatchServer, served: EngineSpec
 ) -> None:
     def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
@@ -85,7 +85,7 @@ def test_what_a_job_answered_is_stored_and_only_the_rest_is_sent(
     assert meter.tokens == 5 * 7
 
 
-def test_answers_that_were_not_stored_are_fetched_again(
+def test_completions_that_were_not_stored_are_fetched_again_and_not_sent(
     warehouse: Warehouse, server: BatchServer, served: EngineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: Any) -> None:
@@ -100,7 +100,9 @@ def test_answers_that_were_not_stored_are_fetched_again(
     assert len(server.sent) == 1
 
 
-def test_a_lost_part_is_fetched_again(warehouse: Warehouse, server: BatchServer, served: EngineSpec) -> None:
+def test_a_damaged_part_is_fetched_again_and_not_sent(
+    warehouse: Warehouse, server: BatchServer, served: EngineSpec
+) -> None:
     """Its answers are paid for, and the server still has them."""
     completions = complete(served)
     for part in (warehouse.home / "parts" / "response").glob("[!_]*.parquet"):

@@ -1,4 +1,4 @@
-"""A budget stops a run before it is used up, and only what is newly asked counts."""
+"""A budget stops a run before it is used up, and only new completions count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def served(**fields: Any) -> EngineSpec:
     return EngineSpec(name="hosted", kind="openai", model="m", base_url="http://127.0.0.1:1/v1", **fields)
 
 
-def test_the_most_that_an_answer_takes() -> None:
+def test_the_upper_bound_of_tokens_by_hand() -> None:
     # "नम" has 6 bytes, '{"a": 1}' has 8: 14 / 3 rounded up is 5, and 16 for each of the two.
     most = at_most([{"role": "user", "content": "नम"}], {"a": 1}, SAMPLING)
     assert (most.prompt_tokens, most.completion_tokens) == (5 + 32, 20)
@@ -53,20 +53,22 @@ def test_the_most_that_an_answer_takes() -> None:
         (4 * USED + 2 * MOST, 3),
     ],
 )
-def test_no_batch_begins_that_may_not_fit(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, limit: int, n_batches: int
+def test_a_batch_begins_only_if_its_upper_bound_fits(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, limit: int, n_batches: int
 ) -> None:
     meter = Meter(Budget(max_tokens=limit))
     with pytest.raises(BudgetReached, match=r"budget is reached.*are stored: raise the limit.*only the rest"):
         complete_all(8, spec, meter)
-    assert len(asked) == n_batches
+    assert len(sent) == n_batches
     assert meter.tokens == n_batches * 2 * USED
     assert warehouse.query("SELECT count(*) FROM response").item() == n_batches * 2
 
 
-def test_the_message_says_what_was_used(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
-    said = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
-    with pytest.raises(BudgetReached, match=said):
+def test_the_error_names_the_model_and_what_was_used(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
+) -> None:
+    message = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
+    with pytest.raises(BudgetReached, match=message):
         complete_all(4, spec, Meter(Budget(max_tokens=79)))
     dear = spec.model_copy(update=PRICED | {"model": "dear"})
     # Two answers cost at most 2 (17 · 2 + 20 · 10) / 1e6 = 0.000468.
@@ -74,47 +76,49 @@ def test_the_message_says_what_was_used(warehouse: Warehouse, spec: EngineSpec, 
         complete_all(4, dear, Meter(Budget(max_usd=0.0004)))
 
 
-def test_raising_the_limit_asks_only_the_rest(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_a_higher_limit_completes_only_the_rest(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     with pytest.raises(BudgetReached):
         complete_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
-    first = [text for call in asked for text in call]
+    first = [text for call in sent for text in call]
     meter = Meter(Budget(max_tokens=2 * MOST))  # the answers that are stored are free
     assert len(complete_all(4, spec, meter)) == 4
     assert meter.tokens == 2 * USED
-    assert sorted(first + asked[-1]) == ["q00", "q01", "q02", "q03"]
+    assert sorted(first + sent[-1]) == ["q00", "q01", "q02", "q03"]
     spent = Meter(Budget(max_tokens=0, max_usd=0))
     assert len(complete_all(4, spec, spent)) == 4  # nothing is missing, so a budget of nothing is enough
     assert (spent.tokens, spent.usd) == (0, 0)
 
 
 def test_calls_that_share_a_meter_share_the_budget(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     meter = Meter(Budget(max_tokens=2 * USED + 2 * MOST - 1))
     complete_all(2, spec, meter)
     with pytest.raises(BudgetReached):
         complete_all(2, spec.model_copy(update={"model": "other"}), meter)
-    assert len(asked) == 1
+    assert len(sent) == 1
 
 
-def test_dollars(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_a_budget_in_dollars_stops_before_it_is_used_up(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
+) -> None:
     dear = spec.model_copy(update=PRICED)
     # At most 0.000468 a batch; used are 2 (1 · 2 + 2 · 10) / 1e6 = 0.000044.
     meter = Meter(Budget(max_usd=0.00052))
     with pytest.raises(BudgetReached):
         complete_all(6, dear, meter)
     assert meter.usd == pytest.approx(2 * 0.000044)
-    assert len(asked) == 2
+    assert len(sent) == 2
 
 
-def test_models_that_run_here_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:
+def test_local_models_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:
     meter = Meter(Budget(max_usd=0))
     complete_all(2, spec, meter)
     assert meter.usd == 0
     assert meter.tokens == 2 * USED
 
 
-def test_dollars_need_prices(warehouse: Warehouse) -> None:
+def test_a_limit_in_dollars_needs_prices(warehouse: Warehouse) -> None:
     with pytest.raises(EngineError, match=r"'hosted': dollars are limited.*names no price: add usd_per_mill"):
         complete_all(1, served(), Meter(Budget(max_usd=1)))
     with Meter(Budget(max_tokens=100)).batch(served(), [Generation("", "length", 9, 9, 0)]):
@@ -124,7 +128,7 @@ def test_dollars_need_prices(warehouse: Warehouse) -> None:
         pass
 
 
-def test_a_server_that_counts_nothing_is_counted_at_the_most(spec: EngineSpec) -> None:
+def test_a_server_without_token_counts_is_counted_at_the_upper_bound(spec: EngineSpec) -> None:
     meter = Meter(Budget())
     most = [Generation("", "length", 17, 20, 0)] * 2
     with meter.batch(spec, most) as count:
@@ -141,7 +145,7 @@ def test_a_prompt_longer_than_estimated_stops_the_next_batch(spec: EngineSpec) -
         pass
 
 
-def test_batches_under_way_count_at_their_most(spec: EngineSpec) -> None:
+def test_batches_under_way_count_at_their_upper_bound(spec: EngineSpec) -> None:
     meter = Meter(Budget(max_tokens=2 * MOST))
     most = [Generation("", "length", 17, 20, 0)]
     with meter.batch(spec, most) as count, meter.batch(spec, most):

@@ -1,4 +1,4 @@
-"""Conversations turn by turn, with voices that are scripts: what is sent, what is heard, what ends them."""
+"""Conversations turn by turn with scripted voices: their prompts, their histories, and what ends them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GUEST = Voice("guest", "You visit.", role="simulator", engine="sim", quote=lambd
 
 
 def farewell(turns: Sequence[Turn]) -> str | None:
-    """The guest's goodbye ends it, and nobody else's."""
+    """End a conversation with the guest's goodbye only."""
     return "farewell" if turns[-1].speaker == "guest" and "bye" in turns[-1].text else None
 
 
@@ -36,7 +36,7 @@ def talk(key: str = "a", *voices: Voice, turns: int = 6, tokens: int | None = No
 
 
 class Engines:
-    """Answers prompts once they were requested, one round at a time, and counts what it was sent."""
+    """Completes requested prompts round by round and records them."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer, self.store, self.sent = answer, dict[tuple[str, str], Completion](), list[str]()
@@ -46,7 +46,7 @@ class Engines:
         return {unit: self.store[name] for unit, name in names.items() if name in self.store}
 
     def round(self, stage: Dialogues) -> int:
-        """Answer all that is not answered; how much that was."""
+        """Complete all open prompts; returns their number."""
         stage.read(self.stored)
         before = len(self.sent)
         for request in stage.requests():
@@ -69,7 +69,7 @@ def numbered(prompt: Prompt, request: Prompts) -> str:
     return f"{request.role} says {len(prompt.conversation)} after {prompt.conversation[-1]['content'][-40:]}"
 
 
-def test_each_turn_is_sent_with_its_whole_history() -> None:
+def test_each_turn_is_sent_with_the_whole_history() -> None:
     engines = Engines(lambda prompt, request: "Hello?" if request.role == "candidate" else "Hi.")
     stage = engines.play(Dialogues([talk(turns=3)]))
     last = [request.prompts[-1].conversation for request in stage.requests() if request.role == "candidate"]
@@ -89,7 +89,7 @@ def test_each_turn_is_sent_with_its_whole_history() -> None:
     assert not stage.talks["a"].turns[1].is_repeated
 
 
-def test_equal_histories_are_sent_once_and_part_where_they_differ() -> None:
+def test_equal_histories_are_sent_once() -> None:
     stubborn = Voice("guest", "You are stubborn.", role="simulator", engine="sim")
     engines = Engines(numbered)
     stage = Dialogues([talk("a"), talk("b"), talk("c", HOST, stubborn)])
@@ -100,24 +100,24 @@ def test_equal_histories_are_sent_once_and_part_where_they_differ() -> None:
     assert len(set(engines.sent)) == len(engines.sent)
 
 
-def test_a_seed_of_its_own_is_a_conversation_of_its_own() -> None:
+def test_another_seed_is_another_conversation() -> None:
     other = Voice("host", "You host.", "(begin)", Sampling(1.0, seed=4))
     stage = Dialogues([talk("a"), talk("b", other, GUEST)])
     assert Engines(numbered).round(stage) == 2
 
 
-def test_resumed_at_every_turn_nothing_is_sent_twice_and_the_same_is_said() -> None:
-    whole = Engines(numbered)
-    undisturbed = whole.play(Dialogues([talk("a"), talk("b", turns=4)]))
+def test_a_conversation_resumed_at_every_turn_sends_nothing_twice() -> None:
+    uninterrupted = Engines(numbered)
+    undisturbed = uninterrupted.play(Dialogues([talk("a"), talk("b", turns=4)]))
     resumed = Engines(numbered)
     for _ in range(6):
         resumed.round(Dialogues([talk("a"), talk("b", turns=4)]))  # a new process knows only what is stored
     stage = resumed.play(Dialogues([talk("a"), talk("b", turns=4)]))
-    assert sorted(resumed.sent) == sorted(whole.sent)
+    assert sorted(resumed.sent) == sorted(uninterrupted.sent)
     assert [t.turns for t in stage.talks.values()] == [t.turns for t in undisturbed.talks.values()]
 
 
-def test_the_rule_ends_it_and_only_for_whom_it_is() -> None:
+def test_the_ending_rule_holds_for_its_voice_only() -> None:
     engines = Engines(lambda prompt, request: "bye" if request.role == "candidate" else "Stay.")
     assert engines.play(Dialogues([talk()])).talks["a"].ended_by == TURN_LIMIT
     engines = Engines(lambda prompt, request: "Well?" if request.role == "candidate" else "Good bye.")
@@ -125,31 +125,31 @@ def test_the_rule_ends_it_and_only_for_whom_it_is() -> None:
     assert (ended.ended_by, len(ended.turns)) == ("farewell", 2)
 
 
-def test_the_token_budget_ends_it() -> None:
+def test_the_token_budget_ends_a_conversation() -> None:
     ended = Engines(numbered).play(Dialogues([talk(tokens=40)])).talks["a"]
     assert (ended.ended_by, len(ended.turns), ended.tokens) == (TOKEN_BUDGET, 3, 45)
 
 
 @pytest.mark.parametrize(("text", "reason"), [("", "empty answer"), ("Guest: I like tea.", "empty answer")])
-def test_who_says_nothing_ends_it(text: str, reason: str) -> None:
+def test_an_empty_turn_ends_a_conversation(text: str, reason: str) -> None:
     ended = Engines(lambda prompt, request: text).play(Dialogues([talk()])).talks["a"]
     assert (ended.ended_by, len(ended.turns)) == (reason, 1)
 
 
-def test_a_refusal_ends_it_with_that_reason() -> None:
+def test_a_refusal_ends_a_conversation() -> None:
     stage = Dialogues([talk()])
     stage.read(lambda r: {unit: Completion("No.", "refusal", 1, 1) for unit in r.units})
     assert stage.talks["a"].ended_by == "refused"
 
 
-def test_a_voice_that_fails_leaves_it_open() -> None:
+def test_a_missing_completion_leaves_a_conversation_open() -> None:
     stage = Dialogues([talk()])
     stage.read(lambda request: {})
     assert stage.talks["a"].ended_by is None
     assert stage.talks["a"].turns == []
 
 
-def test_lines_need_no_engine() -> None:
+def test_a_voice_with_fixed_lines_needs_no_engine() -> None:
     silent = Voice("guest", lines=("No.", "Still no."))
     engines = Engines(numbered)
     ended = engines.play(Dialogues([talk("a", HOST, silent, turns=6)])).talks["a"]
@@ -175,7 +175,7 @@ FORGED = (
 
 
 @pytest.mark.parametrize("forged", FORGED)
-def test_what_is_said_as_somebody_else_is_cut_off_and_ends_nothing(forged: str) -> None:
+def test_turns_forged_for_another_voice_are_cut_off(forged: str) -> None:
     text, is_confused = own_words(f"Assistant: What do you like?\n{forged}", HOST, (HOST, GUEST))
     assert (text, is_confused) == ("What do you like?", True)
     engines = Engines(lambda p, request: f"Well?\n{forged}" if request.role == "candidate" else "Stay.")
@@ -186,12 +186,12 @@ def test_what_is_said_as_somebody_else_is_cut_off_and_ends_nothing(forged: str) 
 
 
 @pytest.mark.parametrize("text", ["What do users: a, b?", "For the user: ignore", "I like AI. Bot or not."])
-def test_a_word_within_a_sentence_is_no_role(text: str) -> None:
+def test_a_role_name_within_a_sentence_is_kept(text: str) -> None:
     inside = f"Please tell me. {text}"
     assert own_words(inside, HOST, (HOST, GUEST)) == (inside, False)
 
 
-def test_three_voices_hear_who_said_what() -> None:
+def test_three_voices_read_the_names_of_speakers() -> None:
     cook = Voice("cook", "You cook.", role="simulator", engine="cook")
     turns = [Turn("host", "Soup?", ""), Turn("guest", "No.", ""), Turn("cook", "Fish.", "")]
     assert history(HOST, turns, (HOST, GUEST, cook))[-1]["content"] == "Guest: No.\n\nCook: Fish."
@@ -200,7 +200,7 @@ def test_three_voices_hear_who_said_what() -> None:
     assert [t.speaker for t in stage.talks["a"].turns] == ["host", "guest", "cook", "host"]
 
 
-def test_names_and_keys_are_unique() -> None:
+def test_repeated_names_and_keys_are_refused() -> None:
     with pytest.raises(ValueError, match="once"):
         Dialogues([talk("a", HOST, HOST)])
     with pytest.raises(ValueError, match="once"):
@@ -208,7 +208,7 @@ def test_names_and_keys_are_unique() -> None:
 
 
 @pytest.mark.parametrize(("temperature", "openings"), [(0.0, 1), (0.7, 3)])
-def test_conversations_of_different_samples_share_only_what_is_greedy(
+def test_conversations_of_different_samples_share_greedy_prompts_only(
     temperature: float, openings: int
 ) -> None:
     host = Voice("host", "You host.", "(begin)", Sampling(temperature, seed=3))

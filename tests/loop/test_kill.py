@@ -1,4 +1,4 @@
-"""kill -9 in the middle: the next run sends again at most the batch that was under way."""
+"""After kill -9 the next run sends again at most the batch that was under way."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Server:
     """Answers each question with its own text; kills ``victim`` when the DIES_AT-th question comes."""
 
     def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.victim: subprocess.Popen[str] | None = None
         lock = threading.Lock()
         outer = self
@@ -51,8 +51,8 @@ class Server:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 question = body["messages"][0]["content"]
                 with lock:
-                    outer.asked[question] += 1
-                    if outer.victim and outer.asked.total() == DIES_AT:
+                    outer.counts[question] += 1
+                    if outer.victim and outer.counts.total() == DIES_AT:
                         outer.victim.kill()
                         return
                 message = {"role": "assistant", "content": f"to {question}"}
@@ -96,14 +96,14 @@ def start(home: Path, url: str) -> subprocess.Popen[str]:
     )
 
 
-def test_no_stored_completion_is_asked_for_again(warehouse: Warehouse, server: Server) -> None:
+def test_after_a_kill_no_stored_completion_is_requested_again(warehouse: Warehouse, server: Server) -> None:
     server.victim = start(warehouse.home, server.url)
     assert server.victim.wait(timeout=120) == -9
     server.victim = None
     stored = warehouse.query("SELECT text FROM response")["text"].to_list()
     assert len(stored) == (DIES_AT - 1) // BATCH * BATCH
     again = start(warehouse.home, server.url)
-    said, _ = again.communicate(timeout=120)
-    assert said.strip() == str([f"to q{i}" for i in range(N)])
-    assert all(server.asked[text.removeprefix("to ")] == 1 for text in stored)
-    assert sum(n - 1 for n in server.asked.values()) <= BATCH
+    output, _ = again.communicate(timeout=120)
+    assert output.strip() == str([f"to q{i}" for i in range(N)])
+    assert all(server.counts[text.removeprefix("to ")] == 1 for text in stored)
+    assert sum(n - 1 for n in server.counts.values()) <= BATCH

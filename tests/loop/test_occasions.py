@@ -1,4 +1,4 @@
-"""What is asked on another occasion is asked anew, and what was answered before stays."""
+"""Another occasion requests new completions and keeps those of earlier ones."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ def prompts(texts: str) -> list[Prompt]:
     return [Prompt([{"role": "user", "content": text}]) for text in texts]
 
 
-def on(
+def complete_on(
     occasion: str, texts: str, spec: EngineSpec, run: str, batch: int = 2, budget: Budget | None = None
 ) -> list[Completion]:
-    """What the loop does with one request: answer what is missing, read everything back."""
+    """Complete the prompts of one occasion."""
     engine, meter = replace(Engine.of(spec), occasion=occasion), Meter(budget or Budget())
     return complete(prompts(texts), engine, GREEDY, (run, "candidate"), "label", batch, meter)
 
 
-def second_mind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on the fake engine completes otherwise."""
+def change_completions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on every completion of the fake engine is "second"."""
     generate = FakeEngine.generate
 
-    def other(self: FakeEngine, *given: Any) -> list[Generation]:
-        return [Generation("second", "stop", 1, 1, 0) for _ in generate(self, *given)]
+    def other(self: FakeEngine, *arguments: Any) -> list[Generation]:
+        return [Generation("second", "stop", 1, 1, 0) for _ in generate(self, *arguments)]
 
     monkeypatch.setattr(FakeEngine, "generate", other)
 
 
 @pytest.mark.parametrize("batch", [2, pytest.param(16, marks=pytest.mark.heavy)])
-def test_another_occasion_asks_anew_and_replaces_nothing(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch, batch: int
+def test_another_occasion_requests_new_completions_and_replaces_none(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
-    first = on("", "abcde", spec, "run-1")
-    asked.clear()
-    second_mind(monkeypatch)
-    again = on("2026-w48", "abca", spec, "run-2", batch)
-    assert sorted(chain(*asked)) == ["a", "b", "c"]  # each once
+    first = complete_on("", "abcde", spec, "run-1")
+    sent.clear()
+    change_completions(monkeypatch)
+    again = complete_on("2026-w48", "abca", spec, "run-2", batch)
+    assert sorted(chain(*sent)) == ["a", "b", "c"]  # each once
     assert [c.text for c in again] == ["second"] * 4
-    asked.clear()
-    assert on("", "abcde", spec, "run-1", batch) == first
-    assert on("2026-w48", "abc", spec, "run-2", batch) == again[:3]
+    sent.clear()
+    assert complete_on("", "abcde", spec, "run-1", batch) == first
+    assert complete_on("2026-w48", "abc", spec, "run-2", batch) == again[:3]
     assert complete(prompts("abcde"), Engine.of(spec), GREEDY, ("run-1", "candidate"), "label") == first
-    assert not asked
+    assert not sent
     rows = warehouse.query("SELECT text, run_id FROM response ORDER BY run_id, text")
     assert rows["run_id"].to_list() == ["run-1"] * 5 + ["run-2"] * 3
     assert rows["text"].to_list() == sorted(c.text for c in first) + ["second"] * 3
@@ -68,27 +68,27 @@ def test_another_occasion_asks_anew_and_replaces_nothing(
 
 
 @pytest.mark.heavy
-def test_an_occasion_that_was_cut_short_goes_on_where_it_stopped(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_occasion_is_completed_by_the_next_run(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = on("", "abc", spec, "run-1")
-    second_mind(monkeypatch)
+    first = complete_on("", "abc", spec, "run-1")
+    change_completions(monkeypatch)
     with pytest.raises(BudgetReached):
-        on("again", "abc", spec, "run-2", batch=1, budget=Budget(max_tokens=MOST))
+        complete_on("again", "abc", spec, "run-2", batch=1, budget=Budget(max_tokens=MOST))
     assert warehouse.query("SELECT count(*) FROM response WHERE run_id = 'run-2'").item() == 1
-    asked.clear()
-    assert [c.text for c in on("again", "abc", spec, "run-2", batch=1)] == ["second"] * 3
-    assert len(list(chain(*asked))) == 2
-    assert on("", "abc", spec, "run-1") == first
+    sent.clear()
+    assert [c.text for c in complete_on("again", "abc", spec, "run-2", batch=1)] == ["second"] * 3
+    assert len(list(chain(*sent))) == 2
+    assert complete_on("", "abc", spec, "run-1") == first
 
 
-def test_parts_of_two_occasions_are_told_apart_when_taken_over(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+def test_unregistered_parts_of_two_occasions_are_registered_apart(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
-    first, again = on("", "ab", spec, "run-1"), on("again", "ab", spec, "run-2")
+    first, again = complete_on("", "ab", spec, "run-1"), complete_on("again", "ab", spec, "run-2")
     with warehouse.write() as connection:
         connection.execute("DELETE FROM part_unit_base")
     assert len(register_orphans(warehouse, "response").registered) == 2
-    asked.clear()
-    assert (on("", "ab", spec, "run-1"), on("again", "ab", spec, "run-2")) == (first, again)
-    assert not asked
+    sent.clear()
+    assert (complete_on("", "ab", spec, "run-1"), complete_on("again", "ab", spec, "run-2")) == (first, again)
+    assert not sent

@@ -1,10 +1,10 @@
-"""Completions that also say how probable each option was: stored, read back, and of older warehouses."""
+"""Completions with the log-probability of each option: stored, read back, and of older warehouses."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -13,9 +13,6 @@ import pytest
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
-    Generation,
-    Message,
-    Progress,
     Sampling,
     TokenAlternatives,
 )
@@ -40,11 +37,11 @@ def completed(prompts: list[Prompt], spec: EngineSpec) -> list[Completion]:
     return complete(prompts, Engine.of(spec), GREEDY, ("run-1", "candidate"), "label")
 
 
-def test_options_change_what_is_stored_and_not_what_is_sent(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+def test_options_add_log_probabilities_and_do_not_change_the_prompt(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     plain, chosen = completed([prompt("a", ()), prompt("a")], spec)
-    assert asked == [["a", "a"]]
+    assert sent == [["a", "a"]]
     assert chosen.text == plain.text
     assert plain.option_logprobs is None
     assert chosen.option_logprobs is not None
@@ -53,15 +50,15 @@ def test_options_change_what_is_stored_and_not_what_is_sent(
     best = max(chosen.option_logprobs.items(), key=lambda pair: pair[1])
     assert best[0] == json.loads(chosen.text)["label"]  # the fake writes the most probable one
     assert completed([prompt("a"), prompt("a", ())], spec) == [chosen, plain]
-    assert len(asked) == 1
+    assert len(sent) == 1
     stored = warehouse.query("SELECT option_logprobs FROM response ORDER BY option_logprobs NULLS LAST")
     assert json.loads(stored["option_logprobs"][0]) == chosen.option_logprobs
     assert stored["option_logprobs"][1] is None
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_the_id_of_a_prompt_without_options_is_as_it_was() -> None:
-    """Else every stored completion would be asked for again. The hashes are those of the first release."""
+def test_ids_of_prompts_are_those_of_the_first_release() -> None:
+    """Other ids would request every stored completion again."""
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Salt? 米"}]
     assert Prompt(talk).id == "1ec5baea012ec32badbc671e958952be"
     assert Prompt(talk, SCHEMA).id == "10ac3309facf5bf892b8572b6ce81299"
@@ -72,22 +69,15 @@ def test_the_id_of_a_prompt_without_options_is_as_it_was() -> None:
     assert Prompt(talk, SCHEMA, YES_NO[::-1], "label").id == different[2].id
 
 
-def test_an_engine_without_probabilities_completes_all_the_same(
+def test_an_engine_without_probabilities_gives_completions_without_them(
     warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted: list[int] = []
     generate = FakeEngine.generate
 
-    def mute(
-        self: FakeEngine,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None,
-        alternatives: list[int],
-        progress: Progress | None = None,
-    ) -> list[Generation]:
-        wanted.extend(alternatives)
-        return generate(self, conversations, sampling, schema)
+    def mute(self: FakeEngine, talks: Any, sampling: Any, schema: Any, n: list[int], *_: Any) -> Any:
+        wanted.extend(n)
+        return generate(self, talks, sampling, schema)
 
     monkeypatch.setattr(FakeEngine, "generate", mute)
     answer, *_ = completed([prompt("a"), prompt("b"), prompt("c", ())], spec)
@@ -96,13 +86,13 @@ def test_an_engine_without_probabilities_completes_all_the_same(
     assert sorted(wanted) == [0, MAX_ALTERNATIVES, MAX_ALTERNATIVES]  # one call for all
 
 
-def test_a_field_that_is_not_there(warehouse: Warehouse, spec: EngineSpec) -> None:
+def test_a_missing_field_or_option_has_no_log_probability(warehouse: Warehouse, spec: EngineSpec) -> None:
     answer, empty = completed([prompt("a", field="verdict"), prompt("a", options=("maybe", "never"))], spec)
     assert answer.option_logprobs is None
     assert empty.option_logprobs == {}  # there, but none of the options is among the alternatives
 
 
-def test_the_fake_gives_alternatives_of_its_text(spec: EngineSpec) -> None:
+def test_the_fake_engine_gives_alternatives_of_its_text(spec: EngineSpec) -> None:
     talk = [[{"role": "user", "content": "a"}]]
     engine = FakeEngine(spec)
     plain, given = engine.generate(talk, GREEDY, SCHEMA)[0], engine.generate(talk, GREEDY, SCHEMA, 5)[0]
@@ -116,7 +106,7 @@ def test_the_fake_gives_alternatives_of_its_text(spec: EngineSpec) -> None:
     assert all(isinstance(token, TokenAlternatives) for token in given.tokens)
 
 
-# --- warehouses of earlier releases ------------------------------------------------------------------
+# --- warehouses of earlier releases
 
 
 def strip(warehouse: Warehouse, kind: str, part: str) -> None:
@@ -130,9 +120,7 @@ def strip(warehouse: Warehouse, kind: str, part: str) -> None:
 
 
 @pytest.mark.heavy
-def test_parts_without_the_column_are_read_as_before(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
-) -> None:
+def test_parts_without_the_column_are_read(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     old, new = [prompt("a", ())], [prompt("b")]
     before = completed(old, spec)
     strip(warehouse, "response", warehouse.query("SELECT part FROM response")["part"][0])
@@ -140,7 +128,7 @@ def test_parts_without_the_column_are_read_as_before(
     Warehouse.open()
     assert "option_logprobs" in pl.read_parquet_schema(part_path(warehouse.home, "response", EMPTY_PART))
     assert completed(old, spec) == before
-    assert len(asked) == 1
+    assert len(sent) == 1
     both = [*before, *completed(new, spec)]
     assert completed([*old, *new], spec) == both
     rows = warehouse.query("SELECT text, option_logprobs FROM response ORDER BY option_logprobs NULLS FIRST")

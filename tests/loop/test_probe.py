@@ -1,4 +1,4 @@
-"""How fast an engine is, tried out on fake ones that take a known time per call."""
+"""The measured speed of fake engines that take a known time per call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warehouse import Warehouse
 
 
 class Clock:
-    """Stands still but where a fake engine takes its time."""
+    """A clock that only the delays of fake engines move."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -59,8 +59,8 @@ class Counted(ItemScores):
 
 def line(n_units: int, delay: float, **engine: Any) -> PlanLine:
     """Work on ``n_units`` countries and ten items, by an engine that waits that long per call."""
-    given = {"kind": "fake", "options": {"delay": delay}, **engine}
-    spec = EngineSpec(name="fake", model="fake", **given)
+    fields = {"kind": "fake", "options": {"delay": delay}, **engine}
+    spec = EngineSpec(name="fake", model="fake", **fields)
     questions = {f"c{n:02}": f"Question {n}?" for n in range(n_units)}
     request = Counted(
         topic="t", label="q", questions=questions, items=tuple("abcdefghij"), about=["x"], batch=16
@@ -71,7 +71,7 @@ def line(n_units: int, delay: float, **engine: Any) -> PlanLine:
     return planned
 
 
-def test_the_speed_is_that_of_the_engine_and_nothing_is_stored(warehouse: Warehouse) -> None:
+def test_the_speed_is_that_of_the_fastest_call_and_nothing_is_stored(warehouse: Warehouse) -> None:
     slow = line(7, 0.2)
     rate = probe.speed(slow)
     assert rate is not None
@@ -81,14 +81,14 @@ def test_the_speed_is_that_of_the_engine_and_nothing_is_stored(warehouse: Wareho
     assert warehouse.query("SELECT count(*) AS n FROM part_unit")["n"][0] == 0
 
 
-def test_no_more_than_the_first_part_is_tried() -> None:
+def test_only_the_first_part_is_tried() -> None:
     much = line(40, 0.0)
     assert probe.speed(much)
     assert len(much.work) == 3
     assert len(much.work[0].wanted.request.asked) == 16  # type: ignore[attr-defined]
 
 
-def test_it_ends_when_the_time_is_up_also_within_a_call(clock: Clock) -> None:
+def test_a_probe_ends_when_its_time_is_up_also_within_a_call(clock: Clock) -> None:
     slow = line(16, 0.3)
     assert probe.speed(slow, seconds=0.2)
     assert clock.now == 0.3

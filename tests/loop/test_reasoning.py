@@ -1,4 +1,4 @@
-"""What models reason before they answer is stored, and neither read, judged nor shown."""
+"""Reasoning before an answer is stored, and neither read, judged nor shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANSWER = '{"label": "yes"}'
         "analysisWe are asked for no.assistantfinal{}",
     ],
 )
-def test_reasoning_is_taken_off(text: str) -> None:
+def test_reasoning_before_an_answer_is_removed(text: str) -> None:
     assert without_reasoning(text.replace("{}", ANSWER)) == ANSWER
     assert without_reasoning(text.replace("{}", "Yes, it is.")) == "Yes, it is."
 
@@ -51,18 +51,18 @@ def test_reasoning_is_taken_off(text: str) -> None:
         "Thinking of it, yes",
     ],
 )
-def test_a_text_without_reasoning_stays_as_it_is(text: str) -> None:
+def test_a_text_without_reasoning_is_not_changed(text: str) -> None:
     assert without_reasoning(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["<think>no", "<think>", "<|channel|>analysis<|message|>no", "analysisWe need"]
 )
-def test_reasoning_that_never_ends_holds_no_answer(text: str) -> None:
+def test_unended_reasoning_has_no_answer(text: str) -> None:
     assert without_reasoning(text) == ""
 
 
-def test_long_hostile_texts_are_read_at_once() -> None:
+def test_long_hostile_texts_are_read_in_linear_time() -> None:
     assert without_reasoning("<think>" * 100_000) == ""
     assert without_reasoning("<think></think>" * 100_000 + "a") == "a"
     assert without_reasoning("</think>" * 100_000 + "a") == "a"
@@ -79,7 +79,7 @@ class Thinks:
         ]
 
 
-def test_it_is_stored_and_not_read() -> None:
+def test_reasoning_is_stored_and_not_read() -> None:
     prompts = [Prompt([{"role": "user", "content": text}]) for text in "abc"]
     request = Prompts(prompts=prompts, sampling=Sampling())
     frame = request.compute(Thinks(), request.units, lambda _: None)
@@ -90,7 +90,7 @@ def test_it_is_stored_and_not_read() -> None:
 
 
 @pytest.mark.parametrize(("written", "field"), [("yes", ""), (ANSWER, "label")])
-def test_options_are_read_in_the_answer(written: str, field: str) -> None:
+def test_log_probabilities_of_options_are_those_of_the_answer(written: str, field: str) -> None:
     text = f"<think>{json.dumps({'label': 'no'})} no</think>{written}"
     before, after = text[: (at := text.rindex("yes"))], text[at + 3 :]
     tokens = [
@@ -98,7 +98,5 @@ def test_options_are_read_in_the_answer(written: str, field: str) -> None:
         TokenAlternatives("yes", {"yes": math.log(0.75), "no": math.log(0.25)}),
         TokenAlternatives(after, {after: 0.0}),
     ]
-    assert option_logprobs(tokens, text, ("yes", "no"), field) == {
-        "yes": math.log(0.75),
-        "no": math.log(0.25),
-    }
+    expected = {"yes": math.log(0.75), "no": math.log(0.25)}
+    assert option_logprobs(tokens, text, ("yes", "no"), field) == expected

@@ -1,4 +1,4 @@
-"""What is read of a completion before its content, whatever evaluation it is of."""
+"""Why a completion has no text to read, and the JSON object in its text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def completion(text: str, finish: str = "stop", **more: dict[str, float]) -> Com
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("reply", "reason"),
     [
         (None, "not asked or not answered"),
         (completion("no", "refusal"), "refused"),
@@ -24,11 +24,11 @@ def completion(text: str, finish: str = "stop", **more: dict[str, float]) -> Com
         (completion("", "length"), "cut off at max_tokens"),  # while it reasoned
     ],
 )
-def test_why_there_is_nothing_to_read(said: Completion | None, reason: str | None) -> None:
-    assert no_text(said) == reason
+def test_a_completion_without_text_has_a_reason(reply: Completion | None, reason: str | None) -> None:
+    assert no_text(reply) == reason
 
 
-def test_what_cannot_be_read_was_cut_off_or_is_no_answer() -> None:
+def test_an_unreadable_completion_was_cut_off_or_is_unparsable() -> None:
     assert unreadable(completion("{", "length")) == "cut off at max_tokens"
     assert unreadable(completion("{")) == "unparsable answer"
 
@@ -46,5 +46,5 @@ def test_what_cannot_be_read_was_cut_off_or_is_no_answer() -> None:
         ('{"a":' * 100_000 + "}", None),
     ],
 )
-def test_the_object_in_a_text(text: str, fields: dict[str, object] | None) -> None:
+def test_the_json_object_in_a_text_is_read(text: str, fields: dict[str, object] | None) -> None:
     assert json_fields(text) == fields

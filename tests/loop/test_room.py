@@ -1,4 +1,4 @@
-"""Which engines are in memory together: shares of a GPU by hand arithmetic; how often a run loads each."""
+"""Shares of a GPU's memory by hand, and how often a run loads each engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shares(candidates: list[Engine], *others: Engine) -> dict[str, Any]:
     return {e.name: e.spec.options.get("gpu_memory_utilization") for e in every if e.spec}
 
 
-def test_a_model_and_its_simulator_divide_the_gpu_by_what_they_need() -> None:
+def test_a_model_and_its_simulator_share_a_gpu_by_their_sizes() -> None:
     """Weights of 8 and 4 GiB elements in 2 bytes, times 1.25: 20 and 10 GiB; 1.5 for processes, 4 for caches.
 
     Of the 92 GiB 51 are left, so each has 25.5 GiB more: 51 and 41 of 100.
@@ -54,7 +54,7 @@ def test_a_model_and_its_simulator_divide_the_gpu_by_what_they_need() -> None:
     assert judged == {"a8": 0.51, "b2": 0.51, "s4": 0.41, "c9": None}  # one candidate at a time
 
 
-def test_a_share_is_in_no_hash() -> None:
+def test_a_share_of_memory_does_not_change_the_hash() -> None:
     engines, _ = room.divided({"a": vllm("a8")}, {"sim": vllm("s4")}, ROLES, Path())
     spec = engines["a"].spec
     assert spec is not None
@@ -70,12 +70,12 @@ def test_a_share_is_in_no_hash() -> None:
         (vllm("a8"), fake("s4")),
     ],
 )
-def test_nothing_is_divided_where_that_does_not_help(candidate: Engine, simulator: Engine) -> None:
+def test_engines_keep_their_memory_where_sharing_does_not_help(candidate: Engine, simulator: Engine) -> None:
     own, others = room.divided({"a": candidate}, {"sim": simulator}, ROLES, Path())
     assert (own["a"], others["sim"]) == (candidate, simulator)
 
 
-def test_a_stated_share_is_that_of_every_engine_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stated_share_holds_for_every_engine_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(room.VARIABLE, "0.3")
     own = shares([vllm("a8"), vllm("b2", gpu_memory_utilization=0.5)], vllm("s4"), vllm("c9"))
     assert own == {"a8": 0.3, "b2": 0.5, "s4": 0.3, "c9": 0.3}
@@ -93,14 +93,14 @@ def test_a_stated_share_is_that_of_every_engine_without_one(monkeypatch: pytest.
         ("5", {"a": 6, "b": 6, "sim": 12, "judge": 1}),  # five turns of each beside the first
     ],
 )
-def test_how_often_engines_are_loaded(monkeypatch: pytest.MonkeyPatch, gib: str, times: Any) -> None:
+def test_loads_of_engines_follow_the_memory(monkeypatch: pytest.MonkeyPatch, gib: str, times: Any) -> None:
     monkeypatch.setenv(memory.VARIABLE, gib)
     candidates, others = {n: fake(n) for n in "ab"}, {n: fake(n) for n in ("sim", "judge")}
     later = [Later("candidate", "", 50, 9), Later("simulator", "sim", 50, 9), Later("judge", "judge", 99, 9)]
     assert room.loads(candidates, others, ROLES, later, 10, Path()) == times
 
 
-def test_served_engines_are_not_loaded_here() -> None:
+def test_served_engines_are_never_loaded() -> None:
     served = Engine.of(EngineSpec(name="s", kind="openai", model="s"))
     assert room.loads({"a": fake("a")}, {"sim": served}, ROLES, [], 10, Path()) == {"a": 1}
     assert room.loads({"s": served}, {"sim": fake("f")}, ROLES, [], 10, Path()) == {"f": 1}

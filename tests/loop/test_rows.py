@@ -1,4 +1,4 @@
-"""What a headline is taken over goes with its row."""
+"""Rows carry the points that their headline is taken over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tasks.metrics.intervals import half_samples, jackknife_groups
 NAMES = [f"c{i}" for i in range(40)]
 
 
-def test_items_of_a_mean_are_those_with_a_value() -> None:
+def test_points_of_a_mean_are_the_items_with_a_value() -> None:
     values = np.array([[1.0, np.nan], [0.0, 0.5]])
     row = mean_row("m", OVERALL, values, "", [["x", "x"], ["y", "y"]], items=[["a", "b"], ["c", "d"]])
     assert row.points == ("item", ("a", "c", "d"), (1.0, 0.0, 0.5), ("x", "y", "y"), 2)
@@ -31,7 +31,7 @@ def test_items_of_a_mean_are_those_with_a_value() -> None:
     assert item_points(["a"], np.array([np.nan])) is None
 
 
-def test_resamples_are_found_again_by_what_they_keep() -> None:
+def test_resamples_are_named_by_the_units_they_keep() -> None:
     groups, order = jackknife_groups(40, 0), np.random.default_rng(0).permutation(40)
     points = resampled_points("left_out", NAMES, groups, range(len(groups)))
     place = np.argsort(order)
@@ -46,7 +46,7 @@ def test_resamples_are_found_again_by_what_they_keep() -> None:
     assert resampled_points("half", NAMES, [], []) is None
 
 
-def test_the_same_half_twice_has_two_names() -> None:
+def test_a_repeated_half_sample_gets_another_name() -> None:
     """Of few units a half comes again, and a part holds a name once."""
     halves = [np.array(each) for each in ([0, 1], [0, 2], [1, 0])]
     points = resampled_points("half", ["a", "b", "c"], halves, [0.1, 0.2, 0.1])
@@ -56,8 +56,8 @@ def test_the_same_half_twice_has_two_names() -> None:
 
 
 def test_a_resample_without_a_value_is_stored_as_missing() -> None:
-    kept = half_samples(40, 3, 0)
-    row = scored("m", OVERALL, 0.5, (40, 0), points=resampled_points("half", NAMES, kept, [0.4, None, 0.6]))
+    halves = half_samples(40, 3, 0)
+    row = scored("m", OVERALL, 0.5, (40, 0), points=resampled_points("half", NAMES, halves, [0.4, None, 0.6]))
     frame = points_frame([row, scored("other", OVERALL, 0.1, (1, 0))])
     assert frame["value"].to_list() == [0.4, None, 0.6]
     assert frame["n_clusters"].to_list() == [40] * 3
@@ -70,7 +70,7 @@ def reasons(*texts: str) -> np.ndarray:
     return np.array(texts, dtype=object)
 
 
-def test_a_difference_is_of_points_that_have_both() -> None:
+def test_a_difference_uses_points_that_both_sides_have() -> None:
     first = np.array([1.0, 0.5, np.nan, np.nan]), reasons("", "", "cut off", "cut off")
     second = np.array([0.0, np.nan, 1.0, np.nan]), reasons("", "no judge", "", "no judge")
     row = difference_row("gain", OVERALL, first, second)
@@ -80,37 +80,24 @@ def test_a_difference_is_of_points_that_have_both() -> None:
     assert (none.value, none.unscored_reason) == (None, "cut off")  # of two, and "no judge" of one
 
 
-def test_counts_say_what_is_missing_and_why() -> None:
+def test_counts_give_coverage_and_the_share_of_each_reason() -> None:
     rows = [(row.metric, row.slice, row.value) for row in count_rows(reasons("", "refused", "", "cut off"))]
-    assert rows == [
-        ("coverage", "all", 0.5),
-        ("unanswered", "cut off", 0.25),
-        ("unanswered", "refused", 0.25),
-    ]
+    unanswered = [("unanswered", "cut off", 0.25), ("unanswered", "refused", 0.25)]
+    assert rows == [("coverage", "all", 0.5), *unanswered]
 
 
-def test_slices_are_of_every_column_and_leave_out_what_has_no_value() -> None:
-    found = {where: chosen.tolist() for where, chosen in slices({"region": ["PE", "", "JP"]}, 3)}
-    assert found == {
-        OVERALL: [True] * 3,
-        ("region", "JP"): [False, False, True],
-        ("region", "PE"): [True, False, False],
-    }
+def test_slices_leave_out_empty_values() -> None:
+    chosen_by_slice = {where: chosen.tolist() for where, chosen in slices({"region": ["PE", "", "JP"]}, 3)}
+    japan, peru = [False, False, True], [True, False, False]
+    assert chosen_by_slice == {OVERALL: [True] * 3, ("region", "JP"): japan, ("region", "PE"): peru}
 
 
-def test_lost_answers_are_no_number_by_themselves() -> None:
-    values, why, lost = (
-        np.array([0.0, np.nan, np.nan]),
-        reasons("", "judge", "unasked"),
-        reasons("cut", "", "x"),
-    )
-    alone = unless_lost_alone(values, why, lost)
+def test_lost_answers_alone_are_unscored() -> None:
+    why, lost = reasons("", "judge", "unasked"), reasons("cut", "", "x")
+    alone = unless_lost_alone(np.array([0.0, np.nan, np.nan]), why, lost)
     assert np.isnan(alone[0]).all()
     assert alone[1].tolist() == ["judge", "judge", "unasked"]
     beside = unless_lost_alone(np.array([0.0, 1.0]), reasons("", ""), reasons("cut", ""))
     assert beside[0].tolist() == [0.0, 1.0]
     every = unless_lost_alone(np.array([0.0, 0.0]), reasons("", ""), reasons("cut", "cut"))
-    assert every[0].tolist() == [
-        0.0,
-        0.0,
-    ]  # a model that loses all answers is wrong, and nobody's judge failed
+    assert every[0].tolist() == [0.0, 0.0]  # a model that loses all answers is wrong, and no judge failed

@@ -22,11 +22,11 @@ def prompt(text: str, sample: str = "") -> Prompt:
 
 
 def seeds(request: Prompts) -> list[int]:
-    """What the stored answers say that they were drawn with."""
+    """Return the stored seeds."""
     return request.compute(FakeEngine(SPEC), request.units, lambda _: None)["seed"].to_list()
 
 
-def test_every_sampled_prompt_has_a_seed_of_its_own_and_it_is_the_one_that_is_stored() -> None:
+def test_every_sampled_prompt_has_its_own_seed_which_is_stored() -> None:
     prompts = [prompt(str(n)) for n in range(50)]
     request = Prompts(prompts=prompts, sampling=SAMPLED)
     drawn = seeds(request)
@@ -38,14 +38,14 @@ def test_every_sampled_prompt_has_a_seed_of_its_own_and_it_is_the_one_that_is_st
     assert set(others).isdisjoint(drawn)
 
 
-def test_equal_prompts_of_different_samples_are_drawn_apart() -> None:
+def test_equal_prompts_of_different_samples_have_different_seeds() -> None:
     same = Prompts(prompts=[prompt("a"), prompt("a")], sampling=SAMPLED)
     apart = Prompts(prompts=[prompt("a", "talk 1"), prompt("a", "talk 2"), prompt("a")], sampling=SAMPLED)
     assert (len(same.units), len(apart.units)) == (1, 3)
     assert len(set(seeds(apart))) == 3
 
 
-def test_greedy_prompts_keep_the_seed_and_the_name_of_their_request() -> None:
+def test_greedy_prompts_keep_the_seed_and_the_hash_of_their_request() -> None:
     assert seeds(Prompts(prompts=[prompt("a"), prompt("b")], sampling=GREEDY)) == [5, 5]
     # Names under which greedy answers are stored since before seeds were the prompts' own.
     engine = Engine("m", "fake", "m", "0123456789abcdef")
@@ -55,7 +55,7 @@ def test_greedy_prompts_keep_the_seed_and_the_name_of_their_request() -> None:
     assert Prompts(prompts=[], sampling=SAMPLED).hash(engine) != "f6463aca581a26b2"
 
 
-def test_one_sampling_is_for_all_and_several_are_one_each() -> None:
+def test_one_sampling_holds_for_all_prompts_and_several_for_one_each() -> None:
     assert each(GREEDY, 2) == [GREEDY, GREEDY]
     assert each([GREEDY, SAMPLED], 2) == [GREEDY, SAMPLED]
     with pytest.raises(ValueError, match="1 samplings for 2 conversations"):
@@ -63,7 +63,7 @@ def test_one_sampling_is_for_all_and_several_are_one_each() -> None:
 
 
 def rejected(is_shared: bool, studies: int = 400, personas: int = 30) -> float:
-    """How often a paired t-test at 5 % sees a difference between two prompts per persona that there is not.
+    """Return the share of paired t-tests at 5 % that find a difference between two equal prompts per persona.
 
     An engine draws as vLLM does: the uniform behind a text is that of its seed alone. Persona by persona the
     same two prompts are scored, by what their text makes of it: u against 1 - u is the worst case.
@@ -82,6 +82,6 @@ def rejected(is_shared: bool, studies: int = 400, personas: int = 30) -> float:
 
 
 @pytest.mark.heavy  # a simulation
-def test_a_paired_test_keeps_its_level_where_seeds_are_the_prompts_own() -> None:
+def test_a_paired_test_keeps_its_level_with_independent_seeds() -> None:
     assert rejected(is_shared=True) > 0.8  # 0.95: the noise of one seed looks like an effect
     assert 0.03 <= rejected(is_shared=False) <= 0.07

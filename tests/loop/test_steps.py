@@ -35,88 +35,82 @@ def texts(prompts: list[Prompt], spec: EngineSpec, sampling: Sampling = GREEDY, 
     return [c.text for c in complete(prompts, Engine.of(spec), sampling, RUN, "label", batch)]
 
 
-def left(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
+def missing_parts(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
     """The parts that are to be made."""
     return [work.units for work in plan(prompts, Engine.of(spec), GREEDY, batch).work]
 
 
-def test_completions_come_in_order_and_repeats_are_sent_once(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+def test_completions_are_in_order_and_repeated_prompts_are_sent_once(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     written = texts([prompt("b"), prompt("a"), prompt("b")], spec)
     assert written[0] == written[2] != written[1]
-    assert sorted(chain(*asked)) == ["a", "b"]
+    assert sorted(chain(*sent)) == ["a", "b"]
     assert texts([prompt("a"), prompt("b")], spec) == [written[1], written[0]]
-    assert len(list(chain(*asked))) == 2  # nothing more
+    assert len(list(chain(*sent))) == 2  # nothing more
+    assert texts([], spec) == []
 
 
-def test_a_completion_comes_back_as_the_engine_gave_it(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
-) -> None:
+def test_a_completion_is_read_back_as_generated(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     sampling = Sampling(temperature=0.7, seed=3)
     prompts = [prompt("a"), prompt("b", SCHEMA)]
     own = {p.id: replace(sampling, seed=prompt_seed(3, p.id)) for p in prompts}
-    given = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], own[p.id], p.schema)]
-    asked.clear()
+    expected = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], own[p.id], p.schema)]
+    sent.clear()
     completions = complete(prompts, Engine.of(spec), sampling, RUN, "label")
-    assert [Generation(*fields) for *fields, _ in map(astuple, completions)] == given
+    assert [Generation(*fields) for *fields, _ in map(astuple, completions)] == expected
     assert [c.option_logprobs for c in completions] == [None, None]
     assert complete(prompts, Engine.of(spec), sampling, RUN, "label") == completions
-    assert len(asked) == 1  # for both schemas, and none the second time
-    assert [g.prompt_tokens for g in given] == [3, 3]  # "Be brief." and "a"
+    assert len(sent) == 1  # for both schemas, and none the second time
+    assert [g.prompt_tokens for g in expected] == [3, 3]  # "Be brief." and "a"
 
 
-def test_only_what_is_missing_is_sent(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+def test_only_missing_completions_are_sent(warehouse: Warehouse, spec: EngineSpec, sent: Calls) -> None:
     texts([prompt("a"), prompt("b")], spec)
-    asked.clear()
-    assert left([prompt("a"), prompt("b"), prompt("c")], spec) == [(prompt("c").id,)]
+    sent.clear()
+    assert missing_parts([prompt("a"), prompt("b"), prompt("c")], spec) == [(prompt("c").id,)]
     texts([prompt("a"), prompt("b"), prompt("c")], spec)
-    assert asked == [["c"]]
+    assert sent == [["c"]]
     # Another sampling, schema or engine is another question.
     texts([prompt("a")], spec, Sampling(seed=1))
     texts([prompt("a", SCHEMA)], spec)
     texts([prompt("a")], spec.model_copy(update={"model": "other"}))
-    assert asked[1:] == [["a"], ["a"], ["a"]]
+    assert sent[1:] == [["a"], ["a"], ["a"]]
 
 
 def test_parts_do_not_depend_on_the_order_of_prompts(warehouse: Warehouse, spec: EngineSpec) -> None:
     prompts = [prompt(str(i)) for i in range(7)]
-    parts = left(prompts, spec, batch=3)
+    parts = missing_parts(prompts, spec, batch=3)
     assert [len(units) for units in parts] == [3, 3, 1]
-    assert left(prompts[::-1], spec, batch=3) == parts
-    assert left([*prompts, *prompts], spec, batch=3) == parts
+    assert missing_parts(prompts[::-1], spec, batch=3) == parts
+    assert missing_parts([*prompts, *prompts], spec, batch=3) == parts
 
 
-def test_schemas_are_kept_to(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
-    free, bound = texts([prompt("a"), prompt("a", SCHEMA)], spec)
-    assert json.loads(bound)["verdict"] in ("yes", "no")
-    assert free.startswith("Answer ")
-
-
-def test_responses_are_visible_in_sql(warehouse: Warehouse, spec: EngineSpec) -> None:
+def test_completions_are_queried_in_sql(warehouse: Warehouse, spec: EngineSpec) -> None:
     written = texts([prompt("salt?"), prompt("米？", SCHEMA)], spec)
     stored = warehouse.query("SELECT * FROM response ORDER BY conversation")
     assert sorted(stored["text"]) == sorted(written)
+    assert json.loads(written[1])["verdict"] in ("yes", "no")
     assert set(stored["model"]) == {"judge"}
     assert set(stored["run_id"]) == {"run-1"}
     assert set(stored["request_hash"]) == {Prompts(prompts=[], sampling=GREEDY).hash(Engine.of(spec))}
-    said = [json.loads(text) for text in stored["conversation"]]
-    assert {s[-1]["content"] for s in said} == {"salt?", "米？"}
+    conversations = [json.loads(text) for text in stored["conversation"]]
+    assert {s[-1]["content"] for s in conversations} == {"salt?", "米？"}
     assert "米？" in "".join(stored["conversation"])  # readable, not escaped
     assert all(n > 0 for n in stored["completion_tokens"])
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_part_holds_a_batch_and_a_crash_loses_one(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch
+def test_a_part_holds_a_batch_and_a_crash_loses_one_batch(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generate, n_left, reports = FakeEngine.generate, [2], list[tuple[str, int, int]]()
 
-    def fails_at_the_third(*given: Any) -> list[Generation]:
+    def fails_at_the_third(*arguments: Any) -> list[Generation]:
         if not n_left[0]:
             raise EngineError("the server went away")
         n_left[0] -= 1
-        return generate(*given)
+        return generate(*arguments)
 
     prompts = [prompt(str(i)) for i in range(5)]
     with monkeypatch.context() as patch, progress.listen(lambda *report: reports.append(report)):
@@ -125,27 +119,21 @@ def test_a_part_holds_a_batch_and_a_crash_loses_one(
             texts(prompts, spec, batch=2)
     assert reports == [("label", 2, 5), ("label", 2, 5)]
     assert warehouse.query("SELECT count(*) AS n, count(DISTINCT part) AS p FROM response").row(0) == (4, 2)
-    asked.clear()
+    sent.clear()
     texts(prompts, spec, batch=2)
-    assert [len(call) for call in asked] == [1]
+    assert [len(call) for call in sent] == [1]
 
 
-def test_a_stored_part_that_was_not_registered_is_taken_over(
-    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+def test_an_unregistered_part_is_registered_and_not_sent(
+    warehouse: Warehouse, spec: EngineSpec, sent: Calls
 ) -> None:
     prompts = [prompt("a"), prompt("b")]
     texts(prompts, spec)
     with warehouse.write() as connection:
         connection.execute("DELETE FROM part_unit_base")
-    assert len(left(prompts, spec)) == 1
+    assert len(missing_parts(prompts, spec)) == 1
     assert len(register_orphans(warehouse, "response").registered) == 1
-    assert not left(prompts, spec)
-
-
-def test_the_id_of_a_prompt() -> None:
-    assert prompt("a").id == prompt("a").id
-    others = [prompt("b"), prompt("a", SCHEMA), Prompt([{"role": "user", "content": "a"}])]
-    assert prompt("a").id not in {other.id for other in others}
+    assert not missing_parts(prompts, spec)
 
 
 def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:
@@ -154,15 +142,10 @@ def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:
         texts([prompt("a")], spec)
 
 
-def test_nothing_to_send_is_nothing(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
-    assert texts([], spec) == []
-    assert not asked
-
-
-def test_what_a_server_answered_before_it_failed_is_stored(
+def test_completions_before_a_server_error_are_stored(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a part of four, with two schemas: one fails, and only it and what was not sent are asked again."""
+    """One of four prompts fails; only it and the prompts that were not sent are sent again."""
     asked_for = list[str]()
     bad = ["c"]
 
@@ -188,8 +171,8 @@ def test_what_a_server_answered_before_it_failed_is_stored(
     server.close()
 
 
-def test_parts_hold_as_many_prompts_as_are_under_way(warehouse: Warehouse) -> None:
+def test_parts_hold_at_least_as_many_prompts_as_run_concurrently(warehouse: Warehouse) -> None:
     prompts = [prompt(str(i)) for i in range(100)]
     for n, sizes in ((8, [32, 32, 32, 4]), (64, [64, 36])):
         spec = EngineSpec(name="m", kind="openai", model="m", options={"max_concurrency": n})
-        assert [len(units) for units in left(prompts, spec, batch=32)] == sizes
+        assert [len(units) for units in missing_parts(prompts, spec, batch=32)] == sizes

@@ -1,4 +1,7 @@
-"""A text has one vector of an embedder: made once, kept, and read back in order."""
+"""A text is embedded once per embedder, stored and read back in order.
+
+`test_steps` has what holds for all requests: parts, crashes and unregistered parts.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ import pytest
 from tasks.engines import load
 from tasks.engines.embedders import DEFAULT, embedder_name, load_embedder
 from tasks.engines.protocols import Embedded, EngineError
-from tasks.loop import progress, steps
+from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.plan import Plan, Wanted, lay_out
 from tasks.loop.texts import Texts, text_hash
-from warehouse import CorruptPart, Warehouse, part_path, register_orphans, run_checks
+from warehouse import Warehouse, run_checks
 
 Calls = list[list[str]]
 RUN = ("run-1", "candidate")
@@ -31,22 +34,22 @@ def request(texts: Sequence[str], source: str, batch: int = 512) -> Texts:
 
 
 def plan(texts: Sequence[str], source: str, batch: int = 512) -> Plan:
-    """What of the texts has no vector, in parts."""
-    engine, asked = steps.engine_of(source, "embedder"), request(texts, source, batch)
-    wanted = [Wanted("candidate", asked, engine)]
+    """Return the parts of the texts without a vector."""
+    engine = steps.engine_of(source, "embedder")
+    wanted = [Wanted("candidate", request(texts, source, batch), engine)]
     return lay_out(wanted, steps.unanswered(wanted))
 
 
 def embed(texts: Sequence[str], source: str, batch: int = 512) -> Embedded:
-    """What the loop does: answer what is missing, read everything back."""
-    todo, asked = plan(texts, source, batch), request(texts, source)
+    """Embed what is missing and read all vectors back."""
+    todo, wanted = plan(texts, source, batch), request(texts, source)
     for work in todo.work:
         steps.compute_answers(work, RUN, Meter(Budget()), "label", sum(line.left for line in todo.lines))
-    name = asked.hash(steps.engine_of(source, "embedder"))
-    return asked.decode(steps.stored(asked.kind, name, asked.units, asked.columns))
+    name = wanted.hash(steps.engine_of(source, "embedder"))
+    return wanted.decode(steps.stored(wanted.kind, name, wanted.units, wanted.columns))
 
 
-def test_vectors_come_in_order_and_repeats_are_embedded_once(
+def test_vectors_are_in_order_and_only_new_texts_are_embedded(
     warehouse: Warehouse, words: str, embedded: Calls
 ) -> None:
     done = embed(TEXTS, words)
@@ -56,16 +59,13 @@ def test_vectors_come_in_order_and_repeats_are_embedded_once(
     assert (done.truncated.sum(), (~done.vectors.any(axis=1)).sum()) == (0, 2)
     assert sorted(chain(*embedded)) == sorted(set(TEXTS))
     assert embed(TEXTS[::-1], words).vectors.tolist() == VECTORS[::-1]
+    assert embed([], words).vectors.shape == (0, 0)
     assert len(embedded) == 1
-
-
-def test_only_what_is_missing_is_embedded(warehouse: Warehouse, words: str, embedded: Calls) -> None:
-    embed(["soy", "sauce"], words)
     assert embed(["turkey", "soy"], words).vectors.tolist() == [[0, 0, 1], [1, 0, 2]]
     assert embedded[1:] == [["turkey"]]
 
 
-def test_the_embedder_is_loaded_only_if_something_is_missing(
+def test_the_embedder_is_loaded_only_for_missing_texts(
     warehouse: Warehouse, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embed(TEXTS, words)
@@ -82,7 +82,9 @@ def test_the_embedder_is_loaded_only_if_something_is_missing(
         embed(["new"], words)
 
 
-def test_other_content_is_another_embedder(warehouse: Warehouse, words: str, tmp_path: Path) -> None:
+def test_a_file_of_other_content_is_another_embedder(
+    warehouse: Warehouse, words: str, tmp_path: Path
+) -> None:
     embed(["soy"], words)
     other = tmp_path / "other" / "words.vec"
     other.parent.mkdir()
@@ -108,59 +110,15 @@ def test_parts_do_not_depend_on_the_order_of_texts(warehouse: Warehouse, words: 
     assert (line.n_units, line.left) == (5, 5)
 
 
-def test_a_part_holds_a_batch_and_a_crash_loses_one(
-    warehouse: Warehouse, words: str, embedded: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = [f"soy {i}" for i in range(7)]
-    store, reports = steps.store_part, list[tuple[int, int]]()
-
-    def dies_at_the_third(*arguments: object) -> None:
-        if len(embedded) == 3:
-            raise KeyboardInterrupt
-        store(*arguments)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patch, progress.listen(lambda _, n, total: reports.append((n, total))):
-        patch.setattr(steps, "store_part", dies_at_the_third)
-        with pytest.raises(KeyboardInterrupt):
-            embed(texts, words, batch=2)
-    assert reports == [(2, 7)] * 3
-    stored = warehouse.query("SELECT count(*) AS n, count(DISTINCT part) AS p FROM embedding").row(0)
-    assert stored == (4, 2)
-    embedded.clear()
-    assert embed(texts, words, batch=2).vectors.tolist() == [[1, 0, 2]] * 7
-    assert [len(call) for call in embedded] == [2, 1]
-
-
-def test_a_stored_part_that_was_not_registered_is_taken_over(
-    warehouse: Warehouse, words: str, embedded: Calls
-) -> None:
-    embed(TEXTS, words)
-    with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit_base")
-    assert plan(TEXTS, words).left == 1
-    assert len(register_orphans(warehouse, "embedding").registered) == 1
-    assert plan(TEXTS, words).left == 0
-    embed(TEXTS, words)
-    assert len(embedded) == 1
-
-
-def test_a_damaged_part_is_reported(warehouse: Warehouse, words: str) -> None:
+def test_reading_a_text_without_a_vector_is_an_error(warehouse: Warehouse, words: str) -> None:
     embed(["soy"], words)
-    part = warehouse.query("SELECT part FROM embedding").item()
-    part_path(warehouse.home, "embedding", part).write_bytes(b"PAR1")
-    with pytest.raises(CorruptPart, match="culturescope check"):
-        embed(["soy"], words)
-
-
-def test_a_text_without_a_vector_is_an_error(warehouse: Warehouse, words: str) -> None:
-    embed(["soy"], words)
-    asked = request(["soy", "new"], words)
-    name = asked.hash(steps.engine_of(words, "embedder"))
+    wanted = request(["soy", "new"], words)
+    name = wanted.hash(steps.engine_of(words, "embedder"))
     with pytest.raises(KeyError):
-        asked.decode(steps.stored(asked.kind, name, asked.units, asked.columns))
+        wanted.decode(steps.stored(wanted.kind, name, wanted.units, wanted.columns))
 
 
-def test_embeddings_are_visible_in_sql(warehouse: Warehouse, words: str) -> None:
+def test_embeddings_are_queried_in_sql(warehouse: Warehouse, words: str) -> None:
     embed(TEXTS, words)
     sql = "SELECT * FROM embedding WHERE text_hash = left(sha256($text), 32)"
     row = warehouse.query(sql, {"text": "豆腐"}).row(0, named=True)
@@ -178,19 +136,13 @@ def test_embeddings_are_visible_in_sql(warehouse: Warehouse, words: str) -> None
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_no_texts(warehouse: Warehouse, words: str, embedded: Calls) -> None:
-    done = embed([], words)
-    assert (done.vectors.shape, done.truncated.sum(), (~done.vectors.any(axis=1)).sum()) == ((0, 0), 0, 0)
-    assert not embedded
-
-
-def test_unknown_embedder(warehouse: Warehouse) -> None:
+def test_an_unknown_embedder_is_refused(warehouse: Warehouse) -> None:
     with pytest.raises(EngineError, match=f"no embedder 'minilm': give {DEFAULT}"):
         embed(["soy"], "minilm")
 
 
 @pytest.mark.slow
-def test_stored_vectors_are_those_of_minilm(
+def test_stored_vectors_equal_those_of_minilm(
     warehouse: Warehouse, models_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (warehouse.home / "models").symlink_to(models_cache)

@@ -1,4 +1,4 @@
-"""Prompts of several requests in one call of an engine: each with its seed and schema, and stored apart."""
+"""Prompts of several requests in one call of an engine, each with its own seed and schema."""
 
 from __future__ import annotations
 
@@ -31,18 +31,16 @@ from tasks.loop.requests import Engine, part_name
 from warehouse import Warehouse, register_orphans, run_checks
 
 RUN = ("run", "m")
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"colour": {"type": "string", "enum": ["red", "green"]}},
-}
+COLOUR = {"type": "string", "enum": ["red", "green"]}
+SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"colour": COLOUR}}
+SPEC = EngineSpec(name="judge", kind="fake", model="judge")
 
 
 def request(seed: int, n: int = 3, schema: Any = None, **fields: Any) -> Prompts:
     talks = [[{"role": "user", "content": f"{k}?"}] for k in range(n)]
     sampling = Sampling(temperature=1.0, seed=seed, max_tokens=10)
-    return Prompts(
-        prompts=[Prompt(talk, schema) for talk in talks], sampling=sampling, **{"batch": 4, **fields}
-    )
+    prompts = [Prompt(talk, schema) for talk in talks]
+    return Prompts(prompts=prompts, sampling=sampling, **{"batch": 4, **fields})
 
 
 REQUESTS = [request(1), request(2, schema=SCHEMA), request(3, 2)]
@@ -64,11 +62,11 @@ def work_off(plan: Plan) -> None:
             steps.compute_answers(work, RUN, Meter(Budget()), "label", line.left)
 
 
-def test_parts_hold_prompts_of_several_requests_and_every_batch_gives_the_same(
-    warehouse: Warehouse, spec: EngineSpec, asked: list[list[str]]
+def test_prompts_of_several_requests_share_a_batch_and_are_stored_apart(
+    warehouse: Warehouse, spec: EngineSpec, sent: list[list[str]]
 ) -> None:
     work_off(planned(spec))
-    assert [len(call) for call in asked] == [4, 4]
+    assert [len(call) for call in sent] == [4, 4]
     together = answers(spec)
     assert [len(own) for own in together] == [3, 3, 2]
     assert all(c.text.startswith("{") for c in together[1].values())
@@ -77,10 +75,9 @@ def test_parts_hold_prompts_of_several_requests_and_every_batch_gives_the_same(
         {p.id: plain.generate([p.conversation], each.sampling_of(p.id), p.schema)[0] for p in each.prompts}
         for each in REQUESTS
     ]
-    for own, given in zip(together, alone, strict=True):
-        assert {name: (c.text, c.seed) for name, c in own.items()} == {
-            name: (g.text, g.seed) for name, g in given.items()
-        }
+    for own, generated in zip(together, alone, strict=True):
+        expected = {name: (g.text, g.seed) for name, g in generated.items()}
+        assert {name: (c.text, c.seed) for name, c in own.items()} == expected
     assert planned(spec).left == 0
     assert run_checks(warehouse)["n_violations"].sum() == 0
     hashes = {each.hash(Engine.of(spec)) for each in REQUESTS}
@@ -88,9 +85,7 @@ def test_parts_hold_prompts_of_several_requests_and_every_batch_gives_the_same(
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
-def test_answers_do_not_depend_on_how_they_were_sent(
-    warehouse: Warehouse, spec: EngineSpec, batch: int
-) -> None:
+def test_completions_do_not_depend_on_batches(warehouse: Warehouse, spec: EngineSpec, batch: int) -> None:
     other = spec.model_copy(update={"name": "other"})  # the same engine under another name
     requests = [replace(each, batch=batch) for each in REQUESTS]
     work_off(planned(other, requests))
@@ -100,7 +95,7 @@ def test_answers_do_not_depend_on_how_they_were_sent(
 
 
 @pytest.mark.parametrize("kind", ["options", "pairs"])
-def test_texts_that_begin_alike_are_scored_at_once_whatever_their_requests(
+def test_texts_with_a_common_beginning_are_scored_in_one_batch(
     warehouse: Warehouse, spec: EngineSpec, kind: str
 ) -> None:
     def request(option: str) -> OptionScores | Pairs:
@@ -114,11 +109,7 @@ def test_texts_that_begin_alike_are_scored_at_once_whatever_their_requests(
     plan = lay_out(wanted, steps.unanswered(wanted))
     (line,) = plan.lines
     near = [
-        [
-            (piece.wanted.request, piece.wanted.request.near(unit))
-            for piece in work.pieces
-            for unit in piece.units
-        ]
+        [(p.wanted.request, p.wanted.request.near(unit)) for p in work.pieces for unit in p.units]
         for work in line.work
     ]
     assert near == [[(each, f"{k} is?") for each in requests for k in pair] for pair in ("ab", "cd")]
@@ -128,7 +119,7 @@ def test_texts_that_begin_alike_are_scored_at_once_whatever_their_requests(
     assert lay_out(wanted, steps.unanswered(wanted)).left == 0
 
 
-def test_a_part_of_several_requests_that_was_not_registered_is_taken_over(
+def test_an_unregistered_part_of_several_requests_is_registered(
     warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -139,7 +130,7 @@ def test_a_part_of_several_requests_that_was_not_registered_is_taken_over(
     assert planned(spec).left == 0
 
 
-def test_what_an_engine_answered_before_it_failed_is_stored_under_each_request(
+def test_completions_before_a_failure_are_stored_under_each_request(
     warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(self: FakeEngine, talks: Sequence[Any], *more: Any) -> Any:
@@ -155,7 +146,7 @@ def test_what_an_engine_answered_before_it_failed_is_stored_under_each_request(
     assert line.left == 6
 
 
-def test_a_call_that_a_replica_died_of_can_be_made_again(
+def test_a_call_is_repeated_after_a_replica_died(
     warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generate, calls = FakeEngine.generate, list[int]()
@@ -174,7 +165,7 @@ def test_a_call_that_a_replica_died_of_can_be_made_again(
     assert calls == [4, 4]
 
 
-def test_a_part_is_named_by_all_that_it_answers(spec: EngineSpec) -> None:
+def test_a_part_is_named_by_its_requests_and_units(spec: EngineSpec) -> None:
     of_one_request = name_of([("a", "2"), ("a", "1")])
     assert of_one_request == part_name("a", ["1", "2"])
     names = {name_of([("a", "1"), ("b", "2")]), name_of([("a", "2"), ("b", "1")]), name_of([("a", "1")])}
@@ -182,8 +173,8 @@ def test_a_part_is_named_by_all_that_it_answers(spec: EngineSpec) -> None:
     assert name_of([("a", "1"), ("b", "2")]) == name_of([("b", "2"), ("a", "1")])
 
 
-def test_jobs_of_a_batch_api_are_of_one_request(warehouse: Warehouse) -> None:
-    """What was sent is written down by request: a job that was paid for is found again by its hash."""
+def test_a_batch_job_holds_prompts_of_one_request(warehouse: Warehouse) -> None:
+    """A job that was paid for is found again by the hash of its request."""
     options = {"batch": 100}
     served = EngineSpec(name="s", kind="openai", model="m", base_url="http://127.0.0.1:9/v1", options=options)
     alike = [request(1, schema=SCHEMA), request(2), request(1)]
@@ -193,7 +184,7 @@ def test_jobs_of_a_batch_api_are_of_one_request(warehouse: Warehouse) -> None:
     assert [len(work.units) for work in line.work] == [4, 4, 1]
 
 
-def test_schemas_and_numbers_are_one_for_all_or_one_for_each() -> None:
+def test_one_schema_or_number_holds_for_all_prompts_and_several_for_one_each() -> None:
     assert each_schema(None, 2) == [None, None]
     assert each_schema(SCHEMA, 2) == [SCHEMA, SCHEMA]
     assert each_schema([SCHEMA, None], 2) == [SCHEMA, None]
@@ -202,7 +193,7 @@ def test_schemas_and_numbers_are_one_for_all_or_one_for_each() -> None:
         each_schema([None], 2)
 
 
-def test_what_was_decoded_is_not_read_again() -> None:
+def test_decoded_completions_are_not_read_again() -> None:
     reads: list[list[str]] = []
     own = request(1)
 
@@ -215,6 +206,3 @@ def test_what_was_decoded_is_not_read_again() -> None:
     assert [len(completions(own)) for _ in range(4)] == [1, 2, 3, 3]
     assert [len(units) for units in reads] == [3, 2, 1]
     assert list(completions(own)) == list(own.units)
-
-
-SPEC = EngineSpec(name="judge", kind="fake", model="judge")

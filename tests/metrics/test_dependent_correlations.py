@@ -28,12 +28,11 @@ def fisher(r: float, n: int) -> tuple[float, float]:
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
-@pytest.mark.parametrize(("n", "low", "high"), [(66, -0.093, 0.517)])
-def test_the_interval_is_that_of_zous_example(n: int, low: float, high: float) -> None:
+def test_the_interval_equals_zous_example() -> None:
     """Zou (2007), example 2: r = 0.396 and 0.179 of 66 points, 0.088 between the two."""
     correlation = correlation_of_correlations(0.396, 0.179, 0.088)
-    ends = mover(0.396, 0.179, fisher(0.396, n), fisher(0.179, n), correlation)
-    assert ends == pytest.approx((low, high), abs=5e-4)
+    ends = mover(0.396, 0.179, fisher(0.396, 66), fisher(0.179, 66), correlation)
+    assert ends == pytest.approx((-0.093, 0.517), abs=5e-4)
 
 
 def test_the_correlation_of_correlations_by_hand() -> None:
@@ -45,22 +44,20 @@ def test_the_correlation_of_correlations_by_hand() -> None:
 
 def test_the_difference_and_its_swaps_by_hand() -> None:
     # Squared distances of ranks 2 and 4 + 1 + 1 + 4 + 0 + 4 = 14: rho 1 - 12 / 210 and 1 - 84 / 210.
-    found = difference(X, Y, Z)
-    assert found is not None
-    assert (found.first, found.second) == pytest.approx((1 - 12 / 210, 0.6))
-    assert found.value == pytest.approx(72 / 210)
+    result = difference(X, Y, Z)
+    assert result is not None
+    assert (result.first, result.second) == pytest.approx((1 - 12 / 210, 0.6))
+    assert result.value == pytest.approx(72 / 210)
     # (x - 3.5) (y - z): 5, -1.5, -0.5, -1, 1.5, 2.5, in all 6; all 64 swaps are gone through.
     moved = [5, -1.5, -0.5, -1, 1.5, 2.5]
-    sums = [
-        abs(sum(s * m for s, m in zip(signs, moved, strict=True))) for signs in product((1, -1), repeat=6)
-    ]
-    assert found.p_value == pytest.approx(np.mean(np.array(sums) >= 6 - 1e-9))
-    assert found.interval is not None
-    assert found.interval[0] < 0 < found.value < found.interval[1]
-    assert found.unscored_reason is None
+    sums = np.array([*product((1, -1), repeat=6)]) @ moved
+    assert result.p_value == pytest.approx(np.mean(np.abs(sums) >= 6 - 1e-9))
+    assert result.interval is not None
+    assert result.interval[0] < 0 < result.value < result.interval[1]
+    assert result.unscored_reason is None
 
 
-def test_the_other_way_round_it_is_the_opposite_and_order_is_nothing() -> None:
+def test_swapping_the_sides_negates_the_difference_and_order_does_not_matter() -> None:
     one, other = difference(X, Y, Z), difference(X, Z, Y)
     shuffled = difference(*(np.array(v)[[3, 1, 5, 0, 2, 4]] for v in (X, Y, Z)))
     assert one is not None
@@ -74,7 +71,7 @@ def test_the_other_way_round_it_is_the_opposite_and_order_is_nothing() -> None:
     assert difference(X, np.exp(Y), Z) == one, "ranks alone count"
 
 
-def test_below_the_least_points_there_is_no_interval_but_a_reason() -> None:
+def test_few_points_have_no_interval_and_a_reason() -> None:
     three, five = difference(X[:3], [1, 3, 2], [3, 1, 2]), difference(X[:5], [1, 2, 3, 5, 4], [3, 1, 2, 5, 4])
     assert three is not None
     assert (three.interval, three.p_value) == (None, None)
@@ -91,7 +88,7 @@ def test_below_the_least_points_there_is_no_interval_but_a_reason() -> None:
         difference(X, Y, [math.nan] * 6)
 
 
-def test_the_same_order_twice_differs_in_nothing() -> None:
+def test_two_numbers_of_one_order_have_difference_0() -> None:
     same = difference(X, Z, np.square(Z))
     assert same is not None
     assert (same.value, same.interval, same.p_value, same.needed) == (0, None, 1, None)
@@ -99,18 +96,18 @@ def test_the_same_order_twice_differs_in_nothing() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 6, 9])
-def test_full_agreement_has_finite_numbers(n: int) -> None:
+def test_perfect_correlations_have_finite_intervals(n: int) -> None:
     up = np.arange(n, dtype=float)
-    found = difference(up, up, -up)
-    assert found is not None
-    assert found.value == 2
-    assert found.interval is not None
-    assert np.isfinite(found.interval).all()
-    assert found.needed is not None
-    assert (found.p_value is None) == (n < 6)
+    result = difference(up, up, -up)
+    assert result is not None
+    assert result.value == 2
+    assert result.interval is not None
+    assert np.isfinite(result.interval).all()
+    assert result.needed is not None
+    assert (result.p_value is None) == (n < 6)
 
 
-def test_points_that_a_correlation_needs_by_hand() -> None:
+def test_points_for_a_correlation_by_hand() -> None:
     # atanh 0.5 = 0.5493, root of 1.125 = 1.0607: (1.9600 + 0.8927) / 0.5493 = 5.193, squared 26.97, and 3.
     assert points_for_correlation(0.5, 20) == points_for_correlation(-0.5, 20) == 30
     assert points_for_correlation(0, 20) is None
@@ -120,7 +117,7 @@ def test_points_that_a_correlation_needs_by_hand() -> None:
     assert points_for_correlation(1, 50) == 5, "no interval below five"
 
 
-def test_points_that_a_difference_needs_by_hand() -> None:
+def test_points_for_a_difference_by_hand() -> None:
     # Nothing goes together but for a difference d: both spreads are about 1, their errors independent.
     moved = np.array([3.0, -1, 2, 0, 1, -2, 2, -1])
     swaps = math.sqrt(8 * 24) / 4
@@ -132,7 +129,6 @@ def test_points_that_a_difference_needs_by_hand() -> None:
 
 
 # --- simulation, as docs/intervals.md has it
-# -----------------------------------------------------------------------------------------
 
 EQUAL = [(0, 0, 0), (0, 0, 0.9), (0.5, 0.5, 0.5), (0.8, 0.8, 0.4), (0.8, 0.8, 0.95), (0.95, 0.95, 0.9)]
 APART = [(0.8, 0.2, 0.2), (0.8, 0.2, 0.6), (0.6, 0.0, 0.3), (0.9, 0.5, 0.5), (0.9, -0.5, -0.3)]
@@ -141,7 +137,7 @@ APART = [(0.8, 0.2, 0.2), (0.8, 0.2, 0.6), (0.6, 0.0, 0.3), (0.9, 0.5, 0.5), (0.
 def draw(
     rng: np.random.Generator, r: tuple[float, float, float], shape: tuple[int, int], heavy: bool
 ) -> FloatArray:
-    """Samples x points x three numbers: normal, or of a t with three degrees of freedom in common."""
+    """Return samples x points x three numbers, normal or of one t with three degrees of freedom."""
     first, second, between = r
     matrix = np.array([[1, first, second], [first, 1, between], [second, between, 1]])
     points = rng.standard_normal((*shape, 3)) @ np.linalg.cholesky(matrix + 1e-12 * np.eye(3)).T
@@ -154,13 +150,13 @@ def true_difference(r: tuple[float, float, float]) -> float:
 
 
 def shares(r: tuple[float, float, float], n: int, samples: int, heavy: bool = False) -> tuple[float, float]:
-    """How often the interval holds the truth, and how often the test rejects at 5 %."""
+    """Return the share of intervals that hold the truth and of tests that reject at 5 %."""
     rng = np.random.default_rng([n, heavy, *(round(100 * (each + 1)) for each in r)])
-    found = [difference(*sample.T) for sample in draw(rng, r, (samples, n), heavy)]
+    result = [difference(*sample.T) for sample in draw(rng, r, (samples, n), heavy)]
     truth = true_difference(r)
-    held = [f is None or f.interval is None or f.interval[0] <= truth <= f.interval[1] for f in found]
-    rejected = [f is not None and f.p_value is not None and f.p_value <= 0.05 for f in found]
-    return float(np.mean(held)), float(np.mean(rejected))
+    covered = [f is None or f.interval is None or f.interval[0] <= truth <= f.interval[1] for f in result]
+    rejected = [f is not None and f.p_value is not None and f.p_value <= 0.05 for f in result]
+    return float(np.mean(covered)), float(np.mean(rejected))
 
 
 @pytest.mark.heavy
@@ -169,17 +165,17 @@ def test_level_and_coverage_over_few_models(n: int) -> None:
     samples = 600 if n < 12 else 300
     for heavy in (False, True):
         for r in EQUAL:
-            held, rejected = shares(r, n, samples, heavy)
+            covered, rejected = shares(r, n, samples, heavy)
             assert rejected <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / samples)
             if not heavy:
-                assert held >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
+                assert covered >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
     for r in APART:
         assert shares(r, n, samples)[0] >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("r", [0.6, 0.8, 0.9])
-def test_so_many_models_do_tell_a_correlation_from_none(r: float) -> None:
+def test_points_for_correlation_give_the_power_they_promise(r: float) -> None:
     n = points_for_correlation(6 / math.pi * math.asin(r / 2), 1000) or 0
     rng = np.random.default_rng(n)
     tests = [spearman_test(*sample[:, :2].T) for sample in draw(rng, (r, 0, 0), (1000, n), False)]
@@ -188,8 +184,8 @@ def test_so_many_models_do_tell_a_correlation_from_none(r: float) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("r", APART)
-def test_so_many_models_do_show_a_difference(r: tuple[float, float, float]) -> None:
-    """Never too few, and not many too many: what the many points of a population need."""
+def test_points_for_difference_give_the_power_they_promise(r: tuple[float, float, float]) -> None:
+    """The points that a population of 5,000 needs are enough, and half of them are not many too few."""
     many = [rankdata(side) for side in draw(np.random.default_rng(1), r, (1, 5000), False)[0].T]
     moved = (many[0] - many[0].mean()) * (many[1] - many[2])
     rhos = (float(spearmanr(many[a], many[b]).statistic) for a, b in ((0, 1), (0, 2), (1, 2)))
@@ -199,13 +195,13 @@ def test_so_many_models_do_show_a_difference(r: tuple[float, float, float]) -> N
     assert shares(r, max(6, needed // 2), 300)[1] <= 0.9
 
 
-def test_an_interval_of_a_single_correlation_is_the_one_of_agreement() -> None:
+def test_intervals_of_the_single_correlations_are_those_of_agreement() -> None:
     """The ends of both correlations are those that their rows show."""
-    found = difference(X, Y, Z)
-    assert found is not None
-    one, two = spearman_interval(found.first, 6), spearman_interval(found.second, 6)
+    result = difference(X, Y, Z)
+    assert result is not None
+    one, two = spearman_interval(result.first, 6), spearman_interval(result.second, 6)
     assert one is not None
     assert two is not None
     between = float(spearmanr(Y, Z).statistic)
-    correlation = correlation_of_correlations(found.first, found.second, between)
-    assert found.interval == pytest.approx(mover(found.first, found.second, one, two, correlation))
+    correlation = correlation_of_correlations(result.first, result.second, between)
+    assert result.interval == pytest.approx(mover(result.first, result.second, one, two, correlation))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -36,7 +37,6 @@ def random_groups(seed: int, groups: int = 4, scenarios: int = 9, answers: int =
 
 
 # --- all groups at once
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_anova_by_hand() -> None:
@@ -55,7 +55,7 @@ def test_anova_by_hand() -> None:
 
 @given(st.integers(0, 10_000))
 @settings(deadline=None, max_examples=30)
-def test_anova_is_that_of_scipy_and_of_sums_of_squares(seed: int) -> None:
+def test_anova_equals_scipy_and_sums_of_squares(seed: int) -> None:
     groups = random_groups(seed)
     result = group_test(groups, reproduce=True)
     samples = [table.ravel() for table in groups.values()]
@@ -69,7 +69,7 @@ def test_anova_is_that_of_scipy_and_of_sums_of_squares(seed: int) -> None:
 
 @given(st.integers(0, 10_000))
 @settings(deadline=None, max_examples=30)
-def test_the_mixed_model_is_hotellings_test_of_scenarios_means(seed: int) -> None:
+def test_the_mixed_model_equals_hotellings_test_of_scenario_means(seed: int) -> None:
     groups = random_groups(seed)
     means = np.array([table.mean(axis=1) for table in groups.values()]).T
     expected = hotelling(means[:, 1:] - means[:, :1])
@@ -80,7 +80,7 @@ def test_the_mixed_model_is_hotellings_test_of_scenarios_means(seed: int) -> Non
     assert (again.f, again.p_value) == pytest.approx((result.f, result.p_value))
 
 
-def test_two_groups_are_a_paired_t_test() -> None:
+def test_two_groups_give_the_paired_t_test() -> None:
     groups = random_groups(3, groups=2)
     one, other = (table.mean(axis=1) for table in groups.values())
     expected = ttest_rel(one, other)
@@ -90,7 +90,7 @@ def test_two_groups_are_a_paired_t_test() -> None:
     assert pair.mean_difference == pytest.approx(one.mean() - other.mean())
 
 
-def test_groups_that_share_too_few_scenarios_have_welchs_test() -> None:
+def test_groups_that_share_few_scenarios_have_welchs_test() -> None:
     groups = {"a": column(1, 2, 4, nan, nan, nan), "b": column(nan, nan, nan, 3, 6, 11)}
     samples = [[1, 2, 4], [3, 6, 11]]
     expected = anova_oneway(samples, use_var="unequal")
@@ -120,7 +120,7 @@ def test_groups_without_a_value_are_left_out() -> None:
     ],
 )
 @pytest.mark.parametrize("reproduce", [True, False])
-def test_no_test_and_why(
+def test_a_missing_group_test_has_a_reason(
     groups: dict[str, FloatArray], reason: str, degrees: tuple[int, int], reproduce: bool
 ) -> None:
     result = group_test(groups, reproduce)
@@ -131,7 +131,6 @@ def test_no_test_and_why(
 
 
 # --- pairs
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_t_test_by_hand() -> None:
@@ -147,12 +146,10 @@ def test_t_test_by_hand() -> None:
 
 @given(st.integers(0, 10_000), st.booleans())
 @settings(deadline=None, max_examples=30)
-def test_pairs_are_those_of_scipy_corrected_as_statsmodels_does(seed: int, reproduce: bool) -> None:
+def test_pair_tests_equal_scipy_with_bonferroni_of_statsmodels(seed: int, reproduce: bool) -> None:
     groups = random_groups(seed)
     tests = pair_tests(groups, reproduce)
-    assert [(t.first, t.second) for t in tests] == [
-        (f"g{i}", f"g{j}") for i in range(4) for j in range(i + 1, 4)
-    ]
+    assert [(t.first, t.second) for t in tests] == [*combinations(groups, 2)]
     p_values = []
     for test in tests:
         one, other = groups[test.first], groups[test.second]
@@ -166,13 +163,9 @@ def test_pairs_are_those_of_scipy_corrected_as_statsmodels_does(seed: int, repro
     assert [t.p_bonferroni for t in tests] == pytest.approx(corrected.tolist())
 
 
-def test_untestable_pairs_do_not_count_as_tests() -> None:
-    groups = {
-        "a": column(1, 2, 3, 9),
-        "b": column(3, 4, 6, 8),
-        "one": column(5, nan, nan, nan),
-        "none": column(nan, nan, nan, nan),
-    }
+def test_untestable_pairs_have_a_reason_and_no_share_in_the_correction() -> None:
+    groups = {"a": column(1, 2, 3, 9), "b": column(3, 4, 6, 8)}
+    groups |= {"one": column(5, nan, nan, nan), "none": column(nan, nan, nan, nan)}
     tests = {(t.first, t.second): t for t in pair_tests(groups)}
     assert len(tests) == 6
     assert tests["a", "b"].reason is None
@@ -190,14 +183,9 @@ def test_untestable_pairs_do_not_count_as_tests() -> None:
     assert half.reason is None
 
 
-def test_bonferroni_stays_below_one() -> None:
-    groups = {name: column(1, 2, 3) for name in "abc"}
-    assert [t.p_bonferroni for t in pair_tests(groups, reproduce=True)] == [1, 1, 1]
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
-def test_levels(seed: int) -> None:
+def test_mixed_and_paired_tests_keep_the_level_where_anova_and_student_do_not(seed: int) -> None:
     """Equal groups of which one varies more from scenario to scenario: Student and ANOVA are fooled."""
     rng, n, alarms = np.random.default_rng(seed), 300, np.zeros(4)
     for _ in range(n):
@@ -217,21 +205,11 @@ def test_levels(seed: int) -> None:
 
 
 # --- Cohen's d
-# ------------------------------------------------------------------------------------------------------
-
-
-def test_cohens_d_by_hand() -> None:
-    # Means 3 and 1; squares about them 2 (three values) and 4 (two values: 1 -+ sqrt 2): pooled variance
-    # (2 + 4) / (2 + 1) = 2. The plain mean of the variances 1 and 4 would be 2.5.
-    root = math.sqrt(2)
-    assert cohens_d(np.array([2.0, 3, 4]), np.array([1 - root, 1 + root])) == pytest.approx(2 / root)
-    # The same where sizes are equal: variances 1 and 4.
-    assert cohens_d(np.array([2.0, 3, 4]), np.array([-1.0, 1, 3])) == pytest.approx(2 / math.sqrt(2.5))
 
 
 @given(st.integers(0, 10_000), st.floats(0.01, 100), st.floats(-50, 50))
 @settings(deadline=None)
-def test_cohens_d_has_no_unit_and_is_t_rescaled(seed: int, unit: float, shift: float) -> None:
+def test_cohens_d_has_no_unit_and_is_a_rescaled_t(seed: int, unit: float, shift: float) -> None:
     rng = np.random.default_rng(seed)
     one, other = rng.standard_normal(7), rng.standard_normal(11) + 0.5
     d = cohens_d(one, other)
@@ -240,7 +218,7 @@ def test_cohens_d_has_no_unit_and_is_t_rescaled(seed: int, unit: float, shift: f
     assert cohens_d(other, one) == pytest.approx(-d)
 
 
-def test_refuses_tables_that_do_not_fit_and_names_the_group() -> None:
+def test_wrong_tables_are_refused_with_the_group() -> None:
     for wrong in (column(1, math.inf), column(1, 2, 3), np.array([1.0, 2.0])):
         with pytest.raises(ValueError, match="group 'b' must be scenarios x answers"):
             group_test({"a": column(1, 2), "b": wrong})

@@ -1,4 +1,4 @@
-"""Length adjustment by hand, against scipy's and statsmodels' regressions."""
+"""Length adjustment against the regressions of scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 from tasks.metrics.length_adjustment import adjust_for_length
 
 
-def test_by_hand() -> None:
-    # Lengths 10, 20, 30 and scores 0.2, 0.6, 0.4: slope (-10 * -0.2 + 10 * 0) / 200 = 0.01 a word. Taken to
-    # the mean length of 20: 0.2 + 0.1, 0.6, 0.4 - 0.1.
-    result = adjust_for_length([0.2, 0.6, 0.4], [10, 20, 30], scale="plain")
-    assert result.slope == pytest.approx(0.01)
-    assert result.adjusted == pytest.approx([0.3, 0.6, 0.3])
-
-
-def test_a_score_that_is_length_alone_becomes_flat() -> None:
+def test_a_score_of_length_alone_becomes_constant() -> None:
     lengths = [0, 5, 30, 200]
     result = adjust_for_length([0.1 * math.log(1 + n) for n in lengths], lengths)
     assert result.slope == pytest.approx(0.1)
@@ -32,7 +24,7 @@ def test_a_score_that_is_length_alone_becomes_flat() -> None:
 @pytest.mark.parametrize("scale", ["log", "plain"])
 @given(seed=st.integers(0, 10_000))
 @settings(deadline=None, max_examples=40)
-def test_residual_plus_mean_by_scipy(scale: str, seed: int) -> None:
+def test_adjusted_scores_are_residuals_of_scipys_regression_plus_the_mean(scale: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lengths, scores = rng.integers(0, 200, 30), rng.random(30)
     x = np.log1p(lengths) if scale == "log" else lengths
@@ -44,7 +36,7 @@ def test_residual_plus_mean_by_scipy(scale: str, seed: int) -> None:
     assert scipy.stats.pearsonr(result.adjusted, x).statistic == pytest.approx(0, abs=1e-9)
 
 
-def test_the_slope_within_groups_by_statsmodels() -> None:
+def test_the_slope_within_groups_equals_statsmodels() -> None:
     rng = np.random.default_rng(0)
     model = rng.integers(0, 4, 80)
     lengths = 20 * (model + 1) + rng.integers(0, 15, 80)
@@ -61,7 +53,7 @@ def test_the_slope_within_groups_by_statsmodels() -> None:
     assert pooled.slope > 0.008
 
 
-def test_equal_lengths_leave_scores_alone() -> None:
+def test_equal_lengths_do_not_change_scores() -> None:
     result = adjust_for_length([0.1, 0.7, 0.4], [12, 12, 12])
     assert result.slope is None
     assert result.adjusted == pytest.approx([0.1, 0.7, 0.4])
@@ -79,11 +71,10 @@ def test_equal_lengths_leave_scores_alone() -> None:
         ([], [], "needs scores"),
     ],
 )
-def test_refuses(scores: list[float], lengths: list[float], complaint: str) -> None:
+def test_wrong_scores_lengths_and_groups_are_refused(
+    scores: list[float], lengths: list[float], complaint: str
+) -> None:
     with pytest.raises(ValueError, match=complaint):
         adjust_for_length(scores, lengths)
-
-
-def test_refuses_other_groups() -> None:
     with pytest.raises(ValueError, match="one label for each of 2 scores"):
         adjust_for_length([0.5, 0.6], [1, 2], groups=["a"])

@@ -2,8 +2,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tasks.metrics.classification import f1_per_class
 from tasks.metrics.nulls import (
@@ -13,7 +11,6 @@ from tasks.metrics.nulls import (
     shuffle_countries,
     uniform_category_f1,
 )
-from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
 from tasks.metrics.types import CATEGORIES, Category
 
 PAPER: list[Category] = ["LH", "HH", "HH", "HH", "LL", "LL", "LL", "HL", "HL"]
@@ -24,11 +21,10 @@ def repeat(labels: tuple[Category, ...] | list[Category], times: list[int]) -> l
 
 
 # --- guessing categories
-# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("times", [[3, 3, 3, 3], [3, 1, 2, 3]])
-def test_uniform_guess_agrees_with_every_possible_guess(times: list[int]) -> None:
+def test_uniform_category_f1_equals_the_mean_over_all_guesses(times: list[int]) -> None:
     truth: list[Category] = ["LH", "HH", "HH", "LL"]
     every = [
         f1_per_class(repeat(truth, times), repeat(guess, times), ["HH", "LH", "LL"])
@@ -47,14 +43,6 @@ def test_uniform_guess_agrees_with_every_possible_guess(times: list[int]) -> Non
             assert np.mean(exact <= quantile + 1e-9) >= level - 0.005
 
 
-def test_uniform_guess_of_the_papers_design() -> None:
-    three, one = (uniform_category_f1(PAPER, [n] * 9, draws=200, seed=0) for n in (3, 1))
-    # Equal numbers of questions cancel from F1: three of each domain score as one.
-    for label, f1 in three.items():
-        assert f1 == pytest.approx(one[label])
-        assert 0 <= f1.min() < f1.mean() < f1.max() <= 1
-
-
 def test_a_domain_without_scored_questions_does_not_count() -> None:
     with_it = uniform_category_f1(["LH", "HH", "LL"], [3, 3, 0], draws=20_000, seed=0)
     without = uniform_category_f1(["LH", "HH"], [3, 3], draws=20_000, seed=0)
@@ -62,7 +50,7 @@ def test_a_domain_without_scored_questions_does_not_count() -> None:
     assert with_it["LH"].mean() == pytest.approx(without["LH"].mean(), abs=0.01)
 
 
-def test_guess_refuses() -> None:
+def test_uniform_category_f1_refuses_no_questions() -> None:
     with pytest.raises(ValueError, match="at least one draw, one domain"):
         uniform_category_f1([], [], draws=10, seed=0)
     with pytest.raises(ValueError, match="at least one draw, one domain"):
@@ -70,33 +58,17 @@ def test_guess_refuses() -> None:
 
 
 # --- shuffled countries
-# ---------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
-def test_shuffled_countries_have_the_same_spectrum_but_lose_their_items(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    membership = np.eye(15, dtype=bool)
-    h = 0.9 * membership + 0.1 * rng.dirichlet(np.ones(15), size=15)
-    shuffled = shuffle_countries(h, rng)
-    before, after = eigenvalues(h), eigenvalues(shuffled)
-    assert effective_rank(after) == pytest.approx(effective_rank(before))
-    assert spectral_gap_ratio(after) == pytest.approx(spectral_gap_ratio(before))
-    if (shuffled != h).any():
-        assert reference_mass(shuffled, membership)[0].mean() < reference_mass(h, membership)[0].mean()
-
-
-def test_shuffle_keeps_every_row_and_the_input() -> None:
+def test_shuffling_keeps_every_row_and_does_not_change_the_input() -> None:
     h = np.arange(12.0).reshape(4, 3)
     before = h.copy()
     shuffled = shuffle_countries(h, np.random.default_rng(1))
-    assert sorted(shuffled.tolist()) == h.tolist()
+    assert sorted(shuffled.tolist()) == h.tolist() != shuffled.tolist()
     assert (h == before).all()
 
 
 # --- the list itself
-# ------------------------------------------------------------------------------------------
 
 
 def test_list_frequency_by_hand() -> None:
@@ -111,7 +83,7 @@ def test_a_list_that_names_no_country_is_uniform() -> None:
     assert (list_frequency(3, np.zeros((3, 4), dtype=bool)) == 0.25).all()
 
 
-def test_list_frequency_refuses() -> None:
+def test_list_frequency_refuses_wrong_shapes() -> None:
     with pytest.raises(ValueError, match="3 rows for 4 countries"):
         list_frequency(4, np.ones((3, 2), dtype=bool))
     with pytest.raises(ValueError, match="n x t"):
@@ -119,7 +91,6 @@ def test_list_frequency_refuses() -> None:
 
 
 # --- reference mass
-# -------------------------------------------------------------------------------------------
 
 
 def test_reference_mass_by_hand() -> None:
@@ -136,7 +107,7 @@ def test_reference_mass_by_hand() -> None:
     assert null == pytest.approx([0.5, 0.2])
 
 
-def test_null_mass_is_the_mean_over_shuffles_that_move_the_country() -> None:
+def test_the_null_of_reference_mass_is_the_mean_over_shuffles_that_move_the_country() -> None:
     rng = np.random.default_rng(0)
     h, membership = rng.dirichlet(np.full(9, 0.3), size=6), rng.random((6, 9)) < 0.4
     masses = np.array([np.roll(h, shift, axis=0) for shift in range(1, 6)])
@@ -145,19 +116,13 @@ def test_null_mass_is_the_mean_over_shuffles_that_move_the_country() -> None:
     assert values == pytest.approx(expected[scored])
 
 
-def test_a_model_blind_to_the_country_is_at_its_null() -> None:
-    rng = np.random.default_rng(0)
-    h, membership = np.tile(rng.dirichlet(np.ones(9)), (6, 1)), rng.random((6, 9)) < 0.4
-    assert reference_mass(h, membership)[0] == pytest.approx(reference_mass_null(h, membership)[0])
-
-
-def test_no_country_on_the_list_gives_no_values() -> None:
+def test_a_list_without_countries_gives_no_reference_mass() -> None:
     values, scored = reference_mass(np.eye(3), np.zeros((3, 3), dtype=bool))
     assert values.size == 0
     assert not scored.any()
 
 
-def test_reference_mass_refuses() -> None:
+def test_reference_mass_refuses_other_than_distributions() -> None:
     with pytest.raises(ValueError, match="row 1 is not a distribution"):
         reference_mass([[1.0, 0.0], [0.5, 0.2]], np.ones((2, 2), dtype=bool))
     with pytest.raises(ValueError, match="row 0 is not a distribution"):

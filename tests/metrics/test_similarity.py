@@ -37,23 +37,9 @@ def plain_word_similarity(vectors: np.ndarray, predicted: list[int], reference: 
 
 
 # --- one dish
-# -------------------------------------------------------------------------------------------------
 
 
-def test_word_similarity_by_hand() -> None:
-    # Reference (1, 0): cosines 0 and sqrt(1/2), the larger is sqrt(1/2). Reference (0, 2): cosines 1 and
-    # sqrt(1/2): 1. Mean (0.7071 + 1) / 2 = 0.8536.
-    value = mean_word_similarity([[0, 1], [3, 3]], [[1, 0], [0, 2]])
-    assert value == pytest.approx((ROOT_HALF + 1) / 2)
-
-
-def test_the_mean_is_over_references_not_predictions() -> None:
-    # Three predictions for one reference: only the best counts.
-    assert mean_word_similarity([[1, 0], [-1, 0], [0, 1]], [[2, 0]]) == pytest.approx(1)
-    assert mean_word_similarity([[2, 0]], [[1, 0], [-1, 0], [0, 1]]) == pytest.approx((1 - 1 + 0) / 3)
-
-
-def test_zero_and_missing_vectors_are_left_out() -> None:
+def test_word_similarity_leaves_zero_and_missing_vectors_out() -> None:
     # The first reference and prediction have no direction: what remains is (1, 0) against (1, 1).
     for nothing in ([0.0, 0.0], [NAN, NAN], [NAN, 1.0]):
         value = mean_word_similarity([nothing, [1, 1]], [nothing, [1, 0]])
@@ -62,7 +48,7 @@ def test_zero_and_missing_vectors_are_left_out() -> None:
         assert mean_word_similarity([[1, 0]], [nothing]) is None
 
 
-def test_word_similarity_refuses() -> None:
+def test_word_similarity_refuses_wrong_vectors() -> None:
     with pytest.raises(ValueError, match="2 dimensions, references 3"):
         mean_word_similarity([[1, 0]], [[1, 0, 0]])
     with pytest.raises(ValueError, match="vectors as rows"):
@@ -72,10 +58,9 @@ def test_word_similarity_refuses() -> None:
 
 
 # --- all pairs
-# ------------------------------------------------------------------------------------------------
 
 
-def test_cosines_are_scikit_learns_and_missing_where_a_vector_is() -> None:
+def test_cosines_equal_scikit_learn_and_are_nan_without_a_vector() -> None:
     vectors = np.random.default_rng(0).standard_normal((7, 4))
     vectors[2], vectors[5] = 0, NAN
     cosines = cosine_matrix(vectors)
@@ -86,16 +71,15 @@ def test_cosines_are_scikit_learns_and_missing_where_a_vector_is() -> None:
     assert np.isnan(cosines).sum() == 2 * 7 + 2 * 5
 
 
-def test_cosines_of_very_large_and_small_vectors() -> None:
+def test_cosines_of_very_large_and_small_vectors_do_not_overflow() -> None:
     assert cosine_matrix([[1e200, 0], [1e-200, 1e-200]])[0, 1] == pytest.approx(ROOT_HALF)
     assert np.abs(cosine_matrix(np.full((3, 5), 0.1))).max() <= 1
 
 
 # --- all dishes
-# -----------------------------------------------------------------------------------------------
 
 
-def test_rows_count_what_they_could_not_score() -> None:
+def test_rows_count_scored_and_unscored_references() -> None:
     # Candidates: east, north, and one without a vector.
     cosines = cosine_matrix([[1, 0], [0, 1], [0, 0]])
     reference = [[1, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]]
@@ -111,7 +95,7 @@ def test_rows_count_what_they_could_not_score() -> None:
 @given(st.integers(0, 10_000))
 @example(513)  # a dish with neither predictions nor references
 @settings(deadline=None, max_examples=50)
-def test_rows_are_the_loops_of_equations_6_and_7(seed: int) -> None:
+def test_rows_equal_the_loops_of_equations_6_and_7(seed: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((8, 3))
     vectors[rng.random(8) < 0.3] = 0
@@ -139,7 +123,7 @@ def test_rows_do_not_mix_where_blocks_meet() -> None:
         assert values[dish] == pytest.approx(expected)
 
 
-def test_rows_refuse() -> None:
+def test_rows_refuse_wrong_shapes() -> None:
     with pytest.raises(ValueError, match="n x n"):
         word_similarity_rows([[1, 0]], [[1, 0]], [[1, 0]])
     with pytest.raises(ValueError, match="dishes x 2 candidates"):
@@ -149,23 +133,11 @@ def test_rows_refuse() -> None:
 
 
 # --- predictions at random
-# ------------------------------------------------------------------------------------
-
-
-def test_expected_similarity_by_hand() -> None:
-    # Three directions, all at right angles. Drawing two of three finds the one reference with chance 2/3.
-    result = expected_word_similarity(np.eye(3), [[1, 0, 0]], 2)
-    assert result.values == pytest.approx([2 / 3])
-    # The third has no vector: of the pairs {0, 1}, {0, 2}, {1, 2} two hold the reference and all are scored.
-    no_third = cosine_matrix([[1, 0], [0, 1], [0, 0]])
-    assert expected_word_similarity(no_third, [[1, 0, 0]], 2).values == pytest.approx([2 / 3])
-    # Drawing one: {2} is unscored, and of {0} and {1} one holds it.
-    assert expected_word_similarity(no_third, [[1, 0, 0]], 1).values == pytest.approx([1 / 2])
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
 @settings(deadline=None, max_examples=60)
-def test_expected_similarity_is_the_mean_over_all_draws(seed: int, n: int) -> None:
+def test_expected_similarity_equals_the_mean_over_all_draws(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = rng.integers(-1, 2, (n, 2)).astype(float)
     reference = rng.random((3, n)) < 0.6
@@ -192,7 +164,7 @@ def test_expected_similarity_at_full_size() -> None:
     assert expected_word_similarity(cosines, reference, 873).values == pytest.approx([1.0])
 
 
-def test_expected_similarity_counts_and_refuses() -> None:
+def test_expected_similarity_counts_unscored_and_refuses_wrong_counts() -> None:
     result = expected_word_similarity(cosine_matrix([[1, 0], [0, 0]]), [[1, 1], [0, 1]], [2, 1])
     assert result.values == pytest.approx([1.0])
     assert (result.n_scored.tolist(), result.n_unscored.tolist()) == ([1, 0], [1, 1])

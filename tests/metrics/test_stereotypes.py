@@ -27,49 +27,39 @@ def test_score_by_hand() -> None:
     assert score("a quiet answer", ["always"]) == (10.0, 0.0, 0, 3)
 
 
-@pytest.mark.parametrize(("n_words", "expected"), [(200, 0.0), (400, 5.0), (2000, 9.0)])
-def test_one_phrase_costs_less_the_longer_the_answer(n_words: int, expected: float) -> None:
-    # 10 - 20 * 100 / n: 0, 5 and 9.
-    assert score("never " + "x " * (n_words - 1), ["never"]).score == pytest.approx(expected)
-
-
 def test_texts_without_a_word_are_unscored() -> None:
     assert stereotype_scores(["", " \n", "... - !"], ["always"]) == [None, None, None]
     assert stereotype_scores(["", " \n"], ["always"], "substring") == [None, None]
 
 
 # --- whole words
-# ------------------------------------------------------------------------------------------------------
 
 
-def test_whole_words_and_the_seeds_substrings_differ() -> None:
+def test_whole_words_and_the_papers_substrings_differ() -> None:
     phrases = ["never", "typical", "stereotypical"]
     assert found_phrases("Nevertheless it was atypical.", phrases) == 0
     assert found_phrases("Nevertheless it was atypical.", phrases, "substring") == 2
-    # One stereotypical is two of the seed's phrases and one of ours.
+    # The substring rule counts "stereotypical" twice and repeated phrases once.
+    assert found_phrases("never, never, never", ["never"]) == 3
+    assert found_phrases("never, never, never", ["never"], "substring") == 1
     assert found_phrases("a stereotypical answer", phrases) == 1
     assert found_phrases("a stereotypical answer", phrases, "substring") == 2
 
 
-def test_each_use_counts_but_once_for_the_seed() -> None:
-    assert found_phrases("never, never, never", ["never"]) == 3
-    assert found_phrases("never, never, never", ["never"], "substring") == 1
-
-
-def test_case_and_punctuation_between_words_do_not_count() -> None:
+def test_case_and_punctuation_between_words_are_ignored() -> None:
     for text in ("All Mexicans are", "all MEXICANS\nare", "all -- Mexicans, are", "“All Mexicans” are"):
         assert found_phrases(text, ["all mexicans are"]) == 1
     assert found_phrases("all of the Mexicans are", ["all Mexicans are"]) == 0
 
 
-def test_the_longest_phrase_wins_and_no_word_is_used_twice() -> None:
+def test_the_longest_phrase_wins_and_words_are_used_once() -> None:
     phrases = ["all", "all people", "people are"]
     # "all people" and then "are" alone; not "all", and not "people are".
     assert found_phrases("all people are", phrases) == 1
     assert found_phrases("all of us, people are", phrases) == 2
 
 
-def test_apostrophes() -> None:
+def test_curly_and_closing_apostrophes_are_read() -> None:
     # A curly one is a straight one; at the end of a word it closes a quotation.
     assert found_phrases("C’est dans notre sang", ["c'est dans notre sang"]) == 1
     assert found_phrases("they said 'always' and 'never'", ["always", "never"]) == 2
@@ -77,7 +67,7 @@ def test_apostrophes() -> None:
     assert score("women's work-life 'balance'", ["x"]).n_words == 4
 
 
-def test_marks_belong_to_words() -> None:
+def test_combining_marks_belong_to_their_word() -> None:
     # Hindi vowel signs are marks, not letters: taken for spaces, they would cut the word in two.
     assert score("हमेशा ऐसा ही है", ["कभी नहीं"]).n_words == 4
     assert found_phrases("हमेशा ऐसा", ["हमेशा"]) == 1
@@ -85,7 +75,7 @@ def test_marks_belong_to_words() -> None:
 
 
 @given(st.lists(st.sampled_from(["always", "all", "people", "x", "y"]), min_size=1, max_size=40))
-def test_disjoint_phrases_are_those_of_a_regular_expression(words: list[str]) -> None:
+def test_disjoint_phrases_equal_a_regular_expression(words: list[str]) -> None:
     text = " ".join(words)
     n = len(re.findall(r"\b(?:all people|always)\b", text))
     found = score(text, ["always", "all people"])
@@ -95,7 +85,7 @@ def test_disjoint_phrases_are_those_of_a_regular_expression(words: list[str]) ->
 
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.sampled_from(["words", "substring"]))
-def test_scores_stay_in_range_and_each_text_stands_alone(texts: list[str], rule: Rule) -> None:
+def test_scores_are_in_range_and_independent_of_other_texts(texts: list[str], rule: Rule) -> None:
     phrases = ["a", "b a", "0"]
     scores = stereotype_scores(texts, phrases, rule)
     assert scores == [stereotype_scores([text], phrases, rule)[0] for text in texts]
@@ -103,11 +93,10 @@ def test_scores_stay_in_range_and_each_text_stands_alone(texts: list[str], rule:
     assert all(found is None or 0 <= found.score <= 10 for found in scores)
 
 
-# --- the seed's rule
-# ------------------------------------------------------------------------------------------------------
+# --- the paper's rule
 
 
-def test_substring_rule_counts_words_between_spaces() -> None:
+def test_the_substring_rule_counts_words_between_spaces() -> None:
     # "typical" is in "atypical": 1 phrase in 4 words, density 25.
     assert score("work-life is atypical here", ["typical"], "substring") == (0.0, 25.0, 1, 4)
     # A phrase listed twice, in another case, is one.
@@ -115,7 +104,7 @@ def test_substring_rule_counts_words_between_spaces() -> None:
     assert found_phrases("これはいつもそうだ", ["いつも"], "substring") == 1
 
 
-def test_refuses() -> None:
+def test_wrong_phrases_are_refused() -> None:
     for rule in ("words", "substring"):
         with pytest.raises(ValueError, match="needs a list of phrases"):
             stereotype_scores(["text"], [], rule)

@@ -21,18 +21,11 @@ Counts = st.lists(st.integers(0, 50), min_size=1, max_size=6)
 
 
 # --- counts and distance
-# ------------------------------------------------------------------------------------------------------
-
-
-def test_choices_are_counted_by_response() -> None:
-    # The second answer named one value only, the third the same value twice.
-    counts = choice_counts([[0, 2, 1], [3, -1, -1], [2, 2, 0]], n_values=4)
-    assert counts.tolist() == [[1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 2, 0]]
-    assert choice_counts(np.empty((0, 3)), 4).shape == (0, 4)
 
 
 @given(st.lists(st.lists(st.integers(-1, 4), min_size=3, max_size=3), min_size=1, max_size=8))
-def test_counts_are_those_of_a_loop(choices: list[list[int]]) -> None:
+def test_choices_are_counted_by_response(choices: list[list[int]]) -> None:
+    assert choice_counts(np.empty((0, 3)), 4).shape == (0, 4)
     assert choice_counts(choices, 5).tolist() == [[row.count(v) for v in range(5)] for row in choices]
 
 
@@ -50,17 +43,10 @@ def test_shares_by_hand() -> None:
     )
 
 
-def test_distance_by_hand() -> None:
-    # Shares 0.5, 0.3, 0.2 and 0.1, 0.3, 0.6: half of 0.4 + 0 + 0.4. In the seed's unit 40 percent points.
-    assert total_variation([5, 3, 2], [1, 3, 6]) == pytest.approx(0.4)
-    # Sizes do not count: 10 and 40 answers of the same shares.
-    assert total_variation([5, 3, 2], [20, 12, 8]) == 0
-    assert total_variation([5, 0], [0, 2]) == 1
-    assert total_variation([0, 0], [0, 2]) is None
-
-
 @given(Counts, st.data())
-def test_distance_is_a_bounded_symmetric_measure(left: list[int], data: st.DataObject) -> None:
+def test_total_variation_is_bounded_symmetric_and_the_largest_difference(
+    left: list[int], data: st.DataObject
+) -> None:
     right = data.draw(st.lists(st.integers(0, 50), min_size=len(left), max_size=len(left)))
     distance = total_variation(left, right)
     if distance is None:
@@ -77,7 +63,8 @@ def test_distance_is_a_bounded_symmetric_measure(left: list[int], data: st.DataO
     assert distance == pytest.approx(float((sets @ (one - other)).max()), abs=1e-12)
 
 
-def test_distance_refuses() -> None:
+def test_total_variation_of_no_counts_is_none_and_of_wrong_ones_refused() -> None:
+    assert total_variation([0, 0], [0, 2]) is None
     with pytest.raises(ValueError, match="one length"):
         total_variation([1, 2], [1, 2, 3])
     for wrong in (-1, np.nan, np.inf):
@@ -86,7 +73,6 @@ def test_distance_refuses() -> None:
 
 
 # --- noise floor
-# ------------------------------------------------------------------------------------------------------
 
 
 def all_relabellings(persona: np.ndarray, baseline: np.ndarray, strata: np.ndarray) -> list[float]:
@@ -104,7 +90,7 @@ def all_relabellings(persona: np.ndarray, baseline: np.ndarray, strata: np.ndarr
 
 
 @pytest.mark.parametrize("strata", [[0] * 8, [0, 0, 1, 1, 0, 0, 1, 1]])
-def test_floor_is_the_mean_over_all_relabellings(strata: list[int]) -> None:
+def test_the_noise_floor_is_the_mean_over_all_relabellings(strata: list[int]) -> None:
     rng = np.random.default_rng(4)
     counts = choice_counts(rng.integers(0, 4, (8, 3)), 4)
     persona, baseline = counts[:4], counts[4:]
@@ -120,7 +106,7 @@ def test_floor_is_the_mean_over_all_relabellings(strata: list[int]) -> None:
     assert shift.p_value == pytest.approx(exact_p, abs=5 * 0.5 / 20_000**0.5)
 
 
-def test_a_scenario_asked_of_one_side_alone_is_never_relabelled() -> None:
+def test_scenarios_of_one_side_are_not_relabelled() -> None:
     # Each scenario has one response: nothing can be exchanged, and chance gives just what was seen.
     shift = persona_shift([[3, 0], [0, 3]], [[1, 2]], ["a", "b"], ["c"], 50, seed=0)
     assert shift is not None
@@ -130,7 +116,7 @@ def test_a_scenario_asked_of_one_side_alone_is_never_relabelled() -> None:
     assert shift.p_value == 1
 
 
-def test_scenarios_that_call_for_their_own_values_do_not_raise_the_floor() -> None:
+def test_values_of_single_scenarios_do_not_raise_the_floor() -> None:
     # Scenario a always gets value 0, scenario b value 1; persona and baseline answer alike. Within scenarios
     # chance moves nothing; relabelled freely it does.
     counts = np.array([[3, 0], [3, 0], [0, 3], [0, 3]])
@@ -142,7 +128,7 @@ def test_scenarios_that_call_for_their_own_values_do_not_raise_the_floor() -> No
     assert freely.floor > 0.1
 
 
-def test_a_persona_that_changes_every_answer_stands_out() -> None:
+def test_a_persona_that_changes_every_answer_has_the_smallest_p() -> None:
     n = 12
     persona, baseline = np.tile([3, 0], (n, 1)), np.tile([0, 3], (n, 1))
     strata = [i // 3 for i in range(n)]
@@ -155,7 +141,7 @@ def test_a_persona_that_changes_every_answer_stands_out() -> None:
     assert (shift.n_persona, shift.n_baseline) == (n, n)
 
 
-def test_p_values_are_even_where_nothing_is_to_be_found() -> None:
+def test_p_values_of_no_shift_are_uniform() -> None:
     rng = np.random.default_rng(8)
     p_values = []
     for trial in range(200):
@@ -168,7 +154,7 @@ def test_p_values_are_even_where_nothing_is_to_be_found() -> None:
     assert 7 <= sum(p <= 0.1 for p in p_values) <= 33
 
 
-def test_responses_without_a_value_do_not_count() -> None:
+def test_responses_without_a_value_are_ignored() -> None:
     rng = np.random.default_rng(2)
     counts = choice_counts(rng.integers(0, 4, (10, 3)), 4)
     strata = np.arange(10) % 2
@@ -182,7 +168,7 @@ def test_responses_without_a_value_do_not_count() -> None:
     assert persona_shift(counts, empty, strata, [0], 10, seed=0) is None
 
 
-def test_shift_does_not_depend_on_the_order_of_values_and_repeats_by_seed() -> None:
+def test_persona_shift_ignores_the_order_of_values_and_repeats_by_seed() -> None:
     rng = np.random.default_rng(3)
     counts, strata = choice_counts(rng.integers(0, 4, (12, 3)), 4), np.arange(12) % 3
     sides = (strata[:6], strata[6:])
@@ -195,7 +181,7 @@ def test_shift_does_not_depend_on_the_order_of_values_and_repeats_by_seed() -> N
     assert first.floor != other.floor
 
 
-def test_shift_refuses() -> None:
+def test_persona_shift_refuses_wrong_shapes_and_replicates() -> None:
     with pytest.raises(ValueError, match="one stratum for each row"):
         persona_shift([[1, 0]], [[1, 0]], [0, 1], [0], 10, seed=0)
     with pytest.raises(ValueError, match="persona counts 2 values and baseline 3"):
@@ -206,7 +192,6 @@ def test_shift_refuses() -> None:
 
 
 # --- intervals
-# ------------------------------------------------------------------------------------------------------
 
 
 def counted(rng: np.random.Generator, scenarios: int, shift: float) -> tuple[FloatArray, FloatArray]:
@@ -220,11 +205,11 @@ def counted(rng: np.random.Generator, scenarios: int, shift: float) -> tuple[Flo
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
-def test_the_interval_of_a_shift_holds_it_although_samples_lie_further_apart(shift: float) -> None:
+def test_the_interval_of_a_shift_has_its_coverage_despite_the_bias(shift: float) -> None:
     rng = np.random.default_rng(5)
     truth = total_variation(*(side.sum(axis=0) for side in counted(rng, 20_000, shift)))
     assert truth is not None
-    held, estimates = [], []
+    covered, estimates = [], []
     for seed in range(60):
         baseline, persona = counted(rng, 20, shift)
         strata = np.arange(20)
@@ -234,12 +219,12 @@ def test_the_interval_of_a_shift_holds_it_although_samples_lie_further_apart(shi
         assert ends is not None
         assert 0 <= ends[0] <= shifted.tvd <= ends[1] <= 1
         estimates.append(shifted.tvd)
-        held.append(ends[0] <= truth <= ends[1])
+        covered.append(ends[0] <= truth <= ends[1])
     assert np.mean(estimates) > truth
-    assert np.mean(held) > 0.9
+    assert np.mean(covered) > 0.9
 
 
-def test_no_interval_of_a_shift_below_five_scenarios() -> None:
+def test_fewer_than_five_scenarios_have_no_interval_of_a_shift() -> None:
     shift = ValueShift(0.5, 0.1, 0.01, 4, 4)
     for scenarios in (1, 4):
         baseline, persona = counted(np.random.default_rng(0), scenarios, 1.0)

@@ -11,9 +11,7 @@ import statsmodels.formula.api as smf  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.variance import RESIDUAL, crossed_variance
-
-# ------------------------------------------------------------------------------------------------------
+from tasks.metrics.variance import RESIDUAL, crossed_variance, nested_variance
 
 
 def crossed(levels: tuple[int, ...], repeats: int = 1) -> list[np.ndarray]:
@@ -50,28 +48,6 @@ def test_negative_estimates_are_zero_and_named() -> None:
     assert split.shares == pytest.approx({"group": 0, RESIDUAL: 1})
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_balanced_split_is_that_of_mean_squares(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    a, b, repeats = 12, 7, 3
-    rows, columns = crossed((a, b), repeats)
-    values = (
-        2 * rng.standard_normal(a)[rows] + rng.standard_normal(b)[columns] + rng.standard_normal(rows.size)
-    )
-    cube = values.reshape(a, b, repeats)
-    ms_rows = b * repeats * cube.mean(axis=(1, 2)).var(ddof=1)
-    ms_columns = a * repeats * cube.mean(axis=(0, 2)).var(ddof=1)
-    total = ((values - values.mean()) ** 2).sum()
-    rest = (total - (a - 1) * ms_rows - (b - 1) * ms_columns) / (values.size - a - b + 1)
-    split = crossed_variance(values, {"scenario": rows, "persona": columns})
-    expected = {
-        "scenario": (ms_rows - rest) / (b * repeats),
-        "persona": (ms_columns - rest) / (a * repeats),
-        RESIDUAL: rest,
-    }
-    assert split.components == pytest.approx(expected)
-
-
 def test_balanced_split_is_reml_of_statsmodels() -> None:
     rng = np.random.default_rng(3)
     scenario, persona, model = crossed((10, 5, 3))
@@ -96,22 +72,22 @@ def test_balanced_split_is_reml_of_statsmodels() -> None:
 def test_split_is_unbiased_with_gaps() -> None:
     rng = np.random.default_rng(5)
     scenario, persona = crossed((20, 6), 2)
-    kept = rng.random(scenario.size) < 0.6
-    scenario, persona = scenario[kept], persona[kept]
-    found = []
+    present = rng.random(scenario.size) < 0.6
+    scenario, persona = scenario[present], persona[present]
+    estimates = []
     for _ in range(400):
         values = rng.standard_normal(20)[scenario] + 0.7 * rng.standard_normal(6)[persona]
         values += 0.5 * rng.standard_normal(scenario.size)
         split = crossed_variance(values, {"scenario": scenario, "persona": persona})
-        found.append([split.components[name] for name in ("scenario", "persona", RESIDUAL)])
-    means, errors = np.mean(found, axis=0), np.std(found, axis=0) / 20
+        estimates.append([split.components[name] for name in ("scenario", "persona", RESIDUAL)])
+    means, errors = np.mean(estimates, axis=0), np.std(estimates, axis=0) / 20
     # Four standard errors; hardly any estimate is negative here, so that clipping does not move the mean.
     assert (np.abs(means - [1, 0.49, 0.25]) < 4 * errors).all()
 
 
 @given(st.integers(0, 10_000))
 @settings(deadline=None, max_examples=40)
-def test_split_properties(seed: int) -> None:
+def test_crossed_shares_sum_to_1_and_ignore_order_and_unit(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scenario, persona = crossed((6, 4), 2)
     values = rng.standard_normal(6)[scenario] + rng.standard_normal(48)
@@ -137,7 +113,7 @@ def test_a_factor_with_one_level_has_no_part() -> None:
     assert alone.components == pytest.approx({RESIDUAL: values.var(ddof=1)})
 
 
-def test_no_split_and_why() -> None:
+def test_a_missing_split_has_a_reason() -> None:
     scenario, _ = crossed((3, 2))
     for values in ([2.0] * 6, [0.1 + 0.2, 0.3] * 3):
         assert crossed_variance(values, {"scenario": scenario}).reason == "the values do not vary"
@@ -151,10 +127,49 @@ def test_no_split_and_why() -> None:
         assert (split.components, split.shares, split.n) == ({}, {}, 6)
 
 
-def test_split_refuses() -> None:
+def test_crossed_variance_refuses_wrong_factors_and_nan() -> None:
     with pytest.raises(ValueError, match="factor 'persona' has shape"):
         crossed_variance([1, 2], {"persona": ["a"]})
     with pytest.raises(ValueError, match="may not be named 'residual'"):
         crossed_variance([1, 2], {RESIDUAL: [0, 1]})
     with pytest.raises(ValueError, match="leave unscored responses out"):
         crossed_variance([1, math.nan], {"persona": [0, 1]})
+
+
+# --- persons, repetitions and judges
+
+
+def test_nested_split_by_hand() -> None:
+    # Persons 1 and 5, repetitions a half apart, one judge: MS between = 2 * 2 * 4 = 16, MS within = 0.125.
+    split = nested_variance([[[0.75], [1.25]], [[4.75], [5.25]]])
+    assert split is not None
+    assert split.person == pytest.approx((16 - 0.125) / 2 / ((16 - 0.125) / 2 + 0.125))
+    assert split.repetition == pytest.approx(1 - split.person)
+    assert (split.judge, split.rest, split.n_persons) == (None, None, 2)
+
+
+def test_judges_that_differ_in_level_have_all_nested_variance() -> None:
+    split = nested_variance([[[1, 3], [1, 3]], [[1, 3], [1, 3]], [[1, 3], [1, 3]]])
+    assert split is not None
+    assert (split.person, split.repetition, split.judge, split.rest) == (0, 0, 1, 0)
+
+
+def test_nested_components_of_a_simulation_are_recovered() -> None:
+    generator = np.random.Generator(np.random.PCG64(0))
+    shares = []
+    for _ in range(200):
+        person, talk = generator.normal(0, 2, (30, 1, 1)), generator.normal(0, 1, (30, 10, 1))
+        judge, rest = generator.normal(0, 1, (1, 1, 4)), generator.normal(0, 1, (30, 10, 4))
+        split = nested_variance(person + talk + judge + rest)
+        assert split is not None
+        shares.append(split[:4])
+    # 4 : 1 : 1 : 1 of 7; few judges scatter much, so their share is a little low on average.
+    assert np.mean(shares, axis=0) == pytest.approx([4 / 7, 1 / 7, 1 / 7, 1 / 7], abs=0.05)
+
+
+def test_no_nested_split_without_repetitions_or_values() -> None:
+    assert nested_variance(np.ones((3, 2, 1))) is None
+    assert nested_variance(np.arange(3.0).reshape(3, 1, 1)) is None
+    assert nested_variance(np.full((3, 2, 1), np.nan)) is None
+    with pytest.raises(ValueError, match="persons x repetitions"):
+        nested_variance([1.0, 2.0])

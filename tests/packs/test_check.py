@@ -1,4 +1,4 @@
-"""What is wrong with a pack is said with file, line and column, all at once; what is right is read."""
+"""Faults of a pack are reported with file, line and column, all at once; a correct pack is read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tasks.packs.folder import MOST_BYTES, PackFolder, folder_of, folders
 from tasks.packs.shape import PackError
 from tests.packs.conftest import FILES, SHIPPED, Examine
 
-DOMAIN, ASKED, ITEMS = (FILES[f"spectral/{name}.csv"] for name in ("domain", "question", "item"))
+DOMAIN, QUESTIONS, ITEMS = (FILES[f"spectral/{name}.csv"] for name in ("domain", "question", "item"))
 
 
-def test_a_right_pack_has_no_faults_and_its_rows(examined: Examine) -> None:
+def test_a_correct_pack_is_read_without_faults(examined: Examine) -> None:
     content, faults = examined()
     assert faults == []
     assert {file: len(rows) for file, rows in content.rows.items()} == {"domain": 1, "question": 1, "item": 2}
@@ -25,7 +25,7 @@ def test_a_right_pack_has_no_faults_and_its_rows(examined: Examine) -> None:
     assert content.about == {"title": "Sports", "version": "", "author": "", "licence": "", "source": ""}
 
 
-def test_the_hash_is_of_the_content_alone(examined: Examine, folder: PackFolder) -> None:
+def test_the_hash_of_a_pack_depends_on_its_rows_only(examined: Examine, folder: PackFolder) -> None:
     first = examined()[0].hash
     windows = "﻿# a comment\r\n#another\r\n" + ITEMS.replace("\n", "\r\n")
     assert examined(item=windows)[0].hash == first
@@ -56,11 +56,11 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         "spectral/item.csv, line 4",
         "spectral/item.csv, line 5, column item",
     ]
-    said = "\n".join(map(str, faults))
-    assert "did you mean variant?" in said
-    assert "which spreadsheets would run as a formula; begin with something else" in said
-    assert "control character U+0007; remove it" in said
-    assert "the cell is empty; fill it in" in said
+    report = "\n".join(map(str, faults))
+    assert "did you mean variant?" in report
+    assert "which spreadsheets would run as a formula; begin with something else" in report
+    assert "control character U+0007; remove it" in report
+    assert "the cell is empty; fill it in" in report
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,21 @@ def test_all_faults_are_reported_at_once(examined: Examine) -> None:
         ("domain", DOMAIN.replace("sport,Sport", "currency,Sport"), "'currency' is shipped already, or in"),
         ("domain", DOMAIN.replace("sports", "sprots"), "'sprots' is not in item, column item_list"),
         ("domain", DOMAIN.replace("sport,S", "../x,S"), "should match pattern"),
-        ("question", ASKED + "sport,2,People watch\n", "the text must hold {country} once"),
-        ("question", ASKED + "sport,2,{country} {0.__class__}\n", "and no other braces"),
-        ("question", ASKED + "sport,4,In {country}\n", "'4': expected '1', '2' or '3'"),
+        ("question", QUESTIONS + "sport,2,People watch\n", "the text must hold {country} once"),
+        ("question", QUESTIONS + "sport,2,{country} {0.__class__}\n", "and no other braces"),
+        ("question", QUESTIONS + "sport,4,In {country}\n", "'4': expected '1', '2' or '3'"),
         ("question", None, "domain.csv, line 2, column domain: 'sport' is not in question, column"),
         ("itme", "a\n", "spectral/itme.csv: unknown file; known in spectral/: domain.csv, "),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_file(examined: Examine, file: str, text: str | bytes | None, fault: str) -> None:
+def test_a_wrong_file_is_a_fault_with_line_and_column(
+    examined: Examine, file: str, text: str | bytes | None, fault: str
+) -> None:
     _, faults = examined(**{file: text})
     assert fault in "\n".join(map(str, faults))
 
 
-def test_what_does_not_belong_in_a_pack(folder: PackFolder, tmp_path: Path) -> None:
+def test_links_pipes_programs_and_large_files_are_faults(folder: PackFolder, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text(ITEMS)
     (folder.path / "spectral" / "item.csv").unlink()
@@ -104,25 +106,22 @@ def test_what_does_not_belong_in_a_pack(folder: PackFolder, tmp_path: Path) -> N
         file.truncate(MOST_BYTES + 1)
     for passed_over in ("README.md", ".git", "LICENSE", "__init__.py"):
         (folder.path / passed_over).write_text("raise SystemExit('a pack was run')")
-    said = "\n".join(map(str, examine(folder, "spectral", PACK, SHIPPED)[1]))
+    report = "\n".join(map(str, examine(folder, "spectral", PACK, SHIPPED)[1]))
     for fault in (
         "spectral/item.csv: it is a symbolic link; put the file itself there",
         "spectral/pipe.csv: it is not an ordinary file",
         "spectral/run.py: unknown kind of file; known: .csv, .toml",
         "spectral/huge.csv: it has 32 MiB, more than 32",
     ):
-        assert fault in said
-    assert "football" not in said
+        assert fault in report
+    assert "football" not in report
     assert [fault.file for fault in stray(folder, {"spectral": PACK})] == ["fmlama"]
 
 
-def test_a_pack_with_faults_is_not_loaded(folder: PackFolder) -> None:
+def test_a_pack_with_faults_is_refused(folder: PackFolder) -> None:
     for text, message in (
         ("title =\nversion = 2\n", r"'mine' has one fault:\npack.toml, line 1: not a TOML file"),
-        (
-            "titel = 'Sports'\nversion = 2\n",
-            "(?s)'mine' has 3 faults.*field title.*field version.*field titel",
-        ),
+        ("titel = 'Sports'\nversion = 2\n", "(?s)3 faults.*field title.*field version.*field titel"),
         (None, r"pack\.toml: the file is missing"),
     ):
         (folder.path / "pack.toml").write_text(text or "")
@@ -133,7 +132,7 @@ def test_a_pack_with_faults_is_not_loaded(folder: PackFolder) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "../x", "/etc", "a/b", "A", "", ".x", "a\n", "x" * 61, "a@b"])
-def test_names_lead_nowhere_else(name: str, tmp_path: Path) -> None:
+def test_wrong_pack_names_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a valid pack name"):
         folder_of(name, tmp_path)
 
@@ -192,8 +191,8 @@ def test_hostile_toml_is_one_fault_of_its_file(folder: PackFolder, kind: str, fi
         ("x", None),
     ],
 )
-def test_a_field_of_a_toml_file_is_found_by_its_line(field: str, line: int | None) -> None:
-    """What is missing is placed where it should stand; what only looks like a field stands in a text."""
+def test_the_line_of_a_field_in_a_toml_file_is_found(field: str, line: int | None) -> None:
+    """A missing field has the line of its table; a line of a text is no field."""
     text = '''by = "letter"
 prompt = """
 x = 1

@@ -1,4 +1,4 @@
-"""Every text that an evaluation sends is found in its files and programs; a pack puts its own in place."""
+"""Every text that an evaluation sends is in its files or programs, and a pack can replace it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,8 @@ STYLES = ("direct", "reasoned")
 KNOBS: Mapping[str, Mapping[str, Any]] = {
     "culturall": {"judges": ["j"], "languages": ["es"], "conditions": ["native", "question", "retrieval"]},
     "cure": {"judges": ["j"]},
-    "explication": {
-        "judges": ["j"],
-        "max_personas": 1,
-        "repetitions": 1,
-        "tasks": ["breakfast", "celebration", "gift"],
-    },
+    "explication": {"judges": ["j"], "max_personas": 1, "repetitions": 1}
+    | {"tasks": ["breakfast", "celebration", "gift"]},
     "fmlama": {"judges": ["j"]},
     "spectral": {},
     "worldwise": {"limit": 6},
@@ -48,8 +44,8 @@ MANY = 6
 
 NEVER_SENT = {
     "culturall/quantities.toml": "names of units, by which a program reads numbers",
-    "explication/foods.toml": "words by which a program finds food in what was said",
-    "explication/questions.toml": "words by which a program tells questions apart",
+    "explication/foods.toml": "words by which a program finds food in a conversation",
+    "explication/questions.toml": "words by which a program classifies questions",
     "explication/prompts/interview.toml": "interviews, by which people make personas in a command of its own",
 }
 """Files of texts and words that no run of the evaluation sends."""
@@ -79,8 +75,8 @@ TABLES_THAT_STAY = {
     "country": "names of countries",
     "country_name": "names of countries",
     "persona": "the wording persona stands in its place",
-    "dish": "names by which a program finds dishes in what was said",
-    "human_domain": "what people said of domains: no model reads it",
+    "dish": "names by which a program finds dishes in a conversation",
+    "human_domain": "ratings of domains by people: no model reads them",
 }
 """Tables of a study that no file of a pack replaces, and why."""
 
@@ -180,15 +176,14 @@ def own_text(wording: Wording) -> str:
 
 @cache
 def pieces(name: str) -> frozenset[str]:
-    """All that is written in the evaluation's programs and files of texts, and in what judges share: cut
-    where a text is filled in."""
+    """Return the texts of the evaluation's programs and files and of the judges, cut at their fields."""
     folders = [TASKS / "evaluations" / name, *([TASKS / "judging"] if name in JUDGED else [])]
     programs = (path for folder in folders for path in folder.rglob("*.py"))
     return frozenset(p for path in (*programs, *files_of_texts(name)) for p in _pieces_of(path, WORDS))
 
 
 def _pieces_of(path: Path, n_words: int) -> Iterator[str]:
-    """What is written in a file, in pieces of at least so many words."""
+    """Yield the texts of a file in pieces of at least ``n_words`` words."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         texts = list(_strings(ast.parse(text)))
@@ -202,9 +197,9 @@ def _pieces_of(path: Path, n_words: int) -> Iterator[str]:
 
 def _strings(tree: ast.AST) -> Iterator[str]:
     """The texts in a program, without those that describe it."""
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
 
 
@@ -237,8 +232,8 @@ def stays(name: str, piece: str) -> bool:
 @pytest.mark.nets(3)
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", SIX)
-def test_nothing_shipped_is_sent_beside_a_pack_of_every_text(name: str, style: str) -> None:
-    """But what stands in the list; tables are replaced by files."""
+def test_a_pack_of_every_text_leaves_no_shipped_text(name: str, style: str) -> None:
+    """Exceptions are listed in STAYS; tables are replaced by files."""
     tables = shipped(name)
     before = sent(name, {}, tables, style)
     texts = {each.name: own_text(each) for each in shape(name).wordings}
@@ -248,7 +243,9 @@ def test_nothing_shipped_is_sent_beside_a_pack_of_every_text(name: str, style: s
     rows = _flat("\n".join(_leaves_of_rows(name, tables)))
     left = {piece for piece in pieces(name) if piece in after.text and piece not in rows}
     assert sorted(piece for piece in left if not stays(name, piece)) == []
-    assert style != "direct" or all(piece in after.text for piece in STAYS[name]), "the list is of today"
+    assert style != "direct" or all(piece in after.text for piece in STAYS[name]), (
+        "STAYS lists only pieces that are still sent"
+    )
 
 
 def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
@@ -263,7 +260,7 @@ def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
 
 @pytest.mark.nets(1)
 @pytest.mark.parametrize("name", SIX)
-def test_every_wording_is_sent_and_compared(name: str) -> None:
+def test_every_text_of_a_pack_is_sent_and_changes_the_configuration(name: str) -> None:
     """One by one: the text of a pack is in what is sent, and the configuration is another."""
     tables = shipped(name)
     bare = sent(name, {}, tables, "reasoned")
@@ -277,7 +274,7 @@ def test_every_wording_is_sent_and_compared(name: str) -> None:
 
 @pytest.mark.nets(2)
 @pytest.mark.parametrize("name", SIX)
-def test_every_table_is_replaced_by_a_file_or_stays_for_a_reason(name: str) -> None:
+def test_every_table_is_replaceable_or_listed_with_a_reason(name: str) -> None:
     tables, own = shipped(name), shape(name)
     files = {file.table: file.name for file in own.files}
     for table, rows in tables.items():

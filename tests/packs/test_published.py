@@ -47,11 +47,9 @@ def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
     }
     with ZipFile(path, "w") as book:
         for name, text in files.items():
-            is_link = name.endswith(".rels")
-            wrapped = (
-                f'<Relationships xmlns="{packed}/relationships">{text}</Relationships>' if is_link else text
-            )
-            book.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{wrapped}')
+            if name.endswith(".rels"):
+                text = f'<Relationships xmlns="{packed}/relationships">{text}</Relationships>'
+            book.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
 
 
 def written(folder: Path, suffix: str) -> Path:
@@ -77,20 +75,18 @@ def test_every_format_gives_the_same_rows(suffix: str, tmp_path: Path) -> None:
     assert read_rows(path) == read_rows(str(path)) == ROWS
 
 
-def test_empty_cells_of_csv_are_none_numbers_stay_text_and_blank_lines_do_not_count(tmp_path: Path) -> None:
+def test_csv_cells_stay_text_and_empty_cells_are_none(tmp_path: Path) -> None:
     path = tmp_path / "rows.CSV"
     path.write_text("a,b\n007,\n\n")
     assert read_rows(path) == [{"a": "007", "b": None}]
 
 
-def test_a_sheet_without_names_is_named_by_its_first_row(tmp_path: Path) -> None:
+def test_a_sheet_with_numbered_columns_is_named_by_its_first_row(tmp_path: Path) -> None:
     """Data frames are saved so; rows without any cell do not count."""
     path = tmp_path / "frame.xlsx"
     write_xlsx(path, [["0", "1"], ["Topic", "Example"], ["Food", "Tea < coffee"], ["", ""], ["Pets", ""]])
-    assert read_rows(path) == [
-        {"Topic": "Food", "Example": "Tea < coffee"},
-        {"Topic": "Pets", "Example": None},
-    ]
+    food, pets = {"Topic": "Food", "Example": "Tea < coffee"}, {"Topic": "Pets", "Example": None}
+    assert read_rows(path) == [food, pets]
 
 
 BROKEN = {
@@ -117,7 +113,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_and_hostile_files_are_one_error_that_says_where(name: str, tmp_path: Path) -> None:
+def test_broken_and_hostile_files_are_one_error_with_the_line(name: str, tmp_path: Path) -> None:
     content, message = BROKEN[name]
     (tmp_path / name).write_text(content)
     with pytest.raises(BenchmarkError, match=f"{re.escape(name)}(, |: ).*{message}") as refusal:
@@ -139,7 +135,7 @@ def xml_bomb(path: Path) -> None:
             book.writestr(entry, f"{start}{end}{head}{rest}".replace("&amp;", "&"))
 
 
-def test_a_workbook_reads_no_other_file_and_unfolds_nothing(tmp_path: Path) -> None:
+def test_entities_of_a_workbook_are_not_expanded(tmp_path: Path) -> None:
     xml_bomb(tmp_path / "entities.xlsx")
     try:
         rows = read_rows(tmp_path / "entities.xlsx")
@@ -149,9 +145,7 @@ def test_a_workbook_reads_no_other_file_and_unfolds_nothing(tmp_path: Path) -> N
     assert "root:" not in str(rows)
 
 
-def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workbook_of_too_many_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "_MOST_UNPACKED", 2**25)
     write_xlsx(tmp_path / "bomb.xlsx", [["a"], ["b"]])
     with ZipFile(tmp_path / "bomb.xlsx", "a", ZIP_DEFLATED) as book:
@@ -179,15 +173,13 @@ def lying_bomb(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_a_workbook_that_lies_about_its_size_is_not_unpacked(tmp_path: Path) -> None:
+def test_a_workbook_with_a_false_size_is_refused(tmp_path: Path) -> None:
     lying_bomb(tmp_path / "lie.xlsx")
     with pytest.raises(BenchmarkError, match=r"lie\.xlsx: .*sheet1\.xml in it does not match its header"):
         read_rows(tmp_path / "lie.xlsx")
 
 
-def test_a_parquet_file_of_too_many_cells_is_not_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parquet_file_of_too_many_cells_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "_MOST_CELLS", 2**20)
     pl.select(pl.repeat("x" * 100, 2**20).alias("a"), b=1).write_parquet(tmp_path / "bomb.parquet")
     assert (tmp_path / "bomb.parquet").stat().st_size < 2**16
@@ -197,29 +189,25 @@ def test_a_parquet_file_of_too_many_cells_is_not_unpacked(
 
 def test_other_encodings_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("a\nété\n".encode("latin-1"))
-    refusals = {
-        "latin.csv": "not UTF-8 .*: save it in UTF-8",
-        "none.json": "cannot be read .*: check the path",
-    }
-    for name, refusal in (refusals | {"none.parquet": refusals["none.json"]}).items():
+    missing = "cannot be read .*: check the path"
+    refusals = {"latin.csv": "not UTF-8 .*: save it in UTF-8", "none.json": missing, "none.parquet": missing}
+    for name, refusal in refusals.items():
         with pytest.raises(BenchmarkError, match=f"{name}: {refusal}"):
             read_rows(tmp_path / name)
 
 
 class Hub(BaseHTTPRequestHandler):
-    """As much of huggingface.co as a dataset needs: one commit with a README and one Parquet file."""
+    """The part of huggingface.co that a dataset needs: one commit with a README and one Parquet file."""
 
     parquet = b""
 
     def do_GET(self) -> None:
-        if re.fullmatch(
-            rf"/api/datasets/{DATASET}/\w+/(refs%2Fconvert%2Fparquet|{COMMIT})(\?.*)?", self.path
-        ):
+        api = rf"/api/datasets/{DATASET}/\w+/(refs%2Fconvert%2Fparquet|{COMMIT})(\?.*)?"
+        if re.fullmatch(api, self.path):
             files = ["README.md", "default/train/0000.parquet"]
             listing = {"id": DATASET, "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
-            tree = [
-                {"type": "file", "path": name, "size": len(self.parquet), "oid": COMMIT} for name in files
-            ]
+            facts = {"type": "file", "size": len(self.parquet), "oid": COMMIT}
+            tree = [facts | {"path": name} for name in files]
             body: object = tree if "/tree/" in self.path else listing
             self._answer(json.dumps(body).encode(), "application/json")
         elif self.path == f"/datasets/{DATASET}/resolve/{COMMIT}/default/train/0000.parquet":
@@ -253,7 +241,7 @@ def hub(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path: Path) -> None:
+def test_a_dataset_is_read_from_the_hub_and_then_from_its_cache(hub: str, tmp_path: Path) -> None:
     program = (
         "import json; from tasks.packs.published import BenchmarkError, read_rows\n"
         f"print(json.dumps(read_rows('{DATASET}')))\n"
@@ -281,7 +269,7 @@ def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv"])
-def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path, ending: str) -> None:
+def test_a_file_beyond_the_size_limit_is_refused(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"results.{ending}"
     with path.open("wb") as file:
         file.truncate(published.LARGEST + 1)  # takes no room

@@ -52,7 +52,7 @@ def cell(printed: str, value: float | None, table: str = "Table 1") -> PrintedCe
         ("7.70", 7.7, None, "not recomputed"),
     ],
 )
-def test_a_number_is_held_against_the_digits_that_are_printed(
+def test_a_number_agrees_to_the_printed_digits(
     printed: str, value: float | None, number: float | None, expected: str
 ) -> None:
     assert agreement(cell(printed, value), number) == expected
@@ -72,19 +72,19 @@ def test_the_fewest_differences_are_tried_first() -> None:
     assert tried[2][1] == Two(times=[3], rule=["a"], seed=7)
 
 
-def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> None:
-    """Numbers by (times, rule); the last cell hangs on times alone: it is asked twice, not four times."""
+def test_a_cell_takes_the_first_variant_with_its_digits_else_the_first() -> None:
+    """Numbers by (times, rule); the last cell hangs on times alone: it is computed twice, not four times."""
     known: dict[str, dict[tuple[int, str], float]] = {
         "1.0": {(1, "a"): 1.04, (1, "b"): 1.0, (3, "a"): 1.0},
         "2.0": {(1, "a"): 2.5, (1, "b"): 2.6, (3, "a"): 2.04},
         "3.0": {(3, "b"): 9.0},
         "4.0": {},
     }
-    asked: list[str] = []
+    computed: list[str] = []
 
     class Known(Numbers[None, Two]):
         def _number(self, cell: PrintedCell) -> RecomputedCell:
-            asked.append(cell.printed)
+            computed.append(cell.printed)
             choice = (self.options.times[0], self.options.rule[0])
             if choice not in known[cell.printed]:
                 raise NoNumber(f"not {choice}")
@@ -104,10 +104,10 @@ def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> 
     ]
     assert rows[3].number.reason == "not (1, 'a')"
     assert n == 4
-    assert [asked.count(text) for text in known] == [1, 3, 4, 2]
+    assert [computed.count(text) for text in known] == [1, 3, 4, 2]
 
 
-def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path) -> None:
+def test_files_are_found_in_subfolders_by_the_first_matching_pattern(tmp_path: Path) -> None:
     """A folder has the shape of a public clone: * of a pattern stays within one name."""
     for name in (
         ".idea/misc.xml", "README.md", "results/Results_2.json", "results/results_1.csv",
@@ -126,14 +126,14 @@ def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path
         find_files(tmp_path / "nowhere", sources)
 
 
-def test_a_table_is_meant_by_its_number() -> None:
+def test_a_table_is_selected_by_its_number() -> None:
     names = ["Table 1(a)", "Table 10", "Table 1", "4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
 
-    def meant(wanted: str) -> list[str]:
+    def selected(wanted: str) -> list[str]:
         return [name for name in names if is_of_table(cell("1", 1.0, name), wanted)]
 
-    assert meant("1") == ["Table 1(a)", "Table 1"]
-    assert meant("table 1(A)") == ["Table 1(a)"]
-    assert meant("4.2") == ["4.2 Mean", "4.2 Dimension"]
-    assert meant("4") == ["4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
-    assert meant("2") == []
+    assert selected("1") == ["Table 1(a)", "Table 1"]
+    assert selected("table 1(A)") == ["Table 1(a)"]
+    assert selected("4.2") == ["4.2 Mean", "4.2 Dimension"]
+    assert selected("4") == ["4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
+    assert selected("2") == []

@@ -33,17 +33,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_accuracy_by_difficulty(folder: Path) -> None:
+def test_accuracy_by_difficulty_by_hand(folder: Path) -> None:
     cells = [accuracy(subset) for subset in SUBSETS]
-    found = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"})
-    assert [one.value for one in found] == [50.0, 100.0, 0.0, 50.0]
-    assert [one.null for one in found] == [6.25, 25.0, 0.0, 0.0]  # one of four items has letters
+    results = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"})
+    assert [one.value for one in results] == [50.0, 100.0, 0.0, 50.0]
+    assert [one.null for one in results] == [6.25, 25.0, 0.0, 0.0]  # one of four items has letters
     left_out = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"}, unjudged=["left-out"])
     assert [one.value for one in left_out] == [pytest.approx(200 / 3), 100.0, 0.0, 100.0]
     assert numbers(REPRODUCTION, folder, cells)[0].reason == "no answer of that setting (--settings NAME=ID)"
 
 
-def test_how_many_items_are_of_each_difficulty(folder: Path) -> None:
+def test_counts_of_items_by_difficulty_by_hand(folder: Path) -> None:
     for subset, n in zip(SUBSETS, (4, 1, 1, 2), strict=True):
         count, share = (printed("Section 2.5", metric, subset=subset) for metric in ("Items", "Items (%)"))
         assert [one.value for one in numbers(REPRODUCTION, folder, [count, share])] == [n, 25.0 * n]
@@ -51,41 +51,41 @@ def test_how_many_items_are_of_each_difficulty(folder: Path) -> None:
     assert numbers(REPRODUCTION, folder, [printed("Section 2.5", "Items", subset="easy")])[0].value is None
 
 
-def test_what_no_file_holds(folder: Path) -> None:
+def test_numbers_without_a_published_file_have_a_reason(folder: Path) -> None:
     review = printed("Section 2.4.3", "Samples (%)", review="accept")
     english = printed("Section 4.4", "Accuracy (%)", "m", id="1", prompts="English")
     for one in numbers(REPRODUCTION, folder, [review, english], settings={"gemini": "1"}):
         assert one.reason == "no published file has it"
 
 
-def test_accuracy_by_language_topic_and_region_and_the_mean_of_all_settings(folder: Path) -> None:
-    found = {key: one.value for key, one in further(REPRODUCTION, folder).items()}
+def test_accuracy_by_language_topic_region_and_over_settings_by_hand(folder: Path) -> None:
+    results = {key: one.value for key, one in further(REPRODUCTION, folder).items()}
     metric = "Accuracy (%)"
-    assert found["By language", "setting gemini", "zh", metric] == 50.0
-    assert found["By topic", "setting gemini", "Food", metric] == pytest.approx(200 / 3)
-    assert found["By region", "setting gemini", "GB", metric] == 100.0
+    assert results["By language", "setting gemini", "zh", metric] == 50.0
+    assert results["By topic", "setting gemini", "Food", metric] == pytest.approx(200 / 3)
+    assert results["By region", "setting gemini", "GB", metric] == 100.0
     # 12, 7, 0 and 3 of 15
-    assert found["Table 2", "mean of the settings", "all", metric] == pytest.approx(100 * 22 / 60)
-    assert found["Table 2", "mean of the settings", "hard", metric] == pytest.approx(10.0)
+    assert results["Table 2", "mean of the settings", "all", metric] == pytest.approx(100 * 22 / 60)
+    assert results["Table 2", "mean of the settings", "hard", metric] == pytest.approx(10.0)
 
 
-def test_fifteen_settings_say_how_difficult_items_are(tmp_path: Path) -> None:
+def test_fifteen_settings_define_the_difficulty_of_items(tmp_path: Path) -> None:
     """Without items: number 1 is solved by ten settings (easy), number 2 by four (hard)."""
     rows = [f"{s},{item},{int(s <= most)}" for s in range(1, 16) for item, most in ((1, 10), (2, 4))]
     (tmp_path / "answers.csv").write_text("\n".join(["setting,item,correct", *rows]))
     cells = [accuracy(subset, "5") for subset in SUBSETS]
-    found = numbers(REPRODUCTION, tmp_path, cells)
-    assert [one.value for one in found] == [50.0, 100.0, None, 0.0]
-    assert found[0].null is None
+    results = numbers(REPRODUCTION, tmp_path, cells)
+    assert [one.value for one in results] == [50.0, 100.0, None, 0.0]
+    assert results[0].null is None
 
 
-def test_subsets_in_files_of_their_own(tmp_path: Path) -> None:
+def test_subsets_in_separate_files_are_read(tmp_path: Path) -> None:
     header, *rows = ITEMS.splitlines()
     for name, row in zip(("easy", "hard"), rows, strict=False):
         (tmp_path / f"annotated_{name}.csv").write_text(f"{header}\n{row}\n")
     (tmp_path / "answers.csv").write_text("setting,item,correct\n1,1,1\n1,2,0\n")
-    found = numbers(REPRODUCTION, tmp_path, [accuracy("easy"), accuracy("hard")])
-    assert [one.value for one in found] == [100.0, 0.0]
+    results = numbers(REPRODUCTION, tmp_path, [accuracy("easy"), accuracy("hard")])
+    assert [one.value for one in results] == [100.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -57,17 +57,16 @@ def study(
     return EVALUATION.study(params, tables, engines)
 
 
-def test_items_are_asked_as_from_the_file_itself(items: list[dict[str, Any]]) -> None:
+def test_items_of_a_pack_give_the_prompts_of_the_file(items: list[dict[str, Any]]) -> None:
     ours = study(items)
     theirs = build_study(CulturallParams(models=["m"]), list(csv.DictReader(io.StringIO(ITEMS))), {})
     assert {p.id for p in ours.prompts.values()} == {p.id for p in theirs.prompts.values()}
-    assert [(item.solved, bool(item.english)) for item in ours.items] == [
-        (item.solved, bool(item.english)) for item in theirs.items
-    ]
+    solved, expected = ([(i.solved, bool(i.english)) for i in study.items] for study in (ours, theirs))
+    assert solved == expected
     assert {item.solved for item in ours.items} == {0, 7, 12}
 
 
-def test_items_without_translations_are_asked_as_written(items: list[dict[str, Any]]) -> None:
+def test_items_without_translations_have_no_english_condition(items: list[dict[str, Any]]) -> None:
     """Under the usual conditions, as `pack check` asks; English alone has nothing to ask."""
     bare = [{name: cell for name, cell in row.items() if not name.endswith("_en")} for row in items]
     assert {condition for condition, _ in study(bare).prompts} == {"native", "question"}
@@ -76,7 +75,7 @@ def test_items_without_translations_are_asked_as_written(items: list[dict[str, A
         study(bare, conditions=["english"])
 
 
-def test_translations_have_either_name() -> None:
+def test_columns_of_translations_are_read_under_both_names() -> None:
     for name in ("scenario_en", "english_scenario"):
         cells = {"language": "zh", "region": "CN", "topic": "Food", "scenario": "s", "question": "q"}
         assert CulturallItemRow.model_validate({**cells, "answer": "a", name: "e"}).scenario_en == "e"
@@ -91,7 +90,7 @@ FIGURES = {
 """Invented texts of the shapes of figures 11 and 12."""
 
 
-def test_prompts_and_judge_of_a_pack() -> None:
+def test_prompts_and_rubric_of_a_pack_are_sent() -> None:
     own = study([], FIGURES, "j", judge_style="reasoned")
     (message,) = own.prompts["native", "a1"].conversation
     assert message["content"] == "Case: Case of a1.\nAsked: How many, a1?\nSaid:"
@@ -103,13 +102,13 @@ def test_prompts_and_judge_of_a_pack() -> None:
     assert '<data>"24"</data>' in question
     assert call.prompt.schema is None
     for text, score in (("1", 1.0), ("0", 0.0), ("no", None)):
-        said = own.panel.read([call], lambda _, t=text: {call.prompt.id: Completion(t, "stop", 1, 1)})  # type: ignore[misc]
-        assert said["j"][call.key].score == score
+        opinions = own.panel.read([call], lambda _, t=text: {call.prompt.id: Completion(t, "stop", 1, 1)})  # type: ignore[misc]
+        assert opinions["j"][call.key].score == score
     assert own.config_hash() != study([], None, "j", judge_style="reasoned").config_hash()
 
 
 @pytest.mark.parametrize("wording", PACK.wordings, ids=lambda wording: wording.name)
-def test_every_wording_has_its_fields(wording: Wording) -> None:
+def test_every_text_of_a_pack_fills_its_fields(wording: Wording) -> None:
     text = " ".join(f"{{{{ {name} }}}}" for name in wording.example) or "Words."
     own = study([], {wording.name: wording.checked(text)}, "j", judge_style="reasoned")
     assert own.call("native", "a1", "24").prompt.conversation
@@ -120,7 +119,7 @@ def paper(**more: Any) -> CulturallParams:
     return CulturallParams(**{**shipped_profiles("culturall")["paper"], "models": ["m"], **more})
 
 
-def test_the_profile_has_the_paper_s_setting() -> None:
+def test_profile_paper_has_the_settings_of_the_paper() -> None:
     """2,610 items, as written and in English; gpt-4o judges with 1 or 0, read as text; all items count."""
     table = compared(settings("culturall"), paper(judges=["gpt-4o-2024-11-20"]))
     differ = {row.setting for row in table if not row.is_equal}

@@ -16,8 +16,8 @@ THICK = "Thick Culture Reasoning Metrics"
 VALIDATION = "LLM-as-a-Judge Validation"
 
 
-def found(folder: Path, *cells: object, **given: object) -> list[RecomputedCell]:
-    return numbers(REPRODUCTION, folder, cells, COUNTRIES, **given)  # type: ignore[arg-type]
+def recomputed(folder: Path, *cells: object, **options: object) -> list[RecomputedCell]:
+    return numbers(REPRODUCTION, folder, cells, COUNTRIES, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -48,53 +48,53 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_sizes_and_cues(folder: Path) -> None:
+def test_sizes_and_cues_by_hand(folder: Path) -> None:
     size = {name: printed("Table 1", "Size", dataset=name) for name in ("SpecNorm", "CASA", "NormAd")}
-    own = found(folder, *size.values())
+    own = recomputed(folder, *size.values())
     assert [one.value for one in own] == [3.0, 2.0, None]  # one row stands twice; a pair has two items
     assert own[2].reason == "no file of normad (*normad*.csv or *normad*.json*)"
-    assert [one.value for one in found(folder, *size.values(), size=["rows"])] == [4.0, 2.0, None]
+    assert [one.value for one in recomputed(folder, *size.values(), size=["rows"])] == [4.0, 2.0, None]
     places = [printed("Table 1", "Countries", dataset=name) for name in ("SpecNorm", "CASA")]
-    assert [one.value for one in found(folder, *places)] == [2.0, 1.0]
+    assert [one.value for one in recomputed(folder, *places)] == [2.0, 1.0]
     cues = [printed("Table 2", metric, cue="Ethnicity") for metric in ("Count", "%")]
-    assert [one.value for one in found(folder, *cues)] == [2.0, pytest.approx(200 / 3)]
-    assert found(folder, printed("Table 2", "Count", cue="Marital Status"))[0].value == 0.0
+    assert [one.value for one in recomputed(folder, *cues)] == [2.0, pytest.approx(200 / 3)]
+    assert recomputed(folder, printed("Table 2", "Count", cue="Marital Status"))[0].value == 0.0
 
 
-def test_f1_over_models_and_benchmarks(folder: Path) -> None:
+def test_mean_f1_over_models_and_benchmarks_by_hand(folder: Path) -> None:
     thin, thick = (printed("Thin vs. Thick", "mean F1-Macro", setting=s) for s in ("thin", "thick"))
-    own = found(folder, thin, thick)
+    own = recomputed(folder, thin, thick)
     assert own[0].value == pytest.approx(2 / 3)
     # gpt-4o (2 / 3 + 1) / 2, claude 0; the null is no model
     assert own[1].value == pytest.approx((5 / 6 + 0) / 2)
     assert own[1].n == 2
-    read = found(folder, thin, thick, unread=["left-out"])
+    read = recomputed(folder, thin, thick, unread=["left-out"])
     assert [one.value for one in read] == [own[0].value, pytest.approx(0.5)]
     figures = further(REPRODUCTION, folder, COUNTRIES)
     assert figures["Figure 2", "gpt-4o", "normad", "thin", "F1-Micro"].value == pytest.approx(2 / 3)
     assert figures["Figure 4", "claude", "Coverage"].value == pytest.approx(0.6)
 
 
-def test_judged_scores(folder: Path) -> None:
+def test_judged_scores_by_hand(folder: Path) -> None:
     cells = [
         printed(THICK, "Coverage", models="lowest"),
         printed(THICK, "Coverage", models="highest"),
         printed(THICK, "Coverage", "GPT-4o"),
         printed(THICK, "Coherence", "GPT-4o"),
     ]
-    lowest, highest, gpt, coherence = found(folder, *cells)
+    lowest, highest, gpt, coherence = recomputed(folder, *cells)
     assert [lowest.value, highest.value, gpt.value] == [pytest.approx(v) for v in (0.3, 0.6, 0.3)]
     assert (gpt.null, gpt.null_name) == (0.2, "null-generic")
     assert coherence.reason == "no judged answer of GPT-4o to culturebank"
 
 
-def test_people_and_the_judge(folder: Path) -> None:
+def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
     """Three raters of two items: 1 1 1 and 0 0 1; the judge says 1 and 0."""
     scores = {"a": (1, 0), "b": (1, 0), "c": (1, 1), "judge": (1, 0)}
     rows = [f"Connotation,{i},{who},{s[i]}" for who, s in scores.items() for i in (0, 1)]
     (folder / "ratings.csv").write_text("\n".join(["metric,item,rater,score", *rows]))
     names = ("Krippendorff's alpha", "kappa of people", "Pearson r", "kappa of judge and people")
-    alpha, fleiss, pearson, cohen = found(
+    alpha, fleiss, pearson, cohen = recomputed(
         folder, *(printed(VALIDATION, n, metric="Connotation") for n in names)
     )
     # Two of the six pairs of ratings within items differ: each item has 3, of 6 values 4 ones and 2 zeros.
@@ -104,10 +104,10 @@ def test_people_and_the_judge(folder: Path) -> None:
     assert fleiss.value == pytest.approx((2 / 3 - 5 / 9) / (4 / 9))
     assert pearson.value == pytest.approx(1.0)  # 1 and 1 / 3 against 1 and 0
     assert cohen.value == 1.0
-    assert found(folder, printed(VALIDATION, "Pearson r", metric="Coverage"))[0].value is None
+    assert recomputed(folder, printed(VALIDATION, "Pearson r", metric="Coverage"))[0].value is None
 
 
-def test_the_range_of_agreement_over_metrics(folder: Path) -> None:
+def test_the_range_of_alpha_over_metrics_by_hand(folder: Path) -> None:
     """Two people who agree wholly on three metrics, and as chance would on Specificity."""
     agreed = [(item, rater, item) for item in (0, 1) for rater in "ab"]
     rows = [f"{m},{i},{r},{s}" for m in ("Coverage", "Connotation", "Coherence") for i, r, s in agreed]
@@ -121,7 +121,7 @@ def test_the_range_of_agreement_over_metrics(folder: Path) -> None:
     assert lowest.value < 0
 
 
-def test_numbers_that_no_file_holds(folder: Path) -> None:
+def test_numbers_without_a_published_file_have_a_reason(folder: Path) -> None:
     cells = [
         printed("Thin", "p of mean F1-Macro", "", "<0.005"),
         printed("LLM", "cases of high disagreement"),

@@ -57,10 +57,10 @@ def rows(pack: Pack) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(pack.files["cure/item.csv"])))
 
 
-def test_every_benchmark(tmp_path: Path) -> None:
+def test_a_clone_gives_the_items_of_every_benchmark(tmp_path: Path) -> None:
     pack = pack_from(IMPORTER, clone(tmp_path), COUNTRIES)
-    found = [(row["benchmark"], row["country"], row["label"], row["gold"]) for row in rows(pack)]
-    assert found == [
+    items = [(row["benchmark"], row["country"], row["label"], row["gold"]) for row in rows(pack)]
+    assert items == [
         ("normad", "JP", "yes", "One stands up."), ("normad", "KE", "neutral", "One sits, there."),
         ("casa", "JP", "yes", "No clocks."), ("casa", "JP", "no", "No clocks."),
         ("culturebank", "JP", "yes", "They bow."), ("specnorm", "KE", "no", "Shoes come off."),
@@ -72,7 +72,7 @@ def test_every_benchmark(tmp_path: Path) -> None:
     assert any(line.startswith("prompts and rubrics: no file has them") for line in pack.left_out)
 
 
-def test_items_are_asked_as_from_the_files_themselves(tmp_path: Path) -> None:
+def test_items_of_a_pack_give_the_prompts_of_the_files(tmp_path: Path) -> None:
     """Prompts, pairs and families are those of ``--files``."""
     from tasks.packs.published import read_rows
 
@@ -89,40 +89,35 @@ def test_items_are_asked_as_from_the_files_themselves(tmp_path: Path) -> None:
         "specnorm": ["specnorm.csv"],
     }
     published = {name: {p: read_rows(tmp_path / p) for p in of} for name, of in files.items()}
-    asked = CureParams(models=["m"], benchmarks=list(files))
-    ours, theirs = build_study(asked, of_pack, {}, {}), build_study(asked, shipped, published, {})
+    chosen = CureParams(models=["m"], benchmarks=list(files))
+    ours, theirs = build_study(chosen, of_pack, {}, {}), build_study(chosen, shipped, published, {})
     for name in files:
-        prompts = [
-            {
-                study.prompts[name, "thick", item.item].id
-                for item in study.items(name)
-                if item.country in COUNTRIES.values()
-            }
-            for study in (ours, theirs)
-        ]
-        assert prompts[0] == prompts[1]
-    assert sorted(item.not_judged for item in ours.items("casa")) == sorted(
-        item.not_judged for item in theirs.items("casa")
-    )
+        own, expected = (
+            {s.prompts[name, "thick", i.item].id for i in s.items(name) if i.country in COUNTRIES.values()}
+            for s in (ours, theirs)
+        )
+        assert own == expected
+    own, expected = (sorted(item.not_judged for item in study.items("casa")) for study in (ours, theirs))
+    assert own == expected
     assert ours.clusters("casa").tolist()[0] == ours.clusters("casa").tolist()[1]
 
 
-def test_one_benchmark_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+def test_a_pack_of_one_benchmark_keeps_the_shipped_others(tmp_path: Path) -> None:
     pack = pack_from(IMPORTER, clone(tmp_path, "casa"), COUNTRIES)
     assert {row["benchmark"] for row in rows(pack)} == {"casa"}
     assert "cure/replaces.toml" not in pack.files
     assert "shipped samples stay for normad, culturebank, specnorm" in pack.left_out
 
 
-def test_broken_files_cost_their_own_benchmark(tmp_path: Path) -> None:
+def test_broken_files_lose_their_own_benchmark_only(tmp_path: Path) -> None:
     clone(tmp_path)
     (tmp_path / "normad_etiquette.csv").write_bytes("Country,Story\nj,\xe9\n".encode("latin-1"))
     (tmp_path / "culturebank_reddit.csv").write_text("a,b\n1,2\n")
     pack = pack_from(IMPORTER, tmp_path, COUNTRIES)
     assert {row["benchmark"] for row in rows(pack)} == {"casa", "specnorm"}
-    said = "\n".join(pack.left_out)
-    assert "not UTF-8" in said
-    assert "culturebank: " in said
+    left_out = "\n".join(pack.left_out)
+    assert "not UTF-8" in left_out
+    assert "culturebank: " in left_out
 
 
 def paper(**more: Any) -> CureParams:
@@ -130,7 +125,7 @@ def paper(**more: Any) -> CureParams:
     return CureParams(**{**shipped_profiles("cure")["paper"], "models": ["m"], **more})
 
 
-def test_the_profile_has_the_paper_s_setting() -> None:
+def test_profile_paper_has_the_settings_of_the_paper() -> None:
     """1,000 items of four benchmarks, thin and thick; GPT-5 reasons and scores from 0 to 1."""
     assert params("cure") is CureParams
     table = compared(settings("cure"), paper(judges=["gpt-5"]))
@@ -139,7 +134,7 @@ def test_the_profile_has_the_paper_s_setting() -> None:
         assert own[name], name
 
 
-def test_what_a_pack_brings_is_the_paper_s() -> None:
+def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
     texts = {row.pack.partition(".")[2]: "…" for row in settings("cure") if row.pack.startswith("prompts.")}
     pack = OwnPack("own", {"prompts": [texts], "item": [{}], "replaces": [{"files": ["item"]}]})
     with_pack = compared(settings("cure"), paper(), [pack])
@@ -148,8 +143,8 @@ def test_what_a_pack_brings_is_the_paper_s() -> None:
     assert {row.setting for row in differing(with_pack, "exact_match")} == {"form of answers"}
 
 
-@pytest.mark.parametrize("row", [row for row in settings("cure") if row.pack], ids=lambda row: row.setting)
-def test_content_names_a_file_or_text_of_packs(row: Any) -> None:
+@pytest.mark.parametrize("row", [row for row in settings("cure") if row.pack])
+def test_settings_name_a_file_or_text_of_packs(row: Any) -> None:
     file, _, text = row.pack.partition(".")
     assert file in {each.name for each in PACK.files}
     assert not text or text in {each.name for each in PACK.wordings}

@@ -38,29 +38,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_counts_and_grades(folder: Path) -> None:
-    cells = [
-        printed("5.1 Setup", metric)
-        for metric in (
-            "participants",
-            "conversations",
-            "instruction-tuned models",
-            "conversations of a model",
-        )
-    ]
+def test_counts_and_grades_of_section_5_by_hand(folder: Path) -> None:
+    metrics = ("participants", "conversations", "instruction-tuned models", "conversations of a model")
+    cells = [printed("5.1 Setup", metric) for metric in metrics]
     cells += [printed("5.1 Setup", "conversations of a model", condition="experiment"), INSTRUCTED, REST]
     assert [one.value for one in numbers(REPRODUCTION, folder, cells)] == [2, 4, 2, 2, 1, 4.5, 4.8]
-    reasons = [
-        printed("5.1 Setup", "cuisines"),
-        printed("5.1 Setup", "temperature"),
+    cells = [
+        *(printed("5.1 Setup", metric) for metric in ("cuisines", "temperature")),
         printed("5.2", "p-value"),
     ]
-    assert [one.reason for one in numbers(REPRODUCTION, folder, reasons)] == [
-        "no column has cuisines", "no file has it", NO_TEST,
-    ]  # fmt: skip
+    reasons = ["no column has cuisines", "no file has it", NO_TEST]
+    assert [one.reason for one in numbers(REPRODUCTION, folder, cells)] == reasons
 
 
-def test_people_beside_the_judge(folder: Path) -> None:
+def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
     """Of a's three pairs one is turned round in APR; in INT people see no difference between c1 and c3."""
     metrics = ("misaligned pairs (%)", "Cohen's kappa", "Spearman's rho of the models")
     cells = [printed(HUMAN, metric, dimension=d) for d in ("APR", "INT") for metric in metrics]
@@ -73,14 +64,14 @@ def test_people_beside_the_judge(folder: Path) -> None:
     assert [one.value for one in numbers(REPRODUCTION, folder, others)] == [5, 2, pytest.approx(19 / 5)]
 
 
-def test_figure_4_follows(folder: Path) -> None:
-    found = further(REPRODUCTION, folder)
-    assert found["Figure 4", "Aya-8B", "treatment", "INT"].value == 9
-    control = found["Figure 4", "Aya-8B", "control", "APR"]
+def test_figure_4_by_hand(folder: Path) -> None:
+    results = further(REPRODUCTION, folder)
+    assert results["Figure 4", "Aya-8B", "treatment", "INT"].value == 9
+    control = results["Figure 4", "Aya-8B", "control", "APR"]
     assert (control.value, control.null, control.n) == (8.0, 6.0, 1)
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_missing_files_are_named_as_reasons(tmp_path: Path) -> None:
     cells = [INSTRUCTED, printed(HUMAN, "participants")]
     (tmp_path / "notes.txt").write_text("nothing")
     assert [one.reason.partition(" (")[0] for one in numbers(REPRODUCTION, tmp_path, cells)] == [
@@ -98,7 +89,7 @@ APR pairs 22.8|INT pairs 16.7|APR kappa 0.54|INT kappa 0.72|APR rho 0.83|INT rho
 """Section 5 read a second time, without the table: in the order of the text."""
 
 
-def test_the_numbers_of_section_5_were_entered_twice(blank: Path) -> None:
+def test_the_numbers_of_section_5_equal_a_second_reading(blank: Path) -> None:
     first = Warehouse.open(blank).query(
         "SELECT printed FROM published_result WHERE paper = 'explication' ORDER BY rowid"
     )["printed"]
@@ -107,7 +98,7 @@ def test_the_numbers_of_section_5_were_entered_twice(blank: Path) -> None:
     assert len(second) == 22
 
 
-def test_every_cell_of_section_5_has_a_rule(folder: Path) -> None:
+def test_every_cell_of_section_5_has_a_number_or_a_reason(folder: Path) -> None:
     file = Path(__file__).parents[2] / "warehouse" / "reference" / "published_result.csv"
     with file.open(newline="") as content:
         rows = [row for row in csv.DictReader(content) if row["paper"] == "explication"]
@@ -116,8 +107,10 @@ def test_every_cell_of_section_5_has_a_rule(folder: Path) -> None:
                 **dict(part.split("=", 1) for part in r["condition"].split("; ") if part))
         for r in rows
     ]  # fmt: skip
-    found = numbers(REPRODUCTION, folder, cells)
-    without = {(cell.metric, one.reason) for cell, one in zip(cells, found, strict=True) if one.value is None}
+    results = numbers(REPRODUCTION, folder, cells)
+    without = {
+        (cell.metric, one.reason) for cell, one in zip(cells, results, strict=True) if one.value is None
+    }
     assert without == {
         ("p-value", NO_TEST), ("temperature", "no file has it"), ("cuisines", "no column has cuisines"),
     }  # fmt: skip

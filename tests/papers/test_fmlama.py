@@ -1,4 +1,4 @@
-"""FmLAMA's cells from small files of the published formats, by hand; each option moves its own numbers alone.
+"""FmLAMA's cells from small files of the published formats, by hand; each option changes its own numbers.
 
 Six dishes: A, B, F from Italy, C, E from the United Kingdom, D from England. Two ingredients are named by the
 baseline here: x, in three dishes, and of z and y, in two each, the one that comes first.
@@ -50,16 +50,10 @@ def lines(names: str) -> str:
     return "\n".join(json.dumps(row) for row in rows)
 
 
-def numbers(path: Path, cells: Sequence[PrintedCell], **given: Any) -> list[RecomputedCell]:
-    made = reproduced.opened(
-        REPRODUCTION,
-        path,
-        [*OF_MODEL.values(), *cells],
-        {"origin_group": GROUPS},
-        embed,
-        **{"top": 2} | given,
-    )
-    return [*map(made.number, cells)]
+def numbers(path: Path, cells: Sequence[PrintedCell], **options: Any) -> list[RecomputedCell]:
+    published, tables = [*OF_MODEL.values(), *cells], {"origin_group": GROUPS}
+    opened = reproduced.opened(REPRODUCTION, path, published, tables, embed, **{"top": 2} | options)
+    return [*map(opened.number, cells)]
 
 
 def cell(metric: str, /, model: str = "", table: str = "Table 1(a)", **parts: str) -> PrintedCell:
@@ -72,9 +66,9 @@ BASELINE = DUMB | COUNTS
 APART: dict[str, Any] = {"england": ["apart"]}
 
 
-def values(path: Path, cells: dict[str, PrintedCell], **given: Any) -> dict[str, Any]:
-    found = numbers(path, list(cells.values()), **given)
-    rounded = (None if one.value is None else round(one.value, 2) for one in found)
+def values(path: Path, cells: dict[str, PrintedCell], **options: Any) -> dict[str, Any]:
+    results = numbers(path, list(cells.values()), **options)
+    rounded = (None if one.value is None else round(one.value, 2) for one in results)
     return dict(zip(cells, rounded, strict=True))
 
 
@@ -84,7 +78,7 @@ def dishes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_baseline_by_hand(dishes: Path) -> None:
+def test_the_dumb_baseline_by_hand(dishes: Path) -> None:
     """Named are x, z. Hits: A (1 + 1) / 2, B 1, C 1, E none: 1 / (3 + 1), F 1 / 2."""
     assert values(dishes, BASELINE, **APART) == {
         "Italy": 83.33, "U.K.": 62.5, "ALL": 75.0, "n Italy": 3, "n U.K.": 2, "n ALL": 5,
@@ -94,7 +88,7 @@ def test_the_baseline_by_hand(dishes: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "changed"),
+    ("options", "changed"),
     [
         # Divided by the ingredients: C 1 / 2, E 0
         ({"baseline": ["top-ten"]}, {"U.K.": 25.0, "ALL": 60.0}),
@@ -113,20 +107,20 @@ def test_the_baseline_by_hand(dishes: Path) -> None:
         ({"cv": ["origins"]}, {}),
     ],
 )
-def test_an_option_changes_the_numbers_that_it_should_and_no_other(
-    dishes: Path, given: dict[str, Any], changed: dict[str, float]
+def test_each_option_changes_its_own_numbers_only(
+    dishes: Path, options: dict[str, Any], changed: dict[str, float]
 ) -> None:
-    assert values(dishes, BASELINE, **APART | given) == values(dishes, BASELINE, **APART) | changed
+    assert values(dishes, BASELINE, **APART | options) == values(dishes, BASELINE, **APART) | changed
 
 
-def test_ties_are_broken_for_each_cell_as_its_digits_need_it(dishes: Path) -> None:
+def test_fitted_ties_are_broken_for_each_printed_cell(dishes: Path) -> None:
     """Italy has 75.0 and the U.K. 75.0 where y is named, 83.33 and 62.5 where z is."""
     cells = [
         DUMB[o]._replace(printed=f"{v}", value=v)
         for o, v in (("Italy", 75.0), ("Italy", 83.33), ("U.K.", 75.0), ("U.K.", 62.5), ("U.K.", 70.0))
     ]
-    found = numbers(dishes, cells, **APART, ties=["fitted"])
-    assert [round(one.value or 0, 2) for one in found] == [75.0, 83.33, 75.0, 62.5, 62.5]
+    results = numbers(dishes, cells, **APART, ties=["fitted"])
+    assert [round(one.value or 0, 2) for one in results] == [75.0, 83.33, 75.0, 62.5, 62.5]
 
 
 def of_language(names: str, language: str) -> str:
@@ -140,7 +134,7 @@ def of_language(names: str, language: str) -> str:
         {"en": "data_filter/en/en_dishes.jsonl", "ru": "data_filter/ru/ru_dishes.jsonl"},
     ],
 )
-def test_aligned_dishes_are_held_against_no_table(tmp_path: Path, names: dict[str, str]) -> None:
+def test_aligned_dishes_give_no_number_of_the_full_tables(tmp_path: Path, names: dict[str, str]) -> None:
     """The full file of English is taken, and Russian, whose file is empty in the authors' clone, has none."""
     dishes = {"en": "ABC", "ru": "ABC" if "/" not in names["ru"] else "AB"}
     files = {names[code]: of_language(dishes[code], code) for code in names}
@@ -159,7 +153,7 @@ def test_aligned_dishes_are_held_against_no_table(tmp_path: Path, names: dict[st
     assert model.value is None
 
 
-def test_parts_of_the_united_kingdom_are_grouped_as_in_runs(dishes: Path) -> None:
+def test_parts_of_the_united_kingdom_are_one_group_as_in_runs(dishes: Path) -> None:
     """Both read the same table; England apart is tried too, and named where a cell needs it."""
     everything = "".join(DISHES)
     (dishes / "en_dishes.jsonl").write_text(lines(everything))
@@ -172,7 +166,7 @@ def test_parts_of_the_united_kingdom_are_grouped_as_in_runs(dishes: Path) -> Non
     assert [(row.agreement, row.needs) for row in rows] == [("equal", ""), ("equal", "--england apart")]
 
 
-def test_chance_by_hand(dishes: Path) -> None:
+def test_the_null_of_the_baseline_is_random_ingredients(dishes: Path) -> None:
     """All three are named: in a random order B and F have (1 + 1 / 2 + 1 / 3) / 3 = 0.611 in the mean."""
     (dishes / "en_dishes.jsonl").write_text(lines("BEF"))
     (italy,) = numbers(dishes, [cell("mAP (%)", "Dumb Base", origin="Italy")], baseline=["equation-4"], top=3)
@@ -181,7 +175,7 @@ def test_chance_by_hand(dishes: Path) -> None:
     assert italy.null_name == "ten at random"
 
 
-def test_files_one_by_one_and_pooled(tmp_path: Path) -> None:
+def test_several_files_are_read_one_by_one_or_pooled(tmp_path: Path) -> None:
     for folder, names in (("a", "AB"), ("b", "BCE")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "en_dishes.jsonl").write_text(lines(names))
@@ -229,21 +223,20 @@ OF_MODEL = {
 }
 
 
-def test_models_by_hand(models: Path) -> None:
+def test_numbers_of_models_by_hand(models: Path) -> None:
     """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, of one candidate. Two origins correlate wholly: Italy has
     three dishes and the higher mAP."""
     # CV: standard deviation of 91.667, 75 and 83.333 over their mean: 8.333 / 83.333
-    found = values(models, OF_MODEL, **APART)
-    assert found == {
+    results = values(models, OF_MODEL, **APART)
+    assert results == {
         "Italy": 91.67, "sd": 11.79, "U.K.": 75.0, "ALL": 83.33, "mean": 75.0, "cv": 10.0, "mWS": None,
         "correlation": 1.0,
     }  # fmt: skip
     listed = values(models, OF_MODEL, **APART, denominator=["listed"])
     assert listed["U.K."] == 37.5
-    assert listed["Italy"] == found["Italy"]
-    assert values(models, OF_MODEL, **APART, cv=["origins"]) == found | {
-        "cv": 14.14
-    }  # 8.333 * sqrt 2 / 83.333
+    assert listed["Italy"] == results["Italy"]
+    # 8.333 * sqrt 2 / 83.333
+    assert values(models, OF_MODEL, **APART, cv=["origins"]) == results | {"cv": 14.14}
     assert values(models, OF_MODEL, **APART, relation="country")["Italy"] == 33.33
     (italy,) = numbers(models, [OF_MODEL["Italy"]], rounding=["templates"])
     assert italy.value == pytest.approx((83.33 + 100) / 2)
@@ -251,7 +244,7 @@ def test_models_by_hand(models: Path) -> None:
     assert italy.null == pytest.approx(100 * (11 / 6 + (3 - 11 / 6) / 2) / 3)
 
 
-def test_ranks_of_single_ingredients(models: Path) -> None:
+def test_ranks_of_single_ingredients_by_hand(models: Path) -> None:
     """z is third under the first template, second under the second; of three the middle is 1."""
     of = {"subject (dish)": "a", "involved object (ingredients)": "z"}
     rank = cell("Rank", "Bb", "Table 14", id="0", **of)
@@ -272,12 +265,10 @@ def test_word_similarity_by_hand(models: Path) -> None:
     assert numbers(models, [table8], bert_vectors="b.vec")[0].value == italy.value
 
 
-def test_rankings_as_json_lines_and_under_a_name_of_ones_own(models: Path) -> None:
+def test_rankings_are_read_from_json_lines_and_models_renamed(models: Path) -> None:
     folder = models / "output" / "mine" / "en" / "hasParts_1"
     folder.mkdir(parents=True)
-    record = {
-        name: value for name, value in ranked("A", [0, 1], "xzy").items() if not name.startswith("prob")
-    }
+    record = {n: v for n, v in ranked("A", [0, 1], "xzy").items() if not n.startswith("prob")}
     (folder / "result.jsonl").write_text(json.dumps(record))
     for path in (models / "output").rglob("*.pkl"):
         path.unlink()
@@ -320,7 +311,7 @@ MARKS = [
 ]  # fmt: skip
 
 
-def test_mes_counted_by_type_or_by_mark(tmp_path: Path) -> None:
+def test_mes_counts_types_or_marks(tmp_path: Path) -> None:
     """By type: (1 + 2) / 2, 1 and 0 of one that names none; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
     (tmp_path / "Italy_output.json").write_text(json.dumps(MARKS))
     (tmp_path / "United Kingdom_output.json").write_text(json.dumps(MARKS[1:2]))
@@ -334,7 +325,7 @@ def test_mes_counted_by_type_or_by_mark(tmp_path: Path) -> None:
     assert numbers(tmp_path, [human])[0].value is None
 
 
-def test_predictions_that_people_marked(tmp_path: Path) -> None:
+def test_predictions_marked_by_people_by_hand(tmp_path: Path) -> None:
     """Direct matches: 1 / 2 and 0 of Italy's, 1 of the U.K.'s."""
     rows = {
         "Italy": [
@@ -346,8 +337,8 @@ def test_predictions_that_people_marked(tmp_path: Path) -> None:
         "Peru": [],
     }
     (tmp_path / "English_human_evaluation.json").write_text(json.dumps(rows))
-    found = reproduced.further(REPRODUCTION, tmp_path, {"origin_group": GROUPS})
-    by_origin = {key[2]: (one.value, one.n) for key, one in found.items()}
+    results = reproduced.further(REPRODUCTION, tmp_path, {"origin_group": GROUPS})
+    by_origin = {key[2]: (one.value, one.n) for key, one in results.items()}
     assert by_origin == {"Italy": (25.0, 2), "U.K.": (100.0, 1), "All": (50.0, 3)}
     (tmp_path / "English_human_evaluation.json").write_text("[1]")
     with pytest.raises(ValueError, match="expected an object of origins"):
@@ -355,6 +346,6 @@ def test_predictions_that_people_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{" * 9999, "{'b': __import__('os')}", "{'b': 1}", "{1: (2,)}", "nothing"])
-def test_what_a_judge_wrote_is_never_run(text: str) -> None:
+def test_text_of_a_judge_is_never_executed(text: str) -> None:
     dish = MarkedDish(gold_ingredients=("a",), predicted_ingredient=("b",), evaluated_output=text)
     assert marks_of(dish) == {}

@@ -89,17 +89,17 @@ def read(pack: Pack) -> dict[str, list[dict[str, Any]]]:
     return by_file | {"replaces": [tomllib.loads(pack.files["fmlama/replaces.toml"])]}
 
 
-def test_templates_of_all_languages(pack: Pack) -> None:
-    found = rows(pack, "template")
-    assert {row["language"] for row in found} == set(LANGUAGES)
-    assert len(found) == 6 * 10 - 2
-    assert {row["text"] for row in found} == set(SENTENCES.values())  # slots are the same in Hebrew
-    said = [line for line in pack.left_out if "ko_templates" in line and "before" in line]
-    assert [line.split(": ")[1] for line in said] == ["hasParts_4", "country_4"]
+def test_templates_of_all_languages_are_read_with_equal_slots(pack: Pack) -> None:
+    read_rows = rows(pack, "template")
+    assert {row["language"] for row in read_rows} == set(LANGUAGES)
+    assert len(read_rows) == 6 * 10 - 2
+    assert {row["text"] for row in read_rows} == set(SENTENCES.values())  # slots are the same in Hebrew
+    left_out = [line for line in pack.left_out if "ko_templates" in line and "before" in line]
+    assert [line.split(": ")[1] for line in left_out] == ["hasParts_4", "country_4"]
     assert sum("country_2-1: a further wording" in line for line in pack.left_out) == 6
 
 
-def test_dish_sets_side_by_side(pack: Pack) -> None:
+def test_full_aligned_and_all_dishes_are_separate_sets(pack: Pack) -> None:
     sets = [(row["dish_set"], row["language"], row["url"]) for row in rows(pack, "dish_set")]
     assert [s[1:] for s in sets if s[0] == "fmlama-full"] == [("en", "Q1"), ("en", "Q2"), ("en", "Q3")]
     assert [s[1:] for s in sets if s[0] == "fmlama-aligned"] == [(code, "Q1") for code in LANGUAGES]
@@ -109,7 +109,7 @@ def test_dish_sets_side_by_side(pack: Pack) -> None:
     assert any(line.startswith("fmlama-all: 1 dishes: several origins") for line in pack.left_out)
 
 
-def test_a_study_asks_the_pack_s_own(pack: Pack) -> None:
+def test_a_study_uses_the_dishes_templates_and_groups_of_the_pack(pack: Pack) -> None:
     """The pack's dishes alone, or the named set alone; the pack's wordings; its groups."""
     shipped: dict[str, Any] = {"dish": dish_rows(), "template": template_rows(), "origin_group": []}
     tables = PACK.added(read(pack), shipped)
@@ -130,7 +130,7 @@ def test_a_study_asks_the_pack_s_own(pack: Pack) -> None:
     assert dishes(dish_set="fmlama-all", mention_country="no") == {"en:en:no": ["Q1", "Q5"]}
 
 
-def test_what_the_judge_is_asked(pack: Pack) -> None:
+def test_the_judge_has_the_rules_of_the_pack(pack: Pack) -> None:
     prompts = tomllib.loads(pack.files["fmlama/prompts.toml"])
     own = build_study(FmlamaParams(models=["m"]), dish_rows(), template_rows(), [], own=prompts)
     assert own.rubric.system == "Say of {each} what it is."
@@ -151,7 +151,7 @@ def test_what_the_judge_is_asked(pack: Pack) -> None:
         (7, None),
     ],
 )
-def test_ingredients_as_they_are_written(cell: Any, names: list[str] | None) -> None:
+def test_ingredients_are_read_from_every_published_form(cell: Any, names: list[str] | None) -> None:
     if names is None:
         with pytest.raises(TypeError):
             ingredients(cell)
@@ -161,30 +161,28 @@ def test_ingredients_as_they_are_written(cell: Any, names: list[str] | None) -> 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_a_table_in_any_encoding(tmp_path: Path, encoding: str, delimiter: str) -> None:
+def test_dishes_are_read_in_any_encoding_and_separator(tmp_path: Path, encoding: str, delimiter: str) -> None:
     """With other separators, line ends, quotation marks within cells and a NUL, as they turn up."""
     header = delimiter.join(("URL", "origin", "name", "lang", "hasParts"))
-    rows = [
-        delimiter.join(("Q1", "Italy", "crème", "en", "\"{'a, b'}\"")),
-        delimiter.join(("Q2", "x", 'a"b', "en", "c")),
-    ]
+    cells = (("Q1", "Italy", "crème", "en", "\"{'a, b'}\""), ("Q2", "x", 'a"b', "en", "c"))
+    rows = [delimiter.join(each) for each in cells]
     (tmp_path / "Dishes.csv").write_bytes("\r\n".join([header, *rows, "\x00"]).encode(encoding))
-    found = dishes_of_csv(tmp_path / "Dishes.csv")
-    assert [(row["url"], row["name"], row["ingredients"]) for row in found[:2]] == [
+    read_rows = dishes_of_csv(tmp_path / "Dishes.csv")
+    assert [(row["url"], row["name"], row["ingredients"]) for row in read_rows[:2]] == [
         ("Q1", "crème", ["a", "b"]), ("Q2", 'a"b', ["c"]),
     ]  # fmt: skip
 
 
-def test_broken_files_cost_their_own_part(tmp_path: Path) -> None:
+def test_broken_files_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     folder = clone(tmp_path)
     (folder / "data/Dishes.csv").write_bytes(b"PK\x03\x04 not a table")
     (folder / "data/templates/ru_templates.jsonl").write_text("nothing")
     (folder / "results/code/get_mAP_table.py").write_text("def (")
     pack = pack_from(IMPORTER, folder, {})
-    said = "\n".join(pack.left_out)
-    assert "Dishes.csv: there is no column url" in said
-    assert "ru_templates.jsonl: no line is a JSON object" in said
-    assert "get_mAP_table.py" in said
+    left_out = "\n".join(pack.left_out)
+    assert "Dishes.csv: there is no column url" in left_out
+    assert "ru_templates.jsonl: no line is a JSON object" in left_out
+    assert "get_mAP_table.py" in left_out
     assert tomllib.loads(pack.files["fmlama/replaces.toml"]) == {"files": ["dish"]}
     with pytest.raises(BenchmarkError, match="cannot be read"):
         dishes_of_csv(tmp_path / "none.csv")
@@ -200,7 +198,7 @@ def paper(profile: str, **more: Any) -> FmlamaParams:
 @pytest.mark.parametrize(
     ("profile", "pooling"), [("paper", "mean_logprob"), ("paper-text", "mean_probability")]
 )
-def test_profiles_follow_the_program_and_the_text(profile: str, pooling: str) -> None:
+def test_profiles_have_the_settings_of_the_program_and_of_the_text(profile: str, pooling: str) -> None:
     """The program takes the mean of log-probabilities, equation 2 that of probabilities; five wordings, with
     and without the country; ten ingredients of the baseline; GPT-4o marks all dishes."""
     params = paper(profile, judges=["gpt-4o"], word_vectors="cc.{language}.300.bin")
@@ -212,21 +210,14 @@ def test_profiles_follow_the_program_and_the_text(profile: str, pooling: str) ->
         "word vectors", "judges", "judged dishes of each group",
     }  # fmt: skip
     assert table["pooling"].is_equal == (profile == "paper")
-    assert (
-        params.cut_at_blank
-        == table["a decoder's sentence is cut at the blank"].is_equal
-        == (profile == "paper")
-    )
+    is_cut = table["a decoder's sentence is cut at the blank"].is_equal
+    assert params.cut_at_blank == is_cut == (profile == "paper")
     assert ("pooling of the text" in table) == (profile == "paper-text")
 
 
-def test_what_a_pack_brings_is_the_paper_s() -> None:
-    content = {
-        "template": [{}] * 60,
-        "dish": [{}] * 1549,
-        "origin_group": [{}] * 14,
-        "prompts": [{"mes_rules": "…"}],
-    }
+def test_content_of_a_pack_counts_as_the_papers_setting() -> None:
+    content = {"template": [{}] * 60, "dish": [{}] * 1549, "origin_group": [{}] * 14}
+    content["prompts"] = [{"mes_rules": "…"}]
     own = OwnPack("own", content | {"replaces": [{"files": ["template", "dish", "origin_group"]}]})
     before, after = (
         {row.setting for row in compared(settings("fmlama"), paper("paper"), packs) if not row.is_equal}

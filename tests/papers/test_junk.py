@@ -1,4 +1,4 @@
-"""Files of something else beside the published ones: each is passed over in one line."""
+"""Files of other content beside the published ones are skipped with one note each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasks.packs import published
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all
 
 
-class Said(PublishedRow):
+class Line(PublishedRow):
     """A row."""
 
-    said: Text
+    line: Text
 
 
 def lay(folder: Path) -> list[Path]:
@@ -24,8 +24,8 @@ def lay(folder: Path) -> list[Path]:
         "b.json": b"\xff\xfe\x00junk",
         "c.csv": b"x,y\n1\n",
         "d.parquet": b"PAR1",
-        "e.json": b'{"said": "an object"}',
-        "f.csv": b"said\nhello\n",
+        "e.json": b'{"line": "an object"}',
+        "f.csv": b"line\nhello\n",
         "g.xlsx": b"PK",
         "h.jsonl": b"{",
         "i.csv": b"other\nwords\n",
@@ -38,15 +38,15 @@ def lay(folder: Path) -> list[Path]:
     return [*(folder / name for name in contents), large]
 
 
-def test_junk_is_passed_over_with_a_line_each(tmp_path: Path) -> None:
-    rows, notes = read_all(lay(tmp_path), Said)
-    assert [row.said for row in rows] == ["hello"]
+def test_files_of_other_content_are_skipped_with_one_note_each(tmp_path: Path) -> None:
+    rows, notes = read_all(lay(tmp_path), Line)
+    assert [row.line for row in rows] == ["hello"]
     assert [note.split()[0] for note in notes] == [p.name for p in lay(tmp_path) if p.name != "f.csv"]
     assert all(" is skipped: " in note and "\n" not in note for note in notes)
-    assert not [note for note in notes if str(tmp_path) in note], "the name is enough, and stands there once"
+    assert not [note for note in notes if str(tmp_path) in note], "a note has the name of the file only"
 
 
-def test_junk_alone_is_an_error(tmp_path: Path) -> None:
+def test_files_of_other_content_alone_are_an_error(tmp_path: Path) -> None:
     junk = [path for path in lay(tmp_path) if path.name != "f.csv"]
     with pytest.raises(BenchmarkError, match=r"a\.json"):
-        read_all(junk, Said)
+        read_all(junk, Line)

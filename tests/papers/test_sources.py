@@ -1,4 +1,4 @@
-"""Programs of others are read as data: literals, and texts that they compose. Nothing of them is run."""
+"""Programs of clones are read as data, literals and composed texts; nothing of them is run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def source(folder: Path, text: str, name: str = "a.py", encoding: str = "utf-8")
     return path
 
 
-def test_constants_and_calls(tmp_path: Path) -> None:
+def test_constants_and_calls_are_read(tmp_path: Path) -> None:
     rows = "ROWS = [Row('a', words=MORE), Row(id='b', words=f())]\n"
     text = f"{HEAD}class Row:\n    id: str\n    words: list\n\n{rows}"
     read = read_source(source(tmp_path, text))
@@ -76,7 +76,7 @@ COMPOSED: list[tuple[str, list[tuple[str | Slot, ...]]]] = [
 
 
 @pytest.mark.parametrize(("body", "pieces"), COMPOSED)
-def test_texts_that_a_function_returns(
+def test_texts_that_a_function_returns_are_read_as_templates(
     tmp_path: Path, body: str, pieces: list[tuple[str | Slot, ...]]
 ) -> None:
     read = read_source(source(tmp_path, f"{HEAD}def make(r):\n    {body}\n"))
@@ -86,11 +86,10 @@ def test_texts_that_a_function_returns(
 @pytest.mark.parametrize(
     "body", ["exec(r)", "r.x.lower()", "random.choice(WORDS)", "f'{r.x:>9}'", "os.getenv('X')"]
 )
-def test_a_text_that_cannot_be_followed_is_refused_with_its_line(tmp_path: Path, body: str) -> None:
+def test_an_unreadable_text_is_refused_with_its_line(tmp_path: Path, body: str) -> None:
+    program = f"{HEAD}def make(r):\n    t = {body}\n    return t + '.'\n"
     with pytest.raises(NotRead, match=r"a\.py, line \d+: "):
-        read_source(source(tmp_path, f"{HEAD}def make(r):\n    t = {body}\n    return t + '.'\n")).texts(
-            "make"
-        )
+        read_source(source(tmp_path, program)).texts("make")
 
 
 @pytest.mark.parametrize(
@@ -110,15 +109,14 @@ def test_a_text_that_cannot_be_followed_is_refused_with_its_line(tmp_path: Path,
         "t = (1).__class__",
     ],
 )  # fmt: skip
-def test_programs_that_would_grow_are_given_up(tmp_path: Path, text: str) -> None:
+def test_programs_that_would_grow_without_bound_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotRead):
         read_source(source(tmp_path, f"R = [1] * 999\n{text}\n")).constant("t")
 
 
-def test_an_entry_that_is_not_read_costs_itself_alone(tmp_path: Path) -> None:
-    read = read_source(
-        source(tmp_path, "import os\nD = {'a': {'x': os.getenv('X'), 'y': 1}, 'b': [f(), 2]}\n")
-    )
+def test_an_unreadable_entry_leaves_the_others(tmp_path: Path) -> None:
+    program = "import os\nD = {'a': {'x': os.getenv('X'), 'y': 1}, 'b': [f(), 2]}\n"
+    read = read_source(source(tmp_path, program))
     lost: list[str] = []
     assert read.constant("D", lost) == {"a": {"y": 1}}
     assert [line.split(": ")[1] for line in lost] == ["D, a, x", "D, b"]
@@ -126,7 +124,7 @@ def test_an_entry_that_is_not_read_costs_itself_alone(tmp_path: Path) -> None:
         read.constant("D")
 
 
-def test_neighbours_are_read_too(tmp_path: Path) -> None:
+def test_imported_files_are_read_too(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     source(tmp_path, "MARK = '!'\n", "b.py")
     source(tmp_path / "texts", "from a import *\nHELLO = 'hi'\n", "words.py")
@@ -137,12 +135,12 @@ def test_neighbours_are_read_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["{{ x }}", "{% if x %}", "a {# b", "{", "{{{", "}} %} #}", "{'a': {1}}", 'say "{{"']
 )
-def test_braces_of_others_stay_what_they_are(text: str) -> None:
+def test_braces_in_texts_are_kept(text: str) -> None:
     assert rendered(literal(text), {}) == text.strip()
     assert rendered(template((text, Slot("x"), text), {"x": "y"}), {"y": "value"}) == f"{text}value{text}"
 
 
-def test_other_encodings_and_what_is_no_source(tmp_path: Path) -> None:
+def test_declared_encodings_are_read_and_broken_sources_refused(tmp_path: Path) -> None:
     for encoding, text in (
         ("latin-1", "# -*- coding: latin-1 -*-\nA = 'é'\n"),
         ("utf-8-sig", "A = 'é'\n"),

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_people_by_hand(folder: Path) -> None:
+def test_ratings_of_people_by_hand(folder: Path) -> None:
     average, sd, items = numbers(REPRODUCTION, folder, [AVERAGE, SD, ITEMS])
     assert (average.value, average.null, average.n) == (7.0, 4.0, 2)  # 9 and 5; all four have a mean of 4
     assert sd.value == pytest.approx(math.sqrt(8))  # 2 and -2: 8 / 1
@@ -36,7 +36,7 @@ def test_people_by_hand(folder: Path) -> None:
     assert [one.value for one in numbers(REPRODUCTION, folder, [AVERAGE, ITEMS], ddof=[0])] == [7.0, 2.0]
 
 
-def test_the_correlation_of_given_spectra(folder: Path) -> None:
+def test_the_correlation_of_er_and_sr_by_hand(folder: Path) -> None:
     """ER 1, 2, 3 and SR 9, 4, 2: ranks turned round, and Pearson's -(7 / 2) / sqrt(2 / 2 * 26 / 2 ...)."""
     (folder / "spectra.csv").write_text(
         "model,question,er,sr\naya-8b,q1,1,9\naya-8b,q2,2,4\naya-8b,q3,3,2\nother,q1,1,1\n"
@@ -49,7 +49,7 @@ def test_the_correlation_of_given_spectra(folder: Path) -> None:
     assert numbers(REPRODUCTION, folder, [AVERAGE], correlation=["spearman"])[0].value == 7.0
 
 
-def test_spectra_of_probabilities(folder: Path) -> None:
+def test_spectra_of_published_probabilities_by_hand(folder: Path) -> None:
     """Two countries with nothing in common: eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c they are
     1 + c and 1 - c. Of logarithms the softmax is taken."""
     questions = folder / "probabilities" / "Aya-8B"
@@ -58,14 +58,13 @@ def test_spectra_of_probabilities(folder: Path) -> None:
     (questions / "near.csv").write_text("country,a,b\nJP,0.6,0.8\nIN,0.8,0.6\n")  # c = 0.96
     log = ",".join(str(math.log(p)) for p in (0.5, 0.5))
     (questions / "logs.csv").write_text(f"country,a,b\nJP,{log}\nIN,{math.log(0.8)},{math.log(0.2)}\n")
-    found = further(REPRODUCTION, folder)
-    assert found["Figures 5 and 6", "Aya-8B", "apart", "ER"].value == pytest.approx(2.0)
-    assert found["Figures 5 and 6", "Aya-8B", "apart", "SR"].value == pytest.approx(1.0)
-    assert found["Figures 5 and 6", "Aya-8B", "near", "SR"].value == pytest.approx(1.96 / 0.04)
+    results = further(REPRODUCTION, folder)
+    assert results["Figures 5 and 6", "Aya-8B", "apart", "ER"].value == pytest.approx(2.0)
+    assert results["Figures 5 and 6", "Aya-8B", "apart", "SR"].value == pytest.approx(1.0)
+    assert results["Figures 5 and 6", "Aya-8B", "near", "SR"].value == pytest.approx(1.96 / 0.04)
     cosine = (0.5 * 0.8 + 0.5 * 0.2) / (math.sqrt(0.5) * math.sqrt(0.68))
-    assert found["Figures 5 and 6", "Aya-8B", "logs", "SR"].value == pytest.approx(
-        (1 + cosine) / (1 - cosine)
-    )
+    ratio = (1 + cosine) / (1 - cosine)
+    assert results["Figures 5 and 6", "Aya-8B", "logs", "SR"].value == pytest.approx(ratio)
     (correlation,) = numbers(REPRODUCTION, folder, [CORRELATION], correlation=["spearman"])
     assert correlation.value == pytest.approx(-1.0)
     assert correlation.n == 3
@@ -89,25 +88,25 @@ def test_broken_probabilities_are_refused(folder: Path, text: str, complaint: st
         numbers(REPRODUCTION, folder, [AVERAGE])
 
 
-def test_what_is_missing_costs_its_own_cells(folder: Path) -> None:
+def test_missing_files_leave_their_own_cells_without_numbers(folder: Path) -> None:
     (folder / "items.csv").unlink()
-    found = numbers(
+    results = numbers(
         REPRODUCTION, folder, [AVERAGE, ITEMS, CORRELATION, printed("Table 3", "Parameters", "GPT-2")]
     )
-    assert found[0].value == 7.0
-    assert found[1].reason == "no file of items (*items*.csv)"
-    assert "probabilities/*/*.csv" in found[2].reason
-    assert found[3].reason == "no published file has it"
+    assert results[0].value == 7.0
+    assert results[1].reason == "no file of items (*items*.csv)"
+    assert "probabilities/*/*.csv" in results[2].reason
+    assert results[3].reason == "no published file has it"
 
 
-def test_categories_and_macro_f1(folder: Path) -> None:
+def test_categories_and_macro_f1_by_hand(folder: Path) -> None:
     """Four spectra; ER 1 2 3 4 and SR 8 1 6 2: high are 3 and 4, and 8 and 6. So LH, LL, HH, HL."""
     (folder / "spectra.csv").write_text(
         "model,question,er,sr\n"
         "a,house_numbers-1,1,8\na,religions-1,2,1\nb,common_foods-1,3,6\nb,House numbers 2,4,2\n"
     )
-    found = further(REPRODUCTION, folder, DOMAINS)
-    of = {key[1:]: number for key, number in found.items() if key[0] == "Figure 2"}
+    results = further(REPRODUCTION, folder, DOMAINS)
+    of = {key[1:]: number for key, number in results.items() if key[0] == "Figure 2"}
     assert of["a", "macro-F1"].value == 1.0
     # Of b both foods HH and house numbers HL, where people say HH and LH: F1 1 and 0.
     assert (of["b", "macro-F1"].value, of["b", "F1 HH"].value, of["b", "F1 LH"].value) == (0.5, 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""WorldWiseAI's cells from a small file of answers, by hand; each option moves its own numbers alone.
+"""WorldWiseAI's cells from a small file of answers, by hand; each option changes its own numbers.
 
 Vectors here have two numbers: how often "up" and "down" stand in the text. Exemplars are "up" and "down": a
 text with u and d of them has the ratio (u - d) / (u + d), and the score 2 tanh of that.
@@ -69,8 +69,8 @@ def folder(path: Path, answers: Any = None, leave_out: Sequence[str] = ()) -> Pa
     return path
 
 
-def numbers(path: Path, cells: Sequence[PrintedCell], **given: Any) -> list[RecomputedCell]:
-    return reproduced.numbers(REPRODUCTION, path, cells, TABLES, embed, **given)
+def numbers(path: Path, cells: Sequence[PrintedCell], **options: Any) -> list[RecomputedCell]:
+    return reproduced.numbers(REPRODUCTION, path, cells, TABLES, embed, **options)
 
 
 def cell(metric: str, table: str = "4.1", model: str = "", **parts: str) -> PrintedCell:
@@ -97,14 +97,13 @@ CELLS = {
 }
 
 
-def values(path: Path, **given: Any) -> dict[str, float | None]:
-    found = numbers(path, list(CELLS.values()), **given)
-    return dict(zip(CELLS, (one.value for one in found), strict=True))
+def values(path: Path, **options: Any) -> dict[str, float | None]:
+    results = numbers(path, list(CELLS.values()), **options)
+    return dict(zip(CELLS, (one.value for one in results), strict=True))
 
 
-def test_every_number_by_hand(tmp_path: Path) -> None:
-    found = values(folder(tmp_path))
-    assert found == {
+def test_numbers_of_all_sections_by_hand(tmp_path: Path) -> None:
+    assert values(folder(tmp_path)) == {
         "us": pytest.approx(US),
         "india": pytest.approx(INDIA),
         "sd": pytest.approx(abs(US - INDIA) / math.sqrt(2)),  # of two, ddof 1
@@ -124,7 +123,7 @@ def test_every_number_by_hand(tmp_path: Path) -> None:
     }
 
 
-def test_nulls_by_hand(tmp_path: Path) -> None:
+def test_nulls_of_all_sections_by_hand(tmp_path: Path) -> None:
     """Zero: 5 and 10; the mean target, 1: 7.5 twice; no persona, 0.924: 7.31 and 7.69. All means are 7.5, and
     the first counts."""
     us, india, distance, down = numbers(
@@ -139,7 +138,7 @@ def test_nulls_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "changed"),
+    ("options", "changed"),
     [
         # India: up down down + three times (Down Other) -> (1 - 5) / 6
         ({"values_times": [3]}, {"india", "sd", "mae", "bias", "distance", "overall", "scenario",
@@ -156,15 +155,15 @@ def test_nulls_by_hand(tmp_path: Path) -> None:
                                 "category"}),
     ],
 )  # fmt: skip
-def test_an_option_changes_the_numbers_that_it_should_and_no_other(
-    tmp_path: Path, given: dict[str, Any], changed: set[str]
+def test_each_option_changes_its_own_numbers_only(
+    tmp_path: Path, options: dict[str, Any], changed: set[str]
 ) -> None:
     path = folder(tmp_path)
-    before, after = values(path), values(path, **given)
+    before, after = values(path), values(path, **options)
     assert {name for name in CELLS if before[name] != pytest.approx(after[name])} == changed
 
 
-def test_texts_and_stored_scores_by_option(tmp_path: Path) -> None:
+def test_options_for_repeated_values_and_stored_scores_by_hand(tmp_path: Path) -> None:
     (india,) = numbers(folder(tmp_path), [MEAN_INDIA], values_times=[3])
     assert india.value == pytest.approx(10 - 2.5 * 2 * math.tanh(4 / 6))
     stored = values(folder(tmp_path), scores=["stored"])
@@ -173,7 +172,7 @@ def test_texts_and_stored_scores_by_option(tmp_path: Path) -> None:
     assert stored["stereotype"] == pytest.approx(16 / 3)  # 4, 8 and 4
 
 
-def test_errors_of_profiles(tmp_path: Path) -> None:
+def test_errors_of_answers_and_of_profiles_by_hand(tmp_path: Path) -> None:
     """Two answers as India: scores 0.924 and -0.924 have errors of 0.924 and a mean of 0."""
     answers = [*ANSWERS, record("India", "up up down down", ["Up", "Up"], model="gemini", run_num=1)]
     answers[2] = record("India", "up down down", ["Down"])  # (1 - 3) / 4
@@ -184,7 +183,7 @@ def test_errors_of_profiles(tmp_path: Path) -> None:
     assert numbers(path, [mae], errors=["profiles"])[0].value == pytest.approx(0.0)
 
 
-def test_pooled_over_answers_or_over_models(tmp_path: Path) -> None:
+def test_means_over_answers_or_over_models_by_hand(tmp_path: Path) -> None:
     """Two answers of gpt-4 at 7.69 and one of gemini at 10: pooled 8.46, over models 8.85."""
     more = [
         record("India", "up down down", ["Down"], run_num=1),
@@ -195,7 +194,7 @@ def test_pooled_over_answers_or_over_models(tmp_path: Path) -> None:
     assert numbers(path, [MEAN_INDIA], over="models")[0].value == pytest.approx((INDIA + 10) / 2)
 
 
-def test_failed_parsing_and_phrases(tmp_path: Path) -> None:
+def test_unparsed_answers_and_phrases_within_words_by_option(tmp_path: Path) -> None:
     """A failure is left out or 0. "nevermore" holds never, but not as a word; nor does the explanation."""
     path = folder(tmp_path, [*ANSWERS, record("US", "up", [], parse_success=False, run_num=1)])
     assert numbers(path, [MEAN_US])[0].value == pytest.approx(US)
@@ -203,11 +202,11 @@ def test_failed_parsing_and_phrases(tmp_path: Path) -> None:
     folder(path, [record("US", "up", [], raw_response="nevermore " + "x " * 399)])
     of = [CELLS["stereotype"]]
     assert numbers(path, of)[0].value == pytest.approx(5.0)  # 1 in 400 words: 10 - 20 * 0.25
-    for given in ({"stereotype_rule": "words"}, {"stereotype_text": "explanation"}):
-        assert numbers(path, of, **given)[0].value == 10.0
+    for choice in ({"stereotype_rule": "words"}, {"stereotype_text": "explanation"}):
+        assert numbers(path, of, **choice)[0].value == 10.0
 
 
-def test_section_4_8(tmp_path: Path) -> None:
+def test_f_and_cohens_d_of_section_4_8_by_hand(tmp_path: Path) -> None:
     """Two models of two answers each: F is the sum of squares between over half of that within."""
     more = [
         record("US", " ".join(["up"] * ups + ["down"]), [], model=model, run_num=run)
@@ -229,7 +228,7 @@ def test_section_4_8(tmp_path: Path) -> None:
     assert d.value == pytest.approx(abs(means[0] - means[1]) / math.sqrt(within / 2))
 
 
-def test_what_needs_no_score_embeds_nothing(tmp_path: Path) -> None:
+def test_numbers_without_scores_embed_nothing(tmp_path: Path) -> None:
     def none(source: str, texts: Sequence[str]) -> FloatArray:
         raise AssertionError(source)
 
@@ -238,7 +237,7 @@ def test_what_needs_no_score_embeds_nothing(tmp_path: Path) -> None:
     assert all(row.value is not None for row in rows)
 
 
-def test_what_is_missing_costs_its_own_cells(tmp_path: Path) -> None:
+def test_missing_files_leave_their_own_cells_without_numbers(tmp_path: Path) -> None:
     found = numbers(folder(tmp_path, leave_out=["exemplars.csv", "phrases.txt"]), list(CELLS.values()))
     reasons = {name: one.reason for name, one in zip(CELLS, found, strict=True) if one.value is None}
     assert reasons.pop("stereotype") == "no file of phrases (*phrase*.txt or *stereotype*.txt)"
@@ -246,7 +245,7 @@ def test_what_is_missing_costs_its_own_cells(tmp_path: Path) -> None:
     assert {"down", "other", "tvd", "profile"} == CELLS.keys() - reasons.keys() - {"stereotype"}
 
 
-def test_the_files_as_data_frames_write_them(tmp_path: Path) -> None:
+def test_csv_files_with_lists_as_text_are_read(tmp_path: Path) -> None:
     """The CSV beside the JSON has lists as texts and numbers as texts."""
     header = "scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"
     row = "IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"
@@ -261,7 +260,7 @@ def test_broken_answers_are_refused(tmp_path: Path) -> None:
         numbers(tmp_path, [MEAN_US])
 
 
-def test_several_files_and_what_is_left_out_are_said(tmp_path: Path) -> None:
+def test_notes_name_the_file_read_and_the_rows_left_out(tmp_path: Path) -> None:
     path = folder(tmp_path, [*ANSWERS, {"model": "x"}, ANSWERS[0]])
     (path / "results_0.json").write_text("[]")
     options = WorldwiseOptions()
@@ -269,13 +268,14 @@ def test_several_files_and_what_is_left_out_are_said(tmp_path: Path) -> None:
     assert notes == [
         "2 files of answers: results_1.json is read; --answers selects another",
         "results_1.json: 1 rows left out: no_scenario_id",
-        "results_1.json: 1 records repeat scenario, model, culture and run of an earlier one: all are counted",
+        "results_1.json: 1 records repeat scenario, model, culture and run of an earlier one: "
+        "all are counted",
     ]
     with pytest.raises(ValueError, match=r"--answers: unknown file .*; known: results_0"):
         numbers(path, [MEAN_US], answers="other.json")
 
 
-def test_models_are_matched_by_name_then_by_their_first_word() -> None:
+def test_models_are_matched_by_name_then_first_word() -> None:
     printed = ["GPT-4o-mini", "Claude 3.5 Haiku", "DeepSeek", "Gemini 2.0 Flash"]
     labels = ["gpt-4", "claude-sonnet", "deepseek", "gemini-a", "gemini-b"]
     assert model_names(labels, printed, {"gemini-b": "G"}) == dict(zip(labels, [*printed, "G"], strict=True))

@@ -1,4 +1,4 @@
-"""``reproduce worldwise`` on a folder shaped like a clone: what is read of it, and what it cannot give."""
+"""``reproduce worldwise`` on a folder shaped like a clone: which files are read, which numbers it lacks."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ CELLS = [
 ]
 
 
-def values(path: Path, **given: Any) -> list[float | None]:
-    return [n.value for n in reproduced.numbers(REPRODUCTION, path, CELLS, TABLES, embed, **given)]
+def values(path: Path, **options: Any) -> list[float | None]:
+    return [n.value for n in reproduced.numbers(REPRODUCTION, path, CELLS, TABLES, embed, **options)]
 
 
 def by_hand(path: Path) -> Path:
@@ -101,13 +101,13 @@ def by_hand(path: Path) -> Path:
     return path
 
 
-def test_the_programs_say_what_four_files_by_hand_said(tmp_path: Path) -> None:
+def test_programs_give_the_numbers_of_equal_csv_files(tmp_path: Path) -> None:
     own = values(clone(tmp_path / "clone", FIRST, FEW))
     assert None not in own
     assert own == pytest.approx(values(by_hand(tmp_path / "hand"), order=["explanation-decision-values"]))
 
 
-def test_the_text_is_composed_as_the_program_does(tmp_path: Path) -> None:
+def test_the_embedded_text_is_composed_as_in_the_program(tmp_path: Path) -> None:
     own = values(clone(tmp_path / "clone", THRICE, FEW))
     first = values(clone(tmp_path / "other", FIRST, FEW))
     assert own[0] != pytest.approx(first[0])
@@ -116,21 +116,19 @@ def test_the_text_is_composed_as_the_program_does(tmp_path: Path) -> None:
     assert values(unread) == pytest.approx(first)  # the first order of the options
 
 
-def test_other_orders_are_tried_without_a_flag(tmp_path: Path) -> None:
+def test_other_orders_of_the_embedded_text_are_tried(tmp_path: Path) -> None:
     path = clone(tmp_path / "clone", "        response_text = compose(parsed_response)\n", FEW)
     wanted = values(path, order=["values-explanation-decision"], values_times=[3])[0]
     printed = cell("4.1", "Alignment", f"{wanted:.8f}", culture="India")
     options = REPRODUCTION.options()
     content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
     rows, n_tried = compare_cells(REPRODUCTION, content, options, Tools(TABLES, embed), [printed])
-    assert (rows[0].agreement, rows[0].needs) == (
-        "equal",
-        "--order values-explanation-decision --values-times 3",
-    )
+    needs = "--order values-explanation-decision --values-times 3"
+    assert (rows[0].agreement, rows[0].needs) == ("equal", needs)
     assert n_tried > 1
 
 
-def test_cells_that_the_files_cannot_give_are_named_and_nothing_is_tried(tmp_path: Path) -> None:
+def test_cells_without_published_data_have_a_reason_and_are_tried_once(tmp_path: Path) -> None:
     path = clone(tmp_path / "clone", FIRST, FEW)
     cells = [
         cell("4.1 Summary Scores", "Std Dev", "9.99", culture="India"),
@@ -148,7 +146,7 @@ def test_cells_that_the_files_cannot_give_are_named_and_nothing_is_tried(tmp_pat
     assert rows[-1].number.reason == UNPUBLISHED
 
 
-def test_what_else_lies_in_a_clone(tmp_path: Path) -> None:
+def test_other_files_of_a_clone_are_skipped_or_read_with_a_note(tmp_path: Path) -> None:
     path = clone(tmp_path / "clone", FIRST, FEW)
     found = find_files(path, REPRODUCTION.sources)
     assert [file.name for file in found["answers"]] == ["results_20251122_172747.json"]

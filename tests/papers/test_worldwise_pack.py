@@ -12,20 +12,15 @@ from tasks.papers.importing import Pack, pack_from
 from tasks.papers.worldwise.importer import IMPORTER
 from tests.papers.worldwise_clone import FIRST, PHRASES, THRICE, clone, program
 
-COUNTRIES = {
-    "United States": "US",
-    "Japan": "JP",
-    "India": "IN",
-    "Mexico": "MX",
-    "United Arab Emirates": "AE",
-}
+NAMES = ("United States", "Japan", "India", "Mexico", "United Arab Emirates")
+COUNTRIES = dict(zip(NAMES, ("US", "JP", "IN", "MX", "AE"), strict=True))
 
 
 def lines(pack: Pack, name: str) -> list[str]:
     return pack.files[f"worldwise/{name}.csv"].splitlines()
 
 
-def test_everything_of_a_clone(tmp_path: Path) -> None:
+def test_a_clone_gives_all_tables_and_prompts(tmp_path: Path) -> None:
     assert CountryCodes(COUNTRIES).code("UAE") == "AE"
     pack = pack_from(IMPORTER, clone(tmp_path / "clone"), COUNTRIES)
     assert pack.left_out == []
@@ -58,8 +53,8 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Pack:
 
 
 @pytest.mark.parametrize("variation", VARIATIONS)
-def test_however_the_program_is_written(tmp_path: Path, usual: Pack, variation: str) -> None:
-    """Every way gives the same pack, and what cannot be read of it is said."""
+def test_variations_of_the_program_give_the_same_pack(tmp_path: Path, usual: Pack, variation: str) -> None:
+    """Every variation gives the same pack; only settings of the machine are left out."""
     folder = clone(tmp_path / "clone")
     (folder / "texts").mkdir()
     for each in VARIATIONS[variation]:
@@ -72,8 +67,8 @@ def test_however_the_program_is_written(tmp_path: Path, usual: Pack, variation: 
     assert bool(pack.left_out) == (variation == "settings of the machine")
 
 
-def test_a_persona_of_other_words(tmp_path: Path) -> None:
-    """Whatever it is made of becomes columns of culture.csv; of four things it is said that it cannot."""
+def test_fields_of_another_persona_become_columns(tmp_path: Path) -> None:
+    """Up to three fields of a persona become columns of culture.csv; a fourth is refused in a note."""
     folder = clone(tmp_path / "clone")
     (folder / "config.py").write_text(
         "CULTURAL_CONTEXTS = {'US': {'name': 'United States', 'prized': ['grit', 'thrift'], 'a': 1, 'b': 2}}"
@@ -87,22 +82,21 @@ def test_a_persona_of_other_words(tmp_path: Path) -> None:
     assert lines(pack, "culture") == ["country,place,called", 'US,"grit, thrift",US']
     more = prompts.replace(", prize ", ', prize {about["a"]} {about["b"]} ')
     (folder / "prompt_constructor.py").write_text(more)
-    said = pack_from(IMPORTER, folder, COUNTRIES).left_out
+    left_out = pack_from(IMPORTER, folder, COUNTRIES).left_out
     assert any(
-        "made of culture, a, b, prized: more than place, people, called can hold" in line for line in said
+        "made of culture, a, b, prized: more than place, people, called can hold" in line for line in left_out
     )
 
 
-def test_other_encodings_and_another_way_to_compose(tmp_path: Path) -> None:
+def test_another_encoding_and_order_of_the_embedded_text_are_read(tmp_path: Path) -> None:
     program(tmp_path, THRICE, "latin-1")
     pack = pack_from(IMPORTER, tmp_path, COUNTRIES)
     embedded = tomllib.loads(pack.files["worldwise/prompts.toml"])["embedded"]
-    assert (
-        embedded == "{{ value_1 }}, {{ value_2 }}, {{ value_3 }}. " * 3 + "{{ explanation }} {{ decision }}"
-    )
+    values = "{{ value_1 }}, {{ value_2 }}, {{ value_3 }}. "
+    assert embedded == values * 3 + "{{ explanation }} {{ decision }}"
 
 
-def test_what_is_missing_or_broken_costs_its_own_part(tmp_path: Path) -> None:
+def test_missing_and_broken_programs_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     program(tmp_path, FIRST)
     (tmp_path / "scenarios.py").unlink()
     (tmp_path / "evaluator.py").write_text("def (")
@@ -111,13 +105,13 @@ def test_what_is_missing_or_broken_costs_its_own_part(tmp_path: Path) -> None:
         "", "guiding_value.csv", "stereotype.csv", "culture_profile.csv", "culture.csv", "prompts.toml",
         "replaces.toml",
     }  # fmt: skip
-    said = "\n".join(pack.left_out)
-    assert "no file of scenario list (scenarios.py)" in said
-    assert "evaluator.py is not Python source" in said
-    assert "embedded: not found" in said
+    left_out = "\n".join(pack.left_out)
+    assert "no file of scenario list (scenarios.py)" in left_out
+    assert "evaluator.py is not Python source" in left_out
+    assert "embedded: not found" in left_out
 
 
-def test_a_folder_of_something_else(tmp_path: Path) -> None:
+def test_a_folder_without_known_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(ValueError, match="no known file in it"):
         pack_from(IMPORTER, tmp_path, COUNTRIES)

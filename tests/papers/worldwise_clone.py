@@ -196,13 +196,9 @@ def program(folder: Path, text: str = FIRST, encoding: str = "utf-8") -> None:
     for dimension, prefix in DIMENSIONS.items():
         some = [
             _SCENARIO.format(
-                id=f"{prefix}{n:03}",
-                n=n,
-                about=dimension,
-                dimension=dimension,
-                category="Work" if n % 2 else "Family",
+                id=f"{prefix}{n:03}", n=n, about=dimension, dimension=dimension, category=category
             )
-            for n in range(1, 6)
+            for n, category in enumerate(("Work", "Family", "Work", "Family", "Work"), start=1)
         ]
         lists.append((f"{dimension.upper()}_SCENARIOS", "".join(some)))
     head = "from dataclasses import dataclass\n\n@dataclass\nclass Scenario:\n    id: str\n"

@@ -1,4 +1,4 @@
-"""Agreement of people, held against hand arithmetic and against simulated people with a known truth."""
+"""Agreement of people by hand and against simulated people with a known truth."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_kendall_w_by_hand() -> None:
         kendall_w([[1, np.nan, 3], [1, 2, 3]])
 
 
-def test_kendall_w_of_random_raters_is_its_null_and_the_interval_holds_it() -> None:
+def test_kendall_w_of_random_raters_is_1_over_n_with_coverage() -> None:
     generator = np.random.default_rng(0)
     tables = [np.argsort(generator.random((10, 9)), axis=1) for _ in range(100)]
     assert np.mean([kendall_w(t) for t in tables]) == pytest.approx(1 / 10, abs=0.015)
@@ -71,7 +71,7 @@ def rated(
     ]
 
 
-def test_agreement_is_alpha_of_the_same_table_per_language(study: PeopleStudy) -> None:
+def test_agreement_is_alpha_per_language(study: PeopleStudy) -> None:
     table = simulated_ratings(30, 3, People(careless=0), seed=0)
     arabic = simulated_ratings(30, 3, People(noise=0, careless=0), seed=1)
     both = rated("liking", table) + [
@@ -88,7 +88,7 @@ def test_agreement_is_alpha_of_the_same_table_per_language(study: PeopleStudy) -
     assert [row.language for row in agreement_rows(study, rated("liking", table))] == ["en"]
 
 
-def test_what_has_no_agreement_says_why(study: PeopleStudy) -> None:
+def test_unscored_agreement_has_a_reason(study: PeopleStudy) -> None:
     one = rated("liking", np.ones((6, 1)))
     (row,) = agreement_rows(study, one)
     assert row.unscored_reason == "no two people answered the same unit"
@@ -107,7 +107,7 @@ def ranked(table: np.ndarray, names: list[str], field: str = "order") -> list[Pe
     ]
 
 
-def test_a_ranking_has_w_and_alpha(study: PeopleStudy) -> None:
+def test_a_ranking_has_kendall_w_and_alpha(study: PeopleStudy) -> None:
     table = simulated_rankings(np.arange(9) / 3, 20, People(), seed=0)
     rows = agreement_rows(study, ranked(table, list("abcdefghi")))
     by_metric: dict[str, FieldAgreementRow] = {row.metric: row for row in rows}
@@ -123,8 +123,8 @@ def test_a_ranking_has_w_and_alpha(study: PeopleStudy) -> None:
     assert by_metric["krippendorff_alpha_ordinal"].value == pytest.approx((20 * w - 1) / 19, abs=0.02)
 
 
-def said(categories: dict[str, str], people: int = 3) -> dict[str, dict[str, str]]:
-    """So many people who all say of the pluralism what the categories do."""
+def pluralism_of(categories: dict[str, str], people: int = 3) -> dict[str, dict[str, str]]:
+    """Return the answers of people who all agree with the categories on pluralism."""
     one = {name: "high" if category[0] == "H" else "low" for name, category in categories.items()}
     return {f"p{n}": one for n in range(people)}
 
@@ -132,7 +132,7 @@ def said(categories: dict[str, str], people: int = 3) -> dict[str, dict[str, str
 CATEGORIES = {name: category for name, (_, category) in TABLE_1.items()}
 
 
-def test_several_rankings_have_one_w(study: PeopleStudy) -> None:
+def test_several_rankings_have_their_mean_kendall_w(study: PeopleStudy) -> None:
     tables = [simulated_rankings(np.arange(5) / 2, 4, People(), seed=seed) for seed in range(8)]
     ratings = [
         PersonRating(r.annotator, f"i{n}", "en", "order", r.entry, r.value)
@@ -145,7 +145,7 @@ def test_several_rankings_have_one_w(study: PeopleStudy) -> None:
     assert row.ci_low is not None
 
 
-def test_one_thing_that_everyone_answers_has_no_agreement(study: PeopleStudy) -> None:
+def test_one_unit_with_many_answers_has_no_agreement(study: PeopleStudy) -> None:
     regions = [
         PersonRating(f"p{n}", "about_you", "en", "region", "", ("asia", "africa")[n % 2]) for n in range(9)
     ]
@@ -153,23 +153,20 @@ def test_one_thing_that_everyone_answers_has_no_agreement(study: PeopleStudy) ->
     assert row.unscored_reason == "only one unit has two answers: nothing to compare it with"
 
 
-def test_scores_and_categories_as_in_table_1() -> None:
+def test_domain_scores_and_categories_equal_table_1() -> None:
     names = list(TABLE_1)
     table = np.array([[TABLE_1[name][0] for name in names]] * 6)
     table[0] += 0.5  # so that a spread is there
     ranks = {f"p{n}": dict(zip(names, row.tolist(), strict=True)) for n, row in enumerate(table)}
-    scores = {row.domain: row for row in domain_scores(ranks, said(CATEGORIES))}
+    scores = {row.domain: row for row in domain_scores(ranks, pluralism_of(CATEGORIES))}
     assert {name: row.category for name, row in scores.items()} == CATEGORIES
     assert scores["currency"].score == pytest.approx(8.2 + 0.5 / 6)
     assert scores["currency"].sd == pytest.approx(0.5 / np.sqrt(6))
     assert next(iter(scores)) == "convenient_foods"
     tied = domain_scores(ranks, {"p0": {"currency": "high"}, "p1": {"currency": "low"}})
-    assert {row.unscored_reason for row in tied if row.domain == "currency"} == {
-        "people are tied on its pluralism"
-    }
-    assert {row.unscored_reason for row in tied if row.domain != "currency"} == {
-        "nobody annotated its pluralism"
-    }
+    reasons = {row.domain: row.unscored_reason for row in tied}
+    assert reasons.pop("currency") == "people are tied on its pluralism"
+    assert set(reasons.values()) == {"nobody annotated its pluralism"}
 
 
 def surveyed(people: People, seed: int = 1, n: int = 80) -> dict[str, dict[str, float]]:
@@ -180,8 +177,8 @@ def surveyed(people: People, seed: int = 1, n: int = 80) -> dict[str, dict[str, 
 
 
 @pytest.mark.heavy
-def test_one_half_predicts_the_other_as_well_as_people_agree() -> None:
-    everyone = said(CATEGORIES, 80)
+def test_the_ceiling_follows_the_agreement_of_people() -> None:
+    everyone = pluralism_of(CATEGORIES, 80)
     sure = {row.metric: row for row in ceiling(surveyed(People(noise=0.1, careless=0)), everyone)}
     for metric in ("split_half_reliability", "rank_spearman"):
         assert sure[metric].value == pytest.approx(1, abs=0.01)
@@ -200,7 +197,7 @@ def test_one_half_predicts_the_other_as_well_as_people_agree() -> None:
     assert {row.interval for row in ceiling(surveyed(People(), n=7), everyone)} == {None}
 
 
-def test_the_ceiling_is_of_both_letters() -> None:
+def test_the_macro_f1_ceiling_needs_agreement_on_pluralism() -> None:
     # Half of the people call half of the domains high: halves disagree on effective rank, not on the order.
     sure = surveyed(People(noise=0.1, careless=0))
     generator = np.random.default_rng(0)
@@ -210,7 +207,7 @@ def test_the_ceiling_is_of_both_letters() -> None:
     assert rows["macro_f1"] < 0.75
 
 
-def test_the_ceiling_is_the_arithmetic_of_the_models_numbers() -> None:
+def test_the_ceiling_is_the_mean_over_split_halves() -> None:
     ranks = surveyed(People(noise=2), n=4)
     people, names = sorted(ranks), sorted(TABLE_1)
     table = np.array([[ranks[p][name] for name in names] for p in people])
@@ -240,7 +237,7 @@ def test_the_ceiling_is_the_arithmetic_of_the_models_numbers() -> None:
 
 
 @pytest.mark.heavy
-def test_intervals_over_people_hold_the_truth(study: PeopleStudy) -> None:
+def test_intervals_over_people_have_their_coverage(study: PeopleStudy) -> None:
     truth, people = np.linspace(-1.5, 1.5, 9), People(noise=1.5, careless=0.1)
     alpha = krippendorff_alpha(simulated_rankings(truth, 4_000, people, 99).T, "ordinal") or 0
     names, held, halves = list("abcdefghi"), [], []
@@ -264,12 +261,12 @@ def _spearman_of_halves(truth: np.ndarray, people: People, seed: int) -> float:
     return agreed[0]
 
 
-def test_profiles_are_of_groups() -> None:
+def test_profiles_are_group_means_with_counts() -> None:
     ranks = {"a": {"x": 1.0}, "b": {"x": 3.0}, "c": {"x": 2.0}}
     assert profiles(ranks, {"a": "asia", "b": "asia"}) == {"asia": {"x": (2.0, 2)}}
 
 
-def test_a_plan_finds_the_smallest_study_and_its_intervals_hold() -> None:
+def test_the_smallest_planned_study_reaches_the_width_with_coverage() -> None:
     rows = plan_rankings(9, People(), sizes=(10, 40, 160), studies=60)
     widths = [row.width for row in rows if row.metric == "mean_rank"]
     assert widths == sorted(widths, key=lambda w: -(w or 0))
@@ -292,7 +289,7 @@ def test_a_plan_of_ratings_narrows_with_items() -> None:
 
 
 @pytest.mark.heavy
-def test_a_plan_holds_in_studies_that_it_did_not_see() -> None:
+def test_a_plan_of_ratings_holds_in_new_studies() -> None:
     people, wanted = People(careless=0.15), 0.25
     rows = plan_ratings(people, raters=(3,), items=(50, 100, 200), studies=20)
     chosen = smallest(rows, "krippendorff_alpha_ordinal", wanted)

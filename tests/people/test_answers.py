@@ -1,4 +1,4 @@
-"""Revisions, exclusions with their reasons, and the ratings that are left."""
+"""Revisions, exclusions with their reasons, and the ratings after them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def all_of(folder: StudyFolder, annotator: str, seconds: float = 10, check: str 
     return rows
 
 
-def test_the_last_revision_counts_whatever_the_order(folder: StudyFolder) -> None:
+def test_the_last_revision_counts_in_any_order(folder: StudyFolder) -> None:
     first = answered(folder, "p0", "i0", "liking", "1")
     second = answered(folder, "p0", "i0", "liking", "5", revision=2)
     for order in ([first, second], [second, first], [second, first, second]):
@@ -34,13 +34,9 @@ def test_the_last_revision_counts_whatever_the_order(folder: StudyFolder) -> Non
         latest([first, answered(folder, "p0", "i0", "liking", "2")])
 
 
-def test_exclusions_say_why(folder: StudyFolder) -> None:
-    answers = [
-        *all_of(folder, "p0"),
-        *all_of(folder, "p1", check="3"),
-        *all_of(folder, "p2", seconds=1),
-        *all_of(folder, "p3", check="1", seconds=1)[:2],
-    ]
+def test_exclusions_have_reasons(folder: StudyFolder) -> None:
+    answers = [*all_of(folder, "p0"), *all_of(folder, "p1", check="3"), *all_of(folder, "p2", seconds=1)]
+    answers += all_of(folder, "p3", check="1", seconds=1)[:2]
     reasons = exclusions(folder, answers)
     assert reasons["p1"] == ["failed an attention check"]
     assert reasons["p2"] == ["too fast"]
@@ -49,28 +45,27 @@ def test_exclusions_say_why(folder: StudyFolder) -> None:
     assert counted(reasons) == {"failed an attention check": 2, "too fast": 2, "unfinished": 1}
 
 
-def test_what_an_answer_lacks_is_a_required_field_without_a_complete_value(folder: StudyFolder) -> None:
-    whole = {(a.item, a.field): a for a in all_of(folder, "p0")}
-    item = next(item for item, field in whole if field == "order")
-    assert lacking(folder, item, whole) == []
-    cut = whole[item, "order"].model_copy(update={"status": "draft"})
-    assert lacking(folder, item, whole | {(item, "order"): cut}) == ["order"]
-    empty = whole[item, "liking"].model_copy(update={"value": ""})
-    assert lacking(folder, item, whole | {(item, "liking"): empty}) == ["liking"]
+def test_required_fields_without_a_complete_value_are_lacking(folder: StudyFolder) -> None:
+    answers = {(a.item, a.field): a for a in all_of(folder, "p0")}
+    item = next(item for item, field in answers if field == "order")
+    assert lacking(folder, item, answers) == []
+    cut = answers[item, "order"].model_copy(update={"status": "draft"})
+    assert lacking(folder, item, answers | {(item, "order"): cut}) == ["order"]
+    empty = answers[item, "liking"].model_copy(update={"value": ""})
+    assert lacking(folder, item, answers | {(item, "liking"): empty}) == ["liking"]
     assert lacking(folder, item, {}) == ["fits", "order", "liking"]
 
 
-def test_ratings_leave_out_drafts_checks_and_the_excluded(folder: StudyFolder) -> None:
+def test_ratings_leave_out_drafts_checks_and_excluded_people(folder: StudyFolder) -> None:
     answers = all_of(folder, "p0") + all_of(folder, "p1")
     mine = ratings(folder, answers, excluded=["p1"])
     assert {r.annotator for r in mine} == {"p0"}
     assert not [r for r in mine if r.item == "check" and r.field == "liking"]
-    assert [(r.entry, r.value) for r in mine if r.item == mine[-1].item and r.field == "order"] == list(
-        WHOLE.items()
-    )
+    order = [(r.entry, r.value) for r in mine if r.item == mine[-1].item and r.field == "order"]
+    assert order == [*WHOLE.items()]
     assert [(r.language, r.value) for r in mine if r.field == "region"] == [("en", "asia")]
     last = mine[-1].item
     draft = answered(folder, "p0", last, "order", {"rice": "1"}, revision=2, status="draft")
-    left = {(r.annotator, r.item, r.field) for r in ratings(folder, [*answers, draft])}
-    assert ("p0", last, "order") not in left
-    assert ("p0", last, "fits") in left
+    rated = {(r.annotator, r.item, r.field) for r in ratings(folder, [*answers, draft])}
+    assert ("p0", last, "order") not in rated
+    assert ("p0", last, "fits") in rated

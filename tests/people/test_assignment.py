@@ -1,4 +1,4 @@
-"""Who sees what: balanced, stratified, never one's own, in an order of one's own that is the same again."""
+"""Assignments of items to people: balanced, stratified, never one's own, in an order per person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.people.conftest import ITEM_ROWS, PEOPLE, PRIVATE_ROWS, item
 HIDDEN = {row.item: row for row in PRIVATE_ROWS}
 
 
-def test_every_item_has_its_people_and_nobody_has_more_than_others(folder: StudyFolder) -> None:
+def test_items_and_people_are_balanced(folder: StudyFolder) -> None:
     seen = Counter(a.item for a in folder.assignments)
     # Four items for two of four people each: two items everyone; the check and the last page for all four.
     assert seen == {"i0": 2, "i1": 2, "i2": 2, "i3": 2, "check": 4, "about_you": 4}
@@ -27,19 +27,17 @@ def test_every_item_has_its_people_and_nobody_has_more_than_others(folder: Study
         assert Counter(HIDDEN[a.item].stratum for a in own if a.item.startswith("i")) == {"a": 1, "b": 1}
 
 
-def test_orders_are_each_persons_own_and_the_same_again(study: PeopleStudy) -> None:
+def test_orders_differ_between_people_and_repeat_by_seed(study: PeopleStudy) -> None:
     first = assign(study, ITEM_ROWS, HIDDEN, PEOPLE)
     assert first == assign(study, ITEM_ROWS[::-1], HIDDEN, PEOPLE[::-1])
     many = [Person(f"q{n}") for n in range(40)]
-    shown = Counter(
-        tuple(a.shown["order"]) for a in assign(study, ITEM_ROWS, HIDDEN, many) if a.item == "check"
-    )
-    assert len(shown) == 6  # every order of three
+    orders = {tuple(a.shown["order"]) for a in assign(study, ITEM_ROWS, HIDDEN, many) if a.item == "check"}
+    assert len(orders) == 6  # every order of three
     other = PeopleStudy.model_validate(study.model_dump() | {"seed": 1})
     assert assign(other, ITEM_ROWS, HIDDEN, PEOPLE) != first
 
 
-def test_nobody_reviews_what_they_wrote(study: PeopleStudy) -> None:
+def test_authors_never_get_their_own_items(study: PeopleStudy) -> None:
     own = {**HIDDEN, "i0": Private(item="i0", author="p0"), "i1": Private(item="i1", author="p1")}
     for seed in range(10):
         seeded = PeopleStudy.model_validate(study.model_dump() | {"seed": seed})
@@ -49,7 +47,7 @@ def test_nobody_reviews_what_they_wrote(study: PeopleStudy) -> None:
         assign(study, [item("i0")], own, PEOPLE[:2])
 
 
-def test_language_and_role_are_those_of_the_item(study: PeopleStudy) -> None:
+def test_items_go_to_people_of_their_language_and_role(study: PeopleStudy) -> None:
     people = [*PEOPLE[:2], *(Person(f"a{n}", language="ar") for n in range(2)), Person("lead", "lead")]
     rows = assign(study, [item("x"), item("y", "ar")], {}, people)
     assert {(r.annotator, r.item) for r in rows if r.item != "about_you"} == {
@@ -60,7 +58,7 @@ def test_language_and_role_are_those_of_the_item(study: PeopleStudy) -> None:
         assign(capped, [item("x"), item("z")], {}, PEOPLE[:2])
 
 
-def test_a_larger_draw_has_the_smaller_one_and_all_strata() -> None:
+def test_a_larger_stratified_draw_contains_the_smaller_one() -> None:
     things = {f"t{n}": ("rare" if n < 3 else "common", n) for n in range(100)}
     draws = [stratified(things, n, seed=0) for n in (2, 4, 6, 20, None)]
     assert all(large[: len(small)] == small for small, large in pairwise(draws))
@@ -69,7 +67,7 @@ def test_a_larger_draw_has_the_smaller_one_and_all_strata() -> None:
     assert stratified(dict(reversed(things.items())), 20, 0) == draws[3]
 
 
-def test_codes_say_nothing_and_are_the_same_again() -> None:
+def test_item_codes_are_valid_names_and_repeat() -> None:
     code = item_code("model", "dish")
     assert code == item_code("model", "dish") != item_code("other", "dish")
     assert PeopleItem(item=code, page="rate").item == code

@@ -1,4 +1,4 @@
-"""Projects of other programs: what they hold, that nothing private is in them, what is read of their output.
+"""Projects of other programs: their content, without anything private, and answers read from their output.
 
 The outputs under ``fixtures/`` are what Potato 2.12.1 and Label Studio 1.23.2 wrote when one person of the
 study in ``conftest.py`` answered (``test_real_programs.py``), with addresses as they stored them.
@@ -46,7 +46,7 @@ def exported(path: Path, tool: str) -> Path:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_nothing_private_is_in_any_file(folder_path: Path, tmp_path: Path, tool: str) -> None:
+def test_exported_files_hold_nothing_private(folder_path: Path, tmp_path: Path, tool: str) -> None:
     out = tmp_path / "projects"
     assert export(folder_path, tool, out) == ["annotator-once-en", "rate-en"]
     texts = [path.read_text() for path in out.rglob("*") if path.is_file()]
@@ -57,7 +57,7 @@ def test_nothing_private_is_in_any_file(folder_path: Path, tmp_path: Path, tool:
         export(folder_path, tool, out)
 
 
-def test_each_person_sees_their_items_in_their_order(
+def test_each_person_gets_their_items_in_their_order(
     folder: StudyFolder, folder_path: Path, tmp_path: Path
 ) -> None:
     export(folder_path, "potato", tmp_path / "potato")
@@ -77,7 +77,7 @@ def test_each_person_sees_their_items_in_their_order(
     assert kinds == ["multirate", "multirate", "likert", "text_edit"]
 
 
-def test_the_labelling_interface_is_well_formed_whatever_the_texts(
+def test_the_labelling_interface_is_well_formed_with_markup_in_texts(
     folder: StudyFolder, tmp_path: Path
 ) -> None:
     tricky = folder.study.model_dump(mode="json")
@@ -92,24 +92,24 @@ def test_the_labelling_interface_is_well_formed_whatever_the_texts(
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_answers_times_and_orders_are_read_and_addresses_are_not(
+def test_answers_are_imported_with_times_and_orders_and_without_addresses(
     folder: StudyFolder, folder_path: Path, tool: str
 ) -> None:
     out = exported(folder_path, tool)
     answers = read_projects(PROGRAMS[tool], folder, out)
     assert {a.annotator for a in answers} == {"p0"}
-    said = {(a.item, a.field): a.value for a in answers}
+    values = {(a.item, a.field): a.value for a in answers}
     assigned = [a for a in folder.assignments if a.annotator == "p0"]
     for each in assigned:
         if each.item == "about_you":
-            assert said[each.item, "region"] == "asia"
-            assert said[each.item, "note"] == 'Good.\n"Really", <b>good</b> \u200fجيد'
+            assert values[each.item, "region"] == "asia"
+            assert values[each.item, "note"] == 'Good.\n"Really", <b>good</b> \u200fجيد'
         else:
-            assert said[each.item, "fits"] == dict.fromkeys(["rice", "salt", "tofu"], "yes")
+            assert values[each.item, "fits"] == dict.fromkeys(["rice", "salt", "tofu"], "yes")
             ranks = {entry: str(n) for n, entry in enumerate(each.shown["order"], start=1)}
-            assert said[each.item, "order"] == ranks
-            assert said[each.item, "liking"] == "4"
-            assert said[each.item, "recipe"] == "Boil it. Then serve it."
+            assert values[each.item, "order"] == ranks
+            assert values[each.item, "liking"] == "4"
+            assert values[each.item, "recipe"] == "Boil it. Then serve it."
     for answer in answers:
         assert datetime(2026, 11, 22, tzinfo=UTC) < answer.started <= answer.saved
         if isinstance(answer.value, dict):
@@ -122,7 +122,7 @@ def test_answers_times_and_orders_are_read_and_addresses_are_not(
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_an_answer_that_changed_is_a_further_revision(folder_path: Path, tool: str) -> None:
+def test_a_changed_answer_is_imported_as_another_revision(folder_path: Path, tool: str) -> None:
     out = exported(folder_path, tool)
     n = take(folder_path, out)
     assert (n > 10, take(folder_path, out)) == (True, 0)
@@ -135,14 +135,14 @@ def test_an_answer_that_changed_is_a_further_revision(folder_path: Path, tool: s
     assert [a.revision for a in answers if a.field == "liking"] == [1, 2] * n_items
 
 
-def test_revisions_that_are_known_stay(folder: StudyFolder) -> None:
+def test_known_revisions_are_kept(folder: StudyFolder) -> None:
     first, again = (answered(folder, "p0", "i0", "liking", value) for value in ("1", "3"))
     (one, two) = with_known([first], [again, answered(folder, "p0", "i0", "liking", "3")][:1])
     assert (one, two.value, two.revision) == (first, "3", 2)
     assert with_known([one, two], [again]) == [one, two]
 
 
-def test_values_sent_for_another_person_are_ignored(folder: StudyFolder, folder_path: Path) -> None:
+def test_values_for_another_person_are_ignored(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "potato")
     (path,) = (out / "rate-en").rglob("user_state.json")
     state = json.loads(path.read_text())
@@ -151,7 +151,9 @@ def test_values_sent_for_another_person_are_ignored(folder: StudyFolder, folder_
     assert {a.annotator for a in read_projects(PROGRAMS["potato"], folder, out)} == {"p0"}
 
 
-def test_a_text_that_is_left_as_given_is_an_answer(folder: StudyFolder, folder_path: Path) -> None:
+def test_an_unchanged_text_is_an_answer_and_a_missing_choice_is_not(
+    folder: StudyFolder, folder_path: Path
+) -> None:
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     rows = json.loads(path.read_text())
@@ -166,7 +168,9 @@ def test_a_text_that_is_left_as_given_is_an_answer(folder: StudyFolder, folder_p
     assert "unfinished" in exclusions(folder, answers)["p0"]
 
 
-def test_two_answers_to_a_task_and_skipped_tasks(folder: StudyFolder, folder_path: Path) -> None:
+def test_two_answers_to_a_task_are_refused_and_skipped_tasks_ignored(
+    folder: StudyFolder, folder_path: Path
+) -> None:
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text())
@@ -182,7 +186,9 @@ def test_two_answers_to_a_task_and_skipped_tasks(folder: StudyFolder, folder_pat
 
 @pytest.mark.parametrize("broken", ["", "[]", '{"user_id": "p0"}', '[{"data": {"task": "p9.1"}}]'])
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_broken_output_is_named(folder: StudyFolder, folder_path: Path, tool: str, broken: str) -> None:
+def test_a_broken_output_file_is_refused_by_name(
+    folder: StudyFolder, folder_path: Path, tool: str, broken: str
+) -> None:
     out = exported(folder_path, tool)
     name = {"potato": "user_state.json", "labelstudio": "export.json"}[tool]
     (path,) = (out / "rate-en").rglob(name)
@@ -210,7 +216,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_hostile_output_is_one_error_or_answers(
+def test_a_hostile_output_file_is_one_short_error_or_changes_nothing(
     folder: StudyFolder, folder_path: Path, tool: str, hostile: str
 ) -> None:
     """Every file that a program writes, one after the other."""
@@ -219,18 +225,18 @@ def test_a_hostile_output_is_one_error_or_answers(
     for path in sorted((out / "rate-en").rglob("*.json*")):
         text = path.read_text(encoding="utf-8")
         path.write_text(HOSTILE[hostile](text), encoding="utf-8", errors="surrogateescape")
-        said, n = "", len(whole)
+        message, n = "", len(whole)
         try:  # a file that is not read, or in which nothing of this stands, changes nothing
             n = len(read_projects(PROGRAMS[tool], folder, out))
         except StudyError as refusal:
-            said = str(refusal)
+            message = str(refusal)
         assert n == len(whole)
-        assert len(said) < 1000
-        assert "root:" not in said
+        assert len(message) < 1000
+        assert "root:" not in message
         path.write_text(text, encoding="utf-8")
 
 
-def test_values_off_the_menu_are_refused(folder: StudyFolder, folder_path: Path) -> None:
+def test_imported_values_off_the_menu_are_refused(folder: StudyFolder, folder_path: Path) -> None:
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     path.write_text(path.read_text().replace('"yes"', '"perhaps"'))
@@ -238,7 +244,9 @@ def test_values_off_the_menu_are_refused(folder: StudyFolder, folder_path: Path)
         read_projects(PROGRAMS["labelstudio"], folder, out)
 
 
-def test_an_export_is_of_one_study_as_it_was(folder: StudyFolder, folder_path: Path) -> None:
+def test_a_study_changed_or_served_after_its_export_is_refused(
+    folder: StudyFolder, folder_path: Path
+) -> None:
     out = exported(folder_path, "potato")
     assert exported_for(folder, out) == "potato"
     rows = (folder_path / ITEMS).read_text()
@@ -251,7 +259,7 @@ def test_an_export_is_of_one_study_as_it_was(folder: StudyFolder, folder_path: P
         take(folder_path, out)
 
 
-def test_an_interview_cannot_be_exported_to_another_program(folder: StudyFolder) -> None:
+def test_interviews_and_equal_labels_are_not_exported(folder: StudyFolder) -> None:
     talk = folder.study.model_dump(mode="json")
     talk["pages"][1]["fields"][0] = {"name": "talk", "kind": "chat", "label": "Talk"}
     with pytest.raises(StudyError, match="talk is an interview"):

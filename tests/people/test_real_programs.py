@@ -10,7 +10,6 @@ import html
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from tasks.people.answers import exclusions, latest
 from tasks.people.elsewhere import Form, PersonForm, forms
 from tasks.people.study import ANSWERS, PeopleAnswer, StudyFolder, read_folder, read_rows
 from tests.people.conftest import SECRETS
+from tests.ports import free_port
 
 pytestmark = pytest.mark.heavy
 
@@ -49,12 +49,6 @@ def environment(package: str, folder: Path) -> Path:
     except subprocess.TimeoutExpired:
         pytest.skip(f"{package} was not installed after 15 minutes")
     return folder
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager
@@ -79,8 +73,8 @@ def served(command: list[Any], port: int, folder: Path, **variables: str) -> Ite
             process.wait(30)
 
 
-def wanted(form: Form, task: PersonForm) -> dict[str, Any]:
-    """What this person says: always the last on the menu, ranks in the order of the page, a note."""
+def values_of(form: Form, task: PersonForm) -> dict[str, Any]:
+    """Return a person's values: the last on each menu, ranks in the order of the page, a note."""
     values: dict[str, Any] = {}
     for page, field in form.fields:
         menu = list(form.menu(page, field))
@@ -106,7 +100,7 @@ def wanted(form: Form, task: PersonForm) -> dict[str, Any]:
 def compare(
     path: Path, out: Path, tool: str, expected: dict[tuple[str, str, str], Any]
 ) -> list[PeopleAnswer]:
-    """What was taken is what people said, with times; taking it again adds nothing."""
+    """Assert that imported answers are the expected ones, and that importing again adds none."""
     start = time.time() - 900
     assert take(path, out) == len(expected)
     answers = read_rows(path / ANSWERS, PeopleAnswer)
@@ -122,14 +116,14 @@ def compare(
 
 
 def shown_by(folder: StudyFolder, answers: list[PeopleAnswer]) -> None:
-    """Entries stood in the order that the person was assigned."""
+    """Assert that entries were shown in the assigned order."""
     orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     for answer in answers:
         if isinstance(answer.value, dict):
             assert answer.shown == orders[answer.annotator, answer.item][answer.field]
 
 
-def test_potato_asks_and_its_answers_come_back(
+def test_answers_to_a_study_in_potato_are_imported(
     folder_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = read_folder(folder_path)
@@ -179,20 +173,20 @@ def _answer_potato(
             task = tasks[name[1]]
             order.append(task.name)
             browser.post("/api/track_interactions", json={"instance_id": task.name, "events": []})
-            said = wanted(form, task)
+            values = values_of(form, task)
             sent: dict[str, str] = {}
-            for asked, field in form.fields:
-                item = task.of(asked)[1].item
-                value = expected[annotator, item, field.name] = said[field.name]
-                menu = form.menu(asked, field)
+            for form_page, field in form.fields:
+                item = task.of(form_page)[1].item
+                value = expected[annotator, item, field.name] = values[field.name]
+                menu = form.menu(form_page, field)
                 if isinstance(value, dict):
-                    slots = [entry for entry, _ in task.slots(asked, field, form.language)]
+                    slots = [entry for entry, _ in task.slots(form_page, field, form.language)]
                     for entry, chosen in value.items():
                         label = f"{slots.index(entry) + 1}. {entry}"
                         assert label in html.unescape(page.text)
                         sent[f"{field.name}:{label}"] = menu[chosen]
                 elif field.kind == "edit":
-                    blob = {"edited_text": value, "original": task.text(asked, field.of)}
+                    blob = {"edited_text": value, "original": task.text(form_page, field.of)}
                     sent[f"{field.name}:{field.name}"] = json.dumps(blob)
                 elif menu:
                     sent[f"{field.name}:{menu[value]}"] = menu[value]
@@ -204,7 +198,7 @@ def _answer_potato(
     assert order == list(tasks)
 
 
-def test_label_studio_asks_and_its_answers_come_back(
+def test_answers_to_a_study_in_label_studio_are_imported(
     folder_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = read_folder(folder_path)
@@ -243,9 +237,9 @@ def _answer_label_studio(
         task = by_name[row["data"]["task"]]
         assert not [secret for secret in SECRETS if secret in json.dumps(row)]
         result = []
-        said = wanted(form, task)
+        values = values_of(form, task)
         for page, field in form.fields:
-            value = expected[task.annotator, task.of(page)[1].item, field.name] = said[field.name]
+            value = expected[task.annotator, task.of(page)[1].item, field.name] = values[field.name]
             if isinstance(value, dict):
                 for n, (entry, _) in enumerate(task.slots(page, field, form.language)):
                     about = {"from_name": f"{field.name}.{n}", "to_name": f"entry.{field.name}.{n}"}

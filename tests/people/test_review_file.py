@@ -1,4 +1,4 @@
-"""Review files: what is written comes back, and whatever breaks a rule is named with its line."""
+"""Review files: decisions are read back, and wrong rows are refused with their line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changed(path: Path, *cells: dict[str, str]) -> Path:
     return path
 
 
-def test_decisions_come_back_and_what_is_open_is_counted(tmp_path: Path) -> None:
+def test_decisions_are_read_and_open_rows_counted(tmp_path: Path) -> None:
     accept = {"decision": " ACCEPT ", "reviewer": "ana"}
     read = QUEUE.read(changed(tmp_path / "q.csv", accept))
     assert read.n_pending == 1
@@ -40,7 +40,7 @@ def test_decisions_come_back_and_what_is_open_is_counted(tmp_path: Path) -> None
     assert row.cells["text_hash"] == QUEUE.text_hash(ROWS[0]).strip()
 
 
-def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
+def test_an_existing_review_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     QUEUE.write(path, ROWS)
     with pytest.raises(FileExistsError):
@@ -62,12 +62,14 @@ def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
         ({"decision": "accept", "reviewer": "a", "answer": "x"}, "line 2, .*the texts were changed"),
     ],
 )
-def test_a_row_that_breaks_a_rule_is_named(tmp_path: Path, cells: dict[str, str], message: str) -> None:
+def test_a_wrong_row_is_refused_with_line_and_column(
+    tmp_path: Path, cells: dict[str, str], message: str
+) -> None:
     with pytest.raises(ReviewError, match=message):
         QUEUE.read(changed(tmp_path / "q.csv", cells))
 
 
-def test_files_that_are_not_review_files_are_refused(tmp_path: Path) -> None:
+def test_unreadable_and_incomplete_review_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     with pytest.raises(ReviewError, match="there is no readable review file"):
         QUEUE.read(path)

@@ -1,4 +1,4 @@
-"""What an answer may be, and studies that are refused."""
+"""Values of answers, and studies that are refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
 
 
 @pytest.mark.parametrize(
-    ("field", "given", "value", "missing"),
+    ("field", "sent", "value", "missing"),
     [
         ("order", WHOLE, WHOLE, ""),
         ("order", {"rice": "1", "salt": "1"}, {"rice": "1", "salt": "1"}, "repeated"),
@@ -42,16 +42,16 @@ WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
         ("region", "asia", "asia", ""),
     ],
 )
-def test_a_value_is_read_as_it_is_stored(
-    folder: StudyFolder, field: str, given: Any, value: Any, missing: str
+def test_values_are_read_with_what_they_lack(
+    folder: StudyFolder, field: str, sent: Any, value: Any, missing: str
 ) -> None:
-    asked = next(f for f in folder.study.fields if f.name == field)
-    entry = read_value(asked, folder.items["i0"], given)
+    form_field = next(f for f in folder.study.fields if f.name == field)
+    entry = read_value(form_field, folder.items["i0"], sent)
     assert (entry.value, entry.missing) == (value, missing)
 
 
 @pytest.mark.parametrize(
-    ("field", "given"),
+    ("field", "sent"),
     [
         ("order", {"rice": "4"}),
         ("order", {"beef": "1"}),
@@ -66,40 +66,40 @@ def test_a_value_is_read_as_it_is_stored(
         ("recipe", "a\0b"),
     ],
 )
-def test_values_that_our_pages_never_send_are_refused(folder: StudyFolder, field: str, given: Any) -> None:
-    asked = next(f for f in folder.study.fields if f.name == field)
+def test_values_that_no_page_sends_are_refused(folder: StudyFolder, field: str, sent: Any) -> None:
+    form_field = next(f for f in folder.study.fields if f.name == field)
     with pytest.raises(ValueError, match=field):
-        read_value(asked, folder.items["i0"], given)
+        read_value(form_field, folder.items["i0"], sent)
 
 
-def test_a_given_text_may_be_kept_whatever_its_length(folder: StudyFolder) -> None:
+def test_an_unchanged_text_may_be_longer_than_the_limit(folder: StudyFolder) -> None:
     recipe = next(f for f in folder.study.fields if f.name == "recipe")
     long = folder.items["i0"].model_copy(update={"content": {"text": "Boil it.\n" * 1000}})
-    kept = read_value(recipe, long, ("Boil it.\n" * 1000).replace("\n", "\r\n"))
-    assert kept.value == long.content["text"]
+    entry = read_value(recipe, long, ("Boil it.\n" * 1000).replace("\n", "\r\n"))
+    assert entry.value == long.content["text"]
     with pytest.raises(ValueError, match="up to 9000 characters"):
         read_value(recipe, long, "x" * 9001)
 
 
-def test_hashes_change_with_what_people_see(folder: StudyFolder) -> None:
+def test_hashes_of_a_study_follow_what_people_see(folder: StudyFolder) -> None:
     other = PeopleStudy.model_validate(folder.study.model_dump() | {"consent": "Otherwise."})
     assert other.hash != folder.study.hash
     assert folder.items["i0"].hash != folder.items["i1"].hash
 
 
-def test_a_text_is_in_the_language_or_in_the_first_one(study: PeopleStudy) -> None:
+def test_a_text_falls_back_to_the_first_language(study: PeopleStudy) -> None:
     assert in_language(study.title, "ar") == "أطباق"
     assert in_language(study.title, "ko") == "Dishes"
     assert in_language({}, "ko") == ""
 
 
-def test_a_field_lacks_nothing_that_its_kind_needs() -> None:
+def test_a_field_without_options_for_its_kind_is_refused() -> None:
     for wrong in ({"kind": "choice"}, {"kind": "marks", "options": [{"value": "a", "label": "A"}] * 2}):
         with pytest.raises(ValidationError, match="field x"):
             FormField.model_validate({"name": "x", "label": "X", **wrong})
 
 
-def test_a_choice_decides_what_else_is_needed(study: PeopleStudy) -> None:
+def test_a_choice_can_make_another_field_required(study: PeopleStudy) -> None:
     """A region in Asia needs a note."""
     (about,) = (page.model_dump() for page in study.pages if page.per == "person")
     about["fields"][1].update(needed_for=["region", ["asia"]])
@@ -113,7 +113,7 @@ def test_a_choice_decides_what_else_is_needed(study: PeopleStudy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         (STUDY, 'kind = "likert"', 'kind = "stars"', r"study.toml: pages.0.fields.2.kind: "),
         (STUDY, 'name = "liking"', 'name = "order"', "a field occurs twice"),
@@ -124,8 +124,10 @@ def test_a_choice_decides_what_else_is_needed(study: PeopleStudy) -> None:
         (ASSIGNMENTS, "check", "gone", "assignments.csv, line .*unknown item gone"),
     ],
 )
-def test_a_broken_folder_says_where(folder_path: Path, file: str, old: str, new: str, said: str) -> None:
+def test_a_broken_study_folder_is_refused_with_file_and_line(
+    folder_path: Path, file: str, old: str, new: str, message: str
+) -> None:
     path = folder_path / file
     path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(StudyError, match=said):
+    with pytest.raises(StudyError, match=message):
         read_folder(folder_path)

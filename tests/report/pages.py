@@ -1,4 +1,4 @@
-"""What the tests of all pages share: reading a page, and what must hold of each."""
+"""Reading a page in tests, and what holds for every page."""
 
 from __future__ import annotations
 

@@ -7,16 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from warehouse import (
-    KINDS,
-    Run,
-    Warehouse,
-    finish_run,
-    register_parts,
-    save_metrics,
-    save_run,
-    write_part,
-)
+from warehouse import KINDS, Run, Warehouse, finish_run, register_parts, save_metrics, save_run, write_part
 
 CONFIG = "0123456789abcdef"
 

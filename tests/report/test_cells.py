@@ -40,23 +40,23 @@ def tag(markup: str) -> Tag:
         ({"sd": {"value": None}}, "0.50 0.40 to 0.62"),
     ],
 )
-def test_cell_shows_what_is_asked_for(more: dict[str, Any], text: str) -> None:
+def test_a_cell_shows_the_chosen_parts(more: dict[str, Any], text: str) -> None:
     assert text_of(tag(cell(ROW, **more))) == text
 
 
-def test_interval_stands_below_or_beside() -> None:
+def test_an_interval_is_below_or_beside_its_value() -> None:
     assert len(tag(cell(ROW)).select("br")) == 1
     assert not tag(cell(ROW, line=True)).select("br")
 
 
-def test_hovering_says_counts_null_and_reason() -> None:
-    lost = ROW | {"value": None, "ci_low": None, "ci_high": None, "unscored_reason": 'no "vectors"'}
-    drawn = tag(cell(lost, hint="more"))
+def test_the_title_of_a_cell_has_counts_null_and_reason() -> None:
+    unscored = ROW | {"value": None, "ci_low": None, "ci_high": None, "unscored_reason": 'no "vectors"'}
+    drawn = tag(cell(unscored, hint="more"))
     assert text_of(drawn) == "–"
     assert drawn["title"] == 'macro_f1: 14 scored, 2 unscored, null 0.25: no "vectors"; more'
 
 
-def test_what_there_is_none_of_is_a_dash() -> None:
+def test_a_missing_value_is_a_dash() -> None:
     assert cell(None) == null(None) == "<td>–</td>"
     assert null(ROW, 3) == "<td>0.250</td>"
 
@@ -80,7 +80,7 @@ def test_names_are_text_of_any_direction() -> None:
     assert "<script>" not in isolated(HOSTILE)
 
 
-def test_heading_says_what_the_metric_means() -> None:
+def test_the_title_of_a_heading_is_the_metrics_description() -> None:
     drawn = tag(head("macro_f1", "F1 ↑", "95 %"))
     assert (drawn["title"], text_of(drawn)) == ('mean of "F1"', "F1 ↑ 95 %")
     assert "title" not in tag(head("other", "O")).attrs

@@ -22,7 +22,7 @@ def saved(markup: Markup | None, kind: str) -> tuple[str, str]:
     return str(link["download"]), unquote(str(link["href"]).partition(",")[2])
 
 
-def test_a_table_is_saved_as_it_is_read() -> None:
+def test_a_saved_table_has_the_visible_text() -> None:
     rows = [
         '<tr><th class="text">Model</th><th>F1 ↑<small>95 %</small></th><th>0 to 1</th></tr>',
         '<tr class="block"><th colspan="3">All &amp; more</th></tr>',
@@ -37,7 +37,7 @@ def test_a_table_is_saved_as_it_is_read() -> None:
     ]
 
 
-def test_no_text_is_a_formula() -> None:
+def test_saved_texts_are_never_formulas() -> None:
     assert as_csv([["=1+1", "@x", "-1", "a=b", None, -0.5]]).strip() == "'=1+1,'@x,-1,a=b,,-0.5"
     formulas = ["+1+cmd|' /C calc'!A0", "-2+SUM(1)", "\t=1", "+HYPERLINK(1)"]
     numbers = ["-0.02 [-0.10, 0.05]", "+3 %", "-0.5 – 0.5", "-.5"]
@@ -45,7 +45,7 @@ def test_no_text_is_a_formula() -> None:
     assert row == [*(f"'{cell}" for cell in formulas), *numbers]
 
 
-def test_a_figure_is_saved_alone_in_light_colours_and_as_numbers() -> None:
+def test_a_figure_is_saved_in_light_colours_and_as_numbers() -> None:
     bars = [Bar("m", "r", 0.5, 0.4, 0.6, 0.2), Bar("m", "s", None)]
     drawn = bar_panels(bars, {"r": "Row", "s": "Other"}, Legend(("points",), "null: nothing"), "some", "Bars")
     file, svg = saved(drawn, "svg")

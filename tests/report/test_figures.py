@@ -1,4 +1,4 @@
-"""Figures of the kit: what is drawn where, when there is nothing to draw, labels and colours."""
+"""Figures of the kit: bars, matrices and marks, their labels and colours, and figures without numbers."""
 
 from __future__ import annotations
 
@@ -35,16 +35,14 @@ def test_bars_end_at_the_next_round_number(largest: float, ticks: list[str]) -> 
     assert [texts(svg).count(tick) for tick in ticks] == [1] * 3
 
 
-def test_bars_have_their_numbers_and_marks() -> None:
+def test_bars_have_numbers_marks_and_legends() -> None:
     bars = [Bar("a", "r", 0.5, 0.4, 0.6, 0.2, "▲"), Bar("b", "r", None, null=0.2)]
-    assert {"0.50 ▲", "not scored", "null: nothing", "95 % interval"} <= set(
-        texts(bar_panels(bars, {"r": "row"}, KEY, "bars", "bars"))
-    )
+    labels = texts(bar_panels(bars, {"r": "row"}, KEY, "bars", "bars"))
+    assert {"0.50 ▲", "not scored", "null: nothing", "95 % interval"} <= set(labels)
     two = Legend(("without", "with"), "chance", digits=None, other="baseline", notes=("* p < 0.1",))
     pair = [Bar("a", "r", 0.5, series=0), Bar("a", "r", 0.6, mark="**", series=1, other=0.4)]
-    assert {"**", "without", "with", "baseline", "* p < 0.1"} <= set(
-        texts(bar_panels(pair, {"r": "row"}, two, "bars", "bars"))
-    )
+    labels = texts(bar_panels(pair, {"r": "row"}, two, "bars", "bars"))
+    assert {"**", "without", "with", "baseline", "* p < 0.1"} <= set(labels)
 
 
 def test_bars_of_null_models_are_hatched() -> None:
@@ -66,7 +64,7 @@ def test_figures_without_numbers_are_none() -> None:
     assert mark_lines([MarkLine("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None
 
 
-def test_labels_and_ids_are_the_figures_own() -> None:
+def test_labels_ids_and_colours_of_a_figure_are_its_own() -> None:
     bar = Bar(HOSTILE, "r", 1.0, 0.5, 1.5, 0.25)
     svg = str(bar_panels([bar], {"r": "$x$ & \\frac{"}, KEY, "one", HOSTILE))
     drawn = BeautifulSoup(svg, "lxml").svg
@@ -79,14 +77,14 @@ def test_labels_and_ids_are_the_figures_own() -> None:
     assert not re.search(r"#(?:0[0-9a-f]){3}\b", svg)
 
 
-def test_a_legend_explains_what_is_drawn_and_nothing_else() -> None:
+def test_a_legend_lists_only_what_is_drawn() -> None:
     without = texts(bar_panels([Bar("a", "r", 1.0)], {"r": "row"}, KEY, "one", "one"))
     assert not {"95 % interval", KEY.null} & set(without)
     drawn = texts(bar_panels([Bar("a", "r", 1.0, 0.5, 1.5, 0.25)], {"r": "row"}, KEY, "one", "one"))
     assert {"95 % interval", KEY.null} <= set(drawn)
 
 
-def test_names_of_columns_slant_where_they_would_touch() -> None:
+def test_long_column_names_are_slanted() -> None:
     def slants(columns: dict[str, str]) -> bool:
         return "rotate(-30" in str(matrix_panels([Cell("a", "r", "x", -0.5)], {"r": "r"}, columns, "m", "m"))
 
@@ -96,7 +94,7 @@ def test_names_of_columns_slant_where_they_would_touch() -> None:
     assert "−0.500" in texts(svg)
 
 
-def test_matrix_has_notes_frames_and_crosses() -> None:
+def test_a_matrix_has_notes_frames_and_crosses() -> None:
     cells = [Cell("a", "r", "x", 0.5, "null 0.1", is_framed=True), Cell("a", "r", "y", None)]
     svg = matrix_panels(cells, {"r": "row"}, {"x": "X", "y": "Y"}, "m", "m", digits=1)
     assert {"0.5", "null 0.1", "×", "row", "X", "Y"} <= set(texts(svg))
@@ -104,7 +102,7 @@ def test_matrix_has_notes_frames_and_crosses() -> None:
 
 
 @pytest.mark.parametrize(("n", "boxes"), [(1, 0), (3, 0), (4, 1), (10, 1)])
-def test_boxes_are_drawn_from_four_values(n: int, boxes: int) -> None:
+def test_boxes_need_four_values(n: int, boxes: int) -> None:
     scores = [i / 10 for i in range(n)]
     kinds = {"box": Kind("box", "quartiles"), "own": Kind("small", "each")}
     svg = mark_lines([MarkLine("a", {"box": scores, "own": scores})], kinds, "m", "m", unit=True)
@@ -113,13 +111,12 @@ def test_boxes_are_drawn_from_four_values(n: int, boxes: int) -> None:
     assert sum(d.count("L") == 4 and "stroke-linecap" in style for d, style in paths) == boxes
 
 
-def test_lines_of_marks_have_a_whole_axis_and_say_what_is_unscored() -> None:
+def test_lines_of_marks_have_an_axis_and_mark_unscored_models() -> None:
     kinds = {"own": Kind("dot", "own"), "null": Kind("line", "null: texts")}
     lines = [
         MarkLine("a", {"own": [7.3], "null": [8.0]}, "7.30"),
         MarkLine("b", {"null": [7.9]}, is_scored=False),
     ]
     assert {"7", "8", "7.30", "not scored", "null: texts"} <= set(texts(mark_lines(lines, kinds, "m", "m")))
-    assert {"0", "0.25", "1"} <= set(
-        texts(mark_lines([MarkLine("a", {"own": [0.3]})], kinds, "m", "m", unit=True))
-    )
+    share = mark_lines([MarkLine("a", {"own": [0.3]})], kinds, "m", "m", unit=True)
+    assert {"0", "0.25", "1"} <= set(texts(share))

@@ -1,4 +1,4 @@
-"""What was drawn once is taken from a store; content, and nothing else, decides."""
+"""Drawings are kept by their content and drawn once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drawing(calls: list[object]) -> object:
     return draw
 
 
-def test_the_same_content_is_drawn_once_and_other_content_again() -> None:
+def test_equal_content_is_drawn_once() -> None:
     calls: list[object] = []
     draw = drawing(calls)
     store: dict[str, bytes] = {}
@@ -58,7 +58,7 @@ def test_the_same_content_is_drawn_once_and_other_content_again() -> None:
     assert drawn_once(draw, CONTENT) == "drawn 6"  # type: ignore[arg-type]  # nobody keeps
 
 
-def test_a_hash_is_of_types_and_borders_too() -> None:
+def test_the_digest_of_content_includes_types_and_shapes() -> None:
     contents = [
         ["ab", "c"],
         ["a", "bc"],
@@ -98,7 +98,7 @@ def test_cached_figures_are_collected_like_new_ones() -> None:
     assert len(store) == 2  # with files and without
 
 
-def test_a_page_is_kept_in_the_home_and_drawn_anew_when_a_run_changes_it(
+def test_a_page_is_taken_from_the_cache_of_the_home(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectral.store(warehouse, "model-a", "newer")
@@ -110,7 +110,7 @@ def test_a_page_is_kept_in_the_home_and_drawn_anew_when_a_run_changes_it(
     assert page(warehouse, "spectral") == first
 
 
-def test_the_least_recently_used_go_and_other_versions_too(
+def test_old_drawings_are_deleted_and_write_errors_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "MOST", 4)

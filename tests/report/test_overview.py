@@ -1,7 +1,8 @@
-"""The overview: who is told apart, what lies beyond its null, histories; the page whole and hostile names."""
+"""The overview: compared models, headlines beyond their nulls, histories, published values, hostile names."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,13 +42,14 @@ def row(
 
 def section(*rows: dict[str, Any], **more: Any) -> OverviewSection:
     history = pl.DataFrame(rows, infer_schema_length=None)
-    given: dict[str, Any] = {"differences": pl.DataFrame(DIFFERENCES)}
-    given |= {"evaluation": "e", "title": "What?", "config_hash": "c", "profile": "demo", "metrics": METRICS}
-    return OverviewSection(**given | {"history": history} | more)
+    fields: dict[str, Any] = {"differences": pl.DataFrame(DIFFERENCES)}
+    fields |= {"evaluation": "e", "title": "What?", "config_hash": "c", "profile": "demo", "metrics": METRICS}
+    return OverviewSection(**fields | {"history": history} | more)
 
 
 A = row("a", 0.8, 0.7, 0.9)
 B = row("b", 0.5, 0.4, 0.6)
+BEYOND, NOT_BEYOND = ("good", "beyond its null"), ("warn", "not beyond its null")
 NEAR_B = row("c", 0.55, 0.45, 0.65)
 
 
@@ -75,44 +77,40 @@ def test_models_are_separated_by_their_paired_difference() -> None:
 @pytest.mark.parametrize(
     ("number", "direction", "badge"),
     [
-        (A, "higher", ("good", "beyond its null")),
-        (
-            A | {"is_beyond_null": False, "doubt": "draws reach as far"},
-            "higher",
-            ("warn", "not beyond its null"),
-        ),
-        (row("a", 0.3, 0.2, 0.4), "higher", ("warn", "not beyond its null")),
-        (row("a", 0.1, 0.05, 0.2), "higher", ("warn", "not beyond its null")),
-        (row("a", 0.1, 0.05, 0.2, is_beyond_null=True), "lower", ("good", "beyond its null")),
-        (row("a", 0.8, 0.7, 0.9, is_beyond_null=False), "lower", ("warn", "not beyond its null")),
+        (A, "higher", BEYOND),
+        (A | {"is_beyond_null": False, "doubt": "draws reach as far"}, "higher", NOT_BEYOND),
+        (row("a", 0.3, 0.2, 0.4), "higher", NOT_BEYOND),
+        (row("a", 0.1, 0.05, 0.2), "higher", NOT_BEYOND),
+        (row("a", 0.1, 0.05, 0.2, is_beyond_null=True), "lower", BEYOND),
+        (row("a", 0.8, 0.7, 0.9, is_beyond_null=False), "lower", NOT_BEYOND),
         (row("a", 0.9), "higher", ("plain", "no interval")),
         (A, "none", None),
         (row("a", 0.9, 0.8, 1.0, null_value=None), "higher", None),
         (row("a", None), "higher", None),
     ],
 )
-def test_the_badge_says_what_the_warehouse_says(
+def test_the_badge_follows_is_beyond_null_of_the_warehouse(
     number: dict[str, Any], direction: str, badge: tuple[str, str] | None
 ) -> None:
     assert beyond_null(number, direction) == badge
 
 
-def test_what_speaks_against_a_number_stands_beside_its_badge() -> None:
+def test_the_doubt_of_a_number_is_beside_its_badge() -> None:
     doubted = A | {"is_beyond_null": False, "doubt": f"{HOSTILE} reaches 0.90"}
     page = BeautifulSoup(render([section(doubted, B)]), "lxml")
     check_page(page, n_scripts=1)
-    assert "1 of 2 headline numbers" in text_of(page.select("p.lead")[1])
+    assert "1 of 2" in text_of(page.select("p.lead")[1])
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
-    assert f"not beyond its null {HOSTILE} reaches 0.90" in shown
+    assert f"{HOSTILE} reaches 0.90" in shown
 
 
-def test_an_axis_has_a_width_and_an_end() -> None:
+def test_the_extent_of_an_axis_is_finite_and_not_empty() -> None:
     assert extent([row("a", 0.3), row("b", float("inf"))]) == (0.25, 0.3)
     assert extent([row("a", 0.25)]) == (-0.25, 0.75)
     assert extent([]) == (0.0, 1.0)
 
 
-def test_a_sparkline_goes_from_left_to_right_and_up() -> None:
+def test_a_sparkline_places_points_by_occasion_and_value() -> None:
     past = [row("a", 0.0, week=1), row("a", None, week=2), row("a", 1.0, 0.9, 1.0, week=3)]
     drawn = BeautifulSoup(sparkline(past, (0, 1)), "lxml").svg
     assert drawn is not None
@@ -125,7 +123,7 @@ def test_a_sparkline_goes_from_left_to_right_and_up() -> None:
     assert null["y1"] == "20.5"  # a quarter of the way up from 26 to 4
 
 
-def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
+def test_the_overview_shows_the_newest_occasion_and_its_change() -> None:
     error = {"metric": "error", "label": "Error", "null_value": None}
     newer, null = row("a", 0.8, 0.7, 0.9, week=2), row("null:x", 0.25, is_null=True)
     rows = [A | {"value": 0.75}, newer, B, NEAR_B, row("a", 3.5, **error), null]
@@ -137,30 +135,29 @@ def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
         "a": ("0.80", "beyond"), "b": ("0.50", "beyond"), "c": ("0.55", "beyond"),
     }  # fmt: skip
     tip = text_of(page.select_one(f"#{tiles['a']['popovertarget']}"))  # type: ignore[index]
-    assert "0.800 , 95 % interval 0.700 to 0.900 null 0.250; n 27 vllm, bfloat16 beyond its null" in tip
-    assert "2 occasions, first to w2: +0.05" in tip
+    assert re.findall(r"[+-]?\d+\.\d+|n \d+", tip) == ["0.800", "0.700", "0.900", "0.250", "n 27", "+0.05"]
+    assert "vllm, bfloat16" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
     assert shown[0] == "F1 ↑ agreement"  # what it means, without hovering
     assert "beyond its null" in shown[1]
-    assert shown[1].endswith("2 occasions, first to w2: +0.05")
+    assert shown[1].endswith("w2: +0.05")
     assert shown[4] == "Error ↓ distance"
     assert "null:x" not in " ".join(shown)
     assert [text_of(c) for c in differ.select("tbody tr")[0].select("td")] == ["a > b ; a > c", "c · b"]
-    assert "3 of 3 headline numbers" in text_of(page.select("p.lead")[1])
-    assert "2 of 3 comparisons" in text_of(page.select("p.lead")[1])
+    assert re.findall(r"\d of \d", text_of(page.select("p.lead")[1])) == ["3 of 3", "2 of 3"]
     assert {link["download"] for link in page.select("a[download]") if "history" in link["download"]} == {
         "culturescope-history-e.svg", "culturescope-history-e.csv",
     }  # fmt: skip
 
 
-def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None:
+def test_one_model_on_one_occasion_has_no_figure_or_comparison() -> None:
     page = BeautifulSoup(render([section(A)]), "lxml")
     check_page(page, n_scripts=1)
     assert not page.select("figure svg")
     assert len(page.select("table")) == 2
     assert "1 occasion" in page.get_text()
     alone = BeautifulSoup(render([section(row("a", 0.8))]), "lxml").figure
-    assert "measured here, on too few answers for intervals" in text_of(alone)
+    assert "too few answers" in text_of(alone)
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
 
 
@@ -171,7 +168,7 @@ def agreement(other: str, n: int, rho: float | None, p_holm: float | None, **mor
     return names | ends | {"n_models": n, "rho": rho, "p_holm": p_holm} | more
 
 
-def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_models() -> None:
+def test_the_overview_shows_the_agreement_of_evaluations() -> None:
     rows = [
         agreement("f", 8, 0.9, 0.004, least_rho=0.74, ci_low=0.5, ci_high=1.0),
         agreement("g", 8, -0.95, 0.001, least_rho=0.74),
@@ -183,20 +180,20 @@ def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_model
     page = BeautifulSoup(render([section(A, B, NEAR_B), noise], pl.DataFrame(rows)), "lxml")
     check_page(page, n_scripts=1)
     table = page.select_one("#agreement").find_next("table")  # type: ignore[union-attr]
-    said = [text_of(line.select("td")[-1]) for line in table.select("tbody tr")]
-    assert said[0].startswith("same order f ")  # beside the headline that cannot do it
-    assert len(set(said)) == len(said) == 5
+    verdicts = [text_of(line.select("td")[-1]) for line in table.select("tbody tr")]
+    assert verdicts[0].startswith("same order f ")  # f does not separate the models
+    assert len(set(verdicts)) == len(verdicts) == 5
     assert text_of(table.select("tbody tr")[0].select("td")[2]) == "0.90 0.50 to 1.00"
 
 
-def test_names_are_not_run() -> None:
+def test_hostile_names_are_text() -> None:
     rows = [row(HOSTILE, 0.5, 0.4, 0.6, week=week) | {"occasion": f"{HOSTILE}{week}"} for week in (1, 2)]
     page = BeautifulSoup(render([section(*rows, row("b", 0.1, 0.0, 0.2))]), "lxml")
     check_page(page, n_scripts=1)
     assert HOSTILE in page.get_text()
 
 
-def test_the_same_rows_give_the_same_bytes() -> None:
+def test_rows_in_any_order_give_equal_bytes() -> None:
     rows = [A, B, row("a", 0.6, 0.5, 0.7, week=1)]
     assert render([section(*rows)]) == render([section(*rows[::-1])])
 
@@ -211,7 +208,7 @@ def printed(model: str | None, value: float, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_setting_differs() -> None:
+def test_published_values_of_another_setting_are_a_separate_group() -> None:
     rows = [
         printed("gpt", 0.9, condition="id=1; web=Yes; subset=all"),
         printed(None, 0.2),
@@ -224,46 +221,37 @@ def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_s
     assert [li["class"][0] for li in chart.select("li")] == [
         "measured", "measured", "group", "published", "published", "group", "published", "axis",
     ]  # fmt: skip
-    said = text_of(chart)
-    assert "gpt web=Yes 0.900" in said
-    assert "all models together 0.200" in said
-    assert "another definition or setting: other tokens" in said
-    assert "Who 2025: 0.10 to 0.90 as published. 1 of 3 are better than what a null model" in said
-    assert "1 of them differ from ours in definition or setting." in said
-    assert "measured here, with 95 % intervals" in said
+    text = text_of(chart)
+    for fact in (
+        "gpt web=Yes 0.900",
+        "together 0.200",
+        "setting: other tokens",
+        "Who 2025: 0.10 to 0.90",
+        "1 of 3",
+    ):
+        assert fact in text
     assert len(page.select("tbody.papers .dot")) == 3
 
 
-def test_published_values_of_an_unknown_difference_stand_apart_without_a_reason() -> None:
+def test_published_values_of_an_unknown_difference_have_no_reason() -> None:
     rows = [printed("old", 0.1, definition="near", difference=None)]
     table = pl.DataFrame(rows, infer_schema_length=None)
     (chart,) = BeautifulSoup(render([section(A, B, published=table)]), "lxml").select("figure.forest")
-    assert "another definition or setting old" in text_of(chart)
+    assert "setting old" in text_of(chart)
     assert "None" not in text_of(chart)
 
 
-def test_papers_that_print_another_number_have_a_chart_of_their_own() -> None:
+def test_published_values_of_another_metric_have_their_own_chart() -> None:
     error = {"metric": "error", "label": "Error", "null_value": 2.0}
-    rows = [
-        printed(
-            "a",
-            3.0,
-            source="measured",
-            metric="error",
-            label="Error",
-            ci_low=2.5,
-            ci_high=3.5,
-            null_value=2.0,
-        ),
-        printed("gpt", 2.5, metric="error", label="Error"),
-    ]
+    ours = printed("a", 3.0, source="measured", ci_low=2.5, ci_high=3.5) | error
+    rows = [ours, printed("gpt", 2.5, metric="error", label="Error")]
     table = pl.DataFrame(rows, infer_schema_length=None)
-    page = BeautifulSoup(
-        render([section(A, row("a", 3.0, 2.5, 3.5, is_beyond_null=False, **error), published=table)]), "lxml"
-    )
+    worse = row("a", 3.0, 2.5, 3.5, is_beyond_null=False, **error)
+    page = BeautifulSoup(render([section(A, worse, published=table)]), "lxml")
     first, second = page.select("figure.forest")
     assert not first.select("li.published")
-    assert "2.50 as published. It is not better than what a null model scores here" in text_of(second)
+    assert "2.50" in text_of(second)
+    assert "not better" in text_of(second)
     assert second.select_one("li.measured")["class"][1] == "below"  # type: ignore[index]
 
 
@@ -284,7 +272,7 @@ def test_a_tile_is_filled_only_beyond_the_null(number: dict[str, Any], direction
     assert state_of(number, direction) == state
 
 
-def test_a_tile_is_the_darker_the_nearer_the_best() -> None:
+def test_the_shade_of_a_tile_rises_towards_the_best_value() -> None:
     assert shade(row("a", 0.625), "higher", 1.0, 0.0) == 0.5
     assert shade(row("a", 0.1), "higher", 1.0, 0.0) == 0.0
     assert shade(row("a", 0.125), "lower", 0.0, 0.0) == 0.5
@@ -292,7 +280,7 @@ def test_a_tile_is_the_darker_the_nearer_the_best() -> None:
     assert shade(row("a", float("inf")), "higher", None, 0.5) == 0.0
 
 
-def test_marks_go_from_the_best_to_the_worst_and_published_ones_follow() -> None:
+def test_marks_are_ordered_from_best_to_worst_then_published() -> None:
     marks = [
         Mark("b", row("b", 0.2), "bare"),
         Mark("p", row("p", 0.9), "bare", is_published=True),
@@ -301,26 +289,24 @@ def test_marks_go_from_the_best_to_the_worst_and_published_ones_follow() -> None
     ]
     assert [mark.name for mark in in_order(marks, "higher")] == ["a", "b", "none", "p"]
     assert [mark.name for mark in in_order(marks, "lower")] == ["b", "a", "none", "p"]
-    said = [finding(marks, null, "higher", "Who") for null in (None, 0.5)]
-    assert said[0] == "Who: 0.90 as published. No null model stands beside that."
-    assert "It is better" in said[1]
+    without, beside = (finding(marks, null, "higher", "Who") for null in (None, 0.5))
+    assert without.startswith("Who: 0.90")
+    assert "It is better" in beside
+    assert "better" not in without
 
 
-@pytest.mark.parametrize(
-    ("beyond", "said"),
-    [
-        ((True, True), "On every evaluation at least one model beats its null model."),
-        ((True, False), "On one at least one model beats its null model; on the others none is shown to."),
-        ((False, False), "No model is shown to beat a null model on the first headline of any evaluation."),
-    ],
-)
-def test_the_page_opens_with_what_is_found(beyond: tuple[bool, bool], said: str) -> None:
-    two = zip(("one", "two"), beyond, strict=True)
-    sections = [section(A | {"is_beyond_null": shown}, evaluation=name) for name, shown in two]
-    assert text_of(BeautifulSoup(render(sections), "lxml").select_one("p.verdict")) == said
+def test_the_verdict_depends_on_headlines_beyond_their_nulls() -> None:
+    def verdict(*beyond: bool) -> str:
+        two = zip(("one", "two"), beyond, strict=True)
+        sections = [section(A | {"is_beyond_null": each}, evaluation=name) for name, each in two]
+        return text_of(BeautifulSoup(render(sections), "lxml").select_one("p.verdict"))
+
+    assert verdict(True, True).startswith("On every evaluation")
+    assert verdict(True, False).startswith("On one")
+    assert verdict(False, False).startswith("No model")
 
 
-def test_a_column_has_one_axis_on_which_its_null_stands() -> None:
+def test_tiles_of_a_column_share_one_axis_and_null() -> None:
     page = BeautifulSoup(render([section(A, B, row("c", 0.1, 0.05, 0.2))]), "lxml")
     null, *others = [float(str(mark["style"])[5:-1]) for mark in page.select("#tiles tbody .null")]
     assert set(others) == {null}
@@ -328,7 +314,7 @@ def test_a_column_has_one_axis_on_which_its_null_stands() -> None:
     assert dots[0] > dots[1] > null > dots[2]
 
 
-def test_no_published_mark_hides_another() -> None:
+def test_published_marks_do_not_overlap() -> None:
     marks = [Mark("p", row("p", value), "bare", is_published=True) for value in (0.0, 0.5, 0.505, 0.51, 1.0)]
     placed = Chart("F1", "", "", marks, None).swarm
     assert [level for _, _, level in placed] == [0, 0, 1, 2, 0]

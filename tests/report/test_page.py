@@ -87,13 +87,12 @@ def example() -> Data:
         ),
         configurations=frame(
             "configuration profile n_models finished_at",
-            ("ff00", "demo", 1, FINISHED),
-            ("aa11", "full", 2, FINISHED),
+            *(("ff00", "demo", 1, FINISHED), ("aa11", "full", 2, FINISHED)),
         ),
-    )  # fmt: skip
+    )
 
 
-def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
+def test_every_page_has_facts_unscored_and_provenance(report: Report[Data]) -> None:
     page = parsed(report, example())
     check_page(page)
     assert text_of(page.title) == "Culturescope: short (demo, ff00)"
@@ -102,24 +101,24 @@ def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
     assert "culturescope browse e --config ff00" in text_of(page.select_one(".facts"))
     assert text_of(page.select_one("p#figure-bars")).startswith("Bars: ")
     assert "By counting." in section(page, "made")
-    assert "language: l0, l1, l2, l3, l4, l5, l6, l7 and 4 more refused 7" in section(page, "unscored")
+    assert "l7 and 4 more refused 7" in section(page, "unscored")
     provenance = section(page, "provenance")
-    for words in ("CC0-1.0", "Share of right answers.", '"kind": "fake"', "for example in items", "aa11"):
+    for words in ("CC0-1.0", "Share of right answers.", '"kind": "fake"', "aa11"):
         assert words in provenance
     assert "leaderboard_invented" in text_of(page.footer)
 
 
-def test_same_frames_give_the_same_bytes(report: Report[Data]) -> None:
+def test_equal_frames_give_equal_bytes(report: Report[Data]) -> None:
     assert report.render(example()) == report.render(example())
 
 
-def test_page_forgets_no_word_that_it_has_to_set(report: Report[Data], template: Path) -> None:
+def test_a_template_without_a_required_word_is_an_error(report: Report[Data], template: Path) -> None:
     template.write_text(TEMPLATE.replace("resampled, differing, made_from", "resampled, other, made_from"))
     with pytest.raises(Exception, match="differing"):
         report.render(example())
 
 
-def test_numbers_are_found_by_model_metric_and_slice() -> None:
+def test_values_are_found_by_model_metric_and_slice() -> None:
     data = example()
     assert data.value(HOSTILE, "accuracy") == 0.5
     assert data.find(HOSTILE, "accuracy", "language", "en") is None
@@ -132,7 +131,7 @@ def test_numbers_are_found_by_model_metric_and_slice() -> None:
     ("low", "high", "expected"),
     [(0.01, 0.2, 1), (0.0, 0.2, 0), (-0.1, 0.0, 0), (-0.2, -0.01, -1), (None, None, 0)],
 )
-def test_gain_is_certain_where_its_whole_interval_is_on_one_side(
+def test_gain_sign_is_nonzero_only_beyond_the_interval(
     low: float | None, high: float | None, expected: int
 ) -> None:
     assert gain_sign({"ci_low": low, "ci_high": high}) == expected
@@ -144,5 +143,5 @@ def test_rows_follow_the_order_of_models() -> None:
     assert in_order_of(rows, ["b", "a"])["n"].to_list() == [3, 1, 4, 2]
 
 
-def test_hostile_name_is_text(report: Report[Data]) -> None:
+def test_a_hostile_name_is_shown_as_text(report: Report[Data]) -> None:
     assert HOSTILE in BeautifulSoup(report.render(example()), "lxml").get_text()

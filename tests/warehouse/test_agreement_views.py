@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -14,9 +13,8 @@ import scipy.stats
 
 from tasks.metrics.agreement import spearman_interval
 from tests.report.stored import row, store_headline
-from warehouse import Run, Warehouse, finish_run, save_metrics, save_ranking, save_run
-
-MakeRun = Callable[..., Run]
+from tests.warehouse.rows import make_run
+from warehouse import Warehouse, finish_run, save_metrics, save_ranking, save_run
 
 SPECTRAL = [0.1, 0.2, 0.2, 0.5, 0.7, 0.6, 0.8, 0.9, 0.95, 1.0, 0.3]
 CV = [0.9, 0.8, 0.5, 0.6, 0.4, 0.3, 0.2, 0.25, 0.1, 0.05, 0.7]  # lower is better
@@ -27,7 +25,7 @@ def agreement(warehouse: Warehouse, other: str) -> dict[str, Any]:
     return rows.row(0, named=True)
 
 
-def test_headlines_of_the_newest_configuration_and_their_rank_agreement(warehouse: Warehouse) -> None:
+def test_two_evaluations_have_the_rank_correlation_of_their_headlines(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [*SPECTRAL], "macro_f1", 0.05)
     store_headline(warehouse, "fmlama", [*CV[:-1], None], "map_cv", 0.5)
     scores = warehouse.query("FROM model_scores ORDER BY evaluation, engine_hash").to_dicts()
@@ -35,9 +33,7 @@ def test_headlines_of_the_newest_configuration_and_their_rank_agreement(warehous
     first = next(r for r in scores if (r["evaluation"], r["model"]) == ("spectral", "m3"))
     assert (first["value"], first["null_value"], first["is_beyond_null"]) == (0.5, 0.15, True)
     assert {r["model"] for r in scores if r["is_beyond_null"]} >= {"m3", "m9"}
-    assert not next(r for r in scores if (r["evaluation"], r["model"]) == ("spectral", "m0"))[
-        "is_beyond_null"
-    ]
+    assert not any(r["is_beyond_null"] for r in scores if (r["evaluation"], r["model"]) == ("spectral", "m0"))
 
     pair = agreement(warehouse, "spectral")
     expected = scipy.stats.spearmanr(SPECTRAL[:10], np.negative(CV[:10])).statistic
@@ -50,7 +46,7 @@ def test_headlines_of_the_newest_configuration_and_their_rank_agreement(warehous
 
 
 @pytest.mark.heavy
-def test_few_models_have_no_interval_and_too_few_no_agreement(warehouse: Warehouse) -> None:
+def test_fewer_than_three_models_or_constant_scores_have_no_correlation(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [0.1, 0.2, 0.3, 0.4], "macro_f1", 0.05)
     store_headline(warehouse, "worldwise", [4.0, 5.0], "alignment", 0.5)
     store_headline(warehouse, "culturall", [0.5, 0.5, 0.5], "accuracy", 0.5)
@@ -66,7 +62,7 @@ def test_few_models_have_no_interval_and_too_few_no_agreement(warehouse: Warehou
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n", [5, 6, 7, 8])
-def test_the_least_agreement_is_that_of_all_orders(warehouse: Warehouse, n: int) -> None:
+def test_least_rho_is_the_5_percent_quantile_over_all_orders(warehouse: Warehouse, n: int) -> None:
     orders = np.array(list(permutations(range(n))))
     rho = np.round(1 - 6 * ((orders - np.arange(n)) ** 2).sum(axis=1) / (n * (n * n - 1)), 9)
     least = min(r for r in np.unique(np.abs(rho)) if np.mean(np.abs(rho) >= r) <= 0.05)
@@ -77,7 +73,7 @@ def test_the_least_agreement_is_that_of_all_orders(warehouse: Warehouse, n: int)
     assert (pair["ci_low"], pair["ci_high"]) == pytest.approx(spearman_interval(1.0, n), abs=0.01)
 
 
-def test_rankings_of_others_are_joined_by_name_or_id(warehouse: Warehouse) -> None:
+def test_external_rankings_are_joined_by_model_name_or_id(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [0.1, 0.2, 0.3, 0.4, 0.5], "macro_f1", 0.06)
     quoted = warehouse.query(
         "SELECT benchmark, count(*) FROM external_ranking GROUP BY ALL ORDER BY 1"
@@ -99,18 +95,14 @@ def test_rankings_of_others_are_joined_by_name_or_id(warehouse: Warehouse) -> No
     assert missing["model"].to_list() == ["another"]
 
 
-def test_a_model_of_two_engines_is_one_model_across_evaluations(
-    warehouse: Warehouse, make_run: MakeRun
-) -> None:
+def test_a_model_of_two_engines_is_one_model_across_evaluations(warehouse: Warehouse) -> None:
     """spectral by one engine, culturall by another; where both ran one evaluation, float32 stands."""
     names = "abcdef"
-    for evaluation, metric, kind in (
-        ("spectral", "macro_f1", "packed_trie"),
-        ("culturall", "accuracy", "vllm"),
-    ):
+    kinds = (("spectral", "macro_f1", "packed_trie"), ("culturall", "accuracy", "vllm"))
+    for evaluation, metric, kind in kinds:
         for n, name in enumerate(names):
-            store_model(warehouse, make_run, evaluation, metric, name, n / 10, kind, "bfloat16")
-    store_model(warehouse, make_run, "spectral", "macro_f1", "a", 0.9, "packed_trie", "float32")
+            store_model(warehouse, evaluation, metric, name, n / 10, kind, "bfloat16")
+    store_model(warehouse, "spectral", "macro_f1", "a", 0.9, "packed_trie", "float32")
     pair = agreement(warehouse, "spectral")
     assert pair["n_models"] == len(names)
     assert pair["rho"] == pytest.approx(scipy.stats.spearmanr([9, 1, 2, 3, 4, 5], range(6)).statistic)
@@ -121,17 +113,14 @@ def test_a_model_of_two_engines_is_one_model_across_evaluations(
 
 
 def store_model(
-    warehouse: Warehouse, make_run: MakeRun, evaluation: str, metric: str, name: str, value: float, kind: str,
-    dtype: str,
+    warehouse: Warehouse, evaluation: str, metric: str, name: str, value: float, kind: str,
+    dtype: str
 ) -> None:  # fmt: skip
     """A finished run of one model by an engine, with one headline."""
     run_id = f"{evaluation}-{name}-{kind}-{dtype}"
+    engine = {"kind": kind, "model": f"lab/{name}", "dtype": dtype}
     own = {"evaluation": evaluation, "engine_hash": run_id, "model_hash": f"weights of {name}"}
-    run = replace(
-        make_run(run_id, name, evaluation),
-        **own,
-        engine={"kind": kind, "model": f"lab/{name}", "dtype": dtype},
-    )
+    run = replace(make_run(run_id, name, evaluation), **own, engine=engine)
     rows = pl.DataFrame([row(metric, ("overall", "all"), value)]).with_columns(model=pl.lit(name))
     with warehouse.write() as connection:
         save_run(connection, run)
@@ -139,15 +128,11 @@ def store_model(
         finish_run(connection, run_id)
 
 
-def test_headlines_that_no_model_has_both_of_are_a_row_with_the_reason(warehouse: Warehouse) -> None:
+def test_a_pair_that_no_model_has_both_of_is_a_row_with_a_reason(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [0.1, 0.2, 0.3], "macro_f1", 0.05)
     store_headline(warehouse, "explication", [None, None], "apr", 0.5)
     pair = agreement(warehouse, "spectral")
-    assert (pair["evaluation"], pair["n_models"], pair["ranks"], pair["is_untied"]) == (
-        "explication",
-        0,
-        [],
-        False,
-    )
+    columns = ("evaluation", "n_models", "ranks", "is_untied")
+    assert [pair[column] for column in columns] == ["explication", 0, [], False]
     assert pair["rho"] is pair["least_rho"] is pair["ci_low"] is None
     assert pair["unscored_reason"] == "no model that was run on both has both numbers"

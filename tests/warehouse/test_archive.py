@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import make_run, metrics
 from warehouse import Warehouse, WarehouseError, finish_run, migrate, register_orphans, save_metrics, save_run
 from warehouse import archive as archive_module
 from warehouse import connection as connection_module
@@ -18,7 +18,6 @@ from warehouse.migrate import apply_migrations
 from warehouse.prune import prunable
 from warehouse.recovery import verify_parts
 from warehouse.removal import removable, remove
-from warehouse.runs import Run
 from warehouse.storage import now
 from warehouse.store import store_at
 
@@ -27,28 +26,22 @@ WAITING = "SELECT count(*) FROM metric_value_base"
 MOVED = "SELECT request_hash, run_id, n_rows FROM part_unit WHERE kind = 'metric_row' ORDER BY ALL"
 STATES = "SELECT run_id, status FROM run ORDER BY ALL"
 
-MakeRun = Callable[..., Run]
-MetricRows = Callable[..., pl.DataFrame]
-
 
 @pytest.fixture
-def two_runs(warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows) -> Warehouse:
+def two_runs(warehouse: Warehouse) -> Warehouse:
     """Two finished runs of two rows each, and one at work with a row."""
     with warehouse.write() as connection:
         for name, model in (("aa", "m"), ("ab", "n"), ("ba", "o")):
             save_run(connection, make_run(name, model))
-            save_metrics(connection, name, numbers(metrics, model))
+            save_metrics(connection, name, numbers(model))
             if name != "ba":
                 finish_run(connection, name)
     return warehouse
 
 
-def numbers(metrics: MetricRows, model: str, value: float = 0.5) -> pl.DataFrame:
-    rows = [
-        metrics(value=value, model=model),
-        metrics(value=None, slice_kind="country", slice_="FR", model=model),
-    ]
-    return pl.concat(rows)
+def numbers(model: str, value: float = 0.5) -> pl.DataFrame:
+    unscored = metrics(value=None, slice_kind="country", slice_="FR", model=model)
+    return pl.concat([metrics(value=value, model=model), unscored])
 
 
 @pytest.fixture
@@ -62,11 +55,15 @@ def written(warehouse: Warehouse) -> None:
         pass
 
 
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def parts(warehouse: Warehouse) -> list[Path]:
     return sorted((warehouse.store.folder / "parts" / "metric_row").glob("[!_]*.parquet"))
 
 
-def test_rows_of_finished_runs_move_and_read_the_same(two_runs: Warehouse, at_once: None) -> None:
+def test_rows_of_finished_runs_move_to_a_part_and_read_the_same(two_runs: Warehouse, at_once: None) -> None:
     boards = ("FROM leaderboard ORDER BY ALL", "FROM leaderboard_spectral ORDER BY ALL", NUMBERS)
     before = [two_runs.query(sql) for sql in boards]
     written(two_runs)
@@ -76,24 +73,22 @@ def test_rows_of_finished_runs_move_and_read_the_same(two_runs: Warehouse, at_on
     assert all(two_runs.query(sql).equals(rows) for sql, rows in zip(boards, before, strict=True))
 
 
-def test_few_rows_stay_in_the_file(two_runs: Warehouse) -> None:
+def test_few_rows_stay_in_the_database(two_runs: Warehouse) -> None:
     written(two_runs)
     assert two_runs.query(WAITING).item() == 6
     assert not parts(two_runs)
 
 
-def test_rows_that_are_made_again_replace_those_in_a_part(
-    two_runs: Warehouse, at_once: None, metrics: MetricRows
-) -> None:
+def test_rows_saved_again_replace_those_in_a_part(two_runs: Warehouse, at_once: None) -> None:
     written(two_runs)
     with two_runs.write() as connection:
-        save_metrics(connection, "aa", numbers(metrics, "m", 0.9))
+        save_metrics(connection, "aa", numbers("m", 0.9))
     scored = "SELECT run_id, value FROM metric_value WHERE value IS NOT NULL ORDER BY ALL"
     assert two_runs.query(scored).rows() == [("aa", 0.9), ("ab", 0.5), ("ba", 0.5)]
     assert two_runs.query("SELECT count(*) FROM metric_value").item() == 6
 
 
-def test_a_run_goes_out_of_a_part_and_the_others_stay(two_runs: Warehouse, at_once: None) -> None:
+def test_removing_a_run_keeps_other_runs_of_its_part(two_runs: Warehouse, at_once: None) -> None:
     written(two_runs)
     assert removable(two_runs, "aa").n_metrics == 2
     remove(two_runs, "aa")
@@ -109,9 +104,6 @@ def test_a_kill_between_the_part_and_the_file_loses_and_doubles_nothing(
     two_runs: Warehouse, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = two_runs.query(NUMBERS)
-
-    def killed(*given: object) -> None:
-        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("warehouse.local_store._Draft.publish", killed)
@@ -129,8 +121,8 @@ def test_a_kill_between_the_part_and_the_file_loses_and_doubles_nothing(
     assert two_runs.query("SELECT kind FROM superseded_part").is_empty(), "the same part, registered now"
 
 
-def test_runs_whose_part_is_damaged_are_to_be_run_again(
-    two_runs: Warehouse, at_once: None, make_run: MakeRun, metrics: MetricRows
+def test_runs_of_a_damaged_part_become_failed_and_can_be_saved_again(
+    two_runs: Warehouse, at_once: None
 ) -> None:
     written(two_runs)
     content = bytearray(parts(two_runs)[0].read_bytes())
@@ -142,17 +134,17 @@ def test_runs_whose_part_is_damaged_are_to_be_run_again(
     assert two_runs.query(STATES).rows() == [("aa", "failed"), ("ab", "failed"), ("ba", "running")]
     with two_runs.write() as connection:
         save_run(connection, make_run("aa"))
-        save_metrics(connection, "aa", numbers(metrics, "m"))
+        save_metrics(connection, "aa", numbers("m"))
         finish_run(connection, "aa")
     assert two_runs.query("SELECT DISTINCT run_id FROM leaderboard")["run_id"].to_list() == ["aa"]
 
 
-def test_no_age_prunes_numbers(two_runs: Warehouse, at_once: None) -> None:
+def test_prune_never_deletes_numbers(two_runs: Warehouse, at_once: None) -> None:
     written(two_runs)
     assert prunable(two_runs, now() - now()).select("goes", "why").rows() == [(False, "past numbers")]
 
 
-def test_a_file_with_gaps_is_written_anew_and_is_the_same(
+def test_a_file_with_gaps_is_rewritten_smaller_with_equal_content(
     two_runs: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tables() -> list[pl.DataFrame]:
@@ -179,7 +171,7 @@ def test_a_file_with_gaps_is_written_anew_and_is_the_same(
 
 
 @pytest.fixture
-def of_before(tmp_path: Path) -> Path:
+def older(tmp_path: Path) -> Path:
     """A file as commit 7decae4 has it, with a finished run of three rows and one that was killed."""
     schema = tmp_path / "schema"
     schema.mkdir()
@@ -214,7 +206,7 @@ def of_before(tmp_path: Path) -> Path:
     return file
 
 
-_OF_BEFORE = (
+OLDER_ROWS = (
     "FROM metric_value ORDER BY ALL",
     "FROM run_request ORDER BY ALL",
     "FROM part_unit_base ORDER BY ALL",
@@ -223,49 +215,44 @@ _OF_BEFORE = (
 
 def rows_of(file: Path) -> list[pl.DataFrame]:
     with duckdb.connect(str(file), read_only=True) as connection:
-        return [connection.execute(sql).pl() for sql in _OF_BEFORE]
+        return [connection.execute(sql).pl() for sql in OLDER_ROWS]
 
 
 def moved_and_equal(warehouse: Warehouse, before: list[pl.DataFrame]) -> None:
-    assert warehouse.query("SELECT run_id, count(*) FROM metric_value_base GROUP BY ALL").rows() == [
-        ("ab", 3)
-    ]
-    after = [warehouse.query(sql) for sql in _OF_BEFORE]
+    waiting = warehouse.query("SELECT run_id, count(*) FROM metric_value_base GROUP BY ALL").rows()
+    assert waiting == [("ab", 3)]
+    after = [warehouse.query(sql) for sql in OLDER_ROWS]
     after[2] = after[2].filter(pl.col("kind") != "metric_row")
     assert all(one.equals(two) for one, two in zip(before, after, strict=True))
 
 
-def test_a_warehouse_of_before_is_migrated_and_equal(of_before: Path, tmp_path: Path, at_once: None) -> None:
-    before, home = rows_of(of_before), tmp_path / "old"
+def test_an_older_warehouse_is_migrated_with_equal_rows(older: Path, tmp_path: Path, at_once: None) -> None:
+    before, home = rows_of(older), tmp_path / "old"
     home.mkdir()
-    shutil.copy(of_before, home / "culturescope.duckdb")
+    shutil.copy(older, home / "culturescope.duckdb")
     moved_and_equal(Warehouse.open(home), before)
 
 
 @pytest.mark.heavy
-def test_a_kill_in_the_migration_leaves_the_old_file(
-    of_before: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
+def test_a_killed_migration_leaves_the_old_file(
+    older: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, home = rows_of(of_before), tmp_path / "old"
+    before, home = rows_of(older), tmp_path / "old"
     home.mkdir()
-    shutil.copy(of_before, home / "culturescope.duckdb")
-
-    def killed(*given: object) -> None:
-        raise KeyboardInterrupt
+    shutil.copy(older, home / "culturescope.duckdb")
 
     with monkeypatch.context() as patch:
         patch.setattr("warehouse.local_store._Draft.publish", killed)
         with pytest.raises(KeyboardInterrupt):
             Warehouse.open(home)
-    assert all(
-        one.equals(two) for one, two in zip(before, rows_of(home / "culturescope.duckdb"), strict=True)
-    )
+    after = rows_of(home / "culturescope.duckdb")
+    assert all(one.equals(two) for one, two in zip(before, after, strict=True))
     moved_and_equal(Warehouse.open(home), before)
 
 
 @pytest.mark.slow
-def test_a_shared_warehouse_of_before_is_migrated_and_equal(
-    of_before: Path,
+def test_an_older_shared_warehouse_is_migrated_with_equal_rows(
+    older: Path,
     tmp_path: Path,
     at_once: None,
     shared_environment: dict[str, str],
@@ -273,10 +260,10 @@ def test_a_shared_warehouse_of_before_is_migrated_and_equal(
 ) -> None:
     for name, value in shared_environment.items():
         monkeypatch.setenv(name, value)
-    before, store = rows_of(of_before), store_at(tmp_path / "machine")
+    before, store = rows_of(older), store_at(tmp_path / "machine")
     assert not isinstance(store, LocalStore)
     with store.draft() as draft:
-        shutil.copyfile(of_before, draft.path)
+        shutil.copyfile(older, draft.path)
         draft.publish(None)
     moved_and_equal(Warehouse.open(tmp_path / "machine"), before)
     moved_and_equal(Warehouse.open(tmp_path / "other"), before)

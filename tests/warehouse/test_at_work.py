@@ -1,18 +1,17 @@
-"""Runs that are under way are told from killed ones: by a lock in a folder, by leases in a shared store."""
+"""Runs under way are told from killed ones: by a lock in a folder, by leases in a shared store."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import polars as pl
 import pytest
 
-from tests.warehouse.conftest import MakeRun
-from warehouse import Warehouse, claims, finish_run, register_parts, save_run, save_run_requests, write_part
+from tests.warehouse.rows import await_line, logprobs, make_run, store_part
+from warehouse import Warehouse, claims, finish_run, save_run, save_run_requests
 from warehouse.at_work import at_work, working
 from warehouse.prune import prune
 from warehouse.store import Store
@@ -38,18 +37,17 @@ def test_a_run_is_at_work_within_the_block(warehouse: Warehouse) -> None:
     assert at_work(store) == []
 
 
-def test_a_killed_process_is_not_at_work(warehouse: Warehouse) -> None:
+def test_the_run_of_a_killed_process_is_not_at_work(warehouse: Warehouse) -> None:
     command = [sys.executable, "-c", WORKS, str(warehouse.home)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
+        await_line(process, "begun")
         assert at_work(warehouse.store) == ["aa"]
         process.kill()
     assert at_work(warehouse.store) == []
 
 
 @pytest.mark.slow
-def test_the_lease_of_a_run_ends_with_its_block_and_some_time_after_a_kill(
+def test_the_lease_of_a_run_ends_with_its_block_and_expires_after_a_kill(
     shared: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
@@ -67,21 +65,18 @@ def test_the_lease_of_a_run_ends_with_its_block_and_some_time_after_a_kill(
     monkeypatch.setattr(claims, "LEASE_S", 60.0)
     with working(store, ["ab"]):
         pass
-    left = "SELECT unit FROM culturescope.lease"
-    assert store.leases.database.call(lambda c: c.execute(left).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
+    leases = "SELECT unit FROM culturescope.lease"
+    assert store.leases.database.call(lambda c: c.execute(leases).fetchall()) == [("killed somewhere",)]  # type: ignore[attr-defined]
 
 
-def test_prune_leaves_a_run_under_way_alone(
-    warehouse: Warehouse, make_run: MakeRun, logprobs: Callable[..., pl.DataFrame]
-) -> None:
+def test_prune_keeps_the_parts_of_a_run_under_way(warehouse: Warehouse) -> None:
     """A later occasion has finished meanwhile, so nothing but the process at work keeps the first one's."""
     for name, occasion in (("aa", "w1"), ("ab", "w2")):
-        part = write_part(warehouse.home, "item_logprob", name, logprobs(request=name, run_id=name))
+        store_part(warehouse, logprobs(request=name, run_id=name), name)
         requests = {"request_hash": [name], "topic": ["t"], "label": ["l"]}
         with warehouse.write() as connection:
             save_run(connection, replace(make_run(name), occasion=occasion))
             save_run_requests(connection, name, pl.DataFrame(requests))
-            register_parts(connection, [part])
     with warehouse.write() as connection:
         finish_run(connection, "ab")
     runs = "SELECT DISTINCT run_id FROM part_unit ORDER BY ALL"

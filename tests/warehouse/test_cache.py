@@ -1,4 +1,4 @@
-"""What a machine keeps of a shared store, on a folder alone: what goes, what stays, and for whom."""
+"""The cache of a shared store on a folder alone: which files are deleted, and which a reader keeps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def names(cache: Cache) -> list[str]:
     return sorted(path.stem for path in cache.folder.glob("store/parts/*/*.parquet"))
 
 
-def test_nothing_goes_up_to_the_limit(cache: Cache) -> None:
+def test_nothing_is_deleted_up_to_the_limit(cache: Cache) -> None:
     for n in range(9):
         put(cache, f"p{n}", 100 - n)
     cache.keep(path_of(cache, "p9"), b"x" * BYTES)
@@ -54,14 +54,14 @@ def test_nothing_goes_up_to_the_limit(cache: Cache) -> None:
     assert cache.cache_size() == CacheSize(10, 10 * BYTES, 10 * BYTES)
 
 
-def test_one_too_many_makes_room_for_a_tenth_of_the_limit(cache: Cache) -> None:
+def test_a_file_beyond_the_limit_frees_a_tenth_of_it(cache: Cache) -> None:
     for n in range(10):
         put(cache, f"p{n}", 100 - n)
     cache.keep(path_of(cache, "new"), b"x" * BYTES)
     assert names(cache) == ["new", *(f"p{n}" for n in range(2, 10))]  # 900 of 1,000 bytes
 
 
-def test_parts_without_rows_and_what_is_no_part_stay(cache: Cache) -> None:
+def test_empty_parts_and_other_files_are_not_deleted(cache: Cache) -> None:
     put(cache, EMPTY_PART, LONG_AGO_S, 100 * BYTES)
     note = path_of(cache, "p").with_suffix(".txt")
     note.write_bytes(b"x" * 100 * BYTES)
@@ -72,7 +72,7 @@ def test_parts_without_rows_and_what_is_no_part_stay(cache: Cache) -> None:
     assert cache.cache_size().n_files == 1
 
 
-def test_what_is_touched_within_a_reading_stays_until_it_ends(cache: Cache) -> None:
+def test_files_touched_within_a_reading_stay_until_it_ends(cache: Cache) -> None:
     old = [put(cache, f"p{n}", 100 - n) for n in range(10)]
     with cache.reading():
         assert cache.touch([*old[:2], path_of(cache, "gone")]) == [path_of(cache, "gone")]
@@ -89,7 +89,7 @@ def test_what_is_touched_within_a_reading_stays_until_it_ends(cache: Cache) -> N
     assert list((cache.folder / ".reading").iterdir()) == []
 
 
-def test_who_reads_while_there_is_room_looks_at_no_file_afterwards(
+def test_files_are_listed_only_after_a_number_of_new_bytes(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_SCAN_EVERY", 10 * BYTES)
@@ -105,20 +105,20 @@ def test_who_reads_while_there_is_room_looks_at_no_file_afterwards(
     assert len(looks) == 2
 
 
-def test_marks_of_killed_readers_go_and_hold_nothing(cache: Cache) -> None:
+def test_marks_of_killed_readers_are_removed_and_keep_no_file(cache: Cache) -> None:
     put(cache, "old", 50, 20 * BYTES)
     marks = cache.folder / ".reading"
     with cache.reading():
         pass
-    left = marks / "killed"
-    left.write_bytes(b"")
-    os.utime(left, (time.time() - LONG_AGO_S,) * 2)
+    mark = marks / "killed"
+    mark.write_bytes(b"")
+    os.utime(mark, (time.time() - LONG_AGO_S,) * 2)
     cache.trim()
-    assert not left.exists()
+    assert not mark.exists()
     assert names(cache) == []
 
 
-def test_the_oldest_reading_counts(cache: Cache) -> None:
+def test_the_oldest_of_several_readings_decides(cache: Cache) -> None:
     assert cache._oldest_reading() == module._NOBODY
     with cache.reading():
         first = cache._oldest_reading()
@@ -128,7 +128,7 @@ def test_the_oldest_reading_counts(cache: Cache) -> None:
     assert cache._oldest_reading() == module._NOBODY
 
 
-def test_a_second_thread_does_not_trim_beside_the_first(cache: Cache) -> None:
+def test_one_thread_at_a_time_trims(cache: Cache) -> None:
     put(cache, "old", 50, 20 * BYTES)
     with cache._state.turn:
         cache.trim()
@@ -137,14 +137,14 @@ def test_a_second_thread_does_not_trim_beside_the_first(cache: Cache) -> None:
     assert names(cache) == []
 
 
-def test_the_lock_of_a_turn_is_free_afterwards(cache: Cache) -> None:
+def test_the_lock_of_a_reading_is_released(cache: Cache) -> None:
     with cache.reading():
         pass
     with (cache.folder / ".lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_all_caches_of_a_folder_know_the_same(cache: Cache, tmp_path: Path) -> None:
+def test_caches_of_one_folder_share_their_state(cache: Cache, tmp_path: Path) -> None:
     assert Cache(cache.folder)._state is cache._state
     assert Cache(tmp_path / "other")._state is not cache._state
 
@@ -152,7 +152,7 @@ def test_all_caches_of_a_folder_know_the_same(cache: Cache, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("replaced_s", "is_read", "stays"), [(30, False, True), (700, False, False), (700, True, False)]
 )
-def test_a_published_file_goes_ten_minutes_after_it_was_replaced(
+def test_a_replaced_published_file_is_deleted_after_ten_minutes(
     cache: Cache, replaced_s: int, is_read: bool, stays: bool
 ) -> None:
     store = cache.folder / "store"
@@ -169,7 +169,7 @@ def test_a_published_file_goes_ten_minutes_after_it_was_replaced(
     assert (store / "00000001-x.duckdb").exists() == stays
 
 
-def test_a_published_file_stays_for_who_began_before_it_was_replaced(
+def test_a_replaced_published_file_stays_for_earlier_readers(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_FILES_STAY_S", 0)
@@ -185,7 +185,7 @@ def test_a_published_file_stays_for_who_began_before_it_was_replaced(
         os.utime(new, (time.time() - 10,) * 2)
         cache.remove_replaced(store)
         assert old.exists()
-    cache.remove_replaced(store)
+    cache.trim()
     assert not old.exists()
     assert new.exists()
 
@@ -206,16 +206,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert path.read_bytes() == b"second"
 
 
-@pytest.mark.parametrize(("given", "limit"), [("0", 0), ("0.5", 500_000_000), ("", 20 * 10**9)])
-def test_the_limit_is_in_gigabytes(
-    given: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("text", "limit"), [("0", 0), ("0.5", 500_000_000), ("", 20 * 10**9), (None, 20 * 10**9)]
+)
+def test_the_limit_is_in_gigabytes_with_a_default_of_20(
+    text: str | None, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(CACHE_GB, given)
+    monkeypatch.delenv(CACHE_GB, raising=False)
+    if text is not None:
+        monkeypatch.setenv(CACHE_GB, text)
     assert Cache(tmp_path).limit == limit
 
 
-@pytest.mark.parametrize("given", ["-1", "inf", "nan", "many"])
-def test_a_limit_that_is_no_number_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CACHE_GB, given)
-    with pytest.raises(WarehouseError, match=CACHE_GB):
+@pytest.mark.parametrize("text", ["-1", "inf", "nan", "many"])
+def test_a_wrong_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_GB, text)
+    with pytest.raises(WarehouseError, match=f"{CACHE_GB} is '{text}': set it to"):
         Cache(Path())

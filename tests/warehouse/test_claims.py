@@ -1,4 +1,4 @@
-"""Units are answered by one of many machines: claimed before they are sent, free again after a kill."""
+"""Units that several machines want are claimed before they are sent, and free again after a kill."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, claims, write_part
 from warehouse.claims import claimed
 
@@ -19,8 +19,6 @@ from warehouse.shared.store import SharedStore
 KIND = "item_logprob"
 FR, IT, JP = ("q1", "FR"), ("q1", "IT"), ("q1", "JP")
 
-LogprobRows = Callable[..., pl.DataFrame]
-
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
@@ -30,18 +28,18 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return lambda name: setattr(here, "name", name)
 
 
-def answered(warehouse: Warehouse, share: Collection[tuple[str, str]], logprobs: LogprobRows) -> None:
+def answered(warehouse: Warehouse, share: Collection[tuple[str, str]]) -> None:
     codes = " ".join(sorted(unit for _, unit in share))
     warehouse.register(write_part(warehouse.store, KIND, codes.replace(" ", "-"), logprobs(codes, "q1")))
 
 
-def test_in_a_folder_nobody_waits(warehouse: Warehouse) -> None:
+def test_a_local_store_gives_all_units_at_once(warehouse: Warehouse) -> None:
     assert list(claimed(warehouse, KIND, [FR, IT])) == [[FR, IT]]
 
 
 @pytest.mark.slow
-def test_two_machines_share_what_both_want(
-    shared: Warehouse, names: Callable[[str], None], logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_two_machines_complete_each_unit_once(
+    shared: Warehouse, names: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names("first")
     first = claimed(shared, KIND, [FR, IT])
@@ -49,11 +47,11 @@ def test_two_machines_share_what_both_want(
     names("second")
     second = claimed(shared, KIND, [IT, JP])
     assert next(second) == [JP], "the other machine has IT"
-    answered(shared, [JP], logprobs)
+    answered(shared, [JP])
 
     def meanwhile(seconds: float) -> None:
         """The first machine ends while the second one waits."""
-        answered(shared, [FR, IT], logprobs)
+        answered(shared, [FR, IT])
 
     monkeypatch.setattr(claims.time, "sleep", meanwhile)
     assert list(second) == [], "IT is answered, and not asked again"
@@ -63,8 +61,8 @@ def test_two_machines_share_what_both_want(
 
 
 @pytest.mark.slow
-def test_the_units_of_a_killed_machine_come_free(
-    shared: Warehouse, names: Callable[[str], None], logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_leases_of_a_killed_machine_expire(
+    shared: Warehouse, names: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leases = shared.store.leases
     assert isinstance(leases, PostgresLeases)
@@ -83,7 +81,7 @@ def test_the_units_of_a_killed_machine_come_free(
 
 
 @pytest.mark.slow
-def test_a_failure_gives_units_free_at_once(shared: Warehouse, names: Callable[[str], None]) -> None:
+def test_a_failure_releases_its_units_at_once(shared: Warehouse, names: Callable[[str], None]) -> None:
     names("first")
     share = claimed(shared, KIND, [FR])
     assert next(share) == [FR]
@@ -93,7 +91,7 @@ def test_a_failure_gives_units_free_at_once(shared: Warehouse, names: Callable[[
 
 
 @pytest.mark.slow
-def test_a_store_of_before_gets_the_table(shared: Warehouse, tmp_path: Path) -> None:
+def test_a_store_without_the_lease_table_gets_it(shared: Warehouse, tmp_path: Path) -> None:
     store = shared.store
     assert isinstance(store, SharedStore)
     store.database.call(lambda connection: connection.execute("DROP TABLE culturescope.lease"))

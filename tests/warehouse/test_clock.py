@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs, make_run, metrics
 from warehouse import Run, Warehouse, finish_run, freeze_cohort, runs, save_metrics, save_run
 from warehouse.parts import register_parts, write_part
 from warehouse.prune import prune
@@ -29,15 +29,8 @@ KIND = "item_logprob"
 
 
 @pytest.fixture(name="made", params=CLOCKS)
-def _made(
-    request: pytest.FixtureRequest,
-    warehouse: Warehouse,
-    make_run: Callable[..., Run],
-    metrics: Callable[..., pl.DataFrame],
-    logprobs: Callable[..., pl.DataFrame],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Warehouse:
-    """Four occasions of a model, each with a part; the first is the cohort. The clock goes as it is told."""
+def _made(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """Four occasions of a model, each with a part; the first is the cohort. The case sets the clock."""
     ticks = iter(CLOCKS[request.param])
     monkeypatch.setattr(runs, "now", lambda: next(ticks))
     of = [
@@ -61,7 +54,7 @@ def _made(
 
 
 @pytest.mark.nets(1)
-def test_what_was_made_last_is_the_newest_and_is_not_pruned(made: Warehouse) -> None:
+def test_the_last_finished_run_is_the_newest_and_is_not_pruned_whatever_the_clock(made: Warehouse) -> None:
     times = made.query(
         "SELECT started_at, finished_at FROM run WHERE finished_at IS NOT NULL ORDER BY run_id"
     ).rows()

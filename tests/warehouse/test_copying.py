@@ -1,4 +1,4 @@
-"""A warehouse copied to a shared store and back: whole, verified, resumed where it was interrupted."""
+"""A warehouse copied to a shared store and back: whole, verified, resumed after an interruption."""
 
 import json
 import os
@@ -6,17 +6,15 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from tests.conftest import command, environment
 from tests.shared_store import PASSWORD
+from tests.warehouse.rows import logprobs, make_run, metrics
 from warehouse import (
-    Run,
     Warehouse,
     WarehouseError,
     finish_run,
-    part_path,
     save_metrics,
     save_run,
     write_part,
@@ -36,12 +34,7 @@ ROWS = (
 
 
 @pytest.fixture
-def full(
-    warehouse: Warehouse,
-    logprobs: Callable[..., pl.DataFrame],
-    metrics: Callable[..., pl.DataFrame],
-    make_run: Callable[..., Run],
-) -> Warehouse:
+def full(warehouse: Warehouse) -> Warehouse:
     """A local warehouse with a finished run, twelve parts, one of them registered since the last write, and a
     job that a server was sent."""
     with warehouse.write() as connection:
@@ -63,12 +56,12 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     """A store where nothing is yet, as a command line names it."""
     if request.param == "folder":
         return store_named(str(tmp_path / "folder"))
-    given: dict[str, str] = request.getfixturevalue("shared_environment")
+    settings: dict[str, str] = request.getfixturevalue("shared_environment")
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "machine"))
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    for name in given.keys() - {"CULTURESCOPE_WAREHOUSE"}:
-        monkeypatch.setenv(name, given[name])
-    return store_named(given["CULTURESCOPE_WAREHOUSE"].replace(f":{PASSWORD}", ""))
+    for name in settings.keys() - {"CULTURESCOPE_WAREHOUSE"}:
+        monkeypatch.setenv(name, settings[name])
+    return store_named(settings["CULTURESCOPE_WAREHOUSE"].replace(f":{PASSWORD}", ""))
 
 
 def assert_equal(one: Warehouse, other: Warehouse) -> None:
@@ -78,10 +71,12 @@ def assert_equal(one: Warehouse, other: Warehouse) -> None:
         assert other.query(sql).equals(rows)
 
 
-def test_there_and_back(full: Warehouse, target: Store, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    verified = copy(full, target, lambda n, total: told.append((n, total)))
-    assert told[-1] == (12, 12)
+def test_a_warehouse_copied_to_another_store_and_back_is_equal(
+    full: Warehouse, target: Store, tmp_path: Path
+) -> None:
+    progress: list[tuple[int, int]] = []
+    verified = copy(full, target, lambda n, total: progress.append((n, total)))
+    assert progress[-1] == (12, 12)
     assert verified.filter(what=f"parts of {KIND}").rows() == [(f"parts of {KIND}", 12, 12)]
     assert dict(verified.select("what", "n_target").rows())["part_unit_base"] == 24
     shared = Warehouse.open(target)
@@ -97,7 +92,9 @@ def test_there_and_back(full: Warehouse, target: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_copy_sends_no_part_twice(
+    full: Warehouse, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(n: int, total: int) -> None:
         if n == 5:
             raise KeyboardInterrupt
@@ -121,7 +118,7 @@ def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch
 
 
 @pytest.mark.heavy
-def test_another_warehouse_is_not_replaced(
+def test_a_copy_replaces_no_other_warehouse(
     full: Warehouse, target: Store, copied_home: Callable[[], Path], blank: Path
 ) -> None:
     copy(Warehouse(LocalStore(blank)), target)  # what every new one has may be replaced
@@ -132,24 +129,16 @@ def test_another_warehouse_is_not_replaced(
     assert_equal(full, Warehouse.open(target))
 
 
-def test_a_damaged_part_is_not_copied(full: Warehouse, target: Store) -> None:
-    name = full.query("SELECT min(part) FROM part_unit").item()
-    part_path(full.home, KIND, name).write_bytes(b"PAR1")
-    with pytest.raises(WarehouseError, match=f"{name} of .* is damaged or missing"):
-        copy(full, target)
-    assert target.version() is None
-
-
 @pytest.mark.slow
-def test_the_commands_work_on_both(
+def test_the_commands_print_the_same_for_local_and_shared_stores(
     full: Warehouse, shared_environment: dict[str, str], tmp_path: Path
 ) -> None:
     url, parts = (shared_environment[f"CULTURESCOPE_{name}"] for name in ("WAREHOUSE", "PARTS"))
     kept = {n: v for n, v in shared_environment.items() if n.startswith("AWS_") or n.endswith("ENDPOINT")}
 
     def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        whole = environment(tmp_path / "machine", None) | kept | env
-        return subprocess.run(command(*arguments), env=whole, capture_output=True, text=True)
+        variables = environment(tmp_path / "machine", None) | kept | env
+        return subprocess.run(command(*arguments), env=variables, capture_output=True, text=True)
 
     refused = run("copy", "--from", str(full.home), "--to", url, "--to-parts", parts, env={})
     assert refused.returncode == 1

@@ -54,36 +54,29 @@ def states(warehouse: Warehouse) -> dict[str, str]:
     return dict(warehouse.query("SELECT draft, status FROM culturall_draft_state ORDER BY draft").rows())
 
 
-def test_what_is_stored_stays(warehouse: Warehouse) -> None:
+def test_stored_drafts_are_not_replaced(warehouse: Warehouse) -> None:
     add(warehouse, "culturall_draft", [draft("a")])
     add(warehouse, "culturall_draft", [draft("a", made_at=LATER), draft("b")])
     rows = warehouse.query("SELECT draft, made_at FROM culturall_draft ORDER BY draft").rows()
     assert rows == [("a", THEN), ("b", THEN)]
 
 
-def test_where_drafts_stand(warehouse: Warehouse) -> None:
-    names = "new bad hard easy all waits doubt twin yes no"
-    add(
-        warehouse,
-        "culturall_draft",
-        [draft(name, *(["cut_off"] * (name == "bad"))) for name in names.split()],
-    )
+def test_the_status_of_a_draft_follows_its_checks_measures_and_reviews(warehouse: Warehouse) -> None:
+    names = ["new", "bad", "hard", "easy", "all", "waits", "doubt", "twin", "yes", "no"]
+    add(warehouse, "culturall_draft", [draft(name, *(["cut_off"] * (name == "bad"))) for name in names])
     rows = measured("hard", True, False, False) + measured("easy", True, True, False)
     add(warehouse, "culturall_measure", rows + measured("all", True, True, True))
-    replace_checks(
-        warehouse,
-        [
-            *map(checked, ("waits", "doubt", "yes", "twin")),
-            checked("doubt", "sensitive", True),
-            checked("twin", "near_duplicate"),
-            checked("all", "too_easy"),
-        ],
-    )
+    faults = [
+        checked("doubt", "sensitive", True),
+        checked("twin", "near_duplicate"),
+        checked("all", "too_easy"),
+    ]
+    replace_checks(warehouse, [*map(checked, ("waits", "doubt", "yes", "twin")), *faults])
     save_reviews(warehouse, [decided("yes", "accept"), decided("no", "reject", note="n")], [])
     assert states(warehouse) == {
         "new": "drafted", "bad": "rejected_by_checks", "hard": "drafted", "easy": "drafted",
         "all": "too_easy", "waits": "review_waits", "doubt": "review_waits",
-        "twin": "rejected_by_checks",        "yes": "accepted", "no": "rejected",
+        "twin": "rejected_by_checks", "yes": "accepted", "no": "rejected",
     }  # fmt: skip
     hard = dict(warehouse.query("SELECT draft, is_hard FROM culturall_draft_state").rows())
     assert (hard["hard"], hard["easy"], hard["new"]) == (True, False, None)
@@ -92,7 +85,7 @@ def test_where_drafts_stand(warehouse: Warehouse) -> None:
     assert ("rejected_by_checks", None, 2) in build
 
 
-def test_elevations_and_revisions_take_their_parents_place(warehouse: Warehouse) -> None:
+def test_elevations_and_revisions_replace_their_parents(warehouse: Warehouse) -> None:
     add(warehouse, "culturall_draft", [draft("a"), draft("b"), draft("c")])
     add(warehouse, "culturall_draft", [elevated("a2", "a"), elevated("b2", "b")])
     assert states(warehouse) | {"c": ""} == {
@@ -131,9 +124,7 @@ def test_rows_that_contradict_themselves_are_refused(warehouse: Warehouse) -> No
 
 
 def test_a_version_is_stored_once(warehouse: Warehouse) -> None:
-    release = {
-        "version": "v", "n_items": 0, "counts": "{}", "card": "c", "params": "{}", "released_at": THEN,
-    }  # fmt: skip
+    release = {"n_items": 0, "counts": "{}", "card": "c", "params": "{}", "released_at": THEN}
     assert [save_release(warehouse, release | {"version": name}, []) for name in ("v", "w", "v")] == [1, 2, 1]
     assert warehouse.query("SELECT count(*) FROM culturall_release").item() == 2
 

@@ -50,7 +50,7 @@ def labelled(benchmark: str, mode: str, value: float, majority: float = 0.5, n: 
     ]  # fmt: skip
 
 
-def test_one_row_has_labels_metric_nulls_and_counts(warehouse: Warehouse) -> None:
+def test_the_leaderboard_row_has_labels_metric_nulls_and_counts(warehouse: Warehouse) -> None:
     nulls = {"shuffled": 0.2, "generic": 0.3, "empty": 0.1}
     rows = [
         *labelled("normad", "thin", 0.7, 0.5),
@@ -64,21 +64,18 @@ def test_one_row_has_labels_metric_nulls_and_counts(warehouse: Warehouse) -> Non
     ]
     judge(warehouse, store(warehouse, "m", rows, "c1"), "m", benchmarks=["normad"])
     (line,) = rows_of(warehouse, "leaderboard_cure")
-    assert (line["config_hash"], line["model"], line["benchmark"], line["run_id"]) == (
-        "c1", "m", "normad", "c1 m",
-    )  # fmt: skip
+    names = ("config_hash", "model", "benchmark", "run_id")
+    assert [line[name] for name in names] == ["c1", "m", "normad", "c1 m"]
     assert (line["thin_em"], line["thin_f1_micro"], line["thin_f1_macro"]) == pytest.approx((0.7, 0.71, 0.6))
-    assert (line["thick_em"], line["thick_f1_micro"], line["thick_f1_macro"]) == pytest.approx(
-        (0.6, 0.61, 0.5)
-    )
+    thick = (line["thick_em"], line["thick_f1_micro"], line["thick_f1_macro"])
+    assert thick == pytest.approx((0.6, 0.61, 0.5))
     assert (line["thin_em_low"], line["thick_em_high"]) == pytest.approx((0.6, 0.7))
     assert (line["majority_em"], line["prior_em"]) == (0.52, 0.4)
     assert (line["metric"], line["value"], line["null_value"]) == ("coverage", 0.45, 0.3)
     assert (line["ci_low"], line["ci_high"]) == pytest.approx((0.35, 0.55))
     assert (line["null_shuffled"], line["null_generic"], line["null_empty"]) == (0.2, 0.3, 0.1)
-    assert (line["explanation_gain"], line["gain_low"], line["gain_high"]) == pytest.approx(
-        (0.25, 0.05, 0.45)
-    )
+    gain = (line["explanation_gain"], line["gain_low"], line["gain_high"])
+    assert gain == pytest.approx((0.25, 0.05, 0.45))
     assert line["tells_real_from_shuffled"] is True
     assert (line["judge"], line["rubric"], line["validated"]) == (JUDGE, rubric("normad"), False)
     assert line["self_preference"] is True
@@ -86,17 +83,17 @@ def test_one_row_has_labels_metric_nulls_and_counts(warehouse: Warehouse) -> Non
 
 
 @pytest.mark.parametrize(
-    ("gain", "told"), [(0.21, True), (0.2, False), (0.0, False), (-0.5, False), (None, None)]
+    ("gain", "tells"), [(0.21, True), (0.2, False), (0.0, False), (-0.5, False), (None, None)]
 )
-def test_metric_whose_gain_reaches_zero_is_flagged(
-    warehouse: Warehouse, gain: float | None, told: bool | None
+def test_a_metric_whose_gain_interval_reaches_0_is_flagged(
+    warehouse: Warehouse, gain: float | None, tells: bool | None
 ) -> None:
     store(warehouse, "m", explained("casa", 0.4, gain))
     (line,) = rows_of(warehouse, "leaderboard_cure")
-    assert line["tells_real_from_shuffled"] is told
+    assert line["tells_real_from_shuffled"] is tells
 
 
-def test_thin_alone_has_no_metric_no_judge_and_no_validation(warehouse: Warehouse) -> None:
+def test_a_run_of_thin_items_has_no_metric_judge_or_validation(warehouse: Warehouse) -> None:
     store(warehouse, "m", labelled("casa", "thin", 0.7))
     validate(warehouse, "casa")
     (line,) = rows_of(warehouse, "leaderboard_cure")
@@ -106,7 +103,7 @@ def test_thin_alone_has_no_metric_no_judge_and_no_validation(warehouse: Warehous
     assert line["thin_em"] == 0.7
 
 
-def test_validated_is_of_this_judge_with_this_rubric(warehouse: Warehouse) -> None:
+def test_validated_holds_for_this_judge_with_this_rubric(warehouse: Warehouse) -> None:
     rows = [r for benchmark in METRICS for r in explained(benchmark, 0.4, 0.3)]
     judge(warehouse, store(warehouse, "m", rows), "m")
     validate(warehouse, "normad")
@@ -116,7 +113,7 @@ def test_validated_is_of_this_judge_with_this_rubric(warehouse: Warehouse) -> No
     assert validated == {"normad": True, "casa": False, "culturebank": False, "specnorm": False}
 
 
-def test_of_several_judges_all_must_be_validated(warehouse: Warehouse) -> None:
+def test_an_entry_of_several_judges_is_validated_when_each_of_them_is(warehouse: Warehouse) -> None:
     run = store(warehouse, "m", explained("normad", 0.4, 0.3))
     judge(warehouse, run, "m", benchmarks=["normad"])
     judge(warehouse, run, "m", name="judge-b", benchmarks=["normad"])
@@ -137,7 +134,7 @@ def test_validation_without_a_value_does_not_count(warehouse: Warehouse) -> None
     assert line["validated"] is False
 
 
-def test_judges_of_one_run_are_those_of_its_configuration(warehouse: Warehouse) -> None:
+def test_the_judges_of_a_run_are_those_of_its_configuration(warehouse: Warehouse) -> None:
     judge(warehouse, store(warehouse, "a", explained("normad", 0.4, 0.3)), "a", benchmarks=["normad"])
     store(warehouse, "b", explained("normad", 0.5, 0.3))  # the verdicts are another run's
     store(warehouse, "c", explained("normad", 0.5, 0.3), "other")
@@ -145,14 +142,10 @@ def test_judges_of_one_run_are_those_of_its_configuration(warehouse: Warehouse) 
     assert judges == {"a": JUDGE, "b": JUDGE, "c": None}
 
 
-def test_order_is_told_first_then_value_then_nulls(warehouse: Warehouse) -> None:
+def test_the_leaderboard_is_ordered_by_flag_then_value_then_nulls(warehouse: Warehouse) -> None:
     store(warehouse, "elsewhere", explained("normad", 0.9, 0.5), "old")
-    for model, value, gain in (
-        ("flagged", 0.8, 0.1),
-        ("low", 0.3, 0.25),
-        ("high", 0.5, 0.25),
-        ("lost", None, None),
-    ):
+    models = {"flagged": (0.8, 0.1), "low": (0.3, 0.25), "high": (0.5, 0.25), "lost": (None, None)}
+    for model, (value, gain) in models.items():
         store(warehouse, model, [*explained("normad", value, gain), *explained("casa", value, gain)], "new")
     store(warehouse, "null:majority", labelled("normad", "thin", 0.5), "new")
     lines = rows_of(warehouse, "leaderboard_cure")
@@ -180,17 +173,12 @@ def test_thin_vs_thick_has_the_paired_test_and_both_spreads(warehouse: Warehouse
     store(warehouse, "m", rows)
     store(warehouse, "null:majority", labelled("casa", "thin", 0.5))
     (line,) = rows_of(warehouse, "cure_thin_vs_thick")
-    assert (line["benchmark"], line["thin_em"], line["thick_em"], line["difference"]) == (
-        "casa",
-        0.7,
-        0.75,
-        0.06,
-    )
+    names = ("benchmark", "thin_em", "thick_em", "difference")
+    assert [line[name] for name in names] == ["casa", 0.7, 0.75, 0.06]
     assert (line["ci_low"], line["ci_high"], line["p"]) == pytest.approx((0.01, 0.11, 0.03))
     assert line["f1_macro_difference"] == pytest.approx(0.05)
-    assert (line["thin_iqr"], line["thick_iqr"], line["thin_variance"], line["thick_variance"]) == (
-        0.3, 0.2, 0.04, 0.03,
-    )  # fmt: skip
+    names = ("thin_iqr", "thick_iqr", "thin_variance", "thick_variance")
+    assert [line[name] for name in names] == [0.3, 0.2, 0.04, 0.03]
     assert (line["n_countries"], line["n_scored"], line["n_unscored"]) == (20, 65, 7)
 
 
@@ -223,11 +211,8 @@ def test_by_country_joins_both_modes_and_the_metric(warehouse: Warehouse) -> Non
     assert (line["metric"], line["value"], line["null_value"]) == ("connotation", 0.6, 0.3)
     assert (line["n_items"], line["thin_scored"], line["thick_scored"], line["n_judged"]) == (4, 3, 3, 2)
     assert line["country_name"] == "the United Arab Emirates"
-    assert (by_country["XX"]["country_name"], by_country["XX"]["metric"], by_country["XX"]["value"]) == (
-        "XX",
-        None,
-        None,
-    )
+    unknown = by_country["XX"]
+    assert (unknown["country_name"], unknown["metric"], unknown["value"]) == ("XX", None, None)
 
 
 def test_spread_over_models_leaves_nulls_out(warehouse: Warehouse) -> None:
@@ -238,9 +223,8 @@ def test_spread_over_models_leaves_nulls_out(warehouse: Warehouse) -> None:
     by_metric = {(r["config_hash"][:5], r["metric"]): r for r in rows_of(warehouse, "cure_over_models")}
     line = by_metric["01234", "exact_match"]
     assert (line["n_models"], line["benchmark"], line["mode"]) == (4, "normad", "thin")
-    assert (line["mean"], line["median"], line["lowest"], line["highest"]) == pytest.approx(
-        (0.6, 0.6, 0.4, 0.8)
-    )
+    spread = (line["mean"], line["median"], line["lowest"], line["highest"])
+    assert spread == pytest.approx((0.6, 0.6, 0.4, 0.8))
     assert (line["iqr"], line["variance"]) == pytest.approx((0.25, 0.1 / 3))
     alone = by_metric["other", "f1_macro"]
     assert (alone["n_models"], alone["iqr"], alone["variance"]) == (1, None, None)
@@ -253,15 +237,6 @@ def test_views_show_cure_only(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         connection.execute("UPDATE run SET evaluation = 'other'")
     assert not any(rows_of(warehouse, view) for view in VIEWS)
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_views_and_columns_are_commented(warehouse: Warehouse, view: str) -> None:
-    columns = warehouse.query(
-        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view]
-    )
-    assert columns.height > 10
-    assert columns.filter(columns["comment"].is_null()).is_empty()
 
 
 def test_metrics_of_the_page_are_in_the_catalogue(warehouse: Warehouse) -> None:
@@ -283,12 +258,8 @@ def test_by_cue_has_a_row_for_each_cue_and_specificity(warehouse: Warehouse) -> 
     stored = {(r["broken_down_by"], r["value_of"]): r for r in rows_of(warehouse, "cure_by_cue")}
     assert set(stored) == {("cue", "age"), ("specificity", "low")}
     age = stored["cue", "age"]
-    assert [age[c] for c in ("benchmark", "thin_em", "thick_em", "majority_em")] == [
-        "specnorm",
-        0.6,
-        0.7,
-        0.5,
-    ]
+    names = ("benchmark", "thin_em", "thick_em", "majority_em")
+    assert [age[name] for name in names] == ["specnorm", 0.6, 0.7, 0.5]
     assert [age[c] for c in ("metric", "value", "null_value", "n_judged")] == ["specificity", 0.4, 0.1, 7]
     low = stored["specificity", "low"]
     assert (low["thin_em"], low["thick_em"], low["value"]) == (0.8, None, None)

@@ -1,4 +1,4 @@
-"""meta_explication over made-up scores of seven models: which numbers are held against which, by hand."""
+"""meta_explication over invented scores of seven models: which numbers are correlated, by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from warehouse import Warehouse, save_ranking
 APR = {"a": 2.0, "b": 4.0, "c": 4.0, "d": 6.5, "e": 9.0, "f": 3.0}
 """The paper's number of models; b and c share a rank."""
 F1 = {"a": 0.1, "b": 0.3, "c": 0.2, "d": 0.6, "e": 0.5, "g": 0.9}
-"""f was not asked for what it knows, g holds no conversation: neither counts."""
+"""f has no score of knowledge, g no conversation: neither counts."""
 KNOWS = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.4, "e": 0.5, "f": 0.95}
 
 
@@ -45,8 +45,8 @@ def put_scored(connection: Any) -> None:
         ]
         put_run(connection, "explication", model, rows, {}, engine=(model, "fake"))
     for model, value in F1.items():
-        for config, said in (("old", 1 - value), ("new", value)):  # the newest run stands for an engine
-            rows = [row("macro_f1", ("overall", "all"), said)]
+        for config, f1 in (("old", 1 - value), ("new", value)):  # the newest run stands for an engine
+            rows = [row("macro_f1", ("overall", "all"), f1)]
             put_run(connection, "spectral", model, rows, {}, config, engine=(model, "fake"))
     for model, value in KNOWS.items():
         rows = [row("exact_match", ("benchmark_mode", "normad:thin"), value)]
@@ -55,16 +55,16 @@ def put_scored(connection: Any) -> None:
     put_run(connection, "explication", "null:fixed", nulls, {}, engine=("null", "fake"))
 
 
-def test_correlations_are_over_the_models_that_have_both(scored: Warehouse) -> None:
+def test_correlations_use_the_models_that_have_both_numbers(scored: Warehouse) -> None:
     pairs = {
         (r["condition"], r["other_evaluation"], r["other_metric"], r["other_slice"]): r
         for r in scored.query("FROM meta_explication WHERE metric = 'apr'").to_dicts()
     }
     knowledge = pairs["control", "spectral", "macro_f1", "all"]
-    said, known = [APR[model] for model in "abcde"], [F1[model] for model in "abcde"]
+    own, known = [APR[model] for model in "abcde"], [F1[model] for model in "abcde"]
     assert knowledge["n_models"] == 5
-    assert knowledge["pearson"] == pytest.approx(pearsonr(said, known).statistic)
-    assert knowledge["spearman"] == pytest.approx(spearmanr(said, known).statistic)
+    assert knowledge["pearson"] == pytest.approx(pearsonr(own, known).statistic)
+    assert knowledge["spearman"] == pytest.approx(spearmanr(own, known).statistic)
     micro = pairs["control", "cure", "exact_match", "normad:thin"]
     assert micro["n_models"] == 6
     rho = spearmanr(list(APR.values()), [KNOWS[model] for model in APR]).statistic
@@ -72,7 +72,7 @@ def test_correlations_are_over_the_models_that_have_both(scored: Warehouse) -> N
     assert pairs["control", "explication", "instruction_following", "control"]["pearson"] == pytest.approx(1)
 
 
-def test_what_does_not_vary_or_is_unscored_has_no_correlation(scored: Warehouse) -> None:
+def test_constant_and_unscored_numbers_have_no_correlation(scored: Warehouse) -> None:
     meta = scored.query("FROM meta_explication WHERE condition = 'treatment'").to_dicts()
     assert {r["other_evaluation"] for r in meta} == {"spectral", "cure"}  # no instruction following there
     assert [(r["pearson"], r["spearman"]) for r in meta] == [(None, None)] * 2
@@ -103,14 +103,14 @@ def _ranked(copied_home: Callable[[], Path]) -> Warehouse:
     return warehouse
 
 
-def test_paired_values_are_listed_and_rankings_are_held_against_it(ranked: Warehouse) -> None:
-    found = {
+def test_paired_values_are_listed_and_external_rankings_are_correlated(ranked: Warehouse) -> None:
+    by_pair = {
         (r["other_evaluation"], r["other_metric"]): r
         for r in ranked.query(
             "FROM meta_explication WHERE metric = 'apr' AND condition = 'control'"
         ).to_dicts()
     }
-    facts, blend = found["spectral", "reference_mass"], found["external", "blend"]
+    facts, blend = by_pair["spectral", "reference_mass"], by_pair["external", "blend"]
     pairs = dict(zip(facts["own_values"], facts["other_values"], strict=True))
     assert sorted(facts["own_values"]) == sorted(APR.values())
     assert pairs[APR["a"]] == FACTS["a"]
@@ -121,7 +121,7 @@ def test_paired_values_are_listed_and_rankings_are_held_against_it(ranked: Wareh
     assert blend["spearman"] == pytest.approx(rho)
 
 
-def test_every_correlation_is_tested_and_corrected_over_what_is_shown(ranked: Warehouse) -> None:
+def test_every_correlation_has_a_holm_adjusted_p_over_those_shown(ranked: Warehouse) -> None:
     rows = correlations(ranked.query("FROM meta_explication ORDER BY place").to_dicts())
     for each in rows:
         test = spearman_test(each["own_values"], each["other_values"])
@@ -137,12 +137,12 @@ def test_every_correlation_is_tested_and_corrected_over_what_is_shown(ranked: Wa
     assert any(each["needed"] is not None for each in rows)
 
 
-def test_structure_is_held_against_facts_over_models_that_have_all_three(ranked: Warehouse) -> None:
+def test_differences_of_correlations_use_models_with_all_three_numbers(ranked: Warehouse) -> None:
     rows = ranked.query("FROM meta_explication ORDER BY place").to_dicts()
-    found = {(r["condition"], r["metric"], r["other_metric"]): r for r in differences(rows)}
-    assert {key[1] for key in found} == {"apr"}, "INT was not stored, and other numbers are no grades"
-    assert {key[2] for key in found} == {"reference_mass", "blend"}
-    own = found["control", "apr", "reference_mass"]
+    by_pair = {(r["condition"], r["metric"], r["other_metric"]): r for r in differences(rows)}
+    assert {key[1] for key in by_pair} == {"apr"}, "INT was not stored, and other numbers are no grades"
+    assert {key[2] for key in by_pair} == {"reference_mass", "blend"}
+    own = by_pair["control", "apr", "reference_mass"]
     known = {**F1, "f": 0.35}
     expected = difference([APR[m] for m in APR], [known[m] for m in APR], [FACTS[m] for m in APR])
     assert expected is not None
@@ -150,11 +150,11 @@ def test_structure_is_held_against_facts_over_models_that_have_all_three(ranked:
     assert (own["first"], own["second"], own["difference"]) == pytest.approx(expected[:3])
     assert (own["ci_low"], own["ci_high"]) == pytest.approx(expected.interval)
     assert (own["p_value"], own["needed"]) == (pytest.approx(expected.p_value), expected.needed)
-    five = found["control", "apr", "blend"]
+    five = by_pair["control", "apr", "blend"]
     assert (five["n_models"], five["p_value"], five["p_holm"]) == (5, None, None)
     assert five["ci_low"] is not None
     assert "test needs 6" in five["unscored_reason"]
-    same = found["treatment", "apr", "blend"]
+    same = by_pair["treatment", "apr", "blend"]
     assert (same["difference"], same["unscored_reason"]) == (None, "one of them does not vary")
 
 

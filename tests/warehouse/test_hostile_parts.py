@@ -1,4 +1,4 @@
-"""Parts whose names and contents somebody else made: none is shown, stops a command or leads outside."""
+"""Parts with hostile names and contents: none is shown, stops a command or leads outside."""
 
 from __future__ import annotations
 
@@ -11,24 +11,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from warehouse import Warehouse, WarehouseError, part_path, register_parts, write_part
+from tests.warehouse.rows import logprobs, store_part
+from warehouse import Warehouse, WarehouseError, part_path
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.recovery import compact_parts, register_orphans, run_checks, verify_parts
-
-LogprobRows = Callable[..., pl.DataFrame]
 
 KIND, OTHER = "item_logprob", "verdict"
 SHOWN = "SELECT * EXCLUDE (part) FROM item_logprob ORDER BY ALL"
 
 
 @pytest.fixture(name="good")
-def _good(warehouse: Warehouse, logprobs: LogprobRows) -> Path:
+def _good(warehouse: Warehouse) -> Path:
     """A registered part."""
-    units = write_part(warehouse.home, KIND, "good", logprobs("FR"))
-    with warehouse.write() as connection:
-        register_parts(connection, [units])
-    return part_path(warehouse.home, KIND, units["part"][0])
+    return store_part(warehouse, logprobs("FR"), "good")
 
 
 def bytes_of(frame: pl.DataFrame) -> bytes:
@@ -39,10 +35,6 @@ def bytes_of(frame: pl.DataFrame) -> bytes:
 
 def hashed(name: str, content: bytes) -> str:
     return f"{name}-{sha256(content).hexdigest()[:32]}.parquet"
-
-
-def pipe(path: Path, good: Path) -> None:
-    os.mkfifo(path)
 
 
 def folder(path: Path, good: Path) -> None:
@@ -56,7 +48,7 @@ def link(to: str) -> Callable[[Path, Path], None]:
 
 NO_FILES: dict[str, Callable[[Path, Path], None]] = {
     "folder": folder,
-    "pipe": pipe,
+    "pipe": lambda path, good: os.mkfifo(path),
     "link to nothing": link("/nowhere/at/all"),
     "link to itself": lambda path, good: path.symlink_to(path),
     "link to a secret": link("/etc/passwd"),
@@ -65,16 +57,14 @@ NO_FILES: dict[str, Callable[[Path, Path], None]] = {
 
 
 def forged(good: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> dict[str, bytes]:
-    """A part of rows that no engine gave, under its own hash."""
+    """Return a part of invented rows under its own hash."""
     frame = change(pl.read_parquet(good, glob=False).with_columns(request_hash=pl.lit("forged")))
     content = bytes_of(frame)
     return {hashed("forged", content): content}
 
 
 FORGED: dict[str, Callable[[Path], dict[str, bytes]]] = {
-    "another part's name": lambda good: {
-        good.name.replace("good", "evil"): good.read_bytes() + b"\0",
-    },
+    "another part's name": lambda good: {good.name.replace("good", "evil"): good.read_bytes() + b"\0"},
     "a wrong hash": lambda good: {f"evil-{'0' * 32}.parquet": good.read_bytes()},
     "NaN": lambda good: forged(good, lambda rows: rows.with_columns(logprob=pl.lit(float("nan")))),
     "empty cells": lambda good: forged(good, lambda rows: rows.with_columns(item=pl.lit(None, pl.String))),
@@ -95,7 +85,7 @@ FORGED: dict[str, Callable[[Path], dict[str, bytes]]] = {
 
 @pytest.mark.nets(2)
 @pytest.mark.parametrize("hostile", [*NO_FILES, *FORGED])
-def test_a_hostile_file_among_the_parts_answers_nothing(
+def test_a_hostile_file_among_the_parts_is_never_registered(
     warehouse: Warehouse, good: Path, hostile: str
 ) -> None:
     before = warehouse.query(SHOWN)
@@ -114,7 +104,7 @@ def test_a_hostile_file_among_the_parts_answers_nothing(
     assert set(warehouse.store.part_sizes(KIND)) == set(warehouse.query("SELECT part FROM part_unit")["part"])
 
 
-def test_a_part_of_another_kind_answers_nothing(warehouse: Warehouse, good: Path) -> None:
+def test_a_part_of_another_kind_is_never_registered(warehouse: Warehouse, good: Path) -> None:
     moved = part_path(warehouse.home, OTHER, good.stem)
     moved.write_bytes(good.read_bytes())
     assert register_orphans(warehouse, OTHER) == ([], [good.stem])
@@ -125,7 +115,7 @@ def test_a_part_of_another_kind_answers_nothing(warehouse: Warehouse, good: Path
 @pytest.mark.parametrize("hostile", NO_FILES)
 @pytest.mark.parametrize("is_hashed", [True, False])
 def test_a_registered_part_without_its_file_is_reported_and_set_aside(
-    warehouse: Warehouse, good: Path, logprobs: LogprobRows, hostile: str, is_hashed: bool
+    warehouse: Warehouse, good: Path, hostile: str, is_hashed: bool
 ) -> None:
     if not is_hashed:
         good = good.rename(good.with_stem("good"))
@@ -134,18 +124,16 @@ def test_a_registered_part_without_its_file_is_reported_and_set_aside(
     outside = Path("/etc/passwd").read_bytes()
     kept = good.rename(good.with_name(".kept"))
     NO_FILES[hostile](good, kept)
-    said = "culturescope check"
+    message = "culturescope check"
     try:
         assert warehouse.query(SHOWN).is_empty()
     except WarehouseError as error:
-        said = str(error)
-    assert "culturescope check" in said
-    assert "root:" not in said
+        message = str(error)
+    assert "culturescope check" in message
+    assert "root:" not in message
     assert verify_parts(warehouse)["part"].to_list() == [good.stem]
     assert warehouse.query(SHOWN).is_empty()
-    units = write_part(warehouse.home, KIND, "good", logprobs("FR"))  # answered again
-    with warehouse.write() as connection:
-        register_parts(connection, [units])
+    store_part(warehouse, logprobs("FR"), "good")  # the lost units are completed again
     assert warehouse.query(SHOWN).height == 2
     assert Path("/etc/passwd").read_bytes() == outside
 
@@ -156,7 +144,7 @@ MORE_NAMES = [pytest.param(name, marks=pytest.mark.heavy) for name in ("a/b", ".
 
 @pytest.mark.nets(2)
 @pytest.mark.parametrize("name", [*NAMES, *MORE_NAMES])
-def test_names_in_a_database_lead_nowhere_else(
+def test_part_names_in_a_database_lead_to_no_file_outside(
     warehouse: Warehouse, good: Path, tmp_path: Path, name: str
 ) -> None:
     """Whoever made a warehouse that is copied, checked or queried may have written any name into it."""

@@ -1,4 +1,4 @@
-"""No module of the warehouse needs itself by way of others, not even for the sake of a type."""
+"""No module of the warehouse imports itself through others, not even for a type."""
 
 import ast
 from pathlib import Path
@@ -29,15 +29,15 @@ def import_graph(package: Path) -> dict[str, set[str]]:
 
 
 def cycles(graph: dict[str, set[str]]) -> set[str]:
-    """Modules in a cycle or above one: left when those that import none of the rest are taken away."""
-    left = dict(graph)
-    while leaves := [module for module, needed in left.items() if not needed & left.keys()]:
+    """Modules in a cycle or above one: what is left without those that import no other."""
+    remaining = dict(graph)
+    while leaves := [module for module, needed in remaining.items() if not needed & remaining.keys()]:
         for module in leaves:
-            del left[module]
-    return set(left)
+            del remaining[module]
+    return set(remaining)
 
 
-def test_no_module_needs_itself() -> None:
+def test_no_module_imports_itself_through_others() -> None:
     graph = import_graph(PACKAGE)
     assert {"warehouse", "warehouse.connection", "warehouse.reference"} <= set(graph)
     assert "warehouse.connection" in graph["warehouse.recovery"]
@@ -54,7 +54,7 @@ def test_no_module_needs_itself() -> None:
         "def late() -> None:\n    from invented.a import A",
     ],
 )
-def test_a_cycle_would_be_seen(tmp_path: Path, back: str) -> None:
+def test_an_import_cycle_is_found(tmp_path: Path, back: str) -> None:
     package = tmp_path / "invented"
     package.mkdir()
     (package / "__init__.py").write_text("from invented.a import A\n")

@@ -28,8 +28,10 @@ def urls(warehouse: Warehouse, name: str) -> list[str]:
     return warehouse.query("SELECT url FROM dish WHERE dish_set = ? ORDER BY url", [name])["url"].to_list()
 
 
-def test_a_set_is_replaced_whole(warehouse: Warehouse) -> None:
-    replace_dish_set(warehouse, "mine", dishes("Q1", "Q2"), "first", {"no_name": 3})
+def test_a_dish_set_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
+    replace_dish_set(warehouse, "mine", dishes("Q1", "Q2"), "first", {"no_name": 3, "no_ingredient": 1})
+    dropped = warehouse.query("SELECT dropped FROM dish_set")["dropped"][0]
+    assert json.loads(dropped) == {"no_ingredient": 1, "no_name": 3}
     replace_dish_set(warehouse, "other", dishes("Q1"), "other", {})
     # Q2 again with other cells, Q1 gone, Q3 in two languages.
     new = pl.concat([dishes("Q2", name="stew"), dishes("Q3"), dishes("Q3", language="zh")])
@@ -41,12 +43,6 @@ def test_a_set_is_replaced_whole(warehouse: Warehouse) -> None:
     assert json.loads(row["dropped"]) == {}
     stored = warehouse.query("SELECT * EXCLUDE (dish_set) FROM dish WHERE url = 'Q2'").to_dicts()
     assert stored == dishes("Q2", name="stew").to_dicts()
-
-
-def test_drops_are_written_down(warehouse: Warehouse) -> None:
-    replace_dish_set(warehouse, "mine", dishes("Q1"), "file", {"no_name": 3, "no_ingredient": 1})
-    dropped = warehouse.query("SELECT dropped FROM dish_set")["dropped"][0]
-    assert json.loads(dropped) == {"no_ingredient": 1, "no_name": 3}
 
 
 @pytest.mark.nets(3)
@@ -68,7 +64,7 @@ def test_drops_are_written_down(warehouse: Warehouse) -> None:
         (dishes("Q7").with_columns(more=pl.lit(1)), "columns are .*, expected"),
     ],
 )
-def test_what_is_not_a_dish_set_changes_nothing(
+def test_a_wrong_dish_set_is_refused_and_changes_nothing(
     warehouse: Warehouse, rows: pl.DataFrame, message: str
 ) -> None:
     replace_dish_set(warehouse, "mine", dishes("Q1"), "first", {})
@@ -79,9 +75,7 @@ def test_what_is_not_a_dish_set_changes_nothing(
     assert warehouse.query("SELECT * FROM dish_set").equals(before)
 
 
-def test_a_failure_in_the_middle_changes_nothing(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_replacement_changes_nothing(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     from warehouse import ingest as module
 
     replace_dish_set(warehouse, "mine", dishes("Q1"), "first", {})
@@ -99,7 +93,7 @@ def test_the_shipped_set_is_not_replaced(warehouse: Warehouse) -> None:
         replace_dish_set(warehouse, "shipped", dishes("Q1"), "file", {})
 
 
-def test_the_view_has_shipped_and_loaded_dishes(warehouse: Warehouse) -> None:
+def test_the_view_joins_shipped_and_loaded_dishes(warehouse: Warehouse) -> None:
     replace_dish_set(warehouse, "mine", dishes("Q1", language="zh"), "file", {})
     shown = warehouse.query("SELECT * FROM fmlama_dish WHERE dish_set = 'mine'").to_dicts()
     assert shown == [{"dish_set": "mine"} | dishes("Q1", language="zh").to_dicts()[0]]
@@ -117,7 +111,7 @@ def test_the_view_has_shipped_and_loaded_dishes(warehouse: Warehouse) -> None:
     assert set(american["origin_name"]) == {"the United States"}
 
 
-def test_the_shipped_dishes_are_of_all_the_papers_groups(warehouse: Warehouse) -> None:
+def test_shipped_dishes_cover_all_groups_of_the_paper(warehouse: Warehouse) -> None:
     groups = warehouse.query(
         "SELECT origin_group, count(*) AS n FROM fmlama_dish JOIN origin_group USING (origin) "
         "WHERE dish_set = 'shipped' GROUP BY ALL"
@@ -126,12 +120,12 @@ def test_the_shipped_dishes_are_of_all_the_papers_groups(warehouse: Warehouse) -
     assert groups["n"].min() >= 6  # what the demo profile takes of each
 
 
-def test_every_attempt_is_written_down(warehouse: Warehouse) -> None:
+def test_every_ingest_is_stored_with_its_outcome(warehouse: Warehouse) -> None:
     at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     save_ingest(warehouse, Ingest("wikidata", at, "failed", "http://u", message="no answer"))
     later = datetime(2026, 1, 3, tzinfo=UTC)
-    kept = Ingest("wikidata", later, "replaced", "http://u", 3, 99, "ab", 7, {"no_name": 2})
-    save_ingest(warehouse, kept)
+    replaced = Ingest("wikidata", later, "replaced", "http://u", 3, 99, "ab", 7, {"no_name": 2})
+    save_ingest(warehouse, replaced)
     first, second = warehouse.query("SELECT * FROM ingest ORDER BY started_at").to_dicts()
     assert (first["status"], first["message"], first["n_kept"]) == ("failed", "no answer", None)
     assert first["started_at"] == at.replace(tzinfo=None)
@@ -141,7 +135,7 @@ def test_every_attempt_is_written_down(warehouse: Warehouse) -> None:
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_status_that_is_not_known_is_refused(warehouse: Warehouse) -> None:
+def test_an_ingest_of_unknown_status_is_refused(warehouse: Warehouse) -> None:
     wrong = Ingest("wikidata", datetime.now(UTC), "fine", "u")  # type: ignore[arg-type]
     with pytest.raises(duckdb.ConstraintException):
         save_ingest(warehouse, wrong)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
-import polars as pl
 import pytest
 import typer
 
 from deployments.cli.common import errors
+from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, interruption, write_part
 
-LogprobRows = Callable[..., pl.DataFrame]
 KIND = "item_logprob"
 
 
@@ -23,7 +22,7 @@ def forgotten() -> Iterator[None]:
     interruption.forget()
 
 
-def test_no_part_is_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_after_an_interruption_no_part_is_written(warehouse: Warehouse) -> None:
     interruption.note()
     with pytest.raises(KeyboardInterrupt):
         write_part(warehouse.home, KIND, "p", logprobs())
@@ -32,7 +31,7 @@ def test_no_part_is_written(warehouse: Warehouse, logprobs: LogprobRows) -> None
     assert write_part(warehouse.home, KIND, "p", logprobs()).height
 
 
-def test_no_part_is_registered(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_after_an_interruption_no_part_is_registered(warehouse: Warehouse) -> None:
     units = write_part(warehouse.home, KIND, "p", logprobs())
     interruption.note()
     with pytest.raises(KeyboardInterrupt):
@@ -41,15 +40,15 @@ def test_no_part_is_registered(warehouse: Warehouse, logprobs: LogprobRows) -> N
     assert warehouse.query("FROM part_unit").is_empty()
 
 
-def test_no_transaction_is_committed(warehouse: Warehouse) -> None:
+def test_after_an_interruption_no_transaction_is_committed(warehouse: Warehouse) -> None:
     interruption.note()
     with pytest.raises(KeyboardInterrupt), warehouse.write() as connection:
         connection.execute("CREATE TABLE t (i INTEGER)")
     assert warehouse.query("FROM duckdb_tables() WHERE table_name = 't'").is_empty()
 
 
-def test_ctrl_c_that_a_library_swallows_ends_the_command(
-    warehouse: Warehouse, logprobs: LogprobRows, capsys: pytest.CaptureFixture[str]
+def test_an_interruption_that_a_library_swallows_ends_the_command_with_130(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def command() -> None:
         with errors():

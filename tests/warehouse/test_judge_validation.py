@@ -1,4 +1,4 @@
-"""What people say of judges: a second validation replaces the first, and what is wrong changes nothing."""
+"""Validations of judges: a second one replaces the first, and wrong rows change nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.report.stored import store_run, store_verdicts
 from warehouse import Warehouse, WarehouseError
 from warehouse.runs import save_validation
 
-SHOWN = "SELECT judge, rubric, metric, value FROM judge_validation ORDER BY ALL"
+STORED = "SELECT judge, rubric, metric, value FROM judge_validation ORDER BY ALL"
 
 
 def rows(*metrics: str, **cells: Any) -> pl.DataFrame:
@@ -24,17 +24,22 @@ def rows(*metrics: str, **cells: Any) -> pl.DataFrame:
     return pl.DataFrame([row | cells | {"metric": metric} for metric in metrics])
 
 
-def test_stored_as_given_and_dated(warehouse: Warehouse) -> None:
-    given = rows("cohen_kappa", "brier")
-    save_validation(warehouse, given.select(sorted(given.columns)))
+def test_a_validation_is_stored_as_given_with_its_time(warehouse: Warehouse) -> None:
+    validation = rows("cohen_kappa", "brier")
+    save_validation(warehouse, validation.select(sorted(validation.columns)))
     stored = warehouse.query("SELECT * FROM judge_validation ORDER BY metric DESC")
-    assert stored.drop("created_at").to_dicts() == given.select(stored.drop("created_at").columns).to_dicts()
+    assert (
+        stored.drop("created_at").to_dicts()
+        == validation.select(stored.drop("created_at").columns).to_dicts()
+    )
     age = datetime.now(UTC).replace(tzinfo=None) - stored["created_at"][0]
     assert timedelta() <= age < timedelta(minutes=5)
 
 
 @pytest.mark.heavy
-def test_a_second_validation_replaces_the_first_and_no_other(warehouse: Warehouse) -> None:
+def test_a_second_validation_replaces_only_that_of_its_judge_rubric_and_dimension(
+    warehouse: Warehouse,
+) -> None:
     save_validation(warehouse, rows("cohen_kappa", "pearson"))
     others = [{"judge": "k"}, {"judge_hash": "i"}, {"rubric": "coverage 2"}, {"dimension": "beauty"}]
     for cells in others:
@@ -48,10 +53,10 @@ def test_a_second_validation_replaces_the_first_and_no_other(warehouse: Warehous
     assert set(stored.join(mine, on=stored.columns[:5], how="anti")["value"]) == {0.5}
 
 
-def test_an_unscored_number_has_a_reason(warehouse: Warehouse) -> None:
+def test_an_unscored_number_is_stored_with_a_reason(warehouse: Warehouse) -> None:
     cells = {"value": None, "unscored_reason": "2 items, 3 are needed", "ci_low": None, "ci_high": None}
     save_validation(warehouse, rows("brier", **cells))
-    assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "brier", None)]
+    assert warehouse.query(STORED).rows() == [("j", "coverage 1", "brier", None)]
 
 
 @pytest.mark.nets(2)
@@ -66,33 +71,29 @@ def test_an_unscored_number_has_a_reason(warehouse: Warehouse) -> None:
         (rows("brier", unscored_reason="why"), "1 rows, first"),
     ],
 )
-def test_wrong_rows_change_nothing(warehouse: Warehouse, wrong: pl.DataFrame, message: str) -> None:
+def test_wrong_rows_are_refused_and_change_nothing(
+    warehouse: Warehouse, wrong: pl.DataFrame, message: str
+) -> None:
     save_validation(warehouse, rows("cohen_kappa"))
     with pytest.raises(WarehouseError, match=message):
         save_validation(warehouse, wrong)
-    assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]
+    assert warehouse.query(STORED).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]
 
 
 @pytest.mark.parametrize("cells", [{"metric": "kapa"}, {"ci_low": None}, {"n": -1}])
-def test_what_the_table_refuses_leaves_the_old_rows(warehouse: Warehouse, cells: dict[str, Any]) -> None:
+def test_rows_that_the_table_refuses_leave_the_old_ones(warehouse: Warehouse, cells: dict[str, Any]) -> None:
     save_validation(warehouse, rows("cohen_kappa"))
     wrong = rows("brier").with_columns(**{name: pl.lit(cell) for name, cell in cells.items()})
     with pytest.raises(duckdb.ConstraintException):
         save_validation(warehouse, wrong)
-    assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]
+    assert warehouse.query(STORED).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]
 
 
-def test_a_judge_is_its_engine_and_not_its_name(warehouse: Warehouse) -> None:
-    """Two engines of one name judged; one of them was held against people, under another name."""
+def test_a_validation_belongs_to_an_engine_not_to_a_name(warehouse: Warehouse) -> None:
+    """Two engines of one name judged; one of them was validated, under another name."""
     scored = [metric_row("coverage", ("overall", "all"), 0.5)]
-    judged: dict[str, Any] = {
-        "item": "i",
-        "item_text": "i",
-        "group_name": "IN",
-        "judged": "real:0",
-        "verdict": "YES",
-    }
-    judged |= {"value": 1.0, "model": "m", "judge": "j", "rubric": "coverage 1"}
+    judged: dict[str, Any] = {"item": "i", "item_text": "i", "group_name": "IN", "judged": "real:0"}
+    judged |= {"verdict": "YES", "value": 1.0, "model": "m", "judge": "j", "rubric": "coverage 1"}
     for engine in ("h", "i"):
         run_id = store_run(warehouse, "cure", f"m{engine}", scored, {}, engine=(engine, "x"))
         own = {"run_id": run_id, "request_hash": engine, "judge_hash": engine}
@@ -102,5 +103,5 @@ def test_a_judge_is_its_engine_and_not_its_name(warehouse: Warehouse) -> None:
     assert used == [("h", True), ("i", False)]
     who = warehouse.query("SELECT judge, judge_hash FROM report_judge ORDER BY place").rows()
     assert who == [("j", "h"), ("j", "i")]
-    held = warehouse.query("SELECT judge, judge_hash, metric FROM report_validation").rows()
-    assert held == [("j", "h", "cohen_kappa")]
+    validations = warehouse.query("SELECT judge, judge_hash, metric FROM report_validation").rows()
+    assert validations == [("j", "h", "cohen_kappa")]

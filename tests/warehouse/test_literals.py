@@ -22,7 +22,9 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 @settings(max_examples=40, deadline=None)
 @given(value=st.one_of(PLAIN, st.lists(st.text(), min_size=1, max_size=3)))
-def test_a_value_comes_back_with_its_type(connection: duckdb.DuckDBPyConnection, value: Any) -> None:
+def test_a_literal_gives_the_value_and_type_of_a_bound_parameter(
+    connection: duckdb.DuckDBPyConnection, value: Any
+) -> None:
     sql = "SELECT $value AS value, typeof($value) AS type"
     execute(connection, sql, {"value": value})
     ours = connection.fetchall()
@@ -30,18 +32,18 @@ def test_a_value_comes_back_with_its_type(connection: duckdb.DuckDBPyConnection,
 
 
 @pytest.mark.parametrize("value", [1.5, date(2026, 1, 1), b"x", {"a": 1}, [], "a\0b", 2**70])
-def test_what_has_no_plain_literal_is_bound(connection: duckdb.DuckDBPyConnection, value: Any) -> None:
+def test_values_without_a_plain_literal_are_bound(connection: duckdb.DuckDBPyConnection, value: Any) -> None:
     assert literal(value) is None
     execute(connection, "SELECT ?", [value])
     assert connection.fetchall() == connection.execute("SELECT ?", [value]).fetchall()
 
 
-def test_words_of_sql_may_name_values(connection: duckdb.DuckDBPyConnection) -> None:
+def test_keywords_of_sql_may_name_parameters(connection: duckdb.DuckDBPyConnection) -> None:
     execute(connection, "SELECT $limit, $table", {"limit": 1, "table": "it's"})
     assert connection.fetchall() == [(1, "it's")]
 
 
-def test_an_error_has_the_words_of_the_query_alone(connection: duckdb.DuckDBPyConnection) -> None:
+def test_an_error_shows_no_internal_statement(connection: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.Error) as error:
         execute(connection, "SELECT nothing FROM nowhere WHERE a = ?", ["x"])
     assert "PREPARE" not in str(error.value)

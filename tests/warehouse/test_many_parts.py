@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import warehouse.connection as connection_module
+from tests.warehouse.rows import make_run
 from warehouse import (
-    Run,
     Warehouse,
     compact_parts,
     finish_run,
@@ -40,8 +40,8 @@ def parts_of(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_fifty_thousand_units(
-    warehouse: Warehouse, make_run: Callable[..., Run], capsys: pytest.CaptureFixture[str]
+def test_opening_and_queries_stay_quick_with_fifty_thousand_units(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds: dict[str, float] = {}
 

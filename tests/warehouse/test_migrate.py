@@ -32,15 +32,7 @@ def test_migrations_are_applied_once_and_in_order(folder: Path) -> None:
         assert connection.execute("SELECT count(*) FROM extra").fetchone() == (1,)
 
 
-def test_changed_migration_is_refused(folder: Path) -> None:
-    with duckdb.connect() as connection:
-        apply_migrations(connection, folder)
-        (folder / FIRST.name).write_text(FIRST.read_text() + "\n-- changed")
-        with pytest.raises(WarehouseError, match=r"001_core\.sql was changed.*002_<name>\.sql"):
-            apply_migrations(connection, folder)
-
-
-def test_database_of_newer_code_is_refused(folder: Path) -> None:
+def test_changed_and_newer_migrations_are_refused(folder: Path) -> None:
     newer = folder / "002_extra.sql"
     newer.write_text("CREATE TABLE extra (a INTEGER)")
     with duckdb.connect() as connection:
@@ -48,17 +40,20 @@ def test_database_of_newer_code_is_refused(folder: Path) -> None:
         newer.unlink()
         with pytest.raises(WarehouseError, match="newer code wrote it"):
             apply_migrations(connection, folder)
-
-
-def test_failing_migration_names_its_file(folder: Path) -> None:
-    (folder / "002_bad.sql").write_text("CREATE TABEL x (a INTEGER)")
-    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=r"002_bad\.sql failed"):
+    with duckdb.connect() as connection:
         apply_migrations(connection, folder)
+        (folder / FIRST.name).write_text(FIRST.read_text() + "\n-- changed")
+        with pytest.raises(WarehouseError, match=r"001_core\.sql was changed.*002_<name>\.sql"):
+            apply_migrations(connection, folder)
 
 
-def test_badly_named_migration_is_refused(folder: Path) -> None:
-    (folder / "extra.sql").write_text("SELECT 1")
-    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=r"such as 002_add_verdict\.sql"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("002_bad.sql", r"002_bad\.sql failed"), ("extra.sql", r"such as 002_add_verdict\.sql")],
+)
+def test_failing_and_wrongly_named_migrations_are_refused(folder: Path, name: str, message: str) -> None:
+    (folder / name).write_text("CREATE TABEL x (a INTEGER)")
+    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=message):
         apply_migrations(connection, folder)
 
 
@@ -84,7 +79,7 @@ def test_a_view_that_cannot_be_created_names_its_file(
         Warehouse.open(warehouse.home)
 
 
-def test_plain_names_keep_rows_and_scraped_lists(folder: Path) -> None:
+def test_migration_008_keeps_rows_and_scraped_lists(folder: Path) -> None:
     """008 renames columns of run_request, and what reference files are called in the table state."""
     for file in sorted(migrate_module._SCHEMA.glob("00[2-7]_*.sql")):
         shutil.copy(file, folder)
@@ -106,7 +101,7 @@ def test_plain_names_keep_rows_and_scraped_lists(folder: Path) -> None:
         assert sources == [("item_list/dishes.csv",), ("a scraper",)]
 
 
-def test_older_runs_of_servers_are_marked(folder: Path) -> None:
+def test_migration_023_marks_older_runs_of_servers(folder: Path) -> None:
     """Whose answers they hold is not known: the address was no part of the engine's identity."""
     for file in migrate_module._SCHEMA.glob("*.sql"):
         if file.name < "023":

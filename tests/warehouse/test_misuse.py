@@ -1,4 +1,4 @@
-"""``copy`` and ``prune`` misused: onto itself, while others write, killed, on what is full or foreign."""
+"""``copy`` and ``prune`` misused: onto itself, while others write, killed, on a full disk, through links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from deployments.cli.app import app
 from tests.conftest import REPOSITORY, environment
-from warehouse import Run, Warehouse, WarehouseError, finish_run, save_run, write_part
+from tests.warehouse.rows import logprobs, make_run
+from warehouse import Warehouse, WarehouseError, finish_run, save_run, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.prune import prunable, prune
@@ -28,11 +29,9 @@ N = 40
 
 
 @pytest.fixture(name="full")
-def _full(
-    warehouse: Warehouse, logprobs: Callable[..., pl.DataFrame], make_run: Callable[..., Run]
-) -> Warehouse:
+def _full(warehouse: Warehouse) -> Warehouse:
     """A finished run with forty small parts, which ``check`` would put together."""
-    parts = [write_part(warehouse.home, KIND, f"p{n}", rows(logprobs, n)) for n in range(N)]
+    parts = [write_part(warehouse.home, KIND, f"p{n}", rows(n)) for n in range(N)]
     with warehouse.write() as connection:
         save_run(connection, make_run("r1"))
         finish_run(connection, "r1")
@@ -40,7 +39,7 @@ def _full(
     return warehouse
 
 
-def rows(logprobs: Callable[..., pl.DataFrame], n: int) -> pl.DataFrame:
+def rows(n: int) -> pl.DataFrame:
     return logprobs("FR", f"q{n}").with_columns(run_id=pl.lit("r1"))
 
 
@@ -49,7 +48,7 @@ def places(home: Path) -> dict[Path, int]:
     return {path: path.stat().st_size for path in home.rglob("*") if path.is_file()}
 
 
-# --- copy ----------------------------------------------------------------------------------------------
+# --- copy
 
 
 @pytest.mark.parametrize("where", [".", "sub/folder", "parts", "parts/item_logprob", "..", "link"])
@@ -61,9 +60,11 @@ def test_a_copy_onto_itself_changes_nothing(full: Warehouse, where: str) -> None
     assert places(full.home) == before
 
 
-def test_what_is_no_warehouse_is_not_copied_and_none_is_made_there(full: Warehouse, tmp_path: Path) -> None:
+def test_copying_from_or_to_a_wrong_place_is_refused_and_makes_no_folder(
+    full: Warehouse, tmp_path: Path
+) -> None:
     home = {"CULTURESCOPE_HOME": str(full.home)}
-    for source, target, said in (
+    for source, target, message in (
         (tmp_path / "typo", tmp_path / "to", "check --from"),
         (full.home, full.home / "sub", "name another place"),
         (full.home, full.path, "is a file|name another place"),
@@ -71,22 +72,22 @@ def test_what_is_no_warehouse_is_not_copied_and_none_is_made_there(full: Warehou
     ):
         result = CliRunner().invoke(app, ["copy", "--from", str(source), "--to", str(target)], env=home)
         assert result.exit_code == 1
-        assert any(each in " ".join(result.stderr.split()) for each in said.split("|")), result.stderr
+        assert any(each in " ".join(result.stderr.split()) for each in message.split("|")), result.stderr
         assert "Traceback" not in result.stderr
     assert not (tmp_path / "typo").exists()
     assert not (tmp_path / "to").exists()
 
 
 @pytest.mark.heavy
-def test_a_copy_is_of_one_moment_whatever_is_written_meanwhile(
-    full: Warehouse, tmp_path_factory: pytest.TempPathFactory, logprobs: Callable[..., pl.DataFrame]
+def test_a_copy_has_no_row_that_is_written_meanwhile(
+    full: Warehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     before = full.query(ROWS)
 
     def write(n: int, total: int) -> None:
         assert total == N
         if n == 3:
-            full.register(write_part(full.home, KIND, "later", rows(logprobs, 1000)))
+            full.register(write_part(full.home, KIND, "later", rows(1000)))
             compact_parts(full)
 
     target = LocalStore(tmp_path_factory.mktemp("to"))
@@ -95,25 +96,27 @@ def test_a_copy_is_of_one_moment_whatever_is_written_meanwhile(
     assert full.query(ROWS).height == before.height + 2
 
 
-def test_a_missing_part_is_reported_and_the_next_copy_is_whole(
-    full: Warehouse, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize("damage", [None, b"PAR1"])
+def test_a_missing_or_damaged_part_ends_a_copy_and_the_next_one_is_whole(
+    full: Warehouse, tmp_path: Path, damage: bytes | None
 ) -> None:
-    """As where it is deleted after the copy has read which parts there are."""
-    target = LocalStore(tmp_path_factory.mktemp("to"))
-    gone = sorted((full.home / "parts" / KIND).glob("p*.parquet"))[-1]
-    content = gone.read_bytes()
-    gone.unlink()
-    with pytest.raises(WarehouseError, match="damaged or missing"):
+    target = LocalStore(tmp_path / "to")
+    path = sorted((full.home / "parts" / KIND).glob("p*.parquet"))[-1]
+    content = path.read_bytes()
+    path.unlink()
+    if damage:
+        path.write_bytes(damage)
+    with pytest.raises(WarehouseError, match=f"{path.stem} of .* is damaged or missing"):
         copy(full, target)
     assert target.version() is None
-    gone.write_bytes(content)
+    path.write_bytes(content)
     copy(full, target)
     assert Warehouse.open(target).query(ROWS).equals(full.query(ROWS))
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("room", [pytest.param(2_000, marks=pytest.mark.heavy), 200_000])
-def test_a_full_target_leaves_nothing_published(
+@pytest.mark.parametrize("room", [2_000, 200_000])
+def test_a_full_target_publishes_nothing_and_the_next_copy_is_whole(
     full: Warehouse, tmp_path_factory: pytest.TempPathFactory, room: int
 ) -> None:
     target = tmp_path_factory.mktemp("to") / "home"
@@ -139,7 +142,7 @@ def test_a_full_target_leaves_nothing_published(
     assert Warehouse.open(target).query(ROWS).equals(full.query(ROWS))
 
 
-# --- killed --------------------------------------------------------------------------------------------
+# --- killed
 
 KILLED = """
 import os, signal, sys
@@ -177,7 +180,7 @@ print(calls)
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("what", ["copy", "prune"])
-def test_killed_anywhere_the_same_call_goes_on(
+def test_a_killed_copy_or_prune_is_completed_by_the_next_call(
     full: Warehouse, tmp_path_factory: pytest.TempPathFactory, what: str
 ) -> None:
     before = full.query(ROWS)
@@ -202,11 +205,11 @@ def test_killed_anywhere_the_same_call_goes_on(
     assert not run_checks(full)["n_violations"].sum()
 
 
-# --- prune ---------------------------------------------------------------------------------------------
+# --- prune
 
 
 @pytest.mark.heavy
-def test_ages_beyond_all_dates_are_ages(full: Warehouse, copied_home: Callable[[], Path]) -> None:
+def test_prune_takes_ages_beyond_the_first_date(full: Warehouse, copied_home: Callable[[], Path]) -> None:
     before = full.query(ROWS)
     for age in (timedelta.max, timedelta(days=99_999 * 365), timedelta(0)):
         prunable(full, age)
@@ -215,26 +218,28 @@ def test_ages_beyond_all_dates_are_ages(full: Warehouse, copied_home: Callable[[
         arguments = ["prune", "--older-than", "99999y", "--delete"]
         result = CliRunner().invoke(app, arguments, env={"CULTURESCOPE_HOME": str(home)})
         assert result.exit_code == 0, result.output
-    assert full.query(ROWS).equals(before), "what was asked without an occasion stays"
+    assert full.query(ROWS).equals(before), "parts without an occasion stay"
 
 
-def test_pruning_leads_nowhere_else(full: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Links among what is damaged are deleted, not what they lead to; folders there stay."""
-    kept = tmp_path_factory.mktemp("kept") / "file"
-    kept.write_text("x")
+def test_prune_deletes_links_but_not_their_targets(
+    full: Warehouse, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Links among quarantined files are deleted, not their targets; folders there stay."""
+    linked = tmp_path_factory.mktemp("linked") / "file"
+    linked.write_text("x")
     aside = full.home / "quarantine" / KIND
     aside.mkdir(parents=True)
-    (aside / "link.parquet").symlink_to(kept)
+    (aside / "link.parquet").symlink_to(linked)
     (aside / "nothing.parquet").symlink_to("/nowhere")
-    (aside / "folder").symlink_to(kept.parent)
+    (aside / "folder").symlink_to(linked.parent)
     os.mkfifo(aside / "pipe.parquet")
     with full.write() as connection:
-        outside = [KIND, f"../../../{kept.parent.name}/file"]
+        outside = [KIND, f"../../../{linked.parent.name}/file"]
         connection.execute("INSERT INTO superseded_part VALUES (?, ?, TIMESTAMP '2000-01-01')", outside)
     with pytest.raises(WarehouseError, match="is not a valid part name"):
         prune(full)
     with full.write() as connection:
         connection.execute("DELETE FROM superseded_part")
     prune(full)
-    assert kept.read_text() == "x"
+    assert linked.read_text() == "x"
     assert not (aside / "link.parquet").is_symlink()

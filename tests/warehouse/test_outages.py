@@ -1,20 +1,21 @@
-"""A store that goes away and comes back: nothing is lost, nothing is done twice, one line says so."""
+"""A store that fails and comes back: nothing is lost or done twice, and one line reports it."""
 
 from __future__ import annotations
 
 import logging
 import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-import polars as pl
 import pytest
 
 from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
 from tests.ports import free_port
+from tests.warehouse.rows import logprobs
 from warehouse import StoreAway, Warehouse, WarehouseError, register_orphans, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
@@ -29,8 +30,6 @@ from warehouse.shared.patience import patiently
 KIND = "item_logprob"
 UNITS = "SELECT request_hash, unit, part FROM part_unit ORDER BY ALL"
 ROWS = "SELECT count(*) FROM item_logprob"
-
-LogprobRows = Callable[..., pl.DataFrame]
 
 
 class Network(SimpleNamespace):
@@ -72,7 +71,7 @@ def network(
         yield net
 
 
-def answered(logprobs: LogprobRows, number: int = 0) -> None:
+def answered(number: int = 0) -> None:
     """Store the answers to one request, as the loop does."""
     warehouse = Warehouse.open()
     warehouse.register(write_part(warehouse.store, KIND, f"q{number}", logprobs("FR IT", f"q{number}")))
@@ -93,10 +92,23 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "culturescope"]
 
 
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the pauses of this test in seconds, which take no time; the patience is the default."""
+    pauses: list[float] = []
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
+    monkeypatch.delenv(patience.VARIABLE, raising=False)
+    return pauses
+
+
+def fails() -> None:
+    raise ConnectionError("refused")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["503", "drop", "lost", "refuse"])
-def test_parts_wait_for_s3_and_one_line_says_so(
-    network: Network, logprobs: LogprobRows, caplog: pytest.LogCaptureFixture, fault: str
+def test_parts_are_sent_when_s3_answers_again_and_one_line_reports_it(
+    network: Network, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     if fault == "refuse":
         network.s3.refuse()
@@ -105,23 +117,21 @@ def test_parts_wait_for_s3_and_one_line_says_so(
         network.s3.fault = lambda method, path: fault
         network.after[3] = mended(network.s3)
     with caplog.at_level(logging.WARNING, "culturescope"):
-        answered(logprobs)
+        answered()
     assert network.pauses == [0.2, 0.4, 0.8]
     first, last = lines(caplog)
-    assert "does not answer" in first
-    assert "trying again for up to 15 min" in first
-    assert "\n" not in first
+    assert re.fullmatch(r".*does not answer.*trying again for up to 15 min.*", first)  # one line
     assert "answers again" in last
     assert Warehouse.open().query(ROWS).item() == 4
     assert unsent() == []
 
 
 @pytest.mark.slow
-def test_a_server_that_fails_at_random_loses_nothing(network: Network, logprobs: LogprobRows) -> None:
+def test_a_server_that_fails_at_random_loses_nothing(network: Network) -> None:
     draw = random.Random(0)
     network.s3.fault = lambda method, path: draw.choice(["", "", "503", "drop", "lost"])
     for number in range(12):
-        answered(logprobs, number)
+        answered(number)
     with Warehouse.open().write() as connection:
         connection.execute("INSERT INTO state VALUES ('test', '')")
     warehouse = Warehouse.open()
@@ -132,13 +142,13 @@ def test_a_server_that_fails_at_random_loses_nothing(network: Network, logprobs:
 
 
 @pytest.mark.slow
-def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
-    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_an_unsent_part_is_kept_and_registered_by_the_next_run(
+    network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(patience.VARIABLE, "2")
     network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
     with pytest.raises(StoreAway, match=r"does not answer.*The task was to write parts/item_logprob/q0"):
-        answered(logprobs)
+        answered()
     assert network.pauses == pytest.approx([0.2, 0.4, 0.8, 0.6])
     assert len(unsent()) == 1
     assert Warehouse.open().query(UNITS).is_empty()
@@ -149,15 +159,13 @@ def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
 
 
 @pytest.mark.slow
-def test_a_later_part_takes_along_what_waits(
-    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_part_sends_unsent_ones_too(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(patience.VARIABLE, "0")
     network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
     with pytest.raises(StoreAway):
-        answered(logprobs, 1)
+        answered(1)
     mended(network.s3)()
-    answered(logprobs, 2)
+    answered(2)
     assert unsent() == []
     assert sorted(name[:2] for name in Warehouse.open().store.part_sizes(KIND)) == ["q1", "q2"]
 
@@ -173,24 +181,24 @@ MOMENTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_postgres_is_killed_and_comes_back(
-    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
+def test_a_write_survives_a_restart_of_postgres_at_any_step(
+    network: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
 ) -> None:
     warehouse = Warehouse.open()
     before = warehouse.store.version()
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "another"))  # nothing is fetched there yet
     of, name = MOMENTS[moment]
-    whole, cuts = getattr(of, name), []
+    uncut, cuts = getattr(of, name), []
 
-    def cut(*given: object, **more: object) -> object:
+    def cut(*arguments: object, **named: object) -> object:
         if not cuts:
             cuts.append(name)
             network.postgres.cut()
             network.after[len(network.pauses) + 2] = network.postgres.listen
-        return whole(*given, **more)
+        return uncut(*arguments, **named)
 
     monkeypatch.setattr(of, name, cut)
-    answered(logprobs)
+    answered()
     with Warehouse.open().write() as connection:
         connection.execute("INSERT INTO state VALUES ('test', '')")
     assert cuts
@@ -202,7 +210,7 @@ def test_postgres_is_killed_and_comes_back(
 
 
 @pytest.mark.slow
-def test_postgres_is_killed_within_a_write(network: Network) -> None:
+def test_a_restart_of_postgres_within_a_write_loses_nothing(network: Network) -> None:
     with Warehouse.open().write() as connection:
         connection.execute("INSERT INTO state VALUES ('test', '')")
         network.postgres.cut()
@@ -210,26 +218,19 @@ def test_postgres_is_killed_within_a_write(network: Network) -> None:
     assert Warehouse.open().query("SELECT count(*) FROM state WHERE name = 'test'").item() == 1
 
 
-@pytest.mark.parametrize("given", ["", "soon", "-1", "inf", "nan"])
-def test_patience_is_a_number_of_seconds(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(patience.VARIABLE, given)
-    if not given:
+@pytest.mark.parametrize("text", ["", "soon", "-1", "inf", "nan"])
+def test_patience_defaults_to_900_seconds_and_other_texts_are_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.VARIABLE, text)
+    if not text:
         assert patience.patience_s() == 900
         return
-    with pytest.raises(WarehouseError, match=f"CULTURESCOPE_PATIENCE_S is '{given}'"):
+    with pytest.raises(WarehouseError, match=f"CULTURESCOPE_PATIENCE_S is '{text}'"):
         patience.patience_s()
 
 
-def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pauses: list[float] = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
-    monkeypatch.delenv(patience.VARIABLE, raising=False)
-
-    def fails() -> None:
-        raise ConnectionError("refused")
-
+def test_pauses_grow_to_30_s_and_end_after_15_minutes(pauses: list[float]) -> None:
     with pytest.raises(
         StoreAway, match=r"^nowhere does not answer \(refused\): tried for 15 min\. Look there\."
     ):
@@ -239,19 +240,12 @@ def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
     assert sum(pauses) == pytest.approx(900)
 
 
-def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_server_that_never_answered_this_machine_is_tried_for_10_s(
+    pauses: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A mistyped port is said soon; what has answered once is waited for, by other processes as well."""
-    pauses: list[float] = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
+    """A server that has answered once is waited for, by other processes as well."""
     monkeypatch.setattr(patience, "_contacted", set())
-    monkeypatch.delenv(patience.VARIABLE, raising=False)
     sign = patience.contact_file(tmp_path, "here")
-
-    def fails() -> None:
-        raise ConnectionError("refused")
-
     with pytest.raises(StoreAway, match=r"tried for 10 s, and it never answered this machine before\. Look"):
         patiently("here", fails, str, "Look there.", sign)
     assert sum(pauses) == pytest.approx(10)
@@ -269,10 +263,9 @@ def test_a_server_that_never_answered_this_machine_is_tried_for_seconds(
 
 
 @pytest.mark.parametrize("server", ["Postgres", "S3"])
-def test_a_wrong_port_is_not_waited_for(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
-    monkeypatch.delenv(patience.VARIABLE, raising=False)
+def test_a_wrong_port_is_tried_for_at_most_10_s(
+    server: str, pauses: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     port = free_port()
     monkeypatch.setenv("CULTURESCOPE_PARTS_ENDPOINT", f"http://127.0.0.1:{port}")
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")

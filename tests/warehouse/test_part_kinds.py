@@ -6,15 +6,14 @@ import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import store_part
 from warehouse import (
     KINDS,
     CorruptPart,
     Warehouse,
     WarehouseError,
-    part_path,
     read_part,
     register_orphans,
-    register_parts,
     run_checks,
     write_part,
 )
@@ -57,14 +56,11 @@ def verdicts(**cells: object) -> pl.DataFrame:
     return pl.DataFrame([row | cells])
 
 
-def store(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
-    units = write_part(warehouse.home, "verdict", name, frame)
-    with warehouse.write() as connection:
-        register_parts(connection, [units])
-    return part_path(warehouse.home, "verdict", units["part"][0])
+def store_verdicts(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
+    return store_part(warehouse, frame, name, "verdict")
 
 
-def written_before(warehouse: Warehouse, path: Path) -> Path:
+def written_by_older_code(warehouse: Warehouse, path: Path) -> Path:
     """Give a part of verdicts the columns that it had before, and a name without the hash of its content."""
     frame = pl.read_parquet(path, glob=False)
     old = {new: name for name, new in KINDS["verdict"].renamed.items()}
@@ -78,7 +74,7 @@ def written_before(warehouse: Warehouse, path: Path) -> Path:
     return path
 
 
-def test_a_file_declares_a_kind(kind: PartKind) -> None:
+def test_a_toml_file_declares_columns_keys_and_former_names(kind: PartKind) -> None:
     assert list(kind.columns) == [
         *("part", "request_hash", "run_id", "model"),
         *("country", "proverb", "weight", "tags", "origin"),
@@ -126,10 +122,8 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
             ("Qui vivra verra", "oral", "Q"),
             ("L'habit ne fait pas le moine", None, "L"),
         ]
-        assert (
-            connection.execute("SELECT kind, unit, n_rows FROM unit_rows").fetchall()
-            == [("proverb", "FR", 1)] * 2
-        )
+        units = connection.execute("SELECT kind, unit, n_rows FROM unit_rows").fetchall()
+        assert units == [("proverb", "FR", 1)] * 2
         comments = dict(
             connection.execute(
                 "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'proverb'"
@@ -137,7 +131,7 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
         )
         assert comments["model"] == "Model that said it."
         assert comments["initial"] == "Its first letter."
-        assert comments["part"] == "Part that holds the row: parts/proverb/<part>.parquet."
+        assert "parts/proverb/<part>.parquet" in comments["part"]
         assert None not in comments.values()
 
 
@@ -158,24 +152,26 @@ def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
         (('"saying"', '"origin"'), "column 'origin' is declared twice"),
     ],
 )
-def test_what_is_no_declaration_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+def test_a_wrong_declaration_is_refused_with_the_field(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
     assert change[0] in DECLARED
     (tmp_path / "proverb.toml").write_text(DECLARED.replace(*change))
     with pytest.raises(WarehouseError, match=rf"proverb\.toml does not declare a part kind.*{message}"):
         read_kinds(tmp_path)
 
 
-def test_plain_frames_are_completed(warehouse: Warehouse) -> None:
-    path = store(warehouse, "p1", verdicts(value=1).drop("reason", "graded", "unscored_reason"))
+def test_missing_nullable_columns_are_filled_with_nulls(warehouse: Warehouse) -> None:
+    path = store_verdicts(warehouse, "p1", verdicts(value=1).drop("reason", "graded", "unscored_reason"))
     row = read_part(warehouse.home, "verdict", path.stem).row(0, named=True)
     assert (row["value"], row["reason"], row["graded"]) == (1.0, None, None)
     with pytest.raises(WarehouseError, match="columns are"):
         write_part(warehouse.home, "verdict", "p2", verdicts().drop("judge"))
 
 
-def test_parts_from_before_are_read_and_shown_under_the_present_names(warehouse: Warehouse) -> None:
-    store(warehouse, "new", verdicts(item="Q2", item_text="stew"))
-    path = written_before(warehouse, store(warehouse, "old", verdicts()))
+def test_parts_with_former_column_names_are_read_under_the_present_names(warehouse: Warehouse) -> None:
+    store_verdicts(warehouse, "new", verdicts(item="Q2", item_text="stew"))
+    path = written_by_older_code(warehouse, store_verdicts(warehouse, "old", verdicts()))
     assert {"item_name", "origin"} <= set(pl.read_parquet_schema(path))
     row = read_part(warehouse.home, "verdict", "old").row(0, named=True)
     assert (row["item_text"], row["group_name"], row["graded"]) == ("soup", "Japan", None)
@@ -187,22 +183,22 @@ def test_parts_from_before_are_read_and_shown_under_the_present_names(warehouse:
 
 
 @pytest.mark.heavy
-def test_an_orphan_from_before_is_registered(warehouse: Warehouse) -> None:
-    written_before(warehouse, store(warehouse, "old", verdicts()))
+def test_an_unregistered_part_with_former_column_names_is_registered(warehouse: Warehouse) -> None:
+    written_by_older_code(warehouse, store_verdicts(warehouse, "old", verdicts()))
     with warehouse.write() as connection:
         connection.execute("DELETE FROM part_unit_base")
     assert register_orphans(warehouse, "verdict") == (["old"], [])
     assert warehouse.query("SELECT item_text FROM verdict")["item_text"].to_list() == ["soup"]
 
 
-def test_a_part_that_lacks_what_it_always_had_is_corrupt(warehouse: Warehouse) -> None:
-    path = written_before(warehouse, store(warehouse, "p1", verdicts()))
+def test_a_part_without_a_column_that_every_version_had_is_corrupt(warehouse: Warehouse) -> None:
+    path = written_by_older_code(warehouse, store_verdicts(warehouse, "p1", verdicts()))
     pl.read_parquet(path).drop("reason").write_parquet(path)
     with pytest.raises(CorruptPart, match="columns are"):
         read_part(warehouse.home, "verdict", "p1")
 
 
-def test_the_empty_part_follows_the_declaration(warehouse: Warehouse) -> None:
+def test_the_empty_part_is_rewritten_after_a_change_of_its_declaration(warehouse: Warehouse) -> None:
     empty = warehouse.home / "parts" / "verdict" / "_empty.parquet"
     assert {"item_text", "item_name"} <= set(pl.read_parquet_schema(empty))
     pl.read_parquet(empty).drop("item_name").write_parquet(empty)
@@ -210,7 +206,7 @@ def test_the_empty_part_follows_the_declaration(warehouse: Warehouse) -> None:
     assert "item_name" in pl.read_parquet_schema(empty)
 
 
-def test_views_computed_from_a_condition(warehouse: Warehouse) -> None:
+def test_computed_columns_split_the_condition(warehouse: Warehouse) -> None:
     frame = pl.DataFrame(
         [
             {
@@ -220,13 +216,12 @@ def test_views_computed_from_a_condition(warehouse: Warehouse) -> None:
             }
         ]
     )  # fmt: skip
-    with warehouse.write() as connection:
-        register_parts(connection, [write_part(warehouse.home, "prediction", "p1", frame)])
+    store_part(warehouse, frame, kind="prediction")
     shown = warehouse.query("SELECT main_language, subject_language, country_mentioned FROM prediction")
     assert shown.rows() == [("en", "zh", True)]
 
 
-def test_answers_are_found_by_their_configuration(warehouse: Warehouse) -> None:
+def test_a_frame_with_the_former_name_condition_is_stored_as_config_hash(warehouse: Warehouse) -> None:
     """The column was called condition once, and frames may still bring it as that."""
     frame = pl.DataFrame(
         [
@@ -236,8 +231,7 @@ def test_answers_are_found_by_their_configuration(warehouse: Warehouse) -> None:
             }
         ]
     )  # fmt: skip
-    with warehouse.write() as connection:
-        register_parts(connection, [write_part(warehouse.home, "cure_answer", "p1", frame)])
+    store_part(warehouse, frame, kind="cure_answer")
     assert warehouse.query("SELECT config_hash, gold_label FROM cure_answer").rows() == [("c", "yes")]
     assert warehouse.query("SELECT unit FROM part_unit").item() == "c"
     assert run_checks(warehouse)["n_violations"].sum() == 0

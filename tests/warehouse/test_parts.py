@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -14,6 +13,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs, start_python, store_part
 from warehouse import (
     CorruptPart,
     Warehouse,
@@ -26,9 +26,6 @@ from warehouse import (
     write_part,
 )
 from warehouse.storage import is_disk_full
-
-LogprobRows = Callable[..., pl.DataFrame]
-StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
 
 KIND = "item_logprob"
 SHOWN = "SELECT country, item, logprob, part, run_id FROM item_logprob ORDER BY ALL"
@@ -50,16 +47,8 @@ except WarehouseError as error:
 
 
 def write(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
-    """A part that is not registered."""
+    """Return the file of a part that is not registered."""
     return part_path(warehouse.home, KIND, write_part(warehouse.home, KIND, name, frame)["part"][0])
-
-
-def store(warehouse: Warehouse, name: str, frame: pl.DataFrame, *, replace: bool = False) -> Path:
-    """A registered part."""
-    units = write_part(warehouse.home, KIND, name, frame)
-    with warehouse.write() as connection:
-        register_parts(connection, [units], replace=replace)
-    return part_path(warehouse.home, KIND, units["part"][0])
 
 
 def plain(parts: Iterable[str]) -> list[str]:
@@ -67,24 +56,16 @@ def plain(parts: Iterable[str]) -> list[str]:
     return [part.split("-")[0] for part in parts]
 
 
-def corrupt(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3 : len(content) // 2] = os.urandom(len(content) // 2 - len(content) // 3)
-    path.write_bytes(content)
-
-
-def test_a_part_comes_back_as_it_was_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_part_is_read_as_written_and_named_by_its_content(warehouse: Warehouse) -> None:
     frame = logprobs()
     path = write(warehouse, "p1", frame.reverse().select(sorted(frame.columns)))
-    back = read_part(warehouse.home, KIND, path.stem)
+    read = read_part(warehouse.home, KIND, path.stem)
     assert path.stem == f"p1-{hashlib.sha256(path.read_bytes()).hexdigest()[:32]}"
-    assert back["part"].to_list() == [path.stem] * 4
-    assert back.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
+    assert read["part"].to_list() == [path.stem] * 4
+    assert read.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
 
 
-def test_parts_are_compressed_and_texts_dictionary_encoded(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_parts_are_compressed_and_texts_dictionary_encoded(warehouse: Warehouse) -> None:
     path = write(warehouse, "p1", logprobs())
     facts = duckdb.execute(
         "SELECT path_in_schema, compression, encodings FROM parquet_metadata(?)", [str(path)]
@@ -102,30 +83,41 @@ def test_parts_are_compressed_and_texts_dictionary_encoded(
         (lambda f: f.with_columns(logprob=pl.lit(float("nan"))), "column logprob: .*empty or NaN"),
         (lambda f: f.with_columns(item=pl.lit(None)), "column item: .*empty or NaN"),
         (lambda f: f.with_columns(logprob=pl.lit("much")), "cannot be cast"),
-        (lambda f: f.with_columns(run_id=f["country"]), "column run_id: all rows of a part must have the same run"),
+        (
+            lambda f: f.with_columns(run_id=f["country"]),
+            "column run_id: all rows of a part must have the same run",
+        ),
         (lambda f: pl.concat([f, f]), r"rows repeat at \['FR', 'euro'\]"),
     ],
 )
 def test_frames_that_are_not_of_the_kind_are_refused(
-    warehouse: Warehouse, logprobs: LogprobRows, change: "LogprobRows", message: str
+    warehouse: Warehouse, change: Callable[..., pl.DataFrame], message: str
 ) -> None:
     with pytest.raises(WarehouseError, match=f"part item_logprob/p1.*{message}"):
         write_part(warehouse.home, KIND, "p1", change(logprobs()))
     assert os.listdir(warehouse.home / "parts" / KIND) == ["_empty.parquet"]
 
 
-@pytest.mark.parametrize("name", ["_empty", "../p", "", ".p"])
-def test_names_stay_in_the_folder(warehouse: Warehouse, logprobs: LogprobRows, name: str) -> None:
-    with pytest.raises(WarehouseError, match="not a valid part name"):
-        write_part(warehouse.home, KIND, name, logprobs())
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        *((KIND, name, "not a valid part name") for name in ("_empty", "../p", "", ".p")),
+        ("verse", "p1", "unknown part kind 'verse'; known: candidate_score, "),
+    ],
+)
+def test_wrong_names_of_parts_and_unknown_kinds_are_refused(
+    warehouse: Warehouse, kind: str, name: str, message: str
+) -> None:
+    with pytest.raises(WarehouseError, match=message):
+        write_part(warehouse.home, kind, name, logprobs())
 
 
-def test_unknown_kind(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    with pytest.raises(WarehouseError, match="unknown part kind 'verse'; known: candidate_score, "):
-        write_part(warehouse.home, "verse", "p1", logprobs())
+def test_reading_a_part_that_does_not_exist_names_the_file(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturescope check"):
+        read_part(warehouse.home, KIND, "p9")
 
 
-def test_full_disk_leaves_no_part(warehouse: Warehouse, start_python: StartPython) -> None:
+def test_full_disk_leaves_no_part(warehouse: Warehouse) -> None:
     process = start_python(FULL_DISK, warehouse.home)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
@@ -133,38 +125,33 @@ def test_full_disk_leaves_no_part(warehouse: Warehouse, start_python: StartPytho
     assert os.listdir(warehouse.home / "parts" / KIND) == ["_empty.parquet"]
 
 
-def test_what_counts_as_a_full_disk() -> None:
+def test_a_full_disk_is_told_from_other_errors() -> None:
     assert is_disk_full(OSError(errno.ENOSPC, "x"))
     assert is_disk_full(duckdb.IOException(f"Could not write: {os.strerror(errno.ENOSPC)}"))
     assert not is_disk_full(OSError(errno.EACCES, "x"))
 
 
-def test_unregistered_rows_never_show(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    write_part(warehouse.home, KIND, "p1", logprobs())
-    assert warehouse.query(SHOWN).height == 0
-
-
-def test_first_registration_keeps_its_units(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    store(warehouse, "p1", logprobs("FR IT"))
-    store(warehouse, "p2", logprobs("IT JP", base=-5.0))
+def test_the_first_registration_of_a_unit_wins(warehouse: Warehouse) -> None:
+    write(warehouse, "p0", logprobs("FR", base=-9.0))
+    assert warehouse.query(SHOWN).is_empty(), "a part that is not registered shows no row"
+    store_part(warehouse, logprobs("FR IT"), "p1")
+    store_part(warehouse, logprobs("IT JP", base=-5.0), "p2")
     shown = warehouse.query(SHOWN)
     by_country = shown.select("country", "part").unique().sort("country")
     assert by_country["country"].to_list() == ["FR", "IT", "JP"]
     assert plain(by_country["part"]) == ["p1", "p1", "p2"]
 
 
-def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    store(warehouse, "p1", logprobs("FR IT"))
-    store(warehouse, "p2", logprobs("IT", base=-5.0, run_id="r2"), replace=True)
+def test_registering_with_replace_replaces_without_duplicates(warehouse: Warehouse) -> None:
+    store_part(warehouse, logprobs("FR IT"), "p1")
+    store_part(warehouse, logprobs("IT", base=-5.0, run_id="r2"), "p2", replace=True)
     shown = warehouse.query(SHOWN)
     assert shown.filter(country="IT")["logprob"].to_list() == [-5.0, -6.0]
     assert plain(shown.filter(country="FR")["part"]) == ["p1", "p1"]
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_of_parts_that_come_together_one_answers_a_unit(
-    warehouse: Warehouse, logprobs: LogprobRows, replace: bool
-) -> None:
+def test_parts_registered_together_give_each_unit_once(warehouse: Warehouse, replace: bool) -> None:
     both = [logprobs("FR IT", base=-1.0), logprobs("IT JP", base=-5.0)]
     units = [write_part(warehouse.home, KIND, f"p{n}", frame) for n, frame in enumerate(both)]
     with warehouse.write() as connection:
@@ -174,18 +161,13 @@ def test_of_parts_that_come_together_one_answers_a_unit(
     assert warehouse.query(highest).rows() == [("FR", -1.0), ("IT", italy), ("JP", -5.0)]
 
 
-def test_a_part_never_overwrites_another(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    first = store(warehouse, "p1", logprobs("FR"))
+def test_a_part_never_overwrites_another(warehouse: Warehouse) -> None:
+    first = store_part(warehouse, logprobs("FR"), "p1")
+    by_part = "SELECT DISTINCT part, logprob FROM item_logprob ORDER BY 2"
     with warehouse.read() as old:
-        second = store(warehouse, "p1", logprobs("FR", run_id="r2", base=-3.0), replace=True)
-        assert old.execute("SELECT DISTINCT part, logprob FROM item_logprob ORDER BY 2").fetchall() == [
-            (first.stem, -2.0),
-            (first.stem, -1.0),
-        ]
-    assert warehouse.query("SELECT DISTINCT part, logprob FROM item_logprob ORDER BY 2").rows() == [
-        (second.stem, -4.0),
-        (second.stem, -3.0),
-    ]
+        second = store_part(warehouse, logprobs("FR", run_id="r2", base=-3.0), "p1", replace=True)
+        assert old.execute(by_part).fetchall() == [(first.stem, -2.0), (first.stem, -1.0)]
+    assert warehouse.query(by_part).rows() == [(second.stem, -4.0), (second.stem, -3.0)]
     assert warehouse.query("SELECT run_id FROM part_unit").item() == "r2"
 
 
@@ -195,8 +177,7 @@ def test_similarity_shows_each_pair_once_and_five_neighbours(warehouse: Warehous
     frame = pl.DataFrame(rows, schema=["country_a", "country_b", "similarity"], orient="row").with_columns(
         request_hash=pl.lit("q"), run_id=pl.lit("r"), model=pl.lit("m"), domain=pl.lit("currency")
     )
-    with warehouse.write() as connection:
-        register_parts(connection, [write_part(warehouse.home, "country_similarity", "s1", frame)])
+    store_part(warehouse, frame, "s1", "country_similarity")
     assert warehouse.query("SELECT * FROM country_similarity").height == 7 * 6 / 2
     neighbours = warehouse.query(
         "SELECT rank, neighbour FROM country_neighbour WHERE country = 'ES' ORDER BY rank"
@@ -205,11 +186,9 @@ def test_similarity_shows_each_pair_once_and_five_neighbours(warehouse: Warehous
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all, and rather longer than that"])
-def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
-    warehouse: Warehouse, logprobs: LogprobRows, content: bytes
-) -> None:
-    store(warehouse, "p1", logprobs("FR"))
-    broken = store(warehouse, "p2", logprobs("IT"))
+def test_corrupt_part_is_set_aside_and_the_rest_is_readable(warehouse: Warehouse, content: bytes) -> None:
+    store_part(warehouse, logprobs("FR"), "p1")
+    broken = store_part(warehouse, logprobs("IT"), "p2")
     broken.write_bytes(content)
     with pytest.raises(CorruptPart, match=r"p2-\w+\.parquet is corrupt.*quarantine/.*culturescope check"):
         read_part(warehouse.home, KIND, broken.stem)
@@ -217,12 +196,10 @@ def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
     assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]
 
 
-def test_verify_unregisters_what_is_missing_corrupt_or_short(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
-    store(warehouse, "good", logprobs("FR"))
-    store(warehouse, "gone", logprobs("IT ES")).unlink()
-    torn = store(warehouse, "torn", logprobs("JP"))
+def test_verify_unregisters_missing_corrupt_and_short_parts(warehouse: Warehouse) -> None:
+    store_part(warehouse, logprobs("FR"), "good")
+    store_part(warehouse, logprobs("IT ES"), "gone").unlink()
+    torn = store_part(warehouse, logprobs("JP"), "torn")
     torn.write_bytes(torn.read_bytes()[:-20])
     short = write(warehouse, "short", logprobs("US"))
     with warehouse.write() as connection:
@@ -240,19 +217,8 @@ def test_verify_unregisters_what_is_missing_corrupt_or_short(
     assert verify_parts(warehouse).height == 0
 
 
-def test_overwritten_bytes_are_found(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    path = store(warehouse, "p1", logprobs("FR IT ES JP US"))
-    corrupt(path)
-    assert verify_parts(warehouse)["part"].to_list() == [path.stem]
-
-
-def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturescope check"):
-        read_part(warehouse.home, KIND, "p9")
-
-
-def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    known = store(warehouse, "known", logprobs("FR"))
+def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse) -> None:
+    known = store_part(warehouse, logprobs("FR"), "known")
     orphan = write(warehouse, "orphan", logprobs("FR IT", run_id="r2", base=-5.0))
     superseded = write(warehouse, "superseded", logprobs("FR", base=-7.0))
     rotten = write(warehouse, "rotten", logprobs("JP"))
@@ -265,7 +231,7 @@ def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse, logprobs: 
 
 
 def test_orphans_are_registered_in_one_transaction(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(20):
         write(warehouse, f"p{number:02}", logprobs("FR IT", request=f"q{number // 2}"))
@@ -284,8 +250,8 @@ def test_orphans_are_registered_in_one_transaction(
     assert warehouse.query("SELECT count(*) FROM part_unit").item() == 20
 
 
-def test_without_orphans_nothing_is_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    store(warehouse, "known", logprobs("FR"))
+def test_registering_no_orphans_writes_nothing(warehouse: Warehouse) -> None:
+    store_part(warehouse, logprobs("FR"), "known")
     write(warehouse, "superseded", logprobs("FR", base=-7.0))
     assert register_orphans(warehouse, KIND) == ([], [])
     before = warehouse.path.stat().st_ino

@@ -28,7 +28,7 @@ def answer(annotator: str, value: str, entry: str = "", **cells: Any) -> dict[st
     return row | cells
 
 
-def test_revisions_are_kept_and_the_last_complete_one_counts(warehouse: Warehouse) -> None:
+def test_all_revisions_are_stored_and_the_last_complete_one_counts(warehouse: Warehouse) -> None:
     first = [answer("a", "1"), answer("b", "2"), answer("c", "3")]
     assert save_study(warehouse, STUDY, [ITEM], first, [], []) == 3
     later = [*first, answer("a", "5", revision=2), answer("b", "", revision=2, status="draft")]
@@ -51,7 +51,7 @@ def test_a_stored_revision_is_never_changed(warehouse: Warehouse) -> None:
     assert warehouse.query("SELECT annotator, value FROM human_answer").rows() == [("a", "1")]
 
 
-def test_who_withdraws_has_no_answers(warehouse: Warehouse) -> None:
+def test_withdrawing_deletes_a_persons_answers(warehouse: Warehouse) -> None:
     rows = [answer("a", "1"), answer("b", "2")]
     save_study(warehouse, STUDY, [ITEM], rows, [], [])
     save_study(warehouse, STUDY | {"n_withdrawn": 1}, [ITEM], rows, [], ["b"])
@@ -59,12 +59,12 @@ def test_who_withdraws_has_no_answers(warehouse: Warehouse) -> None:
     assert warehouse.query("SELECT n_people, n_withdrawn FROM study_progress").rows() == [(1, 1)]
 
 
-def test_checks_are_no_ratings(warehouse: Warehouse) -> None:
+def test_answers_to_attention_checks_are_no_ratings(warehouse: Warehouse) -> None:
     save_study(warehouse, STUDY, [ITEM | {"is_check": True}], [answer("a", "1")], [], [])
     assert warehouse.query("FROM human_rating").is_empty()
 
 
-def test_every_snapshot_of_a_ranking_stays(warehouse: Warehouse) -> None:
+def test_every_snapshot_of_a_ranking_is_kept(warehouse: Warehouse) -> None:
     def domain(snapshot: str, score: float) -> dict[str, Any]:
         return {
             "study": "s", "snapshot": snapshot, "domain": "currency", "human_score": score, "human_sd": None,

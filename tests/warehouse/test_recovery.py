@@ -1,4 +1,4 @@
-"""Bit rot is seen, never read as data and never escapes as a panic; many parts become few."""
+"""Bit rot is detected, never read as data and never a panic; many parts become few."""
 
 import os
 import random
@@ -13,6 +13,7 @@ import pytest
 import warehouse.connection as connection_module
 import warehouse.parts as parts_module
 import warehouse.recovery as recovery_module
+from tests.warehouse.rows import logprobs, make_run, store_part
 from warehouse import (
     CorruptPart,
     Run,
@@ -32,19 +33,9 @@ from warehouse import (
 )
 from warehouse.part_kinds import KINDS, empty_part
 
-LogprobRows = Callable[..., pl.DataFrame]
-MakeRun = Callable[..., Run]
-
 KIND = "item_logprob"
 COLUMNS = ("request_hash", "country", "item", "logprob", "n_tokens", "run_id")
 SHOWN = f"SELECT {', '.join(COLUMNS)} FROM item_logprob ORDER BY ALL"
-
-
-def store(warehouse: Warehouse, frame: pl.DataFrame, name: str = "p", *, replace: bool = False) -> Path:
-    units = write_part(warehouse.home, KIND, name, frame)
-    with warehouse.write() as connection:
-        register_parts(connection, [units], replace=replace)
-    return part_path(warehouse.home, KIND, units["part"][0])
 
 
 def without_hash(warehouse: Warehouse, path: Path) -> Path:
@@ -65,14 +56,14 @@ def files(warehouse: Warehouse) -> set[str]:
     return {file.stem for file in (warehouse.home / "parts" / KIND).glob("[!_]*.parquet")}
 
 
-# --- bit rot -------------------------------------------------------------------------------------------
+# --- bit rot
 
 
 @pytest.mark.heavy
-def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_flipped_bit_anywhere_in_a_part_is_an_error(warehouse: Warehouse) -> None:
     """300 single bits, anywhere in the file: without the hash, some 60 of them were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
-    path = store(warehouse, logprobs(" ".join(codes)))
+    path = store_part(warehouse, logprobs(" ".join(codes)))
     content, times = path.read_bytes(), path.stat()
     where = random.Random(11)
     for _ in range(300):
@@ -87,8 +78,8 @@ def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobR
     assert read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"]).height == 2
 
 
-def test_check_finds_a_flipped_bit(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    good, path = store(warehouse, logprobs("FR")), store(warehouse, logprobs("IT"), "rotten")
+def test_verify_finds_a_flipped_bit(warehouse: Warehouse) -> None:
+    good, path = store_part(warehouse, logprobs("FR")), store_part(warehouse, logprobs("IT"), "rotten")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
     path.write_bytes(content)
@@ -97,7 +88,7 @@ def test_check_finds_a_flipped_bit(warehouse: Warehouse, logprobs: LogprobRows) 
     assert warehouse.query("SELECT part FROM part_unit")["part"].to_list() == [good.stem]
 
 
-def test_a_damaged_part_without_rows_is_written_again(warehouse: Warehouse) -> None:
+def test_a_damaged_empty_part_is_written_again(warehouse: Warehouse) -> None:
     """Every view reads one, so that without it nothing could be opened."""
     path = empty_part(warehouse.home, KINDS[KIND])
     content = path.read_bytes()
@@ -111,10 +102,10 @@ class Panic(BaseException):
     """As pyo3's PanicException: no Exception."""
 
 
-def test_whatever_reading_raises_sets_the_part_aside(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_a_panic_of_the_reader_sets_the_part_aside(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = without_hash(warehouse, store(warehouse, logprobs()))
+    path = without_hash(warehouse, store_part(warehouse, logprobs()))
 
     def panic(*_: object, **__: object) -> pl.DataFrame:
         raise Panic("range end index 9 out of range")
@@ -125,43 +116,39 @@ def test_whatever_reading_raises_sets_the_part_aside(
     assert "range end index" in problems["problem"].item()
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), OSError(24, "Too many open files")])
-def test_what_is_not_the_parts_fault_leaves_it_alone(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch, error: BaseException
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        MemoryError(),
+        OSError(24, "Too many open files"),
+        OSError(5, "Input/output error"),
+    ],
+)
+def test_only_a_read_error_of_the_disk_makes_a_part_corrupt(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    path = store(warehouse, logprobs())
+    path = store_part(warehouse, logprobs())
 
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(Path, "read_bytes", fail)
-    with pytest.raises(type(error)):
+    is_damage = isinstance(error, OSError) and error.errno == 5
+    with pytest.raises(CorruptPart if is_damage else type(error), match=str(error).partition("] ")[2]):
         read_part(warehouse.home, KIND, path.stem)
-    assert path.exists()
+    assert path.exists() != is_damage
 
 
-def test_a_disk_that_cannot_read_a_part_counts_as_damage(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = store(warehouse, logprobs())
-
-    def fail(*_: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(Path, "read_bytes", fail)
-    with pytest.raises(CorruptPart, match="Input/output error"):
-        read_part(warehouse.home, KIND, path.stem)
+# --- many parts made few
 
 
-# --- many parts made few -------------------------------------------------------------------------------
-
-
-def many(warehouse: Warehouse, logprobs: LogprobRows, n: int, run_id: str = "r1") -> list[Path]:
+def many(warehouse: Warehouse, n: int, run_id: str = "r1") -> list[Path]:
     """Parts of as many requests, all of one run, with two countries each."""
     paths = []
     for number in range(n):
         frame = logprobs("FR IT", request=f"{run_id}-{number:03}", run_id=run_id, base=-1.0 - number)
-        paths.append(store(warehouse, frame, f"{run_id}{number:03}"))
+        paths.append(store_part(warehouse, frame, f"{run_id}{number:03}"))
     return paths
 
 
@@ -172,12 +159,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_parts_of_a_finished_run_become_one(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    many(warehouse, logprobs, 5)
-    many(warehouse, logprobs, 3, "r2")
-    many(warehouse, logprobs, 5, "running")
+def test_parts_of_a_finished_run_become_one(warehouse: Warehouse) -> None:
+    many(warehouse, 5)
+    many(warehouse, 3, "r2")
+    many(warehouse, 5, "running")
     for run_id in ("r1", "r2"):
         finished(warehouse, make_run(run_id))
     before = warehouse.query(SHOWN)
@@ -187,8 +172,8 @@ def test_parts_of_a_finished_run_become_one(
     assert warehouse.query(SHOWN).equals(before)
     by_run = "SELECT run_id, count(DISTINCT part) AS n FROM part_unit GROUP BY ALL ORDER BY ALL"
     assert warehouse.query(by_run).rows() == [("r1", 1), ("r2", 3), ("running", 5)]
-    asked = read_answers(warehouse, KIND, "r1-003", ["IT"], ["country", "logprob"])
-    assert asked.rows() == [("IT", -4.0), ("IT", -5.0)]
+    answers = read_answers(warehouse, KIND, "r1-003", ["IT"], ["country", "logprob"])
+    assert answers.rows() == [("IT", -4.0), ("IT", -5.0)]
     assert verify_parts(warehouse).is_empty()
     assert run_checks(warehouse)["n_violations"].sum() == 0
     version = warehouse.path.stat().st_ino
@@ -199,10 +184,8 @@ def test_parts_of_a_finished_run_become_one(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_old_files_stay_for_a_day(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = {path.stem for path in many(warehouse, logprobs, 4)}
+def test_replaced_part_files_stay_for_a_day(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {path.stem for path in many(warehouse, 4)}
     finished(warehouse, make_run())
     compact_parts(warehouse)
     assert old < files(warehouse)
@@ -216,11 +199,9 @@ def test_old_files_stay_for_a_day(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_only_what_is_registered_is_taken_along(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    many(warehouse, logprobs, 4)
-    store(warehouse, logprobs("FR", request="r1-001", run_id="r2", base=-50.0), "other", replace=True)
+def test_compaction_takes_registered_rows_only(warehouse: Warehouse) -> None:
+    many(warehouse, 4)
+    store_part(warehouse, logprobs("FR", request="r1-001", run_id="r2", base=-50.0), "other", replace=True)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     compact_parts(warehouse)
@@ -230,10 +211,8 @@ def test_only_what_is_registered_is_taken_along(
 
 
 @pytest.mark.usefixtures("few")
-def test_a_rotten_part_is_set_aside_on_the_way(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    rotten = many(warehouse, logprobs, 5)[2]
+def test_compaction_sets_a_rotten_part_aside(warehouse: Warehouse) -> None:
+    rotten = many(warehouse, 5)[2]
     rotten.write_bytes(rotten.read_bytes()[:-9])
     finished(warehouse, make_run())
     assert compact_parts(warehouse) == [rotten.stem]
@@ -243,16 +222,15 @@ def test_a_rotten_part_is_set_aside_on_the_way(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_killed_before_the_parts_were_moved(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+def test_a_compaction_killed_before_moving_is_completed_by_the_next(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many(warehouse, logprobs, 4)
+    many(warehouse, 4)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            recovery_module, "_MOVE", "SELECT * FROM no_such_table WHERE $into = $written_at OR $kind"
-        )
+        fails = "SELECT * FROM no_such_table WHERE $into = $written_at OR $kind"
+        patch.setattr(recovery_module, "_MOVE", fails)
         with pytest.raises(Exception, match="no_such_table"):
             compact_parts(warehouse)
     assert warehouse.query(SHOWN).equals(before)
@@ -266,26 +244,21 @@ def test_killed_before_the_parts_were_moved(
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("few")
-def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    many(warehouse, logprobs, 4)
+def test_the_old_parts_are_registered_again_if_the_large_one_rots(warehouse: Warehouse) -> None:
+    many(warehouse, 4)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     compact_parts(warehouse)
-    part_path(
-        warehouse.home, KIND, warehouse.query("SELECT DISTINCT part FROM part_unit").item()
-    ).write_bytes(b"")
+    large = warehouse.query("SELECT DISTINCT part FROM part_unit").item()
+    part_path(warehouse.home, KIND, large).write_bytes(b"")
     assert verify_parts(warehouse)["n_units"].item() == 8
     assert len(register_orphans(warehouse, KIND).registered) == 4
     assert warehouse.query(SHOWN).equals(before)
 
 
 @pytest.mark.heavy
-def test_parts_of_older_code_get_a_hash_when_asked_for(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
-) -> None:
-    without_hash(warehouse, store(warehouse, logprobs()))
+def test_compaction_with_all_unhashed_names_parts_by_their_hash(warehouse: Warehouse) -> None:
+    without_hash(warehouse, store_part(warehouse, logprobs()))
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     compact_parts(warehouse)
@@ -298,10 +271,8 @@ def test_parts_of_older_code_get_a_hash_when_asked_for(
         read_part(warehouse.home, KIND, path.stem)
 
 
-def test_a_lost_warehouse_is_made_again_of_its_parts(
-    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, few: None
-) -> None:
-    many(warehouse, logprobs, 5)
+def test_a_lost_database_is_restored_from_its_parts(warehouse: Warehouse, few: None) -> None:
+    many(warehouse, 5)
     finished(warehouse, make_run())
     before = warehouse.query(SHOWN)
     compact_parts(warehouse)
@@ -311,7 +282,7 @@ def test_a_lost_warehouse_is_made_again_of_its_parts(
     assert again.query(SHOWN).equals(before)
 
 
-# --- restored from a copy, then checked ----------------------------------------------------------------
+# --- restored from a copy, then checked
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
@@ -347,15 +318,20 @@ def rows_of(kind: str) -> pl.DataFrame:
 @pytest.mark.nets(1)
 @pytest.mark.parametrize(
     ("damage", "is_moved"),
-    [("footer", True), ("other columns", True), ("a bit", False),
-     *(pytest.param(each, True, marks=pytest.mark.heavy)
-       for each in DAMAGE if each not in ("footer", "other columns")),
-     pytest.param("no Parquet", False, marks=pytest.mark.heavy)],
-)  # fmt: skip
-def test_a_restored_home_is_opened_and_checked_whatever_parts_it_has(
+    [
+        ("footer", True),
+        *(
+            pytest.param(damage, damage != "a bit", marks=pytest.mark.heavy)
+            for damage in DAMAGE
+            if damage != "footer"
+        ),
+        pytest.param("no Parquet", False, marks=pytest.mark.heavy),
+    ],
+)
+def test_a_restored_home_with_damaged_parts_is_opened_and_checked(
     warehouse: Warehouse, tmp_path: Path, damage: str, is_moved: bool
 ) -> None:
-    """One damaged part of every kind that answers something, and one that nothing rests on."""
+    """Of every kind one registered and one unregistered part is damaged."""
     units = {
         kind: [write_part(warehouse.home, kind, n, rows_of(kind)) for n in ("p1", "p2")] for kind in KINDS
     }

@@ -21,27 +21,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def replace_line(file: Path, number: int, text: str) -> None:
-    lines = file.read_text().splitlines()
-    lines[number - 1] = text
-    file.write_text("\n".join(lines) + "\n")
-
-
-def test_everything_is_loaded(warehouse: Warehouse) -> None:
+def test_reference_tables_have_their_counts_of_rows(warehouse: Warehouse) -> None:
     lists = warehouse.query("SELECT item_list, n_items FROM item_list WHERE is_current ORDER BY 1")
-    assert lists["item_list"].to_list() == [
-        "currencies",
-        "dishes",
-        "holidays",
-        "house_numbers",
-        "languages",
-        "religions",
-    ]
+    names = "currencies dishes holidays house_numbers languages religions"
+    assert lists["item_list"].to_list() == names.split()
     for table, rows in {"country": 170, "domain": 9, "question": 27, "template": 60}.items():
         assert warehouse.query(f"SELECT count(*) FROM {table}").item() == rows, table
 
 
-def test_cells_are_split_and_empty_files_are_empty_lists(warehouse: Warehouse) -> None:
+def test_cells_are_split_into_lists_and_empty_cells_are_empty_lists(warehouse: Warehouse) -> None:
     row = warehouse.query("SELECT * FROM current_item WHERE item = '''Nduja'").row(0, named=True)
     assert row["ingredients"] == ["pork", "chili pepper", "pork fat"]
     assert row["code"] is None
@@ -52,7 +40,7 @@ def test_cells_are_split_and_empty_files_are_empty_lists(warehouse: Warehouse) -
     assert warehouse.query("SELECT name FROM country WHERE country = 'NA'").item() == "Namibia"
 
 
-def test_list_hash_is_of_the_sorted_items() -> None:
+def test_the_hash_of_a_list_does_not_depend_on_order() -> None:
     assert list_hash(["b", "a"]) == hashlib.sha256(b"a\nb").hexdigest()[:16]
 
 
@@ -76,7 +64,7 @@ def test_corrected_countries_keep_the_hash(warehouse: Warehouse, files: Path) ->
     assert corrected["countries"].to_list() == [["ZA"]]
 
 
-def test_files_add_rows_to_a_table_that_others_fill(warehouse: Warehouse, files: Path) -> None:
+def test_further_files_add_rows_and_their_removal_takes_them_out(warehouse: Warehouse, files: Path) -> None:
     header = (files / "persona.csv").read_text().splitlines()[0]
     (files / "persona").mkdir()
     (files / "persona" / "invented.csv").write_text(f"{header}\nxx,You are of {{country}}.\n")
@@ -92,20 +80,20 @@ def test_files_add_rows_to_a_table_that_others_fill(warehouse: Warehouse, files:
     assert warehouse.query("SELECT language FROM persona")["language"].to_list() == before
 
 
-def test_a_key_that_two_files_have_names_both(warehouse: Warehouse, files: Path) -> None:
+def test_a_key_in_two_files_is_refused_with_both_places(warehouse: Warehouse, files: Path) -> None:
     header, first = (files / "metric" / "cure.csv").read_text().splitlines()[:2]
     (files / "metric" / "zz.csv").write_text(f"{header}\n{first}\n")
     with pytest.raises(WarehouseError, match=r"zz\.csv, line 2, column .*cure\.csv, line 2 already"):
         Warehouse.open(warehouse.home)
 
 
-def test_a_file_without_a_table_says_what_to_do(warehouse: Warehouse, files: Path) -> None:
+def test_a_file_without_a_table_is_refused(warehouse: Warehouse, files: Path) -> None:
     (files / "proverb.csv").write_text("proverb\nx\n")
     with pytest.raises(WarehouseError, match=r"proverb\.csv: unknown table 'proverb'.*warehouse/schema"):
         Warehouse.open(warehouse.home)
 
 
-def test_every_file_says_where_it_comes_from(warehouse: Warehouse) -> None:
+def test_every_reference_file_has_a_source(warehouse: Warehouse) -> None:
     folder = reference_module._FOLDER
     paths = {file.relative_to(folder).as_posix() for file in folder.rglob("*.csv")}
     described = {path for path in paths if not path.startswith(("build/", "metric", "source"))}
@@ -113,7 +101,7 @@ def test_every_file_says_where_it_comes_from(warehouse: Warehouse) -> None:
     assert warehouse.query("FROM source WHERE notes IS NULL").is_empty()
 
 
-def test_each_evaluation_has_a_few_headlines(warehouse: Warehouse) -> None:
+def test_each_evaluation_has_one_to_six_headlines(warehouse: Warehouse) -> None:
     headlines = warehouse.query("SELECT evaluation, metric FROM metric WHERE is_headline").rows()
     assert ("spectral", "macro_f1") in headlines
     evaluations = warehouse.query("SELECT DISTINCT evaluation FROM metric")["evaluation"].to_list()
@@ -147,14 +135,11 @@ def test_going_back_to_an_old_list_makes_it_current_again(warehouse: Warehouse) 
         ([], "refused to replace.*by an empty one"),
         ([ReferenceItem("A"), ReferenceItem("")], "row 1, column item: '' is empty"),
         ([ReferenceItem(" A")], "has spaces around it"),
-        (
-            [ReferenceItem("A"), ReferenceItem("B"), ReferenceItem("A")],
-            "row 2, column item: 'A' repeats .*row 0",
-        ),
+        ([*map(ReferenceItem, "ABA")], "row 2, column item: 'A' repeats .*row 0"),
         ([ReferenceItem("A", countries=("FR", "XX"))], r"row 0, column countries: unknown country 'XX'"),
     ],
 )
-def test_bad_scrapes_are_refused_and_change_nothing(
+def test_wrong_scraped_lists_are_refused_and_change_nothing(
     warehouse: Warehouse, rows: list[ReferenceItem], message: str
 ) -> None:
     before = warehouse.path.read_bytes()
@@ -163,60 +148,36 @@ def test_bad_scrapes_are_refused_and_change_nothing(
     assert warehouse.path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "text", "message"),
-    [
-        ("country.csv", 1, "country,name", r"country\.csv, line 1: columns are .*expected"),
-        (
-            "country.csv",
-            3,
-            "AF,AFG,Afghanistan,Asia,,1",
-            r"country\.csv, line 3, column subregion: .*empty",
-        ),
-        (
-            "country.csv",
-            3,
-            "AF,AFG,Afghanistan,Asia,South,many",
-            "line 3, column population: 'many' is not",
-        ),
-        (
-            "country.csv",
-            3,
-            "AE,AFG,Afghanistan,Asia,South,1",
-            r"line 3, column country: .*country\.csv, line 2 already",
-        ),
-        ("country.csv", 3, "AF,AFG", r"country\.csv, line 3: 2 cells for 6 columns"),
-        ("country.csv", 3, 'AF,AFG,"Afghanistan,Asia,South,1', r"country\.csv, line \d+: not a CSV file"),
-        (
-            "metric/spectral.csv",
-            2,
-            "spectral,m,M,false,u,0,1,up,d,none,never,s",
-            r"spectral\.csv does not fit the table metric",
-        ),
-        (
-            "metric/spectral.csv",
-            2,
-            "spectral,m,M,yes,u,0,1,higher,d,none,never,s",
-            r"spectral\.csv, line 2, column is_headline: 'yes' is not true or false",
-        ),
-        ("item_list/languages.csv", 1, "item,countries", r"languages\.csv, line 1: columns are"),
-        (
-            "item_list/languages.csv",
-            2,
-            "Afar,,DJ|QQ,aa",
-            r"languages\.csv, line 2, column countries: unknown country 'QQ' of 'Afar'",
-        ),
-        (
-            "item_list/languages.csv",
-            3,
-            "Abkhazian,,GE,ab",
-            r"line 3, column item: 'Abkhazian' repeats .*languages\.csv, line 2",
-        ),
+WRONG_CELLS = {
+    "country.csv": [
+        (1, "country,name", r"country\.csv, line 1: columns are .*expected"),
+        (3, "AF,AFG,Afghanistan,Asia,,1", r"country\.csv, line 3, column subregion: .*empty"),
+        (3, "AF,AFG,Afghanistan,Asia,South,many", "line 3, column population: 'many' is not"),
+        (3, "AE,AFG,Afghanistan,Asia,South,1", r"line 3, column country: .*country\.csv, line 2 already"),
+        (3, "AF,AFG", r"country\.csv, line 3: 2 cells for 6 columns"),
+        (3, 'AF,AFG,"Afghanistan,Asia,South,1', r"country\.csv, line \d+: not a CSV file"),
     ],
+    "metric/spectral.csv": [
+        (2, "spectral,m,M,false,u,0,1,up,d,none,never,s", r"spectral\.csv does not fit the table metric"),
+        (2, "spectral,m,M,yes,u,0,1,higher,d,none,never,s", r"line 2, column is_headline: 'yes' is not true"),
+    ],
+    "item_list/languages.csv": [
+        (1, "item,countries", r"languages\.csv, line 1: columns are"),
+        (2, "Afar,,DJ|QQ,aa", r"languages\.csv, line 2, column countries: unknown country 'QQ' of 'Afar'"),
+        (3, "Abkhazian,,GE,ab", r"line 3, column item: 'Abkhazian' repeats .*languages\.csv, line 2"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "case"), [(file, case) for file, cases in WRONG_CELLS.items() for case in cases]
 )
-def test_wrong_cells_are_named(
-    warehouse: Warehouse, files: Path, file: str, line: int, text: str, message: str
+def test_a_wrong_cell_is_refused_with_file_line_and_column(
+    warehouse: Warehouse, files: Path, file: str, case: tuple[int, str, str]
 ) -> None:
-    replace_line(files / file, line, text)
+    number, text, message = case
+    lines = (files / file).read_text().splitlines()
+    lines[number - 1] = text
+    (files / file).write_text("\n".join(lines) + "\n")
     with pytest.raises(WarehouseError, match=message):
         Warehouse.open(warehouse.home)

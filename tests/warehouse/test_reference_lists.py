@@ -64,7 +64,7 @@ KNOWN = {
 }
 
 
-def test_the_list_follows_its_rule(warehouse: Warehouse) -> None:
+def test_the_list_of_languages_follows_its_rule(warehouse: Warehouse) -> None:
     listed = "SELECT code, countries FROM current_item WHERE item_list = 'languages' ORDER BY code"
     assert warehouse.query(listed).rows() == warehouse.query(RULE).rows()
 
@@ -75,7 +75,7 @@ def test_shares_below_one_percent_need_a_status(warehouse: Warehouse) -> None:
     assert warehouse.query(without).is_empty()
 
 
-def test_languages_of_countries_that_people_know(warehouse: Warehouse) -> None:
+def test_well_known_languages_are_listed_and_foreign_ones_are_not(warehouse: Warehouse) -> None:
     query = "SELECT unnest(countries), item FROM current_item WHERE item_list = 'languages'"
     listed: dict[str, set[str]] = {}
     for country, item in warehouse.query(query).rows():
@@ -88,7 +88,7 @@ def test_languages_of_countries_that_people_know(warehouse: Warehouse) -> None:
         assert not {name[1:] for name in foreign} & listed[country], country
 
 
-def test_a_holiday_has_one_name_and_a_country(warehouse: Warehouse) -> None:
+def test_each_holiday_has_one_name_and_at_least_one_country(warehouse: Warehouse) -> None:
     rows = warehouse.query(
         "SELECT item, aliases, countries FROM current_item WHERE item_list = 'holidays'"
     ).rows()

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,12 +13,10 @@ import polars as pl
 import pytest
 
 import warehouse.connection as connection_module
+from tests.warehouse.rows import logprobs, start_python
 from warehouse import Warehouse, WarehouseError, register_orphans, register_parts, run_checks, write_part
 from warehouse.registrations import Position, Registrations
 from warehouse.storage import now, sign_of
-
-LogprobRows = Callable[..., pl.DataFrame]
-StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
 
 KIND = "item_logprob"
 UNITS = "SELECT count(*) FROM part_unit"
@@ -137,9 +134,7 @@ def in_file(warehouse: Warehouse) -> int:
         return int(row[0])
 
 
-def test_what_is_registered_shows_at_once_and_leaves_the_file_alone(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_a_registration_shows_at_once_without_a_new_file(warehouse: Warehouse) -> None:
     version = sign_of(warehouse.path)
     first = register(warehouse, logprobs("FR IT"))
     assert warehouse.query(SHOWN)["part"].to_list() == [first] * 4
@@ -153,10 +148,12 @@ def test_what_is_registered_shows_at_once_and_leaves_the_file_alone(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_write_folds_and_forgets(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_write_moves_registrations_into_the_file_unless_it_fails(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR IT"))
     before = warehouse.query("FROM part_unit ORDER BY ALL")
-    assert (waiting(warehouse), in_file(warehouse)) == (2, 0)
+    with pytest.raises(ZeroDivisionError), warehouse.write():
+        raise ZeroDivisionError
+    assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (2, 0, 2)
     with warehouse.write() as connection:
         assert connection.execute(UNITS).fetchone() == (2,)
     assert (waiting(warehouse), in_file(warehouse)) == (0, 2)
@@ -165,15 +162,8 @@ def test_a_write_folds_and_forgets(warehouse: Warehouse, logprobs: LogprobRows) 
     assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (1, 2, 3)
 
 
-def test_a_write_that_fails_forgets_nothing(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    register(warehouse, logprobs("FR IT"))
-    with pytest.raises(ZeroDivisionError), warehouse.write():
-        raise ZeroDivisionError
-    assert (waiting(warehouse), in_file(warehouse), warehouse.query(UNITS).item()) == (2, 0, 2)
-
-
-def test_killed_between_publishing_and_forgetting(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_registrations_left_in_the_log_after_publishing_are_not_registered_twice(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(warehouse, logprobs("FR IT"))
     with monkeypatch.context() as patch:
@@ -188,7 +178,7 @@ def test_killed_between_publishing_and_forgetting(
     assert warehouse.query(UNITS).item() == 1
 
 
-def test_the_first_registration_of_a_unit_counts(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_the_first_registration_of_a_unit_wins_in_log_and_file(warehouse: Warehouse) -> None:
     parts = [register(warehouse, logprobs("FR"), "p0")]
     register(warehouse, logprobs("FR", base=-5.0), "late")
     assert warehouse.query(SHOWN)["part"].unique().to_list() == parts
@@ -204,9 +194,7 @@ def test_the_first_registration_of_a_unit_counts(warehouse: Warehouse, logprobs:
     assert warehouse.query("SELECT part FROM superseded_part").item().startswith("late")
 
 
-def test_a_reader_keeps_what_it_opened_across_registrations_and_folds(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_a_reader_keeps_its_registrations_across_later_ones_and_writes(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
     with warehouse.read() as old:
         register(warehouse, logprobs("IT"), "p2")
@@ -220,8 +208,8 @@ def test_a_reader_keeps_what_it_opened_across_registrations_and_folds(
     assert warehouse.query("SELECT unit FROM part_unit ORDER BY unit")["unit"].to_list() == ["IT", "JP"]
 
 
-def test_a_fold_between_opening_the_file_and_reading_the_log(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_a_reader_misses_no_registration_that_moves_to_the_file_meanwhile(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reader's file does not have the registration yet, and the log does not have it any more."""
     register(warehouse, logprobs("FR"))
@@ -238,8 +226,8 @@ def test_a_fold_between_opening_the_file_and_reading_the_log(
     assert in_file(warehouse) == 1
 
 
-def test_many_that_wait_are_folded(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_many_registrations_in_the_log_move_to_the_file(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_module, "_FOLD_AT", 10)
     folded = []
@@ -250,7 +238,7 @@ def test_many_that_wait_are_folded(
     assert warehouse.query(UNITS).item() == 22
 
 
-def test_an_outside_writer_does_not_stop_registrations(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_registrations_go_on_while_an_outside_program_writes(warehouse: Warehouse) -> None:
     log = warehouse.path.with_name(f"{warehouse.path.name}.wal")
     log.write_bytes(b"x")
     register(warehouse, logprobs("FR"))
@@ -276,29 +264,26 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: path.write_bytes(b""),
     "no database": lambda path: path.write_bytes(b"not a database, but as long as one could be" * 500),
 }
-MET_BY = {"missing": "reader", "damaged": "writer", "another": "registration", "empty": "writer",
-          "no database": "reader"}  # fmt: skip
-"""By whom each damage is met in `make test`; all meet all in `make test-all`."""
+MEETS = ("reader", "writer", "registration")
+QUICK = ("missing reader", "damaged writer", "another registration", "empty writer", "no database reader")
+"""Who meets each damage in `make test`; all meet all in `make test-all`."""
 
 
 @pytest.mark.parametrize(
-    ("damage", "meets"),
+    "case",
     [
-        pytest.param(damage, meets, id=f"{meets}-{name}",
-                     marks=() if MET_BY[name] == meets else pytest.mark.heavy)
-        for name, damage in DAMAGES.items()
-        for meets in ("reader", "writer", "registration")
+        pytest.param(case, marks=() if case in QUICK else pytest.mark.heavy)
+        for case in (f"{damage} {meets}" for damage in DAMAGES for meets in MEETS)
     ],
-)  # fmt: skip
-def test_a_lost_log_is_registered_again_from_the_parts(
-    warehouse: Warehouse, logprobs: LogprobRows, damage: Callable[[Path], object], meets: str
-) -> None:
+)
+def test_a_lost_log_is_restored_from_the_parts(warehouse: Warehouse, case: str) -> None:
+    damage, meets = case.rsplit(" ", 1)
     register(warehouse, logprobs("FR"))
     with warehouse.write():
         pass
     register(warehouse, logprobs("IT"), "waits")
     before = warehouse.query(SHOWN)
-    damage(log_of(warehouse))
+    DAMAGES[damage](log_of(warehouse))
     warehouse = Warehouse.open(warehouse.home)
     if meets == "reader":
         assert warehouse.query("SELECT unit FROM part_unit WHERE unit = 'FR'").height == 1
@@ -313,29 +298,25 @@ def test_a_lost_log_is_registered_again_from_the_parts(
     assert warehouse.query("SELECT unit FROM part_unit WHERE request_hash = 'q3'").item() == "US"
 
 
-def test_a_log_left_of_a_deleted_one_is_not_taken_for_the_new_ones(
-    warehouse: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
     with sqlite3.connect(log_of(warehouse)) as open_log:  # as long as it is open, its write-ahead log stays
         open_log.execute("SELECT count(*) FROM registration").fetchall()
         register(warehouse, logprobs("IT"), "p2")
-        left = {
-            name: (warehouse.home / name).read_bytes()
-            for name in os.listdir(warehouse.home)
-            if "-wal" in name
-        }
-    assert left
+        wal_files = {path: path.read_bytes() for path in warehouse.home.glob("*-wal*")}
+    assert wal_files
     open_log.close()
     log_of(warehouse).unlink()
-    for name, content in left.items():
-        (warehouse.home / name).write_bytes(content)
+    for path, content in wal_files.items():
+        path.write_bytes(content)
     register(warehouse, logprobs("JP"), "p3")
     assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["JP"]
 
 
 @pytest.mark.heavy
-def test_a_file_from_a_backup(warehouse: Warehouse, logprobs: LogprobRows, tmp_path: Path) -> None:
+def test_an_older_file_shows_later_registrations_and_gets_forgotten_ones_from_parts(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
     """Some registrations were forgotten since: the rest shows, and those are made again of the parts."""
     shutil.copy(warehouse.path, tmp_path / "backup")
     register(warehouse, logprobs("FR"))
@@ -349,7 +330,7 @@ def test_a_file_from_a_backup(warehouse: Warehouse, logprobs: LogprobRows, tmp_p
 
 
 @pytest.mark.heavy
-def test_a_new_file_beside_an_old_log(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_new_file_gets_the_registrations_of_an_old_log(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
     warehouse.path.unlink()
     again = Warehouse.open(warehouse.home)
@@ -360,32 +341,21 @@ def test_a_new_file_beside_an_old_log(warehouse: Warehouse, logprobs: LogprobRow
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(
-    "limit",
-    [pytest.param(20_000, id="beginning", marks=pytest.mark.heavy), pytest.param(60_000, id="growing")],
-)  # fmt: skip
-def test_full_disk(warehouse: Warehouse, start_python: StartPython, limit: int) -> None:
+@pytest.mark.parametrize("limit", [20_000, 60_000])
+def test_a_full_disk_refuses_registrations_and_reading_goes_on(warehouse: Warehouse, limit: int) -> None:
     process = start_python(FULL_DISK.replace("ROOM", str(limit)), warehouse.home)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    said, readable = output.splitlines()
-    assert "no room to write" in said
+    error, readable = output.splitlines()
+    assert "no room to write" in error
     assert readable == "170"
-    warehouse.register(
-        write_part(
-            warehouse.home,
-            KIND,
-            "q",
-            pl.read_parquet(next((warehouse.home / "parts" / KIND).glob("p-*"))).drop("part"),
-        )
-    )
+    unregistered = next((warehouse.home / "parts" / KIND).glob("p-*"))
+    register(warehouse, pl.read_parquet(unregistered).drop("part"), "q")
     assert warehouse.query(UNITS).item() == 2
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may only read")
-def test_a_folder_that_may_only_be_read(
-    blank: Path, logprobs: LogprobRows, start_python: StartPython, tmp_path: Path
-) -> None:
+def test_a_read_only_folder_is_read_and_refuses_registrations(blank: Path, tmp_path: Path) -> None:
     write_part(tmp_path, KIND, "new", logprobs("FR", request="q2")).write_parquet(tmp_path / "units")
     with TemporaryDirectory() as folder:  # those of pytest are closed to other users
         home = Path(shutil.copytree(blank, Path(folder) / "home"))
@@ -399,7 +369,7 @@ def test_a_folder_that_may_only_be_read(
 
 
 @pytest.mark.heavy
-def test_two_register_while_one_folds_and_one_reads(warehouse: Warehouse, start_python: StartPython) -> None:
+def test_two_processes_register_while_others_write_and_read(warehouse: Warehouse) -> None:
     workers = [start_python(code, warehouse.home) for code in (REGISTERS, REGISTERS, FOLDS, READS)]
     for worker in workers:
         _, errors = worker.communicate(timeout=300)
@@ -410,9 +380,7 @@ def test_two_register_while_one_folds_and_one_reads(warehouse: Warehouse, start_
 
 
 @pytest.mark.heavy
-def test_a_hundred_kills_lose_no_acknowledged_registration(
-    warehouse: Warehouse, start_python: StartPython
-) -> None:
+def test_a_hundred_kills_lose_no_acknowledged_registration(warehouse: Warehouse) -> None:
     """Two writers at a time, each killed somewhere in writing, registering or folding."""
     process = start_python(KILLS, warehouse.home)
     output, errors = process.communicate(timeout=3600)
@@ -430,7 +398,7 @@ def test_a_hundred_kills_lose_no_acknowledged_registration(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_register_parts_within_a_write_is_still_there(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_parts_are_registered_within_a_write(warehouse: Warehouse) -> None:
     """Rows that must show together with others are registered in the transaction of those."""
     register(warehouse, logprobs("FR"))
     with warehouse.write() as connection:
@@ -439,8 +407,8 @@ def test_register_parts_within_a_write_is_still_there(warehouse: Warehouse, logp
     assert warehouse.query("SELECT part FROM part_unit").item() == units["part"][0]
 
 
-def test_a_log_in_use_by_another_program_is_waited_for(
-    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+def test_a_log_locked_by_another_program_blocks_registrations_not_readers(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(warehouse, logprobs("FR"))
     monkeypatch.setattr("warehouse.registrations._PATIENCE_S", 0.1)

@@ -10,18 +10,16 @@ from tasks.loop.candidates import CandidateRanking
 from tasks.loop.items import ItemScores, OptionScores
 from tasks.loop.prompts import Prompts
 from tasks.loop.texts import Texts
-from tests.warehouse.conftest import LogprobRows, MakeRun, MetricRows
+from tests.warehouse.rows import logprobs, make_run, metrics, store_part
 from warehouse import (
     Warehouse,
     WarehouseError,
     finish_run,
     freeze_cohort,
     register_orphans,
-    register_parts,
     save_metrics,
     save_run,
     save_run_requests,
-    write_part,
 )
 from warehouse.at_work import working
 from warehouse.prune import prune
@@ -31,22 +29,15 @@ TABLES = ("run", "run_request", "metric_value", "cohort", "part_unit")
 
 
 @pytest.fixture
-def two_runs(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows, logprobs: LogprobRows
-) -> Warehouse:
+def two_runs(warehouse: Warehouse) -> Warehouse:
     """Runs aa and ab of two models: both name the request `common`; each has one of its own, and numbers."""
     for name, model in (("aa", "m"), ("ab", "n")):
-        parts = [
-            write_part(
-                warehouse.home, "item_logprob", f"{name}-{request}", logprobs(request=request, run_id=name)
-            )
-            for request in (f"own-{name}", *(["common"] if name == "aa" else []))
-        ]
+        for request in (f"own-{name}", *(["common"] if name == "aa" else [])):
+            store_part(warehouse, logprobs(request=request, run_id=name), f"{name}-{request}")
         requests = {"request_hash": ["common", f"own-{name}"], "topic": ["t"] * 2, "label": ["l"] * 2}
         with warehouse.write() as connection:
             save_run(connection, make_run(name, model))
             save_run_requests(connection, name, pl.DataFrame(requests))
-            register_parts(connection, parts)
             save_metrics(connection, name, metrics())
             finish_run(connection, name)
     return warehouse
@@ -57,32 +48,27 @@ def of(warehouse: Warehouse, table: str) -> set[str]:
     return set(warehouse.query(f"SELECT DISTINCT run_id FROM {table}")["run_id"])
 
 
-def test_numbers_go_and_answers_stay(two_runs: Warehouse) -> None:
+def test_removing_a_run_removes_its_numbers_and_keeps_its_answers(two_runs: Warehouse) -> None:
     going = removable(two_runs, "aa")
-    assert (going.evaluation, going.model, going.n_metrics, going.units.height, going.obstacle) == (
-        "spectral",
-        "m",
-        1,
-        0,
-        "",
-    )
+    assert (going.evaluation, going.model, going.n_metrics) == ("spectral", "m", 1)
+    assert (going.units.height, going.obstacle) == (0, "")
     assert of(two_runs, "run") == {"aa", "ab"}
     assert remove(two_runs, "aa").n_metrics == 1
     assert of(two_runs, "run") == of(two_runs, "metric_value") == of(two_runs, "run_request") == {"ab"}
     assert of(two_runs, "part_unit") == {"aa", "ab"}
 
 
-def test_answers_that_no_other_run_names_go_with_it(two_runs: Warehouse) -> None:
+def test_removing_with_answers_keeps_those_that_another_run_names(two_runs: Warehouse) -> None:
     remove(two_runs, "aa", answers=True)
-    left = two_runs.query("SELECT DISTINCT request_hash FROM part_unit")["request_hash"]
-    assert set(left) == {"common", "own-ab"}
+    remaining = two_runs.query("SELECT DISTINCT request_hash FROM part_unit")["request_hash"]
+    assert set(remaining) == {"common", "own-ab"}
     prune(two_runs)
     register_orphans(two_runs, "item_logprob")
     assert two_runs.query("SELECT count(*) AS n FROM part_unit")["n"][0] == 4
 
 
 @pytest.mark.heavy
-def test_a_run_of_a_cohort_with_others_stays(two_runs: Warehouse) -> None:
+def test_a_run_of_a_shared_cohort_is_not_removed(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa", "ab"])
     before = {table: of(two_runs, table) for table in TABLES}
@@ -92,14 +78,14 @@ def test_a_run_of_a_cohort_with_others_stays(two_runs: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_a_run_alone_in_its_cohort_takes_it_along(two_runs: Warehouse) -> None:
+def test_removing_the_only_run_of_a_cohort_removes_the_cohort(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa"])
     remove(two_runs, "aa")
     assert of(two_runs, "cohort") == set()
 
 
-def test_a_run_at_work_stays_and_a_killed_one_goes(two_runs: Warehouse, make_run: MakeRun) -> None:
+def test_a_run_under_way_is_not_removed_and_a_killed_one_is(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         save_run(connection, make_run("ba"))
     with working(two_runs.store, ["ba"]), pytest.raises(WarehouseError, match="working on it"):
@@ -108,13 +94,13 @@ def test_a_run_at_work_stays_and_a_killed_one_goes(two_runs: Warehouse, make_run
 
 
 @pytest.mark.parametrize(("named", "why"), [("zz", "culturescope runs"), ("a", "2 runs begin with it")])
-def test_a_run_is_named_by_the_beginning_of_its_id(two_runs: Warehouse, named: str, why: str) -> None:
+def test_an_unknown_or_ambiguous_run_id_is_refused(two_runs: Warehouse, named: str, why: str) -> None:
     with pytest.raises(WarehouseError, match=why):
         removable(two_runs, named)
 
 
-def test_every_kind_of_answer_is_known() -> None:
-    asked = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
-    assert {request.kind for request in asked} == set(ANSWERS)
+def test_every_kind_of_request_has_its_parts_removed() -> None:
+    request_kinds = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
+    assert {request.kind for request in request_kinds} == set(ANSWERS)
     files = Path(removal.__file__).parent.joinpath("kinds").glob("*.toml")
     assert set(ANSWERS) < {file.stem for file in files}

@@ -1,14 +1,13 @@
 """Runs, plans, numbers, and the leaderboards that show them."""
 
 import math
-from collections.abc import Callable
 
 import duckdb
 import polars as pl
 import pytest
 
+from tests.warehouse.rows import logprobs, make_run, metrics, store_part
 from warehouse import (
-    Run,
     Warehouse,
     WarehouseError,
     finish_run,
@@ -23,14 +22,10 @@ from warehouse import (
     write_part,
 )
 
-LogprobRows = Callable[..., pl.DataFrame]
-MakeRun = Callable[..., Run]
-MetricRows = Callable[..., pl.DataFrame]
-
 STATUS = "SELECT status, finished_at IS NOT NULL FROM run"
 
 
-def test_a_run_from_start_to_end(warehouse: Warehouse, make_run: MakeRun) -> None:
+def test_a_run_goes_from_running_to_failed_to_finished_and_stays_finished(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         save_run(connection, make_run())
     assert warehouse.query(STATUS).row(0) == ("running", False)
@@ -47,21 +42,20 @@ def test_a_run_from_start_to_end(warehouse: Warehouse, make_run: MakeRun) -> Non
     assert warehouse.query("SELECT params->>'seed' FROM run").item() == "1"
 
 
-def test_finishing_an_unknown_run_is_an_error(warehouse: Warehouse) -> None:
+def test_finishing_an_unknown_run_is_refused(warehouse: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="unknown run 'r9'"), warehouse.write() as connection:
         finish_run(connection, "r9")
 
 
-def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse) -> None:
     frame = logprobs("FR IT", request="q1")
     wanted = pl.DataFrame(
         {"request_hash": ["q1", "q1", "q2"], "unit": ["FR", "JP", "FR"], "extra": [1, 2, 3]}
     )
-    with warehouse.write() as connection:
-        register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", frame)])
-        missing = missing_units(connection, "item_logprob", wanted).sort("extra")
-    assert missing.rows() == [("q1", "JP", 2), ("q2", "FR", 3)]
+    store_part(warehouse, frame)
     with warehouse.read() as connection:
+        missing = missing_units(connection, "item_logprob", wanted).sort("extra")
+        assert missing.rows() == [("q1", "JP", 2), ("q2", "FR", 3)]
         assert missing_units(connection, "item_logprob", wanted.clear()).columns == wanted.columns
 
 
@@ -73,40 +67,36 @@ def test_requests_are_stored_once(warehouse: Warehouse) -> None:
     assert warehouse.query("FROM run_request").rows() == [("r1", "q1", "currency", "currency-1")]
 
 
-def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_read_answers_reads_registered_rows_only(warehouse: Warehouse) -> None:
     for name, frame, replace in (
         ("p1", logprobs("FR IT"), False),
         ("p2", logprobs("IT", base=-5.0), True),
         ("other", logprobs("ES", request="q2"), False),
     ):
-        units = write_part(warehouse.home, "item_logprob", name, frame)
-        with warehouse.write() as connection:
-            register_parts(connection, [units], replace=replace)
+        store_part(warehouse, frame, name, replace=replace)
 
     def read(request: str, countries: list[str]) -> pl.DataFrame:
         columns = ("country", "item", "logprob", "n_tokens")
         return read_answers(warehouse, "item_logprob", request, countries, columns)
 
     answers = read("q1", ["FR", "IT", "ES"]).sort("country", "item")
-    assert answers.rows() == [
-        ("FR", "euro", -1, 1),
-        ("FR", "yen", -2, 2),
-        ("IT", "euro", -5, 1),
-        ("IT", "yen", -6, 2),
-    ]
+    france, italy = (
+        [("FR", "euro", -1, 1), ("FR", "yen", -2, 2)],
+        [("IT", "euro", -5, 1), ("IT", "yen", -6, 2)],
+    )
+    assert answers.rows() == france + italy
     assert read("q1", ["FR"])["country"].to_list() == ["FR", "FR"]
     assert read("q9", ["FR"]).schema == answers.schema
 
 
-def test_requests_that_share_parts_are_read_together(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    """One part holds two requests; of a third's units some are in that part, asked of others only."""
+def test_requests_that_share_a_part_each_get_their_own_units(warehouse: Warehouse) -> None:
+    """One part holds two requests; units of a third one are in that part, but of other requests."""
     both = pl.concat([logprobs("FR IT"), logprobs("FR ES", request="q2", base=-5.0)])
     parts = [both, logprobs("JP", request="q2"), logprobs("FR", request="q3")]
-    with warehouse.write() as connection:
-        for number, frame in enumerate(parts):
-            register_parts(connection, [write_part(warehouse.home, "item_logprob", f"p{number}", frame)])
-    asked = {"q2": ["FR", "JP"], "q1": ["IT", "ES"], "q9": ["FR"]}
-    answers = read_requests(warehouse, "item_logprob", asked, ["country", "item"])
+    for number, frame in enumerate(parts):
+        store_part(warehouse, frame, f"p{number}")
+    units = {"q2": ["FR", "JP"], "q1": ["IT", "ES"], "q9": ["FR"]}
+    answers = read_requests(warehouse, "item_logprob", units, ["country", "item"])
     assert {name: sorted(set(frame["country"])) for name, frame in answers.items()} == {
         "q2": ["FR", "JP"], "q1": ["IT"], "q9": []
     }  # fmt: skip
@@ -114,7 +104,7 @@ def test_requests_that_share_parts_are_read_together(warehouse: Warehouse, logpr
     assert read_requests(warehouse, "item_logprob", {}, ["country"]) == {}
 
 
-def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: MetricRows) -> None:
+def test_metrics_of_a_run_are_replaced_as_a_whole(warehouse: Warehouse) -> None:
     for frame in (pl.concat([metrics(), metrics("f1_LH", 0.2)]), metrics(value=0.7)):
         with warehouse.write() as connection:
             save_metrics(connection, "r1", frame)
@@ -130,8 +120,8 @@ def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: 
         {"value": 0.5, "ci_low": math.nan},
     ],
 )
-def test_unclear_numbers_are_refused(
-    warehouse: Warehouse, metrics: MetricRows, cells: dict[str, object]
+def test_numbers_without_exactly_one_of_value_and_reason_are_refused(
+    warehouse: Warehouse, cells: dict[str, object]
 ) -> None:
     with (
         pytest.raises(WarehouseError, match=r"metrics of run r1: 1 rows, first .*'metric': 'macro_f1'"),
@@ -141,7 +131,9 @@ def test_unclear_numbers_are_refused(
 
 
 @pytest.mark.parametrize("values", ["'NaN', NULL", "NULL, NULL", "1, 'why'"])
-def test_the_table_itself_refuses_unclear_numbers(warehouse: Warehouse, values: str) -> None:
+def test_the_table_refuses_numbers_without_exactly_one_of_value_and_reason(
+    warehouse: Warehouse, values: str
+) -> None:
     statement = """
         INSERT INTO metric_value_base
             (run_id, model, metric, slice_kind, slice, n_scored, n_unscored, value, unscored_reason)
@@ -150,7 +142,7 @@ def test_the_table_itself_refuses_unclear_numbers(warehouse: Warehouse, values: 
         connection.execute(statement + values + ")")
 
 
-def test_unscored_and_infinite_values_are_kept(warehouse: Warehouse, metrics: MetricRows) -> None:
+def test_unscored_and_infinite_values_are_stored(warehouse: Warehouse) -> None:
     frame = pl.concat([metrics(value=None), metrics("spectral_gap_ratio", math.inf)])
     with warehouse.write() as connection:
         save_metrics(connection, "r1", frame)
@@ -158,9 +150,7 @@ def test_unscored_and_infinite_values_are_kept(warehouse: Warehouse, metrics: Me
     assert rows == [(None, "no answer"), (math.inf, None)]
 
 
-def test_leaderboard_shows_the_newest_finished_run_of_each_model(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows
-) -> None:
+def test_leaderboard_shows_the_newest_finished_run_of_each_model(warehouse: Warehouse) -> None:
     runs = [
         (make_run("old", "a"), 0.9),
         (make_run("new", "a"), 0.4),
@@ -179,21 +169,14 @@ def test_leaderboard_shows_the_newest_finished_run_of_each_model(
         save_run(connection, make_run("unfinished", "c"))
         save_metrics(connection, "unfinished", metrics(model="c"))
     board = warehouse.query("FROM leaderboard_spectral")
-    assert board.select("run_id", "macro_f1").rows() == [
-        ("other", 0.1),
-        ("b", 0.6),
-        ("new", 0.4),
-        ("none", None),
-        ("null", 0.8),
-    ]
+    order = [("other", 0.1), ("b", 0.6), ("new", 0.4), ("none", None), ("null", 0.8)]
+    assert board.select("run_id", "macro_f1").rows() == order
     assert board["f1_lh"].to_list() == [0.25] * 5
     assert board["coverage"][0] == pytest.approx(20 / 27)
     assert warehouse.query("FROM leaderboard WHERE metric = 'f1_LH'").height == 5
 
 
-def test_spectral_by_domain_spells_the_category(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows
-) -> None:
+def test_spectral_by_domain_gives_the_category_of_each_question(warehouse: Warehouse) -> None:
     def question(name: str, er_high: float | None, sr_high: float | None) -> pl.DataFrame:
         values = {"effective_rank": 30.0, "spectral_gap_ratio": 2.0, "er_high": er_high, "sr_high": sr_high}
         return pl.concat([metrics(key, value, "question", name) for key, value in values.items()])
@@ -222,9 +205,7 @@ def test_checks_pass_on_fresh_reference(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.heavy
-def test_checks_find_what_is_wrong(
-    warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows, logprobs: LogprobRows
-) -> None:
+def test_every_check_finds_its_violation(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         save_run(connection, make_run())
         ranges = pl.concat(

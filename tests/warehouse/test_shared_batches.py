@@ -15,6 +15,7 @@ from tests.conftest import REPOSITORY
 from tests.engines.batch_server import BatchServer
 from tests.loop import test_batches
 from tests.loop.test_batches import complete
+from tests.warehouse.rows import await_line
 from tests.warehouse.test_shared_locks import end_connections
 from warehouse import Warehouse, WarehouseError, run_checks
 from warehouse.local_store import LocalStore
@@ -59,8 +60,7 @@ def machine(shared: Warehouse, served: EngineSpec, tmp_path: Path) -> Iterator[M
             env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         processes.append(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        await_line(process, "ready")
         return process
 
     yield start
@@ -75,13 +75,27 @@ def begin(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def printed(process: subprocess.Popen[str]) -> str:
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     return output.strip()
 
 
-def test_two_machines_at_once_send_a_batch_once(
+def kill_when(machine: Machine, is_time: Callable[[], object]) -> None:
+    """Start a machine on the request and kill it after a wait."""
+    killed = machine("killed")
+    begin(killed)
+    is_time()
+    killed.kill()
+    killed.communicate()
+
+
+def answers(served: EngineSpec) -> str:
+    """Complete the request on this machine."""
+    return "|".join(completion.text for completion in complete(served))
+
+
+def test_two_machines_that_start_together_send_a_batch_once(
     shared: Warehouse, server: BatchServer, machine: Machine
 ) -> None:
     # Long enough for the other to come to the same point, mostly.
@@ -90,7 +104,7 @@ def test_two_machines_at_once_send_a_batch_once(
     machines = [machine("one"), machine("two")]
     for each in machines:
         begin(each)
-    assert [said(each) for each in machines] == [ANSWERS] * 2
+    assert [printed(each) for each in machines] == [ANSWERS] * 2
     assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
     assert server.count("GET", "/content") == 1  # the other waited for what it had claimed
     assert shared.query("SELECT count(*), count(DISTINCT part) FROM response").row(0) == (5, 1)
@@ -104,38 +118,29 @@ def test_two_machines_at_once_send_a_batch_once(
         (("POST", "/batches"), 1),  # begun, and its id was never read
         (("GET", "/batches/batch_0"), 1),
     ],
-    ids=["file sent", "batch begun", "waiting"],
 )
 def test_the_batch_of_a_killed_machine_is_awaited_by_the_other(
     server: BatchServer, served: EngineSpec, machine: Machine, held: tuple[str, str], uploads: int
 ) -> None:
     server.held.append(held)
-    killed = machine("killed")
-    begin(killed)
-    server.wait_for(*held)
-    killed.kill()
-    killed.communicate()
+    kill_when(machine, lambda: server.wait_for(*held))
     server.held.clear()
-    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    assert answers(served) == ANSWERS
     assert (server.count("POST", "/files"), len(server.sent)) == (uploads, 1)
 
 
-def test_a_batch_that_may_be_on_its_way_is_waited_for(
+def test_a_batch_that_the_server_has_not_begun_yet_is_waited_for(
     server: BatchServer, served: EngineSpec, machine: Machine
 ) -> None:
     """Its sender is gone, and the server has not come to begin it when the other looks for it first."""
     server.stalls["POST", "/batches"] = lambda: server.wait_until(lambda: server.count("GET", "/batches"))
-    killed = machine("killed")
-    begin(killed)
-    server.wait_until(lambda: server.count("POST", "/batches"))
-    killed.kill()
-    killed.communicate()
-    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    kill_when(machine, lambda: server.wait_until(lambda: server.count("POST", "/batches")))
+    assert answers(served) == ANSWERS
     assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
     assert server.count("GET", "/batches") == 2
 
 
-def test_a_batch_that_never_arrived_is_begun_by_the_other(
+def test_a_batch_that_the_server_refused_is_begun_by_the_other_machine(
     server: BatchServer, served: EngineSpec, machine: Machine
 ) -> None:
     server.fails["POST", "/batches"] = 503
@@ -144,11 +149,11 @@ def test_a_batch_that_never_arrived_is_begun_by_the_other(
     _, errors = killed.communicate(timeout=120)
     assert "failed after 1 try (503: no)" in errors
     server.fails.clear()
-    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    assert answers(served) == ANSWERS
     assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
 
 
-def test_a_machine_that_is_cut_off_sends_nothing(
+def test_a_machine_that_lost_its_lock_begins_no_batch(
     server: BatchServer, served: EngineSpec, machine: Machine, postgres_url: str
 ) -> None:
     """Its lock is the other's by then: it has uploaded a file, and begins no batch."""
@@ -159,31 +164,31 @@ def test_a_machine_that_is_cut_off_sends_nothing(
     begin(cut_off)
     server.wait_until(lambda: server.count("POST", "/files"))
     end_connections(postgres_url, "granted")
-    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    assert answers(served) == ANSWERS
     _, errors = cut_off.communicate(timeout=120)
     assert "was lost during the work" in errors.splitlines()[-1]
     assert (server.count("POST", "/files"), len(server.sent)) == (2, 1)
     again = machine("cut-off")
     begin(again)
-    assert said(again) == ANSWERS
+    assert printed(again) == ANSWERS
     assert len(server.sent) == 1
 
 
-def test_another_process_sends_the_next_part_of_the_same_request(
+def test_each_occasion_has_its_own_batch_notes(
     shared: Warehouse, server: BatchServer, served: EngineSpec
 ) -> None:
-    """Notes of one thing asked are together, and apart from those of another occasion."""
+    """Two occasions of one request are two request hashes with one note each."""
     complete(served)
     complete(served, occasion="2026-w48")
     assert len(server.sent) == 2
-    asked = shared.store.job_requests()
-    assert len(asked) == 2
-    for request_hash in asked:
+    hashes = shared.store.job_requests()
+    assert len(hashes) == 2
+    for request_hash in hashes:
         assert len(shared.store.jobs(request_hash).notes()) == 1
     assert not list((shared.home / "batches").glob("**/*.json"))
 
 
-def test_how_long_a_note_stands_there_is_known_where_a_lock_can_be_lost(
+def test_a_shared_store_knows_the_age_of_a_batch_note(
     shared: Warehouse, tmp_path: Path, postgres_url: str
 ) -> None:
     with psycopg.connect(postgres_url) as connection:

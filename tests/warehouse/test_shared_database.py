@@ -47,25 +47,25 @@ class Connection:
     def close(self) -> None:
         self.closed = True
 
-    def said(self, beginning: str) -> list[Any]:
+    def values_of(self, beginning: str) -> list[Any]:
         return [values for text, values in self.statements if text.startswith(beginning)]
 
 
 class Server:
-    """What `psycopg.connect` gives, one after another: a connection, or an error."""
+    """The results of successive calls of `psycopg.connect`: connections or errors."""
 
     def __init__(self) -> None:
-        self.given: list[Connection | Exception] = []
+        self.results: list[Connection | Exception] = []
         self.pauses: list[float] = []
         self.options: dict[str, Any] = {}
 
     def connect(self, url: str, **options: Any) -> Connection:
         assert url == URL
         self.options = options
-        given = self.given.pop(0)
-        if isinstance(given, Exception):
-            raise given
-        return given
+        result = self.results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
 @pytest.fixture
@@ -98,18 +98,18 @@ def newest(*row: object) -> dict[str, Any]:
         ("postgresql:///culture", "postgresql:///culture"),
     ],
 )
-def test_a_place_has_no_password(url: str, place: str) -> None:
+def test_the_place_of_a_database_shows_no_password(url: str, place: str) -> None:
     assert Database(url, "").place == place
 
 
-def test_what_is_no_address_is_refused_without_its_password() -> None:
+def test_a_wrong_address_is_refused_without_showing_its_password() -> None:
     with pytest.raises(WarehouseError, match=r"CULTURESCOPE_WAREHOUSE is not a valid") as refused:
         Database("mysql://reader:a-secret@db/culture", "")
     assert "a-secret" not in str(refused.value)
 
 
-def test_the_newest_file(server: Server, store: Database) -> None:
-    server.given = [Connection(newest("s3://bucket/parts", *SECOND))]
+def test_the_newest_version_is_read_over_a_kept_connection(server: Server, store: Database) -> None:
+    server.results = [Connection(newest("s3://bucket/parts", *SECOND))]
     assert store.newest() == SECOND
     assert SECOND.name == f"00000002-{'b' * 64}.duckdb"
     assert server.options["autocommit"] is True
@@ -121,7 +121,7 @@ def test_the_newest_file(server: Server, store: Database) -> None:
         store.newest()
 
 
-def test_missing_tables_are_made_and_the_call_is_done_again(server: Server, store: Database) -> None:
+def test_missing_tables_are_created_and_the_call_is_repeated(server: Server, store: Database) -> None:
     connection = Connection({"SELECT s.parts": psycopg.errors.UndefinedTable("no table")})
     made = database.Database._create
 
@@ -129,23 +129,23 @@ def test_missing_tables_are_made_and_the_call_is_done_again(server: Server, stor
         made(self, connection)
         connection.answers = newest("s3://bucket/parts", None, None)
 
-    server.given = [connection]
+    server.results = [connection]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Database, "_create", create)
         assert store.newest() is None
     texts = [text for text, _ in connection.statements]
     assert texts[1] == "SELECT pg_advisory_xact_lock(%s)"  # two machines may come at once
     assert texts[2].startswith("-- The tables of a shared store")
-    (row,) = connection.said("INSERT INTO culturescope.store")
+    (row,) = connection.values_of("INSERT INTO culturescope.store")
     assert row[1] == "s3://bucket/parts"
 
 
-def test_a_call_is_done_again_on_another_connection(server: Server, store: Database) -> None:
+def test_a_call_is_repeated_on_a_new_connection_after_a_lost_one(server: Server, store: Database) -> None:
     ended = Connection({"SELECT s.parts": psycopg.OperationalError("the connection is lost")})
     others = [Connection({}) for _ in range(2)]
     database._idle[os.getpid(), URL] = [*others, ended]  # type: ignore[list-item]
     good = Connection(newest("s3://bucket/parts", *FIRST))
-    server.given = [psycopg.OperationalError("the server is starting up"), good]
+    server.results = [psycopg.OperationalError("the server is starting up"), good]
     assert store.newest() == FIRST
     assert ended.closed
     assert server.pauses == [0.2, 0.4]
@@ -156,11 +156,13 @@ def test_a_call_is_done_again_on_another_connection(server: Server, store: Datab
     ("fault", "pauses"),
     [("the server is starting up", [0.2, 0.4, 0.8, 0.1]), ("password authentication failed: a-secret", [])],
 )
-def test_a_call_ends_at_once_where_trying_again_is_no_use(
+def test_a_wrong_password_is_not_retried_and_a_starting_server_is(
     server: Server, store: Database, fault: str, pauses: list[float]
 ) -> None:
-    server.given = [psycopg.OperationalError(fault) for _ in range(9)]
-    with pytest.raises(WarehouseError, match=f"{PLACE} (does not answer|returned an error).*PGPASSWORD") as refused:
+    server.results = [psycopg.OperationalError(fault) for _ in range(9)]
+    with pytest.raises(
+        WarehouseError, match=f"{PLACE} (does not answer|returned an error).*PGPASSWORD"
+    ) as refused:
         store.newest()
     assert "a-secret" not in str(refused.value)
     assert server.pauses == pytest.approx(pauses)
@@ -169,7 +171,7 @@ def test_a_call_ends_at_once_where_trying_again_is_no_use(
 def locked(store: Database, server: Server, answers: dict[str, Any] | None = None, **more: Any) -> Connection:
     """The connection of a lock that was held and let go."""
     connection = Connection({"SELECT pg_backend_pid": [(7,)]} | (answers or {}))
-    server.given = [connection]
+    server.results = [connection]
     with store.lock("write", **more) as held:
         assert held == HeldLock(connection, 7, held.key, held.newest)  # type: ignore[arg-type]
         assert database._thread.locks == [held]
@@ -177,20 +179,20 @@ def locked(store: Database, server: Server, answers: dict[str, Any] | None = Non
     return connection
 
 
-def test_a_lock_has_a_connection_of_its_own_and_goes_with_it(server: Server, store: Database) -> None:
+def test_a_lock_has_its_own_connection_and_ends_with_it(server: Server, store: Database) -> None:
     connection = locked(store, server, patience_s=1.5)
     texts = [text for text, _ in connection.statements]
     assert "SET lock_timeout = 1500" in texts
-    (key,) = connection.said("SELECT pg_advisory_lock")
-    assert key == connection.said("SELECT pg_advisory_unlock")[0]
+    (key,) = connection.values_of("SELECT pg_advisory_lock")
+    assert key == connection.values_of("SELECT pg_advisory_unlock")[0]
     assert 0 <= key[0] < 2**63  # a bigint
-    assert key == locked(store, server).said("SELECT pg_advisory_lock")[0]  # by name, on every machine
+    assert key == locked(store, server).values_of("SELECT pg_advisory_lock")[0]  # by name, on every machine
     assert connection.closed
     assert database._thread.locks == []
     assert connection.statements[0][0].startswith("SELECT set_config")  # a server's limits do not end it
 
 
-def test_a_lock_that_others_hold_and_a_pooler_are_refused(server: Server, store: Database) -> None:
+def test_a_held_lock_and_a_connection_pooler_are_refused(server: Server, store: Database) -> None:
     busy = {"SELECT pg_advisory_lock": psycopg.errors.LockNotAvailable("timeout")}
     with pytest.raises(WarehouseError, match=f"the lock 'write' of {PLACE} for 2 s.*pg_locks"):
         locked(store, server, busy, patience_s=2)
@@ -203,13 +205,13 @@ def published(store: Database, server: Server, inserted: object, then: Version |
     """Publish the second version under two locks; then: what is the newest afterwards, if somebody looks."""
     pid = {"SELECT pg_backend_pid": [(7,)]}
     outer, write = Connection(dict(pid)), Connection(pid | {"INSERT INTO culturescope.published": inserted})
-    server.given = [outer, write, Connection(newest("s3://bucket/parts", *(then or (None, None))))]
+    server.results = [outer, write, Connection(newest("s3://bucket/parts", *(then or (None, None))))]
     with store.lock("metrics"), store.lock("write") as held:
         store.publish(held, SECOND, size=10, folded=3)
-    return write.said("INSERT INTO culturescope.published")
+    return write.values_of("INSERT INTO culturescope.published")
 
 
-def test_publishing_names_all_locks_of_the_thread(server: Server, store: Database) -> None:
+def test_publishing_checks_all_locks_of_the_thread(server: Server, store: Database) -> None:
     (values,) = published(store, server, [()], None)
     assert (values["version"], values["sha256"], values["bytes"], values["folded"]) == (2, "b" * 64, 10, 3)
     assert values["n"] == len(set(values["keys"])) == 2
@@ -225,26 +227,24 @@ def test_publishing_names_all_locks_of_the_thread(server: Server, store: Databas
         (psycopg.errors.UniqueViolation("there is one"), Version(2, "c" * 64)),
     ],
 )
-def test_what_is_not_the_newest_afterwards_was_not_published(
+def test_publishing_without_becoming_the_newest_is_an_error(
     server: Server, store: Database, inserted: object, then: Version | None
 ) -> None:
     with pytest.raises(WarehouseError, match=f"a lock at {PLACE} was lost.*Nothing was published"):
         published(store, server, inserted, then)
 
 
-def test_a_line_that_broke_after_publishing_is_no_failure(server: Server, store: Database) -> None:
+def test_a_connection_lost_after_publishing_is_no_failure(server: Server, store: Database) -> None:
     assert published(store, server, psycopg.OperationalError("a line broke"), SECOND)
 
 
-def test_a_change_under_a_lock_is_made_on_its_connection_or_not_at_all(
-    server: Server, store: Database
-) -> None:
+def test_a_change_under_a_lock_uses_the_connection_of_the_lock_only(server: Server, store: Database) -> None:
     free, mine = Connection({}), Connection({})
-    server.given = [free]
+    server.results = [free]
     store.change("DELETE FROM t", ["a"], None)
     held = HeldLock(mine, 7, 1)  # type: ignore[arg-type]
     store.change("DELETE FROM t", ["b"], held)
-    assert (free.said("DELETE"), mine.said("DELETE")) == ([["a"]], [["b"]])
+    assert (free.values_of("DELETE"), mine.values_of("DELETE")) == ([["a"]], [["b"]])
     mine.answers = {"DELETE": psycopg.OperationalError("gone")}
     with pytest.raises(WarehouseError, match="was lost during the work"):
         store.change("DELETE FROM t", ["c"], held)
@@ -252,7 +252,7 @@ def test_a_change_under_a_lock_is_made_on_its_connection_or_not_at_all(
 
 
 @pytest.mark.slow
-def test_publishing_on_a_real_server(postgres_url: str) -> None:
+def test_a_real_server_publishes_versions_in_order_and_forgets_old_ones(postgres_url: str) -> None:
     store = Database(postgres_url, "s3://bucket/parts")
     assert store.newest() is None  # which makes the tables
     with store.lock("write") as held:
@@ -279,7 +279,7 @@ def test_publishing_on_a_real_server(postgres_url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_lock_on_a_real_server(postgres_url: str) -> None:
+def test_a_real_server_gives_a_lock_to_one_holder_at_a_time(postgres_url: str) -> None:
     store = Database(postgres_url, "")
     held = pytest.raises(WarehouseError, match="the lock 'a'")
     with store.lock("a"), store.lock("b"), held, store.lock("a", patience_s=0.05):

@@ -11,7 +11,7 @@ psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not insta
 pytestmark = pytest.mark.slow
 
 
-def test_nobody_enters_without_the_password(postgres_url: str) -> None:
+def test_postgres_refuses_a_missing_or_wrong_password(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     for url in (postgres_url.replace(f":{PASSWORD}", ""), postgres_url.replace(PASSWORD, "another")):
@@ -19,7 +19,7 @@ def test_nobody_enters_without_the_password(postgres_url: str) -> None:
             psycopg.connect(url)
 
 
-def test_nobody_reads_or_writes_objects_without_keys(s3_endpoint: str, s3_parts: str) -> None:
+def test_s3_refuses_requests_without_keys(s3_endpoint: str, s3_parts: str) -> None:
     place = s3_parts.replace("s3://", f"{s3_endpoint}/")
     for method, url in (("GET", f"{s3_endpoint}/warehouse"), ("GET", f"{place}/a"), ("PUT", f"{place}/a")):
         assert httpx.request(method, url).status_code == 403

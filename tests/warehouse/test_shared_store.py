@@ -5,7 +5,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,9 +12,8 @@ import polars as pl
 import pytest
 
 from tests.shared_store import PASSWORD, SECRET_KEY
+from tests.warehouse.rows import logprobs, make_run
 from warehouse import (
-    CorruptPart,
-    Run,
     Warehouse,
     WarehouseError,
     compact_parts,
@@ -33,12 +31,10 @@ from warehouse.local_store import LocalStore
 from warehouse.prune import prunable, prune
 
 pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
-from warehouse.shared.objects import Objects
 from warehouse.shared.store import SharedStore
 
 pytestmark = pytest.mark.slow
 
-LogprobRows = Callable[..., pl.DataFrame]
 
 KIND = "item_logprob"
 _NO_TIME = timedelta(days=-1)
@@ -68,7 +64,7 @@ def another_machine(warehouse: Warehouse, home: Path) -> Warehouse:
     return Warehouse.open()
 
 
-def test_both_stores_give_the_same(warehouse: Warehouse, shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_local_and_shared_stores_give_the_same_rows(warehouse: Warehouse, shared: Warehouse) -> None:
     local = Warehouse(LocalStore(warehouse.home))
     for each in (local, shared):
         part(each, logprobs("FR IT", "q1"), "q1")
@@ -89,40 +85,7 @@ def test_both_stores_give_the_same(warehouse: Warehouse, shared: Warehouse, logp
     assert run_checks(shared)["n_violations"].sum() == 0
 
 
-@pytest.mark.parametrize(
-    ("sql", "fetched"),
-    [
-        ("SELECT count(*) FROM part_unit", ""),
-        ("SELECT count(*) FROM country JOIN verdict ON verdict.model = country.country", ""),
-        ("SELECT count(*) FROM item_logprob WHERE request_hash = 'q1'", "q1"),
-        ("SELECT count(*) FROM item_logprob WHERE request_hash IN ('q1', 'q3') AND logprob < 9", "q1 q3"),
-        ("SELECT count(*) FROM item_logprob WHERE run_id = 'r2'", "q3"),
-        ("SELECT count(*) FROM item_logprob WHERE request_hash = 'q1' OR country = 'US'", "q1 q2 q3"),
-        ("SELECT count(*) FROM item_logprob WHERE request_hash <> 'q1'", "q1 q2 q3"),
-        ("SELECT count(*) FROM item_logprob a, item_logprob b WHERE a.request_hash = 'q1'", "q1 q2 q3"),
-        ("SELECT count(*) FROM item_logprob WHERE country = 'x\nrequest_hash=''q1''\n'", "q1 q2 q3"),
-        ("PIVOT item_logprob ON country USING sum(logprob) GROUP BY request_hash", "q1 q2 q3"),
-    ],
-)
-def test_a_query_fetches_what_it_needs_and_once(
-    shared: Warehouse,
-    logprobs: LogprobRows,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    sql: str,
-    fetched: str,
-) -> None:
-    for request, run in (("q1", "r1"), ("q2", "r1"), ("q3", "r2")):
-        part(shared, logprobs("FR", request, run), request)
-    expected = shared.query(sql)
-    reader = another_machine(shared, tmp_path / "other")
-    assert reader.query(sql).sort(pl.all()).equals(expected.sort(pl.all()))
-    assert cached(reader) == fetched.split()
-    monkeypatch.setattr(Objects, "get", lambda self, name: pytest.fail(f"fetched {name} again"))
-    assert reader.query(sql).height == expected.height
-
-
-def test_values_of_a_query_narrow_it_too(shared: Warehouse, logprobs: LogprobRows, tmp_path: Path) -> None:
+def test_a_query_fetches_only_the_parts_it_needs(shared: Warehouse, tmp_path: Path) -> None:
     for request in ("q1", "q2"):
         part(shared, logprobs("FR", request), request)
     reader = another_machine(shared, tmp_path / "other")
@@ -133,9 +96,7 @@ def test_values_of_a_query_narrow_it_too(shared: Warehouse, logprobs: LogprobRow
     assert cached(reader) == ["q2"]
 
 
-def test_what_one_machine_writes_another_sees_at_once(
-    shared: Warehouse, logprobs: LogprobRows, tmp_path: Path, make_run: Callable[..., Run]
-) -> None:
+def test_a_write_of_one_machine_shows_on_another_at_once(shared: Warehouse, tmp_path: Path) -> None:
     other = another_machine(shared, tmp_path / "other")
     part(shared, logprobs("FR", "q1"), "q1")
     assert other.query(SHOWN).height == 2
@@ -148,7 +109,7 @@ def test_what_one_machine_writes_another_sees_at_once(
     assert shared.query("SELECT run_id FROM run")["run_id"].to_list() == ["r9"]
 
 
-def test_a_damaged_object_is_set_aside_and_answered_anew(shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_damaged_object_is_set_aside_and_replaced(shared: Warehouse) -> None:
     name, store = part(shared, logprobs("FR", "q1"), "q1"), store_of(shared)
     store.objects.delete([f"parts/{KIND}/{name}.parquet"])
     store.objects.put(f"parts/{KIND}/{name}.parquet", b"PAR1 and nothing else")
@@ -164,31 +125,8 @@ def test_a_damaged_object_is_set_aside_and_answered_anew(shared: Warehouse, logp
     assert shared.query(SHOWN).height == 2
 
 
-def test_a_damaged_object_shows_in_no_query(shared: Warehouse, logprobs: LogprobRows, tmp_path: Path) -> None:
-    name, store = part(shared, logprobs("FR", "q1"), "q1"), store_of(shared)
-    store.objects.delete([f"parts/{KIND}/{name}.parquet"])
-    store.objects.put(f"parts/{KIND}/{name}.parquet", b"PAR1 and nothing else")
-    reader = another_machine(shared, tmp_path / "other")
-    assert reader.query(SHOWN).is_empty()
-    assert cached(reader) == []
-    with pytest.raises(CorruptPart, match=f"{name}.parquet is corrupt"):
-        read_part(reader.store, KIND, name)
-
-
-def test_a_damaged_copy_here_is_fetched_again(shared: Warehouse, logprobs: LogprobRows) -> None:
-    name = part(shared, logprobs("FR", "q1"), "q1")
-    here = shared.store.folder / "parts" / KIND / f"{name}.parquet"
-    here.write_bytes(b"PAR1")
-    assert read_part(shared.store, KIND, name).height == 2
-    here.write_bytes(b"PAR1")
-    with pytest.raises(WarehouseError, match="culturescope check"):
-        shared.query(SHOWN)
-    assert verify_parts(shared).is_empty()
-    assert shared.query(SHOWN).height == 2
-
-
-def test_parts_of_a_killed_run_are_taken_over_many_become_one_and_old_ones_go(
-    shared: Warehouse, logprobs: LogprobRows, make_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+def test_orphans_are_registered_compacted_and_pruned_on_a_shared_store(
+    shared: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(40):
         write_part(shared.store, KIND, f"q{n}", logprobs("FR", f"q{n}"))
@@ -210,28 +148,22 @@ def test_parts_of_a_killed_run_are_taken_over_many_become_one_and_old_ones_go(
     assert shared.query(SHOWN).drop("part").equals(before)
 
 
-def test_a_cache_may_be_deleted(shared: Warehouse, logprobs: LogprobRows) -> None:
+def test_a_cache_may_be_deleted(shared: Warehouse) -> None:
     part(shared, logprobs("FR", "q1"), "q1")
     shutil.rmtree(shared.home / "shared")
     assert Warehouse.open().query(SHOWN).height == 2
 
 
 def test_secrets_are_neither_stored_nor_shown(
-    shared: Warehouse,
-    logprobs: LogprobRows,
-    monkeypatch: pytest.MonkeyPatch,
-    shared_environment: dict[str, str],
+    shared: Warehouse, monkeypatch: pytest.MonkeyPatch, shared_environment: dict[str, str]
 ) -> None:
     part(shared, logprobs("FR", "q1"), "q1")
     with shared.write():
         pass
-    secrets = (PASSWORD, SECRET_KEY)
+    secrets, url = (PASSWORD, SECRET_KEY), shared_environment["CULTURESCOPE_WAREHOUSE"]
     shown = [repr(shared.store), shared.store.place, str(pickle.dumps(shared)), str(vars(shared))]
     for name, wrong in (
-        (
-            "CULTURESCOPE_WAREHOUSE",
-            shared_environment["CULTURESCOPE_WAREHOUSE"].replace(PASSWORD, "not-this-one"),
-        ),
+        ("CULTURESCOPE_WAREHOUSE", url.replace(PASSWORD, "not-this-one")),
         ("CULTURESCOPE_WAREHOUSE", f"postgresql://me:{PASSWORD}@[/broken"),
         ("CULTURESCOPE_WAREHOUSE", f"postgresql://me:{PASSWORD}@127.0.0.1/x?no_such_option=1"),
         ("CULTURESCOPE_PARTS", "s3://warehouse/another"),
@@ -251,12 +183,10 @@ def test_secrets_are_neither_stored_nor_shown(
     assert not [file for file in stored if any(secret.encode() in file.read_bytes() for secret in secrets)]
 
 
-def test_wrong_keys_and_a_bucket_that_is_not_there_are_one_line(
-    shared: Warehouse, logprobs: LogprobRows
-) -> None:
+def test_wrong_keys_and_endpoints_end_in_a_one_line_error(shared: Warehouse) -> None:
     """In a process of its own: a client keeps the keys that it began with."""
     code = "from warehouse.store import store_at; store_at().put_part('item_logprob', 'p', memoryview(b''))"
-    for name, value, said in (
+    for name, value, message in (
         ("AWS_SECRET_ACCESS_KEY", "another-secret", "SignatureDoesNotMatch"),
         (
             "CULTURESCOPE_PARTS_ENDPOINT",
@@ -270,12 +200,12 @@ def test_wrong_keys_and_a_bucket_that_is_not_there_are_one_line(
             capture_output=True, text=True,
         )  # fmt: skip
         last = done.stderr.strip().splitlines()[-1]
-        assert said in last
+        assert message in last
         assert "Look at CULTURESCOPE_PARTS" in last or not value
         assert "another-secret" not in done.stderr
 
 
-def test_without_the_libraries_it_says_what_to_install(
+def test_without_the_libraries_the_error_names_the_extra(
     shared_environment: dict[str, str], tmp_path: Path
 ) -> None:
     code = "import sys; sys.modules['psycopg'] = None; from warehouse import Warehouse; Warehouse.open()"
@@ -284,7 +214,7 @@ def test_without_the_libraries_it_says_what_to_install(
     assert "pip install 'culturescope[shared]'" in done.stderr.splitlines()[-1]
 
 
-def test_the_leaderboard_of_a_recipe_is_made_without_a_file_of_s3(shared: Warehouse) -> None:
+def test_the_leaderboard_of_a_recipe_is_created_on_a_shared_store(shared: Warehouse) -> None:
     words = dict.fromkeys(("unit", "description", "null_baseline", "unscored_when", "source"), "w")
     metric = {"metric": "accuracy", "label": "Accuracy", "is_headline": True, "direction": "higher", **words}
     with shared.write() as connection:

@@ -51,10 +51,20 @@ def decision(name: str, status: str, note: str | None = None) -> dict[str, Any]:
 
 def item(name: str, **cells: Any) -> dict[str, Any]:
     """A row of specnorm_item made of the draft."""
-    given = draft(name)
-    kept = ("seed", "country", "country_name", "cues", "specificity", "model", "prompt_hash", "draft", *TEXTS)
+    source = draft(name)
+    columns = (
+        "seed",
+        "country",
+        "country_name",
+        "cues",
+        "specificity",
+        "model",
+        "prompt_hash",
+        "draft",
+        *TEXTS,
+    )
     own = {"item": f"item-{name}", "group_name": "Sámi", "decision": "accept", "reviewer": "ana"}
-    return {column: given[column] for column in kept} | own | {"reviewed_at": LATER} | cells
+    return {column: source[column] for column in columns} | own | {"reviewed_at": LATER} | cells
 
 
 def stored(warehouse: Warehouse) -> dict[str, dict[str, Any]]:
@@ -74,7 +84,7 @@ def test_drafts_are_stored_as_given(warehouse: Warehouse) -> None:
     assert len(stored(warehouse)) == 2
 
 
-def test_only_what_the_checks_rejected_is_stored_anew(warehouse: Warehouse) -> None:
+def test_a_new_draft_replaces_only_one_that_the_checks_rejected(warehouse: Warehouse) -> None:
     save_drafts(warehouse, [draft("a"), draft("b", "norm_changed"), draft("c")])
     save_reviews(warehouse, [decision("c", "rejected", "no")], [])
     save_drafts(warehouse, [draft(name, drafted_at=LATER) for name in "abcd"])
@@ -88,7 +98,7 @@ def test_only_what_the_checks_rejected_is_stored_anew(warehouse: Warehouse) -> N
 
 
 @pytest.mark.heavy
-def test_a_review_publishes_and_a_later_one_withdraws(warehouse: Warehouse) -> None:
+def test_a_review_publishes_items_and_a_later_review_withdraws_them(warehouse: Warehouse) -> None:
     save_drafts(warehouse, [draft("a"), draft("b"), draft("c")])
     save_reviews(warehouse, [decision("a", "accepted"), decision("b", "accepted")], [item("a"), item("b")])
     assert published(warehouse) == ["item-a", "item-b"]

@@ -1,4 +1,4 @@
-"""Which version of the published file readers share, and when it is locked, unlocked and let go of."""
+"""Which version of the published file readers share, and when it is locked, unlocked and closed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def standing(monkeypatch: pytest.MonkeyPatch) -> Any:
     return published._SharedVersion()
 
 
-def test_a_file_is_locked_while_somebody_reads_it_and_else_not(standing: Any) -> None:
+def test_a_file_is_locked_only_while_it_has_readers(standing: Any) -> None:
     first = standing.enter(PATH, STORE)
     assert standing.enter(PATH, STORE) is first
     assert (first.readers, first.locks) == (2, 1)
@@ -70,18 +70,13 @@ def test_a_replaced_file_stays_until_its_last_reader_leaves(standing: Any) -> No
     assert old.is_closed
     standing.leave(new)
     assert (new.is_closed, new.locks) == (False, 0)
-
-
-def test_a_replaced_file_that_nobody_reads_is_closed_at_once(standing: Any) -> None:
-    old = standing.enter(PATH, STORE)
-    standing.leave(old)
-    old.is_newest = False
+    new.is_newest = False
     standing.enter(PATH, STORE)
-    assert old.is_closed
+    assert new.is_closed  # at once, as nobody read it
 
 
 @pytest.mark.parametrize("is_read", [True, False])
-def test_a_child_uses_nothing_of_its_parent(standing: Any, is_read: bool) -> None:
+def test_a_forked_child_uses_no_version_of_its_parent(standing: Any, is_read: bool) -> None:
     version = standing.enter(PATH, STORE)
     if not is_read:
         standing.leave(version)
@@ -95,7 +90,7 @@ def test_a_child_uses_nothing_of_its_parent(standing: Any, is_read: bool) -> Non
     assert version.is_closed != is_read
 
 
-def test_what_takes_the_files_name_while_it_is_attached_is_attached_anew(
+def test_a_file_replaced_while_it_is_attached_is_attached_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Version] = []
@@ -114,7 +109,7 @@ def test_what_takes_the_files_name_while_it_is_attached_is_attached_anew(
     ("words", "error"),
     [("IO Error: Could not set lock on file", HeldOutside), ("Corrupt database file", WarehouseError)],
 )
-def test_a_file_that_another_program_writes_is_waited_for_and_damage_is_not(
+def test_a_file_locked_by_another_program_is_told_from_damage(
     words: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attach(path: Path, store: Any) -> Any:
@@ -129,7 +124,7 @@ def test_a_file_that_another_program_writes_is_waited_for_and_damage_is_not(
     ("cause", "comes_out"),
     [(KeyboardInterrupt(), KeyboardInterrupt), (ValueError(), RuntimeError), (None, RuntimeError)],
 )
-def test_a_signal_within_a_query_comes_out_as_it_was(
+def test_an_interrupt_within_a_query_is_raised_as_it_was(
     cause: BaseException | None, comes_out: type[BaseException]
 ) -> None:
     def query(raises: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What the worldwise evaluation asks and measures with: counts, balances, and wording kept apart."""
+"""Reference data of the worldwise evaluation: counts, balances, wording, and profiles of their sources."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from tasks.metrics.alignment import bucketed_profile
+from tasks.metrics.stereotypes import stereotype_scores
 from warehouse import Warehouse
 
 Row = dict[str, Any]
@@ -19,21 +22,22 @@ def words(text: str) -> list[str]:
 
 
 HOFSTEDE = (
-    "individualism",
-    "power_distance",
-    "masculinity",
-    "uncertainty_avoidance",
-    "long_term_orientation",
-    "indulgence",
+    *("individualism", "power_distance", "masculinity"),
+    *("uncertainty_avoidance", "long_term_orientation", "indulgence"),
 )
-SEED_VALUES = {
-    "Family Harmony",
-    "Future Planning",
-    "Achievement & Success",
-    "Work-Life Balance",
-    "Stability & Security",
-    "Personal Autonomy",
-    "Respect for Authority",
+SCHEMA = Path(__file__).parents[2] / "warehouse" / "schema" / "003_worldwise.sql"
+SCENARIO = "'s', 'hofstede', 'individualism', 'work'"
+# The paper, section 7.4, columns in the order of HOFSTEDE.
+PAPER_PROFILES = {
+    "US": [2.0, -1.0, 1.0, 0.0, -1.5, 1.5],
+    "IN": [0.0, 1.5, 1.0, -1.0, 0.0, -1.5],
+    "JP": [0.0, 0.0, 2.0, 2.0, 2.0, -1.0],
+    "MX": [-1.5, 2.0, 1.5, 2.0, -1.5, 2.0],
+    "AE": [-1.5, 2.0, 0.0, 1.5, -1.5, -1.0],
+}
+PAPER_VALUES = {
+    *("Family Harmony", "Future Planning", "Achievement & Success", "Work-Life Balance"),
+    *("Stability & Security", "Personal Autonomy", "Respect for Authority"),
 }
 JUDGEMENTS = frozenset(
     words(
@@ -57,6 +61,11 @@ def hofstede_scenarios(warehouse: Warehouse) -> list[Row]:
     return [row for row in rows(warehouse, "scenario") if row["framework"] == "hofstede"]
 
 
+def scenario_texts(warehouse: Warehouse) -> list[str]:
+    columns = ("text", "option_a", "option_b")
+    return [row[column] for row in rows(warehouse, "scenario") for column in columns]
+
+
 def pole_texts(scenario: Row) -> tuple[str, str]:
     """(high, low) option."""
     options = scenario["option_a"], scenario["option_b"]
@@ -64,7 +73,6 @@ def pole_texts(scenario: Row) -> tuple[str, str]:
 
 
 # --- scenarios
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_every_hofstede_dimension_has_ten_scenarios_and_a_fifth_are_multi_dimensional(
@@ -78,12 +86,12 @@ def test_every_hofstede_dimension_has_ten_scenarios_and_a_fifth_are_multi_dimens
     assert sum(row["is_multi"] for row in scenarios) >= len(scenarios) / 5
 
 
-def test_options_are_balanced_between_poles(warehouse: Warehouse) -> None:
+def test_poles_of_options_are_balanced_in_place_and_length(warehouse: Warehouse) -> None:
     scenarios = hofstede_scenarios(warehouse)
     for dimension in HOFSTEDE:
         poles = Counter(row["pole_a"] for row in scenarios if row["dimension"] == dimension)
         assert poles["high"] == poles["low"], dimension
-    # Who always takes A, or the longer option, or what is offered first in the text, learns nothing.
+    # Always taking A, or the longer option, gives no pole.
     longer_is_high = sum(len(high) > len(low) for high, low in map(pole_texts, scenarios))
     assert 0.4 <= longer_is_high / len(scenarios) <= 0.6
 
@@ -109,7 +117,7 @@ def test_domains_and_regions_are_balanced(warehouse: Warehouse) -> None:
     assert max(regions.values()) <= len(scenarios) / 4
 
 
-def test_scenarios_are_dilemmas_in_form(warehouse: Warehouse) -> None:
+def test_scenarios_are_one_question_of_40_to_90_words(warehouse: Warehouse) -> None:
     scenarios = rows(warehouse, "scenario")
     for row in scenarios:
         assert row["text"].endswith("?"), row["scenario"]
@@ -118,7 +126,7 @@ def test_scenarios_are_dilemmas_in_form(warehouse: Warehouse) -> None:
         for option in (row["option_a"], row["option_b"]):
             assert option.endswith("."), row["scenario"]
             assert option[0].isupper(), row["scenario"]
-    texts = [row[column].casefold() for row in scenarios for column in ("text", "option_a", "option_b")]
+    texts = [text.casefold() for text in scenario_texts(warehouse)]
     assert len(set(texts)) == len(texts)
 
 
@@ -130,7 +138,7 @@ def test_options_hold_no_judgement_and_no_listed_value(warehouse: Warehouse) -> 
             assert not [label for label in labels if label in option.casefold()], row["scenario"]
 
 
-def test_scenarios_refer_to_dimensions_that_are_there(warehouse: Warehouse) -> None:
+def test_scenarios_refer_to_known_dimensions(warehouse: Warehouse) -> None:
     known = {(row["framework"], row["dimension"]) for row in rows(warehouse, "dimension")}
     for row in rows(warehouse, "scenario"):
         others = (row["other_dimensions"] or "").split("|") if row["is_multi"] else []
@@ -141,10 +149,9 @@ def test_scenarios_refer_to_dimensions_that_are_there(warehouse: Warehouse) -> N
 
 
 # --- exemplars and values
-# ------------------------------------------------------------------------------------------------------
 
 
-def test_both_poles_of_every_dimension_have_eight_exemplars(warehouse: Warehouse) -> None:
+def test_both_poles_of_a_dimension_have_at_least_eight_exemplars(warehouse: Warehouse) -> None:
     exemplars = rows(warehouse, "exemplar")
     numbers: dict[tuple[str, str, str], list[int]] = {}
     for row in exemplars:
@@ -163,8 +170,8 @@ def test_both_poles_of_every_dimension_have_eight_exemplars(warehouse: Warehouse
     assert len(set(texts)) == len(texts)
 
 
-def test_poles_do_not_differ_in_length(warehouse: Warehouse) -> None:
-    """A model's answers are longer or shorter than another's: length must not be a pole."""
+def test_exemplars_of_both_poles_are_of_similar_length(warehouse: Warehouse) -> None:
+    """Models differ in the length of their answers, so length must not be a pole."""
     lengths: dict[tuple[str, str], list[int]] = {}
     for row in rows(warehouse, "exemplar"):
         lengths.setdefault((row["dimension"], row["pole"]), []).append(len(row["text"]))
@@ -183,21 +190,18 @@ def test_no_exemplar_shares_a_word_with_the_values(warehouse: Warehouse) -> None
         assert not shared, (row["text"], shared)
 
 
-def test_exemplars_are_not_worded_as_the_scenarios(warehouse: Warehouse) -> None:
+def test_exemplars_share_no_five_words_with_scenarios(warehouse: Warehouse) -> None:
     """An exemplar that quoted an option would score whoever repeats the option."""
-    asked = [
-        row[column] for row in rows(warehouse, "scenario") for column in ("text", "option_a", "option_b")
-    ]
-    quoted = set().union(*(runs(text) for text in asked))
+    quoted = set().union(*(runs(text) for text in scenario_texts(warehouse)))
     for row in rows(warehouse, "exemplar"):
         assert not runs(row["text"]) & quoted, (row["text"], runs(row["text"]) & quoted)
 
 
-def test_values_are_about_eighteen_with_those_of_the_seed(warehouse: Warehouse) -> None:
+def test_there_are_eighteen_values_with_those_of_the_paper(warehouse: Warehouse) -> None:
     values = rows(warehouse, "guiding_value")
     labels = {row["label"] for row in values}
     assert len(values) == len(labels) == 18
-    assert labels >= SEED_VALUES
+    assert labels >= PAPER_VALUES
     for row in values:
         assert row["value"] == "_".join(words(row["label"])), row["label"]
 
@@ -211,3 +215,135 @@ def runs(text: str) -> set[tuple[str, ...]]:
     """All runs of five words."""
     listed = words(text)
     return {tuple(listed[i : i + 5]) for i in range(len(listed) - 4)}
+
+
+# --- profiles
+
+
+def scores_of(warehouse: Warehouse, profile: str) -> dict[str, dict[str, float]]:
+    scores: dict[str, dict[str, float]] = {}
+    for row in rows(warehouse, "culture_profile"):
+        if row["profile"] == profile:
+            assert row["framework"] == "hofstede"
+            scores.setdefault(row["country"], {})[row["dimension"]] = row["score"]
+    return scores
+
+
+def test_bucketed_profiles_are_those_of_the_paper(warehouse: Warehouse) -> None:
+    expected = {
+        country: dict(zip(HOFSTEDE, scores, strict=True)) for country, scores in PAPER_PROFILES.items()
+    }
+    assert scores_of(warehouse, "seed_bucketed") == expected
+
+
+def test_hofstede_scores_in_buckets_are_the_profiles_of_the_paper(warehouse: Warehouse) -> None:
+    """The published scores in the paper's buckets; the UAE's are the paper's own estimate."""
+    published = scores_of(warehouse, "hofstede_published")
+    for country in ("US", "IN", "JP", "MX"):
+        scores = [published[country][dimension] for dimension in HOFSTEDE]
+        assert bucketed_profile(scores).tolist() == PAPER_PROFILES[country], country
+
+
+def test_sixty_countries_have_all_six_published_scores(warehouse: Warehouse) -> None:
+    published = scores_of(warehouse, "hofstede_published")
+    complete = [country for country, scores in published.items() if set(scores) == set(HOFSTEDE)]
+    assert len(complete) >= 60
+    assert len(published) > len(complete)
+    # Spot checks from Hofstede, Hofstede and Minkov (2010): Denmark, Greece and Slovakia, with the extremes.
+    assert published["DK"]["power_distance"] == 18
+    assert published["GR"]["uncertainty_avoidance"] == 112
+    assert published["SK"]["masculinity"] == 110
+
+
+def test_regional_profiles_only_fill_gaps_and_all_refer_to_known_countries(warehouse: Warehouse) -> None:
+    countries = {row["country"] for row in rows(warehouse, "country")}
+    profiles = rows(warehouse, "culture_profile")
+    assert {row["country"] for row in profiles} <= countries
+    assert {row["dimension"] for row in profiles} == set(HOFSTEDE)
+    known = {"hofstede_published", "hofstede_regional", "seed_bucketed"}
+    assert {row["profile"] for row in profiles} == known
+    cells = {
+        name: {(country, d) for country, scores in scores_of(warehouse, name).items() for d in scores}
+        for name in ("hofstede_published", "hofstede_regional")
+    }
+    assert not cells["hofstede_published"] & cells["hofstede_regional"]
+
+
+# --- stereotypes and personas
+
+
+def test_scenarios_exemplars_and_personas_hold_no_listed_stereotype(warehouse: Warehouse) -> None:
+    phrases = [row["phrase"] for row in rows(warehouse, "stereotype")]
+    assert len({phrase.casefold() for phrase in phrases}) == len(phrases) >= 60
+    personas = [row["text"] for row in rows(warehouse, "persona")]
+    exemplars = [row["text"] for row in rows(warehouse, "exemplar")]
+    texts = [*scenario_texts(warehouse), *exemplars, *personas]
+    for text, score in zip(texts, stereotype_scores(texts, phrases), strict=True):
+        assert score is not None
+        assert score.n_phrases == 0, text
+
+
+def test_stereotypes_refer_to_a_country_a_region_or_any(warehouse: Warehouse) -> None:
+    countries = {row["country"] for row in rows(warehouse, "country")}
+    regions = {row["region"] for row in rows(warehouse, "scenario")} - {"none"}
+    subjects = {row["country_or_region"] for row in rows(warehouse, "stereotype")}
+    assert subjects <= countries | regions | {"any"}
+
+
+def test_personas_name_the_country_once(warehouse: Warehouse) -> None:
+    personas = {row["language"]: row["text"] for row in rows(warehouse, "persona")}
+    assert "en" in personas
+    languages = {
+        row["code"] for row in rows(warehouse, "current_item WHERE item_list = 'languages'") if row["code"]
+    }
+    assert set(personas) <= languages
+    for language, text in personas.items():
+        assert text.count("{country}") == 1, language
+        assert "Testland" in text.format(country="Testland")
+
+
+# --- tables
+
+
+@pytest.mark.parametrize(
+    ("table", "accepted", "refused"),
+    [
+        (
+            "scenario",
+            f"{SCENARIO}, 'none', true, 'masculinity', 'Text?', 'A.', 'B.', 'low'",
+            [
+                f"{SCENARIO}, 'Atlantis', true, 'masculinity', 'Text?', 'A.', 'B.', 'low'",
+                f"{SCENARIO}, 'none', true, NULL, 'Text?', 'A.', 'B.', 'low'",
+                f"{SCENARIO}, 'none', false, 'masculinity', 'Text?', 'A.', 'B.', 'low'",
+                f"{SCENARIO}, 'none', false, NULL, 'Text?', 'A.', 'A.', 'low'",
+                f"{SCENARIO}, 'none', false, NULL, 'Text?', 'A.', 'B.', 'middle'",
+            ],
+        ),
+        (
+            "exemplar",
+            "'hofstede', 'individualism', 'high', 1, 'I go alone.'",
+            [
+                "'hofstede', 'individualism', 'middle', 1, 'I go alone.'",
+                "'hofstede', 'individualism', 'high', 0, 'I go alone.'",
+            ],
+        ),
+        (
+            "culture_profile",
+            "'seed_bucketed', 'FR', 'individualism', -2, 'hofstede'",
+            [
+                "'seed_bucketed', 'FR', 'individualism', 40, 'hofstede'",
+                "'hofstede_published', 'FR', 'individualism', -2, 'hofstede'",
+                "'own', 'FR', 'individualism', 'nan'::DOUBLE, 'hofstede'",
+            ],
+        ),
+        ("persona", "'en', 'You grew up in {country}.'", ["'en', 'You grew up there.'"]),
+    ],
+)
+def test_tables_refuse_rows_that_break_their_rules(table: str, accepted: str, refused: list[str]) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(SCHEMA.read_text(encoding="utf-8"))
+        connection.execute(f"INSERT INTO {table} VALUES ({accepted})")
+        connection.execute(f"DELETE FROM {table}")
+        for row in refused:
+            with pytest.raises(duckdb.ConstraintException, match="CHECK"):
+                connection.execute(f"INSERT INTO {table} VALUES ({row})")

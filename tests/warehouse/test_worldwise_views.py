@@ -27,7 +27,7 @@ def gain(value: float | None) -> list[Row]:
     ]
 
 
-def test_headline_is_the_gain_and_best_null_is_named(warehouse: Warehouse) -> None:
+def test_the_leaderboard_row_has_the_gain_and_names_the_best_null(warehouse: Warehouse) -> None:
     nulls = {"zero": 6.4, "global_mean": 6.5, "scenario_text": 5.0, "shuffled": 6.5, "unprompted": 6.1}
     others = [
         row("hofstede_mae", OVERALL, 1.3, null_value=1.2),
@@ -58,7 +58,7 @@ def test_headline_is_the_gain_and_best_null_is_named(warehouse: Warehouse) -> No
     assert (line["answered"], line["n_answers"], line["run_id"]) == (0.9, 100, "c1 m")
 
 
-def test_order_is_by_gain_then_nulls_and_newest_configuration_first(warehouse: Warehouse) -> None:
+def test_the_leaderboard_is_ordered_by_configuration_gain_and_nulls(warehouse: Warehouse) -> None:
     store(warehouse, "elsewhere", gain(2.0), "old")
     for model, value in (("worse", -0.3), ("better", 0.2), ("lost", None), ("null:zero", 0.0)):
         store(warehouse, model, gain(value), "new")
@@ -66,13 +66,13 @@ def test_order_is_by_gain_then_nulls_and_newest_configuration_first(warehouse: W
     assert [(r["config_hash"], r["model"]) for r in lines] == [
         ("new", "better"), ("new", "worse"), ("new", "lost"), ("new", "null:zero"), ("old", "elsewhere")
     ]  # fmt: skip
-    worse, lost = lines[1], lines[2]
+    worse, unscored = lines[1], lines[2]
     assert (worse["alignment_gain"], worse["gain_high"]) == pytest.approx((-0.3, -0.2))
-    assert (lost["alignment_gain"], lost["gain_low"], lost["alignment"]) == (None, None, 6.9)
+    assert (unscored["alignment_gain"], unscored["gain_low"], unscored["alignment"]) == (None, None, 6.9)
     assert [r["is_null"] for r in lines] == [False, False, False, True, False]
 
 
-def test_closest_culture_is_the_nearest_scored_one(warehouse: Warehouse) -> None:
+def test_the_closest_culture_is_the_nearest_scored_one(warehouse: Warehouse) -> None:
     distances = {"US": 1.1, "IN": 1.1, "JP": 1.4, "MX": None}
     rows = [row("baseline_distance", ("culture", c), d, null_value=1.3) for c, d in distances.items()]
     store(warehouse, "m", [*gain(0.1), *rows])
@@ -80,7 +80,7 @@ def test_closest_culture_is_the_nearest_scored_one(warehouse: Warehouse) -> None
     assert (line["closest_culture"], line["closest_distance"]) == ("IN", 1.1)  # ties by code
 
 
-def test_declines_are_counted_with_a_persona_only(warehouse: Warehouse) -> None:
+def test_the_decline_share_leaves_the_baseline_out(warehouse: Warehouse) -> None:
     shares = {
         "IN:Decline": (0.1, 30),
         "JP:Decline": (0.4, 10),
@@ -91,21 +91,19 @@ def test_declines_are_counted_with_a_persona_only(warehouse: Warehouse) -> None:
         row("decision_share", ("culture_decision", where), share, n_scored=n)
         for where, (share, n) in shares.items()
     ]
-    lost = row("decision_share", ("culture_decision", "MX:Decline"), None)
-    store(warehouse, "m", [*gain(0.1), *rows, lost])
+    unscored = row("decision_share", ("culture_decision", "MX:Decline"), None)
+    store(warehouse, "m", [*gain(0.1), *rows, unscored])
     (line,) = rows_of(warehouse, "leaderboard_worldwise")
     assert line["decline_share"] == pytest.approx((0.1 * 30 + 0.4 * 10) / 40)
 
 
-def test_model_without_any_value_keeps_its_line(warehouse: Warehouse) -> None:
-    lost = [r | {"value": None, "unscored_reason": "refused", "n_scored": 0, "ci_low": None, "ci_high": None}
+def test_a_model_without_any_value_keeps_its_row(warehouse: Warehouse) -> None:
+    rows = [r | {"value": None, "unscored_reason": "refused", "n_scored": 0, "ci_low": None, "ci_high": None}
             for r in [*gain(0.1), row("alignment", ("null", "zero"), 6.4)]]  # fmt: skip
-    store(warehouse, "m", lost)
+    store(warehouse, "m", rows)
     (line,) = rows_of(warehouse, "leaderboard_worldwise")
-    assert (line["alignment_gain"], line["alignment"], line["best_null"], line["closest_culture"]) == (
-        None,
-    ) * 4
-    assert line["decline_share"] is None
+    names = ("alignment_gain", "alignment", "best_null", "closest_culture", "decline_share")
+    assert [line[name] for name in names] == [None] * 5
 
 
 def test_by_culture_has_one_row_for_the_baseline_too(warehouse: Warehouse) -> None:
@@ -132,15 +130,10 @@ def test_by_culture_has_one_row_for_the_baseline_too(warehouse: Warehouse) -> No
     assert set(by_culture) == {"AE", "baseline"}
     ae, baseline = by_culture["AE"], by_culture["baseline"]
     assert (ae["alignment"], ae["null_alignment"], ae["alignment_gain"]) == (7.0, 6.6, 0.3)
-    assert (ae["gain_low"], ae["gain_high"], ae["ci_low"], ae["ci_high"]) == pytest.approx(
-        (0.2, 0.4, 6.8, 7.2)
-    )
-    assert (ae["hofstede_mae"], ae["null_mae"], ae["baseline_distance"], ae["null_distance"]) == (
-        1.1,
-        1.2,
-        1.5,
-        1.6,
-    )
+    intervals = (ae["gain_low"], ae["gain_high"], ae["ci_low"], ae["ci_high"])
+    assert intervals == pytest.approx((0.2, 0.4, 6.8, 7.2))
+    distances = (ae["hofstede_mae"], ae["null_mae"], ae["baseline_distance"], ae["null_distance"])
+    assert distances == (1.1, 1.2, 1.5, 1.6)
     assert (ae["value_shift"], ae["null_shift"], ae["value_shift_p"]) == (0.3, 0.1, 0.01)
     assert (ae["recognition"], ae["variety"], ae["null_variety"]) == (0.7, 0.9, 0.97)
     assert (ae["share_a"], ae["share_b"], ae["share_decline"]) == pytest.approx((0.6, 0.3, 0.1))
@@ -149,7 +142,7 @@ def test_by_culture_has_one_row_for_the_baseline_too(warehouse: Warehouse) -> No
     assert baseline["culture_name"] == "baseline"
 
 
-def test_by_dimension_is_over_all_cultures_and_in_each(warehouse: Warehouse) -> None:
+def test_by_dimension_has_rows_over_all_cultures_and_of_each(warehouse: Warehouse) -> None:
     rows = [
         row("alignment", ("dimension", "indulgence"), 7.0, null_value=6.6),
         row("alignment_gain", ("dimension", "indulgence"), 0.4, null_value=0.0),
@@ -160,46 +153,34 @@ def test_by_dimension_is_over_all_cultures_and_in_each(warehouse: Warehouse) -> 
     ]
     store(warehouse, "m", rows)
     by_dimension = {(r["dimension"], r["culture"]): r for r in rows_of(warehouse, "worldwise_by_dimension")}
-    assert set(by_dimension) == {
-        ("indulgence", None),
-        ("indulgence", "IN"),
-        ("schwartz_achievement", "baseline"),
-    }
+    keys = {("indulgence", None), ("indulgence", "IN"), ("schwartz_achievement", "baseline")}
+    assert set(by_dimension) == keys
     everywhere, india = by_dimension["indulgence", None], by_dimension["indulgence", "IN"]
-    assert (everywhere["alignment"], everywhere["alignment_gain"], everywhere["projection"]) == (
-        7.0,
-        0.4,
-        None,
-    )
-    assert everywhere["hofstede_bias"] == -0.2
+    names = ("alignment", "alignment_gain", "projection", "hofstede_bias")
+    assert [everywhere[name] for name in names] == [7.0, 0.4, None, -0.2]
     assert (india["alignment"], india["null_alignment"], india["alignment_gain"]) == (6.0, 6.5, None)
     assert (india["projection"], india["null_projection"]) == (0.3, 0.1)
     other = by_dimension["schwartz_achievement", "baseline"]
     assert (other["alignment"], other["projection"], other["n_scored"]) == (None, -0.3, None)
 
 
-def test_values_have_their_shift_and_their_count(warehouse: Warehouse) -> None:
+def test_values_have_a_shift_a_count_and_a_rank(warehouse: Warehouse) -> None:
     shares = {"IN:family_harmony": (0.4, 0.3), "IN:My own value": (0.1, 0.3), "IN:Group Loyalty": (0.4, 0.4),
               "baseline:family_harmony": (0.3, None)}  # fmt: skip
     rows = [
         row("value_share", ("culture_value", where), share, null_value=null, n_scored=270)
         for where, (share, null) in shares.items()
     ]
-    lost = row("value_share", ("culture_value", "JP:family_harmony"), None, null_value=0.3)
-    store(warehouse, "m", [*rows, lost])
+    unscored = row("value_share", ("culture_value", "JP:family_harmony"), None, null_value=0.3)
+    store(warehouse, "m", [*rows, unscored])
     by_value = {(r["culture"], r["label"]): r for r in rows_of(warehouse, "worldwise_values")}
     harmony = by_value["IN", "Family Harmony"]
     assert (harmony["value"], harmony["share"], harmony["baseline_share"]) == ("family_harmony", 0.4, 0.3)
     assert (harmony["shift"], harmony["times"], harmony["rank"]) == (pytest.approx(0.1), 108, 1)
     # A label stands for its value; what the reference data lacks is its own label.
-    assert (by_value["IN", "Group Loyalty"]["value"], by_value["IN", "Group Loyalty"]["rank"]) == (
-        "group_loyalty",
-        1,
-    )
-    assert (by_value["IN", "My own value"]["value"], by_value["IN", "My own value"]["rank"]) == (
-        "My own value",
-        3,
-    )
+    loyalty, own = by_value["IN", "Group Loyalty"], by_value["IN", "My own value"]
+    assert (loyalty["value"], loyalty["rank"]) == ("group_loyalty", 1)
+    assert (own["value"], own["rank"]) == ("My own value", 3)
     assert by_value["baseline", "Family Harmony"]["shift"] is None
     japan = by_value["JP", "Family Harmony"]
     assert (japan["share"], japan["rank"], japan["unscored_reason"]) == (None, None, "refused")
@@ -213,23 +194,9 @@ def test_views_show_the_newest_run_of_worldwise_only(warehouse: Warehouse) -> No
         connection.execute("UPDATE run SET evaluation = 'other'")
     for view in (
         "leaderboard_worldwise",
-        "worldwise_by_culture",
-        "worldwise_by_dimension",
-        "worldwise_values",
+        *(f"worldwise_{by}" for by in ("by_culture", "by_dimension", "values")),
     ):
         assert not rows_of(warehouse, view)
-
-
-@pytest.mark.parametrize(
-    "view",
-    ["leaderboard_worldwise", "worldwise_by_culture", "worldwise_by_dimension", "worldwise_values"],
-)
-def test_views_and_columns_are_commented(warehouse: Warehouse, view: str) -> None:
-    columns = warehouse.query(
-        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view]
-    )
-    assert columns.height > 10
-    assert columns.filter(columns["comment"].is_null()).is_empty()
 
 
 def test_every_metric_of_the_page_is_in_the_catalogue(warehouse: Warehouse) -> None:

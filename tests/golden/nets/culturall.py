@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
-from tests.golden.harness import SERVED, Net
+from tests.golden.harness import SERVED, Net, write_csv
 
 REGIONS = ("BD", "JP", "KZ", "MX", "SG", "uk")
 TOPICS = ("Food", "Heritage", "Pets")
@@ -19,18 +18,13 @@ def prepare(home: Path, files: Path) -> None:
         | {"scenario": f"It is day {n} in town {place}.", "explanation": f"Rule {n}."}
         | {"question": f"Which one on day {n}? {OPTIONS}" if n == 2 else f"How many on day {n}?"}
         | {"answer": "ABCD"[place % 4] if n == 2 else f"{place % 3}", "eval_sum": 5 * place % 14}
-        | {
-            "scenario_en": f"Day {n}, town {place}.",
-            "question_en": f"Which? {OPTIONS}" if n == 2 else "How many?",
-        }
+        | {"scenario_en": f"Day {n}, town {place}."}
+        | {"question_en": f"Which? {OPTIONS}" if n == 2 else "How many?"}
         | {"answer_en": "ABCD"[place % 4] if n == 2 else f"{place % 3}", "explanation_en": f"Rule {n}!"}
         for place, region in enumerate(REGIONS)
         for n, topic in enumerate(TOPICS)
     ]
-    with (files / "items.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(files / "items.csv", rows)
 
 
 NET = Net(
@@ -44,7 +38,7 @@ NET = Net(
         "batch": 16,
     },
     other={"batch": 7},
-    asked={"response": ("request_hash", "item")},
+    keys={"response": ("request_hash", "item")},
     kills=(("response", ""), ("response", "fake-j")),
     prepare=prepare,
     judged=r"^(judge_|english_gain|scenario_gain)|^accuracy(_answered|_english|_question)? ",

@@ -66,7 +66,7 @@ NET = Net(
         "batch": 48,
     },
     other={"batch": 11},
-    asked={"response": ("request_hash", "item")},
+    keys={"response": ("request_hash", "item")},
     kills=(("response", ""), ("response", "fake-j")),
     prepare=prepare,
     judged=r"^(coverage|specificity|connotation|coherence|explanation_gain|tells_real|judge_|metric_corr)"

@@ -18,7 +18,7 @@ NET = Net(
         "batch": 16,
     },
     other={"batch": 3},
-    asked={"response": ("request_hash", "item")},
+    keys={"response": ("request_hash", "item")},
     kills=(("response", ""), ("response", "fake-a"), ("response", "fake-j")),
     judged=r"^(apr|interaction|instruction_following|cultural_depth|constraint_awareness|personalisation|format"
     r"|behaviour|focus|asked_for_dishes|ignored_cues|contradicted|tells_real|variance_share"

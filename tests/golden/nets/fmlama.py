@@ -56,10 +56,7 @@ NET = Net(
         "judged_dishes_per_origin": 2,
     },
     other={"dishes_per_part": 4},
-    asked={
-        "candidate_score": ("request_hash", "prompt", "candidate"),
-        "response": ("request_hash", "item"),
-    },
+    keys={"candidate_score": ("request_hash", "prompt", "candidate"), "response": ("request_hash", "item")},
     kills=(("candidate_score", ""), ("response", "fake-j")),
     prepare=prepare,
     judged=r"^(mes|judge_)",

@@ -16,7 +16,7 @@ NET = Net(
         "batch": 5,
     },
     other={"batch": 3},
-    asked={"pair_score": ("request_hash", "item", "place"), "response": ("request_hash", "item")},
+    keys={"pair_score": ("request_hash", "item", "place"), "response": ("request_hash", "item")},
     kills=(("pair_score", ""), ("response", "")),
     budget=200,
 )

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from deployments.packs.folders import write_recipe
-from tests.golden.harness import SERVED, Net
-
-
-def prepare(home: Path, files: Path) -> None:
-    """The evaluation is a pack."""
-    write_recipe(home / "packs" / "money", "short_answer")
-
+from tests.golden.harness import SERVED, Net, recipe_pack
 
 NET = Net(
     params={"models": ["fake-a", SERVED], "batch": 5, "max_tokens": 32},
     other={"batch": 4},
-    asked={"response": ("request_hash", "item")},
+    keys={"response": ("request_hash", "item")},
     kills=(("response", ""),),
-    prepare=prepare,
+    prepare=recipe_pack("money", "short_answer"),
     budget=400,
 )

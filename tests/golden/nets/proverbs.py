@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from deployments.packs.folders import write_recipe
-from tests.golden.harness import SERVED, Net
-
-
-def prepare(home: Path, files: Path) -> None:
-    """The evaluation is a pack."""
-    write_recipe(home / "packs" / "proverbs", "judged")
-
+from tests.golden.harness import SERVED, Net, recipe_pack
 
 NET = Net(
     params={"models": ["fake-a", SERVED], "judges": ["fake-j"], "batch": 5, "max_tokens": 32, "nulls": 8},
     other={"batch": 4},
-    asked={"response": ("request_hash", "item")},
+    keys={"response": ("request_hash", "item")},
     kills=(("response", ""), ("response", "fake-j")),
-    prepare=prepare,
+    prepare=recipe_pack("proverbs", "judged"),
     judged=r"^(judge_|accuracy|exchanged_gain)",
     budget=3_000,
 )

@@ -14,6 +14,6 @@ NET = Net(
         "countries_per_part": 6,
     },
     other={"countries_per_part": 4},
-    asked={"item_logprob": ("request_hash", "country", "item")},
+    keys={"item_logprob": ("request_hash", "country", "item")},
     kills=(("item_logprob", ""),),
 )

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from deployments.packs.folders import write_recipe
-from tests.golden.harness import Net
-
-
-def prepare(home: Path, files: Path) -> None:
-    """The evaluation is a pack."""
-    write_recipe(home / "packs" / "whence", "choice")
-
+from tests.golden.harness import Net, recipe_pack
 
 NET = Net(
     params={"models": ["fake-a", "fake-b"], "batch": 5},
     other={"batch": 3},
-    asked={"option_score": ("request_hash", "item", "place")},
+    keys={"option_score": ("request_hash", "item", "place")},
     kills=(("option_score", ""),),
-    prepare=prepare,
+    prepare=recipe_pack("whence", "choice"),
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.golden.harness import SERVED, Net
+from tests.golden.harness import SERVED, Net, write_csv
 
 DIMENSIONS = {
     "power_distance": "chief",
@@ -16,7 +14,7 @@ DIMENSIONS = {
     "long_term_orientation": "saving",
     "indulgence": "feast",
 }
-"""And a word that stands for the high end of each."""
+"""Dimension -> a word for its high pole."""
 CATEGORIES = ("family", "work", "money")
 CULTURES = ("IN", "JP", "US")
 
@@ -43,9 +41,9 @@ def prepare(home: Path, files: Path) -> None:
         for row, country in enumerate(CULTURES)
         for column, dimension in enumerate(DIMENSIONS)
     ]
-    write(files / "scenarios.csv", scenarios)
-    write(files / "exemplars.csv", exemplars)
-    write(files / "profiles.csv", profiles)
+    write_csv(files / "scenarios.csv", scenarios)
+    write_csv(files / "exemplars.csv", exemplars)
+    write_csv(files / "profiles.csv", profiles)
     texts = [str(cell) for table in (scenarios, exemplars) for row in table for cell in row.values()]
     answers = ["text", "Harmony,", "Harmony.", "Honesty", "Loyalty.", "&", "A", *map(str, range(1000))]
     words = sorted({word for text in [*texts, *answers] for word in text.split()})
@@ -53,14 +51,6 @@ def prepare(home: Path, files: Path) -> None:
         f"{w} {' '.join(str((n * k) % 11 - 4) for k in (1, 3, 4, 5, 7, 9))}" for n, w in enumerate(words)
     ]
     (files / "words.vec").write_text("\n".join([f"{len(words)} 6", *vectors]) + "\n")
-
-
-def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """A CSV file of these rows."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 NET = Net(
@@ -78,7 +68,7 @@ NET = Net(
         "batch": 24,
     },
     other={"batch": 11},
-    asked={"response": ("request_hash", "item"), "embedding": ("request_hash", "text_hash")},
+    keys={"response": ("request_hash", "item"), "embedding": ("request_hash", "text_hash")},
     kills=(("response", ""), ("embedding", "")),
     prepare=prepare,
     compared=r"^(model_|variance_)",
