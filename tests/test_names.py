@@ -98,7 +98,7 @@ NAMES = {
 """Names of who answered, and the hash that is to be there beside them."""
 BY_NAME = {
     "33_answer_change.sql": "a part of answers holds its writer's name alone; a judge's verdicts are told by "
-    "its hash (request_hash has the engine, and the occasion, which differs there)",
+    "its hash (request_hash has the engine, and the occasion, which differs there)"
 }
 """File -> why it joins on a name after all."""
 

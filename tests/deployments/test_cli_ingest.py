@@ -44,10 +44,7 @@ def ingest(*arguments: str) -> Result:
     ("arguments", "message"),
     [
         (("-s", "wikidata"), "wikidata needs the network: add --live, and --contact"),
-        (
-            ("-s", "tasteatlas", "--file", "https://foods.example/export"),
-            "tasteatlas needs the network",
-        ),
+        (("-s", "tasteatlas", "--file", "https://foods.example/export"), "tasteatlas needs the network"),
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),
         (("-s", "wikipedia", "--live"), "'wikipedia-currencies', 'wikipedia-religions'"),

@@ -75,10 +75,7 @@ def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home
     ("arguments", "message"),
     [
         (("--evaluations", "spectrum"), "error: --evaluations: expected 'culturall'"),
-        (
-            ("--profile", "huge"),
-            "error: --profile: there is no 'huge'; choose one of smoke, demo, full, ",
-        ),
+        (("--profile", "huge"), "error: --profile: there is no 'huge'; choose one of smoke, demo, full, "),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: expected more than 0"),
     ],

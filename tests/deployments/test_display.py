@@ -216,11 +216,7 @@ def test_a_bar_whose_total_changes_ends_where_its_work_ends(monkeypatch: pytest.
         progress.report("judge", 2, 5)
         progress.report("m: conversations", 6, 20)
         progress.report("m: conversations", 0, 6)
-    assert said == [
-        "judge 2/2 in some time",
-        "judge 5/5 in some time",
-        "m: conversations 6/6 in some time",
-    ]
+    assert said == ["judge 2/2 in some time", "judge 5/5 in some time", "m: conversations 6/6 in some time"]
 
 
 def test_durations() -> None:

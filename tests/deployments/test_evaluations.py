@@ -122,7 +122,4 @@ def test_a_new_file_is_found_without_editing_anything(
     monkeypatch.delitem(sys.modules, "deployments.evaluations.zebra", raising=False)
     assert with_items() == [*(name for name in NAMES if name != "harness"), "zebra"]
     assert doors()["zebra"].title == "How many stripes?"
-    assert profiles("zebra") == {
-        "smoke": {"max_items": 4, "profile": "smoke"},
-        "mine": {"profile": "mine"},
-    }
+    assert profiles("zebra") == {"smoke": {"max_items": 4, "profile": "smoke"}, "mine": {"profile": "mine"}}

@@ -112,9 +112,7 @@ def test_devices_do_not_share_memory(
 ) -> None:
     own = memory.of_engine
     monkeypatch.setattr(
-        memory,
-        "of_engine",
-        lambda spec, source: memory.Claim(spec.device, own(spec, source).bytes),
+        memory, "of_engine", lambda spec, source: memory.Claim(spec.device, own(spec, source).bytes)
     )
     for device in ("cpu", "cuda:0", "cuda:1"):
         load.load(large(device, 2).model_copy(update={"device": device}), tmp_path)

@@ -36,12 +36,7 @@ from tests.engines.candidate_contract import (  # noqa: F401 - tests of every sc
     test_progress_adds_up,
 )
 
-SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-}
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,7 @@ def brute_force(
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_size=1, max_size=12),
-    st.integers(1, 40),
+    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_size=1, max_size=12), st.integers(1, 40)
 )
 def test_paths_read_every_edge_once_at_its_own_prefix(sequences: list[list[int]], budget: int) -> None:
     trie = build_trie(sequences)

@@ -249,10 +249,7 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
             ("--benchmarks", "casa", "--files", f"normad={other}"),
             "files of normad, which is not among `benchmarks`",
         ),
-        (
-            ("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"),
-            "no file is of the violate side",
-        ),
+        (("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"), "no file is of the violate side"),
     ):
         failed = invoke(*smoke, *wrong)
         assert failed.exit_code == 1, wrong

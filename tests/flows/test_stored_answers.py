@@ -51,9 +51,7 @@ def test_a_part_is_stored_under_its_engine_and_its_request(warehouse: Warehouse)
     assert set(stored) == set(REQUEST.units)
 
 
-def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(
-    warehouse: Warehouse,
-) -> None:
+def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(warehouse: Warehouse) -> None:
     request = Stops(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
     work = Work.of(Wanted("m", request, FAKE), request.units)
     with pytest.raises(EngineError, match="the line is down"):

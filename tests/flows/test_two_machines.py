@@ -37,10 +37,7 @@ ONCE = f"{REGISTERED} GROUP BY kind, request_hash, unit HAVING count(*) > 1"
 
 @pytest.fixture
 def homes(
-    blank: Path,
-    tmp_path: Path,
-    shared_environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> list[Path]:
     """The homes of two machines on one shared store."""
     for name, value in shared_environment.items():

@@ -196,10 +196,7 @@ def test_a_name_that_changes_between_check_and_connection(
 
 
 def test_https_keeps_the_name(
-    web: MisbehavingServer,
-    open_session: OpenSession,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    web: MisbehavingServer, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "authority.pem")

@@ -78,10 +78,7 @@ DAMAGES: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_copy_is_fetched_anew(
-    web: MisbehavingServer,
-    open_session: OpenSession,
-    tmp_path: Path,
-    damage: Callable[[Path, Path], object],
+    web: MisbehavingServer, open_session: OpenSession, tmp_path: Path, damage: Callable[[Path, Path], object]
 ) -> None:
     web.replies["/page"] = [Reply(body=b"content", headers={"ETag": '"1"'})]
     open_session().get(web.url("/page"))

@@ -116,8 +116,7 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000],
+    "body", [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000]
 )
 def test_json_that_is_no_result(server: Misbehaving, body: bytes) -> None:
     server.scripts = [reply(200, body)]
