@@ -1,4 +1,4 @@
-"""A key that a server refuses: said once, before anything is asked, and it costs nobody else's numbers."""
+"""A key that a server refuses is reported once, before any prompt, and other models get their numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE = "run cure --profile smoke --benchmarks normad --items-per-benchmark 2 --n
 
 @pytest.fixture
 def server() -> Iterator[HttpServer]:
-    """Refuses every key."""
+    """A server that refuses every key."""
     own = HttpServer(lambda request: Answer({"error": {"message": "no such key"}}, 401))
     yield own
     own.close()
@@ -29,26 +29,26 @@ def run(home: Path, server: HttpServer, more: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_nothing_is_asked_of_a_model_whose_key_is_refused(home: Path, server: HttpServer) -> None:
-    code, said = run(home, server, "-m hosted")
+def test_model_with_a_refused_key_gets_no_prompt(home: Path, server: HttpServer) -> None:
+    code, log = run(home, server, "-m hosted")
     assert code == 1
-    assert said.count("refused the key (401): check the variable OWN_KEY") == 1
+    assert log.count("refused the key (401): check the variable OWN_KEY") == 1
     assert [request.method for request in server.received] == ["GET"]
 
 
-def test_another_model_gets_its_numbers(home: Path, server: HttpServer) -> None:
-    code, said = run(home, server, "-m hosted -m fake-a")
+def test_refused_key_of_one_model_leaves_the_other_its_numbers(home: Path, server: HttpServer) -> None:
+    code, log = run(home, server, "-m hosted -m fake-a")
     assert code == 1
-    assert said.count("refused the key") == 1
+    assert log.count("refused the key") == 1
     done = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None))
     assert "fake-a" in done.stdout
     assert "hosted" not in done.stdout
 
 
-def test_a_judge_costs_its_own_numbers(home: Path, server: HttpServer) -> None:
-    code, said = run(home, server, "-m fake-a --judges hosted")
+def test_refused_key_of_a_judge_leaves_the_other_numbers(home: Path, server: HttpServer) -> None:
+    code, log = run(home, server, "-m fake-a --judges hosted")
     assert code == 1
-    assert said.count("refused the key") == 1
+    assert log.count("refused the key") == 1
     assert [request.method for request in server.received] == ["GET"]
     done = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None))
     assert "fake-a" in done.stdout
