@@ -204,21 +204,3 @@ def test_retention_in_compose_equals_the_servers_own(monkeypatch: pytest.MonkeyP
     assert settings.services.db_vacuum.enabled_vacuum_types == {"events", "flow_runs"}
     assert settings.api.csrf_protection_enabled
     assert settings.api.auth_string.get_secret_value() == FILLED["PREFECT_LOGIN"]
-
-
-def test_every_file_is_in_the_wheel() -> None:
-    from setuptools.config.pyprojecttoml import apply_configuration
-    from setuptools.dist import Distribution
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        project = apply_configuration(Distribution(), "pyproject.toml")
-        project.include_package_data = False  # what is declared, not what a checkout's own tool finds
-        built = project.get_command_obj("build_py")
-        built.ensure_finalized()
-        inside = {
-            (ROOT / folder / name).resolve() for _, folder, _, names in built.data_files for name in names
-        }
-    files = {file.resolve() for file in CLUSTER.rglob("*") if file.is_file() and file.suffix != ".pyc"}
-    assert len(files) >= 6
-    assert files - inside == set()
