@@ -1,7 +1,8 @@
 """Tests of every candidate scorer on small random models; a module imports them and defines their fixtures.
 
-``scorer`` is the engine, ``folder`` its model, and ``expected`` returns log-probabilities, probabilities and
-numbers of tokens from one plain forward pass per sentence and candidate.
+``scorer`` is the engine, ``folder`` its model, ``n_rice`` the words before the verb of the longest sentence,
+and ``expected`` returns log-probabilities, probabilities and numbers of tokens from one plain forward pass
+per sentence and candidate.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from tasks.engines.local import pretrained
-from tasks.engines.protocols import CandidateScorer, Cloze
+from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
 from tests.engines import tiny_models as tiny
 
 Expected = Callable[[Cloze, list[str]], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -67,6 +68,20 @@ def test_progress_adds_up(texts: list[str], scorer: Any) -> None:
     scorer.score_candidates(tiny.ENGLISH, texts, counts.append)
     assert sum(counts) == len(tiny.ENGLISH.before) * len(texts)
     assert min(counts) > 0
+
+
+def test_sentence_longer_than_the_context_is_refused(scorer: Any, n_rice: int) -> None:
+    """With so often "rice", "has", the blank and special tokens a sentence has 40 tokens, which fit."""
+    fits = Cloze(before=("rice " * n_rice + "has",), lead=" ", after="", tail=" has")
+    assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
+    too_long = replace(fits, before=("rice has", "salt " * (n_rice + 1) + "has"))
+    with pytest.raises(EngineError, match=r"'salt salt .* has 41 tokens .* 40 at most \(1 such .* of 2\)"):
+        scorer.score_candidates(too_long, ["salt"])
+
+
+def test_missing_model_is_refused(scorer: Any, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be loaded"):
+        type(scorer)(tiny.spec(), str(tmp_path / "nowhere"))
 
 
 def test_half_precision_stays_near_float32(folder: Path, scorer: Any) -> None:

@@ -54,30 +54,20 @@ def test_precisions_are_timed_once_per_process(monkeypatch: pytest.MonkeyPatch) 
 def test_chosen_precision_is_stored_per_cpu_and_reused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The choice is stored per CPU; a damaged file is ignored."""
+    """A file stored beside the specs is read too; a damaged file is ignored."""
     seconds = {"float32": 1.0, "bfloat16": 0.1}
     monkeypatch.setattr(devices, "_seconds_of_products", lambda: seconds)
     fresh = devices._fastest_dtype.__wrapped__
-    assert fresh("cpu", tmp_path) == "bfloat16"
+    folder = tmp_path / "engines"
+    assert fresh("cpu", folder) == "bfloat16"
     seconds["bfloat16"] = 2.0
-    assert fresh("cpu", tmp_path) == "bfloat16"
-    assert fresh("cpu", tmp_path / "another") == "float32"
-    next(tmp_path.glob("faster-dtype-*[!k]")).write_text("bflo")
-    assert fresh("cpu", tmp_path) == "float32"
+    assert fresh("cpu", folder) == fresh("cpu", tmp_path / "devices") == "bfloat16"
+    assert fresh("cpu", tmp_path / "other" / "folder") == "float32"
+    next(folder.glob("faster-dtype-*[!k]")).write_text("bflo")
+    assert fresh("cpu", folder) == "float32"
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI")
     seconds["bfloat16"] = 0.1
-    assert fresh("cpu", tmp_path) == "bfloat16"
-
-
-def test_precision_stored_beside_the_specs_is_still_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    seconds = {"float32": 1.0, "bfloat16": 0.1}
-    monkeypatch.setattr(devices, "_seconds_of_products", lambda: seconds)
-    fresh = devices._fastest_dtype.__wrapped__
-    assert fresh("cpu", tmp_path / "engines") == "bfloat16"
-    seconds["bfloat16"] = 2.0
-    assert fresh("cpu", tmp_path / "devices") == "bfloat16"
+    assert fresh("cpu", folder) == "bfloat16"
 
 
 def test_both_precisions_are_timed() -> None:

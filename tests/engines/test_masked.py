@@ -29,8 +29,10 @@ from tests.engines.candidate_contract import (  # noqa: F401 - tests of every sc
     Expected,
     test_batches_and_order_do_not_matter,
     test_half_precision_stays_near_float32,
+    test_missing_model_is_refused,
     test_progress_adds_up,
     test_scores_equal_brute_force,
+    test_sentence_longer_than_the_context_is_refused,
     test_unspellable_candidate_is_nan_and_changes_no_other,
 )
 
@@ -84,6 +86,11 @@ def scorer(folder: Path) -> MaskedScorer:
 
 
 @pytest.fixture(scope="module")
+def n_rice() -> int:
+    return 36  # two special tokens and a mask
+
+
+@pytest.fixture(scope="module")
 def expected(family: Family, folder: Path) -> Expected:
     return partial(brute_force, family, folder)
 
@@ -112,15 +119,6 @@ def brute_force(
     return logprob, probability, n_tokens
 
 
-def test_sentence_longer_than_the_context_is_refused(scorer: MaskedScorer) -> None:
-    # Two special tokens, the subject's words, one for "has", a mask: 40 fit both models.
-    fits = Cloze(before=("rice " * 36 + "has",), lead=" ", after="", tail=" has")
-    assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
-    too_long = Cloze(before=("rice has", "salt " * 37 + "has"), lead=" ", after="", tail=" has")
-    with pytest.raises(EngineError, match=r"'salt salt .* has 41 tokens .* 40 at most \(1 such .* of 2\)"):
-        scorer.score_candidates(too_long, ["salt"])
-
-
 def test_mask_outside_the_blank_is_refused(family: Family, scorer: MaskedScorer) -> None:
     cloze = Cloze(before=(f"rice {family.mask} has",), lead=" ", after="", tail=" has")
     with pytest.raises(EngineError, match="outside the blank"):
@@ -141,8 +139,3 @@ def test_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
 def test_encoder_decoder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="encoder-decoder"):
         MaskedScorer(tiny.spec(), str(tiny.save_bart(tmp_path)))
-
-
-def test_missing_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="cannot be loaded"):
-        MaskedScorer(tiny.spec(), str(tmp_path / "nowhere"))

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import jsonschema
 import pytest
 
-from tasks.engines.protocols import EngineError, Generation, Generator, Sampling, Unfinished
+from tasks.engines.protocols import EngineError, Generator, Sampling, Unfinished
 from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.providers import settings_body
@@ -216,8 +216,11 @@ class Scripted(HttpServer):
         return [request.json for request in self.received if request.body]
 
 
+Script = Callable[[Reply], Scripted]
+
+
 @pytest.fixture
-def script() -> Iterator[Callable[[Reply], Scripted]]:
+def script() -> Iterator[Script]:
     servers: list[Scripted] = []
 
     def start(reply: Reply) -> Scripted:
@@ -238,13 +241,20 @@ def completion(content: str | None, finish: str = "stop", refusal: str | None = 
     }  # fmt: skip
 
 
+def shaped(**changes: Any) -> dict[str, Any]:
+    """Return an answer with parts of its first choice changed."""
+    answer = completion("x")
+    answer["choices"][0] |= changes
+    return answer
+
+
 def token(text: str, logprob: float, data: bytes | None = None, **top: float) -> dict[str, Any]:
     """Return one position in the API's format; top: other tokens."""
     others = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in top.items()]
     return {"token": text, "logprob": logprob, "bytes": data and list(data), "top_logprobs": others}
 
 
-def test_order_concurrency_and_sent_fields(script: Callable[[Reply], Scripted]) -> None:
+def test_order_concurrency_and_sent_fields(script: Script) -> None:
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         number = int(request["messages"][0]["content"])
         if number == 0:  # the first request is answered last
@@ -274,17 +284,21 @@ def test_order_concurrency_and_sent_fields(script: Callable[[Reply], Scripted]) 
         (200, completion(None, "content_filter"), "", "content_filter"),
         (200, {**completion(""), "choices": [], "prompt_filter_results": [{}]}, "", "content_filter"),
         (400, {"error": {"message": "filtered", "code": "content_filter"}}, "", "content_filter"),
+        (200, completion(None, "length"), "", "length"),  # thinking used all tokens
+        (200, shaped(message={"content": None, "reasoning": "hm"}), "", "stop"),
+        (200, shaped(message={"content": None, "reasoning_content": "hm"}), "", "stop"),
+        (200, completion("a \ud83c b"), "a ? b", "stop"),  # a lone surrogate
     ],
 )
-def test_refusals_and_filtered_answers_are_answers(
-    script: Callable[[Reply], Scripted], status: int, body: dict[str, Any], text: str, finish: str
+def test_refused_filtered_cut_and_empty_answers_are_answers(
+    script: Script, status: int, body: dict[str, Any], text: str, finish: str
 ) -> None:
     engine = OpenAIGenerator(spec(script(lambda *_: (status, body)).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.text, answer.finish_reason) == (text, finish)
 
 
-def test_token_alternatives_are_requested_and_read(script: Callable[[Reply], Scripted]) -> None:
+def test_token_alternatives_are_requested_and_read(script: Script) -> None:
     content = [
         token("\\xe2\\x82", -0.1, b"\xe2\x82"),  # the euro sign in two tokens
         token("\\xac", -0.2, b"\xac"),
@@ -302,7 +316,7 @@ def test_token_alternatives_are_requested_and_read(script: Callable[[Reply], Scr
 
 
 def test_at_most_twenty_alternatives_are_requested_and_none_if_switched_off(
-    script: Callable[[Reply], Scripted],
+    script: Script,
 ) -> None:
     server = script(lambda *_: (200, completion("yes")))
     engine, without = (
@@ -328,7 +342,7 @@ def test_at_most_twenty_alternatives_are_requested_and_none_if_switched_off(
         (403, r"refused the key \(403\)"),
     ],
 )
-def test_lasting_errors_say_what_to_do(script: Callable[[Reply], Scripted], status: int, error: str) -> None:
+def test_lasting_errors_say_what_to_do(script: Script, status: int, error: str) -> None:
     server = script(lambda *_: (status, {"error": {"message": "no, sk-secret is bad"}}))
     with pytest.raises(EngineError, match=error) as caught:
         OpenAIGenerator(spec(server.url)).generate(TALK, Sampling())
@@ -337,7 +351,7 @@ def test_lasting_errors_say_what_to_do(script: Callable[[Reply], Scripted], stat
 
 
 @pytest.mark.heavy
-def test_requests_per_minute_are_limited(script: Callable[[Reply], Scripted]) -> None:
+def test_requests_per_minute_are_limited(script: Script) -> None:
     server = script(lambda *_: (200, completion("x")))
     engine = OpenAIGenerator(spec(server.url, options={"requests_per_minute": 1200}))
     begin = time.monotonic()
@@ -347,7 +361,7 @@ def test_requests_per_minute_are_limited(script: Callable[[Reply], Scripted]) ->
     assert len(server.requests) == 7
 
 
-def test_failure_ends_the_wait_for_the_next_request(script: Callable[[Reply], Scripted]) -> None:
+def test_failure_ends_the_wait_for_the_next_request(script: Script) -> None:
     server = script(lambda *_: (403, {"error": {"message": "bad"}}))
     options = {"requests_per_minute": 0.01, "max_retries": 0}  # the second would be sent after 100 minutes
     engine = OpenAIGenerator(spec(server.url, options=options))
@@ -356,9 +370,7 @@ def test_failure_ends_the_wait_for_the_next_request(script: Callable[[Reply], Sc
     assert len(server.requests) == 1
 
 
-def test_answers_in_flight_during_a_failure_are_kept(
-    script: Callable[[Reply], Scripted], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_in_flight_during_a_failure_are_kept(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first failure is raised, nothing more is sent, and answers in flight come with the error."""
     failed = threading.Event()
 
@@ -382,7 +394,7 @@ def test_answers_in_flight_during_a_failure_are_kept(
     assert len(server.requests) == 2
 
 
-def test_a_hundred_requests_can_be_in_flight(script: Callable[[Reply], Scripted]) -> None:
+def test_a_hundred_requests_can_be_in_flight(script: Script) -> None:
     everybody = threading.Barrier(100)
 
     def reply(*_: Any) -> tuple[int, dict[str, Any]]:
@@ -395,7 +407,7 @@ def test_a_hundred_requests_can_be_in_flight(script: Callable[[Reply], Scripted]
     assert server.most_at_once == 100
 
 
-def test_generation_works_inside_a_running_event_loop(script: Callable[[Reply], Scripted]) -> None:
+def test_generation_works_inside_a_running_event_loop(script: Script) -> None:
     engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("x"))).url))
 
     async def notebook() -> str:
@@ -417,19 +429,10 @@ def test_generation_works_inside_a_running_event_loop(script: Callable[[Reply], 
         ({"completion_tokens": 2, "total_tokens": 40}, (0, 2)),
     ],
 )
-def test_counts_of_tokens_are_never_negative(
-    script: Callable[[Reply], Scripted], usage: Any, counts: tuple[int, int]
-) -> None:
+def test_counts_of_tokens_are_never_negative(script: Script, usage: Any, counts: tuple[int, int]) -> None:
     engine = OpenAIGenerator(spec(script(lambda *_: (200, {**completion("x"), "usage": usage})).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.prompt_tokens, answer.completion_tokens) == counts
-
-
-def shaped(**changes: Any) -> dict[str, Any]:
-    """Return an answer with parts of its first choice changed."""
-    answer = completion("x")
-    answer["choices"][0] |= changes
-    return answer
 
 
 @pytest.mark.parametrize(
@@ -444,9 +447,7 @@ def shaped(**changes: Any) -> dict[str, Any]:
         (shaped(logprobs={"content": [token("x", 0.0) | {"bytes": [300]}]}), r"bytes\.0: "),
     ],
 )  # fmt: skip
-def test_answers_of_another_shape_are_refused(
-    script: Callable[[Reply], Scripted], answer: dict[str, Any], error: str
-) -> None:
+def test_answers_of_another_shape_are_refused(script: Script, answer: dict[str, Any], error: str) -> None:
     server = script(lambda *_: (200, answer))
     engine = OpenAIGenerator(spec(server.url, options={"max_retries": 3}))
     with pytest.raises(
@@ -454,21 +455,6 @@ def test_answers_of_another_shape_are_refused(
     ):
         engine.generate(TALK, Sampling())
     assert len(server.requests) == 1  # not retried
-
-
-def test_answer_cut_off_before_its_first_character_is_empty(script: Callable[[Reply], Scripted]) -> None:
-    """Reasoning models do this if thinking uses all tokens."""
-    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion(None, "length"))).url))
-    answer = engine.generate(TALK, Sampling())[0]
-    assert (answer.text, answer.finish_reason) == ("", "length")
-
-
-def test_answer_with_reasoning_only_is_empty(script: Callable[[Reply], Scripted]) -> None:
-    """Servers that separate reasoning from the text do this."""
-    for name in ("reasoning", "reasoning_content"):
-        thought = {"role": "assistant", "content": None, name: "hm"}
-        engine = OpenAIGenerator(spec(script(lambda *_, message=thought: (200, shaped(message=message))).url))
-        assert engine.generate(TALK, Sampling()) == [Generation("", "stop", 5, 2)]
 
 
 @pytest.mark.parametrize(
@@ -490,8 +476,3 @@ def test_dialects_send_or_refuse_reasoning_and_web(dialect: Any, fields: dict[st
         return
     with pytest.raises(EngineError, match=words):
         OpenAIGenerator(spec("http://localhost:1", **fields, options={"dialect": dialect}))
-
-
-def test_lone_surrogate_is_replaced(script: Callable[[Reply], Scripted]) -> None:
-    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("a \ud83c b"))).url))
-    assert engine.generate(TALK, Sampling())[0].text == "a ? b"

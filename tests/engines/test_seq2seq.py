@@ -30,8 +30,10 @@ from tests.engines.candidate_contract import (  # noqa: F401 - tests of every sc
     Expected,
     test_batches_and_order_do_not_matter,
     test_half_precision_stays_near_float32,
+    test_missing_model_is_refused,
     test_progress_adds_up,
     test_scores_equal_brute_force,
+    test_sentence_longer_than_the_context_is_refused,
     test_unspellable_candidate_is_nan_and_changes_no_other,
 )
 
@@ -86,6 +88,11 @@ def scorer(folder: Path) -> Seq2SeqScorer:
 
 
 @pytest.fixture(scope="module")
+def n_rice() -> int:
+    return 37  # the sentinel and the end token; the tokenizer's limit is 40
+
+
+@pytest.fixture(scope="module")
 def expected(family: Family, folder: Path) -> Expected:
     return partial(brute_force, family, folder)
 
@@ -135,15 +142,6 @@ def test_trie_paths_read_every_edge_once_after_its_prefix(sequences: list[list[i
     assert sorted(met) == list(range(len(trie.edge_token)))
 
 
-def test_sentence_longer_than_the_context_is_refused(scorer: Seq2SeqScorer) -> None:
-    # The subject's words, one for "has", the sentinel, the end token: the tokenizer says 40.
-    fits = Cloze(before=("rice " * 37 + "has",), lead=" ", after="", tail=" has")
-    assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
-    too_long = Cloze(before=("rice has", "salt " * 38 + "has"), lead=" ", after="", tail=" has")
-    with pytest.raises(EngineError, match=r"'salt salt .* has 41 tokens .* 40 at most \(1 such .* of 2\)"):
-        scorer.score_candidates(too_long, ["salt"])
-
-
 def test_model_without_a_sentinel_token_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"no sentinel token <extra_id_0>.*BART"):
         Seq2SeqScorer(tiny.spec(), str(tiny.save_bart(tmp_path)))
@@ -154,8 +152,3 @@ def test_sentinel_without_an_embedding_is_refused(tmp_path: Path) -> None:
     folder = tiny.save(lambda: T5ForConditionalGeneration(config), tiny.t5_tokenizer(), tmp_path)
     with pytest.raises(EngineError, match="no sentinel token"):
         Seq2SeqScorer(tiny.spec(), str(folder))
-
-
-def test_missing_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="cannot be loaded"):
-        Seq2SeqScorer(tiny.spec(), str(tmp_path / "nowhere"))

@@ -8,6 +8,7 @@ import json
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from itertools import count
@@ -29,21 +30,26 @@ from tests.http_server import HttpServer
 
 KEY = "sk-very/secret+key_0123456789"
 Handler = Callable[[BaseHTTPRequestHandler], None]
+Ask = Callable[..., Generation]
 GOOD = json.dumps(completion("good")).encode()
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Handler], str]]:
-    """Start a server with this handler of POST requests; return its base URL."""
-    servers: list[HttpServer] = []
+def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
+    """Ask a server that handles POST requests so, without retries unless an option sets them."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    with ExitStack() as servers:
 
-    def start(handler: Handler) -> str:
-        servers.append(HttpServer(lambda _: handler))
-        return f"{servers[-1].address}/v1"
+        def ask(handler: Handler, **options: Any) -> Generation:
+            server = HttpServer(lambda _: handler)
+            servers.callback(server.close)
+            spec = EngineSpec(
+                name="served", kind="openai", model="m", base_url=f"{server.address}/v1",
+                api_key_env="TEST_KEY", options={"max_retries": 0, "timeout": 20} | options,
+            )  # fmt: skip
+            return OpenAIGenerator(spec).generate(TALK, Sampling())[0]
 
-    yield start
-    for server in servers:
-        server.close()
+        yield ask
 
 
 @pytest.fixture
@@ -73,22 +79,11 @@ def send(
     handler.wfile.write(body)
 
 
-def ask(url: str, monkeypatch: pytest.MonkeyPatch, key: str = KEY, **options: Any) -> Generation:
-    monkeypatch.setenv("TEST_KEY", key)
-    options = {"max_retries": 0, "timeout": 20} | options
-    spec = EngineSpec(
-        name="served", kind="openai", model="m", base_url=url, api_key_env="TEST_KEY", options=options
-    )
-    return OpenAIGenerator(spec).generate(TALK, Sampling())[0]
-
-
 # --- secrets -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [302, 401, 429, 500])
-def test_echoed_key_is_in_no_error(
-    status: int, serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_echoed_key_is_in_no_error(status: int, ask: Ask) -> None:
     """The server echoes headers, their Basic form and the address, like proxies and debuggers."""
     basic = base64.b64encode(f"some-user:{KEY}".encode()).decode()
 
@@ -101,21 +96,18 @@ def test_echoed_key_is_in_no_error(
         send(handler, body, status, Location=f"https://u:pass-word@else.example/{KEY}")
 
     with pytest.raises(EngineError) as caught:
-        ask(serve(echo), monkeypatch)
+        ask(echo)
     trace = "".join(traceback.format_exception(caught.value))
     for secret in (KEY, basic, basic[4:-4], "pass-word"):
         assert secret not in trace
     assert "127.0.0.1" in str(caught.value)
 
 
-def test_echoed_key_is_hidden_in_pages_and_answers(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = serve(lambda h: send(h, f"<p>{h.headers['Authorization']}</p>".encode(), kind="text/html"))
+def test_echoed_key_is_hidden_in_pages_and_answers(ask: Ask) -> None:
     with pytest.raises(EngineError, match=r"a web page \('<p>Bearer \[key\]"):
-        ask(page, monkeypatch)
-    echo = serve(lambda h: send(h, json.dumps(completion(f"it is {KEY}")).encode()))
-    assert ask(echo, monkeypatch).text == "it is [key]"
+        ask(lambda h: send(h, f"<p>{h.headers['Authorization']}</p>".encode(), kind="text/html"))
+    answer = ask(lambda h: send(h, json.dumps(completion(f"it is {KEY}")).encode()))
+    assert answer.text == "it is [key]"
 
 
 @given(st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=8), st.binary(), st.binary())
@@ -144,26 +136,19 @@ def test_short_key_is_hidden_in_errors_but_not_in_answers() -> None:
         (b"null", "application/json", "JSON that is not an object"),
     ],
 )
-def test_unreadable_answer_is_named_with_its_address(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, body: bytes, kind: str, error: str
-) -> None:
-    url = serve(lambda handler: send(handler, body, kind=kind))
-    with pytest.raises(EngineError, match=rf"{url} gave no answer of the chat API \({error}.*base_url"):
-        ask(url, monkeypatch)
+def test_unreadable_answer_is_named_with_its_address(ask: Ask, body: bytes, kind: str, error: str) -> None:
+    named = rf"http://127\.0\.0\.1:\d+/v1 gave no answer of the chat API \({error}.*base_url"
+    with pytest.raises(EngineError, match=named):
+        ask(lambda handler: send(handler, body, kind=kind))
 
 
-def test_redirect_is_an_error_and_not_followed(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = serve(lambda h: send(h, b"", 308, Location="https://llm.example/v1/chat"))
+def test_redirect_is_an_error_and_not_followed(ask: Ask) -> None:
     with pytest.raises(EngineError, match=r"redirects to https://llm\.example/v1/chat: make"):
-        ask(url, monkeypatch)
+        ask(lambda h: send(h, b"", 308, Location="https://llm.example/v1/chat"))
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_answer_above_32_mib_is_cut_off(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, packed: bool
-) -> None:
+def test_answer_above_32_mib_is_cut_off(ask: Ask, packed: bool) -> None:
     sent = [0]
 
     def flood(handler: BaseHTTPRequestHandler) -> None:
@@ -179,14 +164,12 @@ def test_answer_above_32_mib_is_cut_off(
             sent[0] += len(part)
 
     with pytest.raises(EngineError, match="more than 32 MiB"):
-        ask(serve(flood), monkeypatch)
+        ask(flood)
     assert sent[0] < 100 * 2**20
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
-def test_answer_sent_byte_by_byte_is_cut_off(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, pauses: list[float], part: str
-) -> None:
+def test_answer_sent_byte_by_byte_is_cut_off(ask: Ask, pauses: list[float], part: str) -> None:
     """The server sends one byte every 20 ms while the client stays connected."""
     ended = Event()
 
@@ -198,7 +181,7 @@ def test_answer_sent_byte_by_byte_is_cut_off(
 
     try:
         with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 2 tries"):
-            ask(serve(drip), monkeypatch, timeout=0.5, max_retries=1)
+            ask(drip, timeout=0.5, max_retries=1)
     finally:
         ended.set()
     assert len(pauses) == 1
@@ -209,7 +192,7 @@ def test_answer_sent_byte_by_byte_is_cut_off(
 
 @pytest.mark.parametrize("as_date", [False, True])
 def test_retry_after_in_seconds_or_as_a_date_is_used(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, pauses: list[float], as_date: bool
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, pauses: list[float], as_date: bool
 ) -> None:
     now = 1_000_000_000.0
     monkeypatch.setattr(transport.time, "time", lambda: now)
@@ -222,18 +205,15 @@ def test_retry_after_in_seconds_or_as_a_date_is_used(
         else:
             send(handler, b'{"error": {"message": "busy"}}', 429, Retry_After=after)
 
-    assert ask(serve(busy_once), monkeypatch, max_retries=1).text == "good"
+    assert ask(busy_once, max_retries=1).text == "good"
     assert pauses == [2.0 if as_date else 1.5]
 
 
 @pytest.mark.parametrize("retry_after", ["soon", "nan", "-5", ""])
-def test_unreadable_retry_after_is_ignored(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, retry_after: str
-) -> None:
-    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.01)
-    url = serve(lambda handler: send(handler, b"{}", 503, Retry_After=retry_after))
+def test_unreadable_retry_after_is_ignored(ask: Ask, pauses: list[float], retry_after: str) -> None:
     with pytest.raises(EngineError, match="failed after 3 tries"):
-        ask(url, monkeypatch, max_retries=2)
+        ask(lambda handler: send(handler, b"{}", 503, Retry_After=retry_after), max_retries=2)
+    assert 0 < pauses[0] <= transport.FIRST_WAIT_S < pauses[1]
 
 
 # --- turns -------------------------------------------------------------------------------------------
