@@ -12,18 +12,16 @@ from scrapers.http import TooSlowError
 from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata import endpoint as endpoint_module
 from scrapers.wikidata.endpoint import Endpoint
-from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, reply
+from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, Script, reply
 
 AGENT = "culturescope-tests (tests@example.org)"
 QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
 WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
 
 
-def ask(
-    server: Misbehaving, retries: int = 1, deadline_s: float = 30, query_timeout_s: float = 30
-) -> list[str | None]:
+def ask(server: Misbehaving, retries: int = 1, **limits: float) -> list[str | None]:
     """Return the values of ?x."""
-    limits = {"deadline_s": deadline_s, "query_timeout_s": query_timeout_s}
+    limits = {"deadline_s": 30, "query_timeout_s": 30, **limits}
     endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0, retries=retries, **limits)
     return endpoint.select(QUERY)["x"].to_list()
 
@@ -43,13 +41,30 @@ def test_empty_result_keeps_its_columns(server: Misbehaving) -> None:
     assert ask(server) == []
 
 
-@pytest.mark.parametrize("status", [301, 307])
-def test_redirects_are_refused_and_name_both_addresses(server: Misbehaving, status: int) -> None:
-    server.scripts = [reply(status, b"", Location="/elsewhere")]
-    redirect = rf"/sparql redirects \({status}\) to http://127.*/elsewhere"
-    with pytest.raises(ScrapeError, match=redirect) as raised:
-        ask(server)
-    assert not isinstance(raised.value, TransientError)
+REDIRECT = r"/sparql redirects \({}\) to http://127.*/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (reply(301, b"", Location="/elsewhere"), ScrapeError, REDIRECT.format(301)),
+        (reply(307, b"", Location="/elsewhere"), ScrapeError, REDIRECT.format(307)),
+        (reply(403, b"<h1>Forbidden</h1>", Content_Type="text/html"), ScrapeError,
+         r"403\): Forbidden\. .*User-Agent_Policy"),
+        (reply(400, b"Parse error\nline 1, column 8\n" + b"at x\n" * 99), ScrapeError,
+         r"400\):\nParse error\nline 1, column 8\nat x\nat x\nat x$"),
+        (reply(500, RESULT[:-9] + WDQS_TIMEOUT), TooSlowError, "took too long"),
+        (reply(200, RESULT[:-9] + WDQS_TIMEOUT), TooSlowError, "took too long"),  # inside a result
+    ],
+    ids=["redirect 301", "redirect 307", "403", "400", "timeout", "timeout inside a result"],
+)  # fmt: skip
+def test_final_answer_is_reported_and_not_retried(
+    server: Misbehaving, answer: Script, error: type[ScrapeError], message: str
+) -> None:
+    server.scripts = [answer]
+    with pytest.raises(error, match=message) as raised:
+        ask(server, retries=5)
+    assert isinstance(raised.value, TransientError) is (error is TooSlowError)
     assert (len(server.asked), server.gets) == (1, 0)
 
 
@@ -69,14 +84,6 @@ def test_wait_beyond_the_deadline_is_not_started(server: Misbehaving) -> None:
     assert len(server.asked) == 1
 
 
-def test_403_is_final_and_explains_the_user_agent_policy(server: Misbehaving) -> None:
-    server.scripts = [reply(403, b"<h1>Forbidden</h1>", Content_Type="text/html")]
-    with pytest.raises(ScrapeError, match=r"403\): Forbidden\. .*User-Agent_Policy") as raised:
-        ask(server)
-    assert not isinstance(raised.value, TransientError)
-    assert len(server.asked) == 1
-
-
 @pytest.mark.parametrize("status", [429, 500, 504])
 def test_transient_statuses_are_retried_and_then_reported(server: Misbehaving, status: int) -> None:
     server.scripts = [reply(status, b"busy"), reply(status, b"busy"), reply(200)]
@@ -86,13 +93,6 @@ def test_transient_statuses_are_retried_and_then_reported(server: Misbehaving, s
     with pytest.raises(TransientError, match=f"status {status}: busy"):
         ask(server, retries=2)
     assert len(server.asked) == 3
-
-
-def test_400_shows_the_endpoints_message(server: Misbehaving) -> None:
-    server.scripts = [reply(400, b"Parse error\nline 1, column 8\n" + b"at x\n" * 99)]
-    with pytest.raises(ScrapeError, match=r"400\):\nParse error\nline 1, column 8\nat x\nat x\nat x$"):
-        ask(server)
-    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/sparql-results+json"])
@@ -170,29 +170,21 @@ def forever(asked: Asked, piece: bytes) -> None:
 
 
 @pytest.mark.parametrize("script", [drip, drip_header])
-def test_slow_answer_ends_at_the_deadline(server: Misbehaving, script: object) -> None:
-    server.scripts = [script]  # type: ignore[list-item]
-    with pytest.raises(ScrapeError, match=r"deadline of 2 s is over after 0 answered") as raised:
-        ask(server, retries=5, deadline_s=1.6)
-    assert not isinstance(raised.value, TransientError)
+@pytest.mark.parametrize(
+    ("limit", "error", "message"),
+    [
+        ("deadline_s", ScrapeError, r"deadline of 2 s is over after 0 answered"),
+        ("query_timeout_s", TooSlowError, r"no complete answer within 2\.0 s"),
+    ],
+)
+def test_slow_answer_is_cut_off_and_not_retried(
+    server: Misbehaving, script: Script, limit: str, error: type[ScrapeError], message: str
+) -> None:
+    server.scripts = [script]
+    with pytest.raises(error, match=message) as raised:
+        ask(server, retries=5, **{limit: 1.6})
+    assert isinstance(raised.value, TransientError) is (error is TooSlowError)
     assert len(server.asked) <= 1
-
-
-@pytest.mark.parametrize("script", [drip, drip_header])
-def test_slow_query_is_cut_off_and_not_retried(server: Misbehaving, script: object) -> None:
-    server.scripts = [script]  # type: ignore[list-item]
-    with pytest.raises(TooSlowError, match=r"no complete answer within 2\.0 s"):
-        ask(server, retries=5, query_timeout_s=1.6)
-    assert len(server.asked) <= 1
-
-
-@pytest.mark.parametrize("status", [200, 500])
-def test_timeout_of_the_service_is_recognised(server: Misbehaving, status: int) -> None:
-    """The timeout comes with status 500 or inside a result."""
-    server.scripts = [reply(status, RESULT[:-9] + WDQS_TIMEOUT)]
-    with pytest.raises(TooSlowError, match="took too long"):
-        ask(server, retries=5)
-    assert len(server.asked) == 1
 
 
 def test_refused_connection_is_transient() -> None:
