@@ -10,7 +10,6 @@ import pytest
 from tests.conftest import environment, in_process
 from tests.http_server import Answer, HttpServer
 
-
 LINE = "run cure --profile smoke --benchmarks normad --items-per-benchmark 2 --no-server"
 
 
