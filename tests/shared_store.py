@@ -79,7 +79,7 @@ def postgres_server() -> Iterator[str]:
 
 @contextmanager
 def s3_server() -> Iterator[str]:
-    """Start an S3 server with one bucket and yield its endpoint; skip the test where there is no seaweedfs."""
+    """Start an S3 server with one bucket and yield its endpoint; skip the test if there is no seaweedfs."""
     pytest.importorskip("obstore", reason="the extra `shared` is not installed")
     weed = _program("weed", (str(Path(sys.executable).parent),))
     folder = Path(tempfile.mkdtemp(prefix="culturescope-s3-", dir="/tmp"))
