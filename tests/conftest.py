@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Fixtures and helpers of several folders."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from warehouse import Warehouse
 pytest_plugins = ["tests.reporting", "tests.untouched", "tests.workers"]
 REPOSITORY = Path(__file__).parent.parent
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
-"""Takes the words of a command line, and ``check=False`` where it is to fail."""
+"""Takes the words of a command line, and ``check=False`` if it is expected to fail."""
 
 
 @pytest.fixture(scope="session")
 def models_cache() -> Path:
-    """Where embedded models are prepared once and kept between runs."""
+    """The folder in which embedded models are prepared once and kept between runs."""
     home = os.environ.get("CULTURESCOPE_HOME") or REPOSITORY / ".culturescope"
     return Path(home) / "models"
 
@@ -60,9 +60,9 @@ def gemma3_folder(models_cache: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def blank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with a new warehouse and nothing else, to copy: making one takes seconds.
+    """A home with a new warehouse and nothing else, which takes seconds to create.
 
-    A test that needs a home to write to takes a copy: all others begin with what it leaves here.
+    A test that writes takes a copy.
     """
     folder = tmp_path_factory.mktemp("blank") / "home"
     Warehouse.open(folder)
@@ -73,7 +73,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
-    """Every call: a home with a new warehouse, for what several tests share."""
+    """A function that returns a home with a new warehouse, for fixtures that several tests share."""
 
     def copy() -> Path:
         return Path(shutil.copytree(blank, tmp_path_factory.mktemp("home"), dirs_exist_ok=True))
@@ -85,8 +85,8 @@ def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A blank home whose warehouse is current for a copy at the place ``here`` beside it.
 
-    The views name the folder of parts, and a copy at any other place has them made again, which takes longer
-    than most tests. So the homes of tests stand at one place, one after the other.
+    Views name the folder of parts, and a copy at another place creates them again, which takes longer than
+    most tests. So the homes of tests use one place, one after the other.
     """
     here = tmp_path_factory.mktemp("homes") / "here"
     shutil.copytree(blank, here)
@@ -96,7 +96,7 @@ def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def new_home(blank_in_place: Path, tmp_path: Path) -> Iterator[Path]:
-    """A home with a new warehouse and nothing else, for one test, in whose own folder it ends."""
+    """A home with a new warehouse for one test; afterwards it is moved to the test's own folder."""
     here = blank_in_place.with_name("here")
     shutil.copytree(blank_in_place, here)
     yield here
@@ -125,7 +125,7 @@ def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
 
 @pytest.fixture
 def own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Warehouse], Warehouse]:
-    """Every call: a copy of a shared warehouse, to add runs to; this process opens it from then on."""
+    """A function that copies a shared warehouse for writing; this process then opens the copy."""
     number = count()
 
     def copy(warehouse: Warehouse) -> Warehouse:
@@ -148,13 +148,13 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def culturescope(home: Path, prefect_api: str) -> Command:
-    """Run the command line in this process, with the environment that a process of its own would have."""
+    """Run the command line in this process, with the environment of a separate process."""
     return checked(lambda arguments: in_process(arguments, environment(home, prefect_api)))
 
 
 @pytest.fixture
 def culturescope_process(home: Path, prefect_api: str) -> Command:
-    """Run the command line in a process of its own, as a user does; one test of each command does."""
+    """Run the command line in its own process, as users do; one test per command does this."""
 
     def run(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
         env = environment(home, prefect_api)
@@ -164,7 +164,7 @@ def culturescope_process(home: Path, prefect_api: str) -> Command:
 
 
 def checked(run: Callable[[tuple[str, ...]], subprocess.CompletedProcess[str]]) -> Command:
-    """A command that has to succeed, unless ``check=False``."""
+    """Return a command that must succeed unless ``check=False``."""
 
     def run_checked(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = run(arguments)
@@ -176,10 +176,9 @@ def checked(run: Callable[[tuple[str, ...]], subprocess.CompletedProcess[str]]) 
 
 
 def in_process(arguments: tuple[str, ...], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """What a command line of this process says and how it ends; it leaves nothing behind in the process.
+    """Run a command line in this process and return its output; the process's state is restored.
 
-    What it would do when its process ends is done when it ends, and an error that it does not expect is a
-    traceback on its standard error.
+    Its exit handlers run at its end, and an unexpected error is a traceback on its standard error.
     """
     from deployments.cli.app import app
 
@@ -199,12 +198,12 @@ def in_process(arguments: tuple[str, ...], env: dict[str, str]) -> subprocess.Co
 
 
 def command(*arguments: str) -> list[str]:
-    """The command line's own command line."""
+    """Return the command that starts the command line in a process."""
     return [sys.executable, "-m", "deployments.cli.app", *arguments]
 
 
 def environment(home: Path, api: str | None) -> dict[str, str]:
-    """A clean environment for a subprocess: this home and this Prefect server."""
+    """Return a clean environment for a subprocess with this home and this Prefect server."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_"))}
     own = {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
     login = "PREFECT_API_AUTH_STRING"
@@ -212,7 +211,7 @@ def environment(home: Path, api: str | None) -> dict[str, str]:
 
 
 def prefect_post(api: str, path: str, body: object, login: str | None = None, method: str = "POST") -> Any:
-    """What a Prefect API answers to a client that may use it; login: default the environment's."""
+    """Return a Prefect API's answer to an authorised request; login: by default the environment's."""
     name, _, password = (login or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
     with httpx.Client(auth=(name, password), timeout=60) as client:
         token = client.get(f"{api}/csrf-token", params={"client": "test"}).raise_for_status().json()["token"]
@@ -227,6 +226,6 @@ def prefect_post(api: str, path: str, body: object, login: str | None = None, me
         return answered.raise_for_status().json() if answered.content else None
 
 
-# Examples of property tests may take long on a busy machine; slowness is no fault of theirs.
+# Examples of property tests may take long on a busy machine.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

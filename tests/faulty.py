@@ -1,4 +1,4 @@
-"""Proxies before an S3 server and before Postgres that fail as networks do, when a test says so."""
+"""Proxies before an S3 server and before Postgres that fail like networks, when a test sets a fault."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tests.ports import free_port
 
 Fault = Callable[[str, str], str]
-"""Of a method and a path: "" (none), "503", "drop" (before the server has it), "lost" (after it has it)."""
+"""(method, path) -> "" (no fault), "503", "drop" (before the server gets it), "lost" (after it got it)."""
 
 
 class FaultyS3:
-    """What a client talks to in place of ``endpoint``. fault: what happens to a request; asked: all."""
+    """A proxy in place of ``endpoint``. fault: the fault of a request; asked: all requests."""
 
     def __init__(self, endpoint: str) -> None:
         self.upstream = endpoint.removeprefix("http://")
@@ -27,7 +27,7 @@ class FaultyS3:
         self._server: ThreadingHTTPServer | None = None
 
     def listen(self) -> None:
-        """Answer again; no more connections are refused."""
+        """Accept connections."""
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -39,7 +39,7 @@ class FaultyS3:
             do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any  # noqa: N815 - as http.server names them
 
             def log_message(self, *given: object) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self._server.daemon_threads = True
@@ -87,7 +87,7 @@ class FaultyS3:
 
 
 class FaultyPostgres:
-    """What a client talks to in place of the server at ``port``; ``cut`` is what a kill of it does."""
+    """A proxy in place of the server at ``port``; ``cut`` acts like a kill of the server."""
 
     def __init__(self, port: int) -> None:
         self.upstream, self.port = port, free_port()
@@ -96,16 +96,16 @@ class FaultyPostgres:
 
     @property
     def is_cut(self) -> bool:
-        """Whether nobody is let in."""
+        """Whether connections are refused."""
         return self._listener is None
 
     def listen(self) -> None:
-        """Let connections in."""
+        """Accept connections."""
         self._listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, args=[self._listener], daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections, as a server that is killed does, and refuse others."""
+        """End all connections, like a killed server, and refuse others."""
         if self._listener:
             with suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
@@ -137,7 +137,7 @@ def _pipe(source: socket.socket, target: socket.socket) -> None:
 
 @contextmanager
 def faulty_s3(endpoint: str) -> Iterator[FaultyS3]:
-    """A proxy that fails as it is told, until the block ends."""
+    """Yield a proxy whose faults the test sets."""
     proxy = FaultyS3(endpoint)
     proxy.listen()
     try:
@@ -148,7 +148,7 @@ def faulty_s3(endpoint: str) -> Iterator[FaultyS3]:
 
 @contextmanager
 def faulty_postgres(port: int) -> Iterator[FaultyPostgres]:
-    """A proxy that can be cut, until the block ends."""
+    """Yield a proxy that the test can cut."""
     proxy = FaultyPostgres(port)
     proxy.listen()
     try:

@@ -1,7 +1,7 @@
-"""A real HTTP server of the tests, on a port of 127.0.0.1 that the system chooses.
+"""A local HTTP server for tests, on a port that the system chooses.
 
-A request counts from when all of it has come, and is over before the first byte of its answer leaves: whoever
-has its answer may rightly ask again. A server ends at once, also while an answer of it is held back.
+A request counts once it is complete, and ends before the first byte of its answer is sent, as a client
+with an answer may send its next request. A server ends at once, also while it holds an answer back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.waiting import LONGEST_WAIT_S
 
 @dataclass(frozen=True)
 class Request:
-    """What came: ``number`` requests came before it."""
+    """A received request; ``number`` requests came before it."""
 
     number: int
     method: str
@@ -36,42 +36,38 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer; a body that is no bytes is sent as JSON."""
+    """A whole answer; a body other than bytes is sent as JSON."""
 
     body: Any = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, handler: BaseHTTPRequestHandler) -> None:
-        """Sends it."""
+        """Send the answer."""
         data = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
         handler.send_response(self.status)
-        for name, value in {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(data)),
-            **self.headers,
-        }.items():
+        defaults = {"Content-Type": "application/json", "Content-Length": str(len(data))}
+        for name, value in (defaults | self.headers).items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(data)
 
 
 Send = Callable[[BaseHTTPRequestHandler], None]
-"""Sends an answer: an ``Answer``, or a function that writes bytes as it likes."""
+"""An ``Answer``, or another function that sends bytes."""
 
 
 def dropped(handler: BaseHTTPRequestHandler) -> None:
-    """Sends nothing and closes the connection: the answer got lost."""
+    """Send nothing and close the connection: the answer is lost."""
     handler.close_connection = True
 
 
 class HttpServer:
-    """Answers by a function; remembers what came, in the order of arrival.
+    """A server whose answers come from a function; it records requests in the order of arrival.
 
     Attributes:
-        received: all requests. under_way: how many of them have no answer yet. most_at_once: the most there
-            were under way at one time.
-        changed: notified when one comes or is answered. closing: set at the end.
+        received: all requests. under_way: number without an answer yet. most_at_once: its maximum.
+        changed: notified when a request arrives or is answered. closing: set at the end.
     """
 
     def __init__(self, answer: Callable[[Request], Send]) -> None:
@@ -115,17 +111,17 @@ class HttpServer:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def wait_until(self, holds: Callable[[], object]) -> None:
-        """Waits until something holds of what has come; raises AssertionError where it never does."""
+        """Wait until a condition on the requests holds; raise AssertionError if it never does."""
         with self.changed:
             came = self.changed.wait_for(lambda: bool(holds()), LONGEST_WAIT_S)
             assert came, f"{len(self.received)} requests came"
 
     def hold(self) -> None:
-        """Holds an answer back until the server ends, for tests of patience."""
+        """Hold an answer back until the server ends."""
         self.closing.wait(LONGEST_WAIT_S)
 
     def close(self) -> None:
-        """Ends it, and what it holds back."""
+        """End the server and the answers it holds back."""
         self.closing.set()
         self._server.shutdown()
         self._server.server_close()

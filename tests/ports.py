@@ -1,8 +1,8 @@
-"""Ports of 127.0.0.1 for servers of the tests that have to be told theirs.
+"""Ports of 127.0.0.1 for test servers that need a port number.
 
-A port that the system chooses and that is given up again may be another program's a moment later: it gives
-them to every connection that goes out. So these lie below the range that it chooses from, every worker of a
-run of the tests has its own, and none is given out twice.
+A port that the system chose and released may belong to another program a moment later, as every outgoing
+connection gets one. So these ports lie below the system's range, every worker of a test run has its own, and
+none is used twice.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from random import SystemRandom
 
 LOWEST, HIGHEST, EACH = 10_000, 32_000, 400
 FIRST = "TESTS_FIRST_PORT"
-"""The variable with the first port of a run of the tests: two on one machine begin at different ones."""
+"""The variable with the first port of a test run; two runs on one machine have different ones."""
 os.environ.setdefault(FIRST, str(SystemRandom().randrange(LOWEST, HIGHEST - 16 * EACH)))
 _number = count()
 
 
 def free_port() -> int:
-    """A port that nobody listens on, and that nobody else is given."""
+    """Return a port on which nothing listens and that no other test gets."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
     while True:
         port = int(os.environ[FIRST]) + worker * EACH + next(_number) % EACH
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """The host and port of a place where every connection is refused, for as long as the block lasts."""
+    """Yield a host and port that refuse every connection."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{held.getsockname()[1]}"

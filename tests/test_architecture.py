@@ -15,18 +15,18 @@ FILES = sorted(p for top in OURS for p in (ROOT / top).rglob("*.py") if "referen
 BELOW = ("tasks.metrics", "tasks.engines", "tasks.identity", "tasks.parsing")
 """What any module of tasks may import."""
 SMALL = 30
-"""Files below this many lines say in their docstring why they are so small."""
+"""Files below this many lines explain in their docstring why they are small."""
 
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """A file's syntax tree, made once."""
+    """Return a file's syntax tree."""
     return ast.parse(path.read_text())
 
 
 @cache
 def imports(path: Path) -> set[str]:
-    """Dotted names that a file imports, wherever in the file."""
+    """Return the dotted names that a file imports, anywhere in the file."""
     names: set[str] = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
@@ -37,7 +37,7 @@ def imports(path: Path) -> set[str]:
 
 
 def allowed(path: Path) -> tuple[str, ...]:
-    """Packages of ours that a file may import from."""
+    """Return the project's packages that a file may import from."""
     top, *rest = path.relative_to(ROOT).parts
     match top:
         case "culturescope" | "deployments":
@@ -51,7 +51,7 @@ def allowed(path: Path) -> tuple[str, ...]:
 
 
 def _within_tasks(rest: list[str]) -> tuple[str, ...]:
-    """The packages that a module of tasks may import, by its path below tasks/."""
+    """Return the packages that a module of tasks may import, by its path below tasks/."""
     loop = (*BELOW, "tasks.loop")
     shared = (*loop, "tasks.judging", "tasks.people", "tasks.packs", "tasks.evaluations.choosing")
     match rest:
@@ -105,7 +105,7 @@ def test_imports_stay_within_their_border() -> None:
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
-def test_prefect_and_duckdb_stay_in_their_places() -> None:
+def test_prefect_duckdb_and_metrics_imports_stay_in_their_folders() -> None:
     standard = {"__future__", "math", "collections", "dataclasses", "typing", "itertools", "functools"}
     maths = {"numpy", "scipy", "statsmodels", "tasks", *standard}
     wrong = {}
@@ -123,8 +123,8 @@ def test_prefect_and_duckdb_stay_in_their_places() -> None:
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
-def test_files_are_neither_crumbs_nor_god_modules() -> None:
-    """A file that is too long is split; one that is very small says why, or is joined with another."""
+def test_files_have_at_most_500_lines_and_small_ones_say_why() -> None:
+    """A longer file is split; a very small one says why, or is merged with another."""
     wrong = {}
     for path in FILES:
         n, docstring = path.read_text().count("\n"), ast.get_docstring(parsed(path)) or ""
@@ -149,7 +149,7 @@ def test_no_import_cycles() -> None:
 
 
 def _trimmed(graph: dict[str, set[str]]) -> set[str]:
-    """Without the modules that nothing of the rest imports: what is left is on a cycle."""
+    """Remove modules that no other imports until all that remain are on a cycle; return these."""
     names = set(graph)
     while roots := {n for n in names if not any(n in graph[m] for m in names if m != n)}:
         names -= roots

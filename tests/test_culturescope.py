@@ -1,12 +1,9 @@
-"""``import culturescope``: from a folder with namesakes, without a server, and what a wheel holds."""
+"""``import culturescope`` from a folder with modules of the same names, without a server."""
 
 from __future__ import annotations
 
-import fnmatch
-import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,9 +29,9 @@ print(tasks.__file__)
 """
 
 
-def python(code: str, home: Path, folder: Path, ours: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
-    """Run in a folder of the user's, which comes before ours on the path."""
-    env = environment(home, None) | {"PYTHONPATH": str(ours)}
+def python(code: str, home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run in the user's folder, which precedes the project on the path."""
+    env = environment(home, None) | {"PYTHONPATH": str(REPOSITORY)}
     for name, text in NAMESAKES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -42,7 +39,7 @@ def python(code: str, home: Path, folder: Path, ours: Path = REPOSITORY) -> subp
 
 
 @pytest.mark.heavy
-def test_a_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path: Path) -> None:
+def test_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path: Path) -> None:
     done = python(RUN, home, tmp_path / "mine")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -52,41 +49,10 @@ def test_a_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path
     assert not (home / "prefect" / "server.log").exists()
 
 
-def test_a_namesake_that_is_imported_already_is_one_line(home: Path, tmp_path: Path) -> None:
+def test_namesake_imported_before_is_one_error(home: Path, tmp_path: Path) -> None:
     code = "import warehouse\ntry:\n    import culturescope\nexcept ImportError as error:\n    print(error)"
     done = python(code, home, tmp_path / "mine")
     (line,) = done.stdout.splitlines()
     assert line.startswith("culturescope has a package 'warehouse', and another one is imported already")
     assert str(tmp_path / "mine" / "warehouse.py") in line
     assert "import culturescope before it" in line
-
-
-def test_a_wheel_holds_every_file_of_the_packages() -> None:
-    tool = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]
-    packages, patterns = tool["packages"]["find"]["include"], tool["package-data"]["*"]
-    tops = [pattern.removesuffix("*") for pattern in packages]
-    assert "culturescope" in tops
-    listed = subprocess.run(["git", "ls-files", *tops], cwd=REPOSITORY, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    files = [Path(line) for line in listed.stdout.splitlines() if "reference/build/" not in line]
-    assert len(files) > 300
-    left_out = [f for f in files if not any(fnmatch.fnmatch(f.name, p) for p in ("*.py", *patterns))]
-    assert not left_out
-
-
-@pytest.mark.heavy
-def test_a_wheel_runs_from_outside_the_checkout(home: Path, tmp_path: Path) -> None:
-    """Installed into a folder of its own, before which there is nothing of the checkout on the path."""
-    ignored = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__")
-    copy, site = shutil.copytree(REPOSITORY, tmp_path / "copy", ignore=ignored), tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(tmp_path), str(copy)], check=True, cwd=tmp_path)
-    (wheel,) = tmp_path.glob("culturescope-*.whl")
-    subprocess.run(
-        [*pip, "install", "--no-deps", "--target", str(site), str(wheel)], check=True, cwd=tmp_path
-    )
-    shutil.rmtree(copy)
-    done = python(RUN, home, tmp_path / "mine", site)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[2] == str(site / "tasks" / "__init__.py")

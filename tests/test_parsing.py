@@ -1,4 +1,4 @@
-"""Files of other people's that are nested, long-named or no text at all are one error, in every reader."""
+"""Deeply nested, long-named or binary files are one error in every reader of users' files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ OWN = {
     "warehouse/part_kinds.py": "shipped",
     "warehouse/querying.py": "a parse tree of DuckDB's",
 }
-"""Files that parse TOML or JSON without ``tasks.parsing``, and why nothing hostile gets there."""
+"""Files that parse TOML or JSON without ``tasks.parsing``, and why they get no hostile text."""
 
 
 @pytest.mark.parametrize("hostile", HOSTILE_TOML)
@@ -95,7 +95,7 @@ def test_hostile_json_is_one_error_that_names_the_file(tmp_path: Path, reader: s
 
 
 def assert_refused(read: Reader, path: Path, content: bytes) -> None:
-    """Within a second or so: what takes minutes would be killed by the test's own time."""
+    """Check that reading the content is a short error that names the file."""
     path.write_bytes(content)
     with pytest.raises((ValueError, RuntimeError)) as caught:
         read(path)
@@ -104,7 +104,7 @@ def assert_refused(read: Reader, path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("hostile", ["lists", "objects", "nested", "number"])
-def test_what_a_model_writes_is_no_more_than_wrong(hostile: str) -> None:
+def test_hostile_model_output_is_a_draft_error_or_no_fields(hostile: str) -> None:
     text = HOSTILE_JSON[hostile].decode()
     seed: Any = None
     with pytest.raises(DraftError):
@@ -115,14 +115,14 @@ def test_what_a_model_writes_is_no_more_than_wrong(hostile: str) -> None:
 @pytest.mark.parametrize(
     "header", [b"\xff" * 8, (200).to_bytes(8, "little") + b"[" * 200, b"\x02\0\0\0\0\0\0\0{}"]
 )
-def test_hostile_weights_are_of_no_known_size(tmp_path: Path, header: bytes) -> None:
+def test_hostile_weights_have_an_assumed_size(tmp_path: Path, header: bytes) -> None:
     (tmp_path / "model.safetensors").write_bytes(header)
     assert of_embedder(str(tmp_path)).bytes > 0
     (tmp_path / "model.safetensors.index.json").write_bytes(b"[" * 100_000)
     assert of_embedder(str(tmp_path)).bytes > 0
 
 
-def test_what_is_nested_no_deeper_than_can_be_followed_is_read() -> None:
+def test_nesting_is_read_up_to_the_limit() -> None:
     for depth, fits in ((DEEPEST, True), (DEEPEST + 1, False)):
         nested = "[" * depth + "]" * depth
         for parse, text in ((parse_json, nested), (parse_toml, f"x = {nested[1:-1]}")):
@@ -137,7 +137,7 @@ def test_what_is_nested_no_deeper_than_can_be_followed_is_read() -> None:
     assert parsed_text["e"]["f"]["g"] == [{"h": {"i": 2}}]
 
 
-def test_nobody_parses_otherwise() -> None:
-    """A new reader of other people's files uses ``tasks.parsing``; another says here why it need not."""
+def test_other_files_parse_only_trusted_text() -> None:
+    """A new reader of users' files uses ``tasks.parsing``; any other is listed in OWN with its reason."""
     parsers = re.compile(r"\b(tomllib\.loads?|json\.loads?|yaml\.\w*load\w*)\b")
     assert {ids(path) for path in FILES if parsers.search(path.read_text())} == OWN.keys()

@@ -1,7 +1,6 @@
-"""A warehouse that several tests share stays as it is; a plugin of tests/conftest.py.
+"""A guard that warehouses which several tests share stay unchanged; a plugin of tests/conftest.py.
 
-A test that adds runs to it would decide, by its place in the order, how many the others count. It takes a
-copy of its own: the fixture ``own_copy``.
+A test that added runs would change the counts of later tests. It uses the fixture ``own_copy`` instead.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from warehouse import Warehouse
 
 
 def shared_warehouses(funcargs: Mapping[str, Any], scopes: Mapping[str, str]) -> dict[str, Warehouse]:
-    """Returns the warehouses of fixtures that last longer than one test, by the name of the fixture.
+    """Return the warehouses of fixtures that last longer than one test, by the fixture's name.
 
-    A fixture's value may be a warehouse or a tuple that holds one.
+    A fixture's value may be a warehouse or a tuple that contains one.
     """
     found = {}
     for name, value in funcargs.items():
@@ -28,20 +27,20 @@ def shared_warehouses(funcargs: Mapping[str, Any], scopes: Mapping[str, str]) ->
 
 
 def runs(warehouse: Warehouse) -> set[str]:
-    """Returns the ids of its runs."""
+    """Return the ids of the warehouse's runs."""
     return set(warehouse.query("SELECT run_id FROM run")["run_id"])
 
 
 def assert_untouched(shared: Mapping[str, Warehouse], before: Mapping[str, set[str]]) -> None:
-    """Raises AssertionError where a shared warehouse has other runs than before the test."""
+    """Raise AssertionError if a shared warehouse has other runs than before the test."""
     for name, warehouse in shared.items():
         changed = runs(warehouse) ^ before[name]
-        assert not changed, f"{len(changed)} runs of {name}, which tests share, came or went: take own_copy"
+        assert not changed, f"{len(changed)} runs of {name}, which tests share, changed: use own_copy"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fails a test that changes which runs a shared warehouse has."""
+    """Fail a test that changes the runs of a shared warehouse."""
     fixtures = getattr(item, "_fixtureinfo", None)
     definitions = fixtures.name2fixturedefs if fixtures else {}
     scopes = {name: found[-1].scope for name, found in definitions.items()}

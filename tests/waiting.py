@@ -1,7 +1,6 @@
-"""Waiting for what another process or thread does: until it is so, however busy the machine is.
+"""Waits for another process or thread, however busy the machine is.
 
-Nothing of the tests sleeps for a time in the hope that something has happened by then; tests/test_timing.py
-holds them to it.
+Tests do not sleep for a fixed time instead; tests/test_timing.py checks this.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ from subprocess import Popen
 from typing import Any, TypeVar
 
 LONGEST_WAIT_S = 300.0
-"""When waiting is given up: a test that comes here fails."""
+"""Seconds after which a wait fails."""
 LOOK_EVERY_S = 0.01
 
 T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], process: Popen[Any] | None = None, every: float = LOOK_EVERY_S) -> T:
-    """Returns the first value of a condition that is true.
+    """Return the first true value of a condition.
 
-    Raises AssertionError where there is none in ``LONGEST_WAIT_S``, or the process that was to bring it
-    has ended.
+    Raise AssertionError if there is none within ``LONGEST_WAIT_S`` or the process that should cause it ends.
     """
     deadline = time.monotonic() + LONGEST_WAIT_S
     while True:
@@ -30,5 +28,5 @@ def until(condition: Callable[[], T], process: Popen[Any] | None = None, every: 
         if value := condition():
             return value
         assert not ended, f"the process ended with code {process and process.returncode}"
-        assert time.monotonic() < deadline, f"nothing came within {LONGEST_WAIT_S:.0f} s"
+        assert time.monotonic() < deadline, f"the condition stayed false for {LONGEST_WAIT_S:.0f} s"
         time.sleep(every)

@@ -1,11 +1,11 @@
-"""Which worker of ``pytest -n`` gets which tests, and in which order; a plugin of tests/conftest.py.
+"""The distribution of tests over workers of ``pytest -n`` and their order; a plugin of tests/conftest.py.
 
-A file stays in one worker, as its fixtures are costly. Files that share a costly fixture of the session stay
-in one worker together, so that there is one of it. These go first and files of slow tests next: what is long
-does not begin when the other worker is about to end.
+A file stays in one worker, as its fixtures are costly. Files that share a costly session fixture stay in one
+worker together, so that it is made once. They come first and files of slow tests next, so that no long test
+starts when the other worker is about to end.
 
-Groups are read from the files, not from marks: pytest 9.2 loses the names of groups that xdist 3.8 appends to
-the names of tests.
+Groups are read from the files, not from marks: pytest 9.2 loses the group names that xdist 3.8 appends to
+test names.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ SHARED = {
     "a run of each evaluation": r"\b(undisturbed|finished|fresh): Homes\b",
     "small runs of all": r"\ball_runs: Warehouse\b",
 }
-"""Group -> parameters of tests that are fixtures of the session which take the longest to make."""
+"""Group -> pattern of test parameters that are the costliest session fixtures."""
 
 
 @cache
 def group_of(path: str) -> str | None:
-    """The group that a file of tests belongs to, by the first fixture that it uses; None: to none."""
+    """Return the group of a test file by the first costly fixture it uses, or None."""
     text = (ROOT / path).read_text(encoding="utf-8")
     return next((group for group, parameter in SHARED.items() if re.search(parameter, text)), None)
 
 
 class ByFile(LoadScopeScheduling):
-    """Groups where files share a fixture, else files."""
+    """A scheduler of groups of files that share a fixture, and of single files."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
@@ -48,7 +48,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Has groups go first, and slow files next; with ``loadgroup``, unless an order was drawn."""
+    """Put groups first and slow files next, with ``loadgroup`` and without --seed."""
     if not getattr(config.option, "loadgroup", False) or config.getoption("seed") is not None:
         return
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -15,7 +15,7 @@ from benchmarks.sizes import QUICK
 TINY = Shape(hidden=32, layers=6, heads=4, kv_heads=2, inner=64, vocabulary=49_152)
 
 
-def test_weights_are_those_of_the_model() -> None:
+def test_number_of_weights_equals_the_models() -> None:
     with torch.device("meta"):
         model = gpu.AutoModelForCausalLM.from_config(TINY.config(3))  # type: ignore[no-untyped-call]
     matrices = sum(weight.numel() for weight in model.parameters() if weight.dim() == 2)
@@ -23,18 +23,18 @@ def test_weights_are_those_of_the_model() -> None:
 
 
 @pytest.mark.parametrize(("name", "billions"), [("llama-8b", 8.03), ("llama-70b", 70.55)])
-def test_the_shapes_are_of_their_sizes(name: str, billions: float) -> None:
+def test_shapes_have_their_published_sizes(name: str, billions: float) -> None:
     shape = SHAPES[name]
     assert shape.weights(shape.layers) / 1e9 == pytest.approx(billions, rel=0.01)
 
 
-def test_time_at_a_depth_lies_on_the_line_through_measured_depths() -> None:
-    # 1 s beside the layers, 0.5 s a layer: 1 + 80 · 0.5 = 41
+def test_time_at_a_depth_is_on_the_line_through_measured_depths() -> None:
+    # 1 s besides the layers, 0.5 s per layer: 1 + 80 · 0.5 = 41
     assert gpu.at_depth([4, 8], [3.0, 5.0], 80) == pytest.approx(41)
     assert gpu.at_depth([32], [7.0], 32) == 7
 
 
-def test_a_projection_extrapolates_to_all_layers() -> None:
+def test_projection_extrapolates_to_all_layers() -> None:
     # 10 items after each of 2 countries in 4 s: 5 items/s, so 3000 in 10 min; 80 of 100 reachable operations
     ours = {
         "measured_layers": [2], "layers": 2, "seconds": [4.0], "operations": [320.0], "reachable": 100.0,
@@ -44,14 +44,14 @@ def test_a_projection_extrapolates_to_all_layers() -> None:
     assert gpu.projected({"skipped": "no GPU"}, 3000) == {}
 
 
-def test_a_shape_that_fits_leaves_memory_for_a_pass() -> None:
+def test_shape_fits_only_with_memory_for_a_pass() -> None:
     weights = 2 * TINY.weights(TINY.layers)
     assert fits(TINY, 2, int(1.3 * weights))
     assert not fits(TINY, 2, int(1.2 * weights))
 
 
 @pytest.mark.heavy
-def test_what_a_shape_writes_is_measured_on_a_processor(
+def test_generation_of_a_shape_is_measured_on_a_processor(
     smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inputs, "model_folder", lambda: str(smollm2_folder))
@@ -65,22 +65,24 @@ def test_what_a_shape_writes_is_measured_on_a_processor(
 
 @pytest.mark.heavy
 @pytest.mark.slow
-def test_a_shape_is_measured_on_a_processor(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scoring_of_a_shape_is_measured_on_a_processor(
+    smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(inputs, "model_folder", lambda: str(smollm2_folder))
     ours = gpu.measured(TINY, [1, 2], "cpu", torch.float32, 2, 40, 1)
     assert (ours["n_items"], ours["n_prefixes"], ours["dtype"]) == (40, 2, "float32")
     assert ours["operations"][1] > ours["operations"][0] > 0
-    # a layer's operations are the same wherever it is measured
+    # every layer has the same operations
     four = gpu.measured(TINY, [4], "cpu", torch.float32, 2, 40, 1)["operations"][0]
     assert gpu.at_depth([1, 2], ours["operations"], 4) == pytest.approx(four)
     assert all(seconds > 0 for seconds in ours["seconds"])
-    # What a line through two timings comes to is for benchmarks: this machine may be busy.
-    told = gpu.projected(ours | {"seconds": [1.0, 2.0]}, 10_000)
-    assert told["rate"] == pytest.approx(2 * 40 / 6)
-    assert told["share"] > 0
+    # Fixed timings in place of measured ones, as this machine may be busy.
+    projected = gpu.projected(ours | {"seconds": [1.0, 2.0]}, 10_000)
+    assert projected["rate"] == pytest.approx(2 * 40 / 6)
+    assert projected["share"] > 0
 
 
-def test_without_a_gpu_the_file_says_why(
+def test_report_without_a_gpu_has_the_reason(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(home)

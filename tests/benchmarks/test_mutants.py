@@ -1,4 +1,4 @@
-"""Mutants: each kind of edit, what is left alone, finding them again, which tests run, and what they see."""
+"""Mutants: each kind of edit, code without mutants, locating, choice of tests, and outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.reach import instrument, record, recorded
 
 
 def edits(source: str) -> set[str]:
-    """Each mutant's line."""
+    """Return the changed line of each mutant."""
     return {each.shown[1] for each in mutants_of("a.py", textwrap.dedent(source).encode())}
 
 
@@ -40,11 +40,11 @@ def edits(source: str) -> set[str]:
         ("x = 'ä' + f(1)  # ä", {"x = 'ä' + f(2)  # ä"}),
     ],
 )
-def test_a_mutant_is_one_edit_of_a_line(line: str, after: set[str]) -> None:
+def test_mutants_of_a_line_are_single_edits(line: str, after: set[str]) -> None:
     assert edits(line) == after
 
 
-def test_statements_and_conditions() -> None:
+def test_mutants_of_statements_and_conditions() -> None:
     source = """
         def f(a):
             if a:
@@ -57,7 +57,7 @@ def test_statements_and_conditions() -> None:
     assert edits(source) == {"if (not (a)):", "while (a is b):", "pass", "return None"}
 
 
-def test_what_no_test_should_pin_is_left_alone() -> None:
+def test_text_types_logs_and_assertions_have_no_mutants() -> None:
     source = '''
         """1 < 2"""
         @decorated(frozen=True)
@@ -80,19 +80,19 @@ def test_what_no_test_should_pin_is_left_alone() -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two areas of a file each, and no library that is loaded ahead."""
+    """Two areas with one file each, and no preloaded libraries."""
     areas = {"metrics": ["tasks/metrics/nulls.py"], "warehouse": ["warehouse/shared/database.py"]}
     monkeypatch.setattr(mutants, "AREAS", areas)
     monkeypatch.setattr(mutants, "LIBRARIES", ())
 
 
-def test_areas_are_folders_and_files_that_are_there() -> None:
+def test_patterns_of_every_area_match_files() -> None:
     for patterns in mutants.AREAS.values():
         assert all(list(ROOT.glob(pattern)) for pattern in patterns)
 
 
 @pytest.mark.usefixtures("small")
-def test_every_mutant_that_is_drawn_can_be_compiled_and_found_again() -> None:
+def test_drawn_mutants_compile_are_located_and_depend_only_on_the_seed() -> None:
     rows = mutants.drawn(ROOT, 60, seed=3)
     assert [row["area"] for row in rows[:4]] == ["metrics", "warehouse"] * 2
     for row in rows:
@@ -106,7 +106,7 @@ def test_every_mutant_that_is_drawn_can_be_compiled_and_found_again() -> None:
     assert rows != mutants.drawn(ROOT, 60, seed=4)
 
 
-def test_a_mutant_is_found_where_other_lines_have_changed() -> None:
+def test_mutant_is_located_after_other_lines_changed() -> None:
     before, after = b"def f(a):\n    return a > 1\n", b"b = 3 > 1\ndef f(a):\n    c(a)\n    return a > 1\n"
     mutant = next(each for each in mutants_of("a.py", before) if ">=" in each.after)
     again = located(mutant, after)
@@ -166,7 +166,7 @@ def test_fails():
 
 @pytest.fixture(scope="module")
 def reach(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
-    """What the tests above reach."""
+    """The blocks that the tests above reach."""
     tree = project(tmp_path_factory.mktemp("reach") / "tree")
     instrument(tree, ["code_under_test.py"])
     out = tree.parent / "reach.jsonl"
@@ -198,14 +198,14 @@ def mutant_of(before: str, after: str) -> Mutant:
         ("2", "3", ["here", "in_a_process", "of_a_fixture"]),
     ],
 )
-def test_the_tests_that_enter_a_block_are_chosen(
+def test_tests_that_reach_the_block_are_chosen(
     reach: dict[str, dict[str, object]], before: str, after: str, tests: list[str]
 ) -> None:
     chosen = mutants.tests_of(mutant_of(before, after), CODE.encode(), reach, budget_s=60)
     assert sorted(name for name, _ in chosen) == [f"test_code.py::test_{name}" for name in tests]
 
 
-def test_outcomes_and_the_file_is_as_before(tmp_path: Path) -> None:
+def test_outcomes_of_mutants_and_the_file_is_restored(tmp_path: Path) -> None:
     tree = project(tmp_path / "tree")
     tests = [("test_code.py::test_here", 0.1), ("test_code.py::test_of_a_fixture", 0.1)]
     alive = run(tree, mutant_of("x < 0", "(x <= 0)"), tests, stamp=1)
@@ -216,12 +216,12 @@ def test_outcomes_and_the_file_is_as_before(tmp_path: Path) -> None:
     assert (tree / "code_under_test.py").read_text() == CODE
 
 
-def test_a_run_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+def test_run_above_its_time_limit_is_killed(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     assert forked(tmp_path / "tree", signal.pause, limit_s=0.1) is None
 
 
-def test_the_summary_counts_and_lists_survivors() -> None:
+def test_summary_counts_outcomes_and_lists_survivors() -> None:
     rows = [
         {"area": "metrics", "outcome": outcome, "file": "a.py", "line": 3, "shown": ["x = 1", "x = 2"]}
         for outcome in ("killed", "killed", "timed out", "survived", "no test")
@@ -232,14 +232,13 @@ def test_the_summary_counts_and_lists_survivors() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_of_mutants_resumes_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drawn = mutants.drawn(ROOT, 6, seed=1)
     out = tmp_path / "out.jsonl"
     out.write_text("".join(json.dumps(row | {"outcome": "killed"}) + "\n" for row in drawn[:-1]))
     options = ["--mutants", "6", "--tests", "tests/none", "--out", str(out), "--reach", str(tmp_path / "r")]
     mutants.main(options)
-    assert [json.loads(line)["outcome"] for line in out.read_text().splitlines()] == ["killed"] * 5 + [
-        "no test"
-    ]
+    outcomes = [json.loads(line)["outcome"] for line in out.read_text().splitlines()]
+    assert outcomes == [*["killed"] * 5, "no test"]
     mutants.main([*options, "--again", str(out), "--only", "killed"])
     assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["all", "5", "0"]

@@ -1,4 +1,4 @@
-"""Review queues as a reviewer with a spreadsheet would leave them."""
+"""Review queues filled in like a reviewer with a spreadsheet does."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ REVISE = {"decision": "revise", "reviewer": "ben", "note": "wording"}
 
 
 def lines(path: Path) -> list[Row]:
-    """The rows of a queue."""
+    """Return the rows of a queue."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def decide(path: Path, *decisions: Row) -> list[Row]:
-    """Fill in the first rows of a queue; returns all of them."""
+    """Fill in the first rows of a queue; return all of them."""
     return decide_each(path, lambda n, row: decisions[n] if n < len(decisions) else {})
 
 
 def decide_each(path: Path, choose: Callable[[int, Row], Row]) -> list[Row]:
-    """Fill in every row of a queue; returns them."""
+    """Fill in every row of a queue; return them."""
     rows = [row | choose(n, row) for n, row in enumerate(lines(path))]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

@@ -1,4 +1,4 @@
-"""A warehouse with runs of two evaluations, null models, occasions and people, whose site tests look at."""
+"""A warehouse with runs of two evaluations, null models, occasions and people, for tests of its site."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from tests.evaluations.worldwise.report.example_run import store_study
 from tests.report.pages import HOSTILE
 from warehouse import Warehouse
 
-SAID = "what-one-person-wrote"
+PRIVATE = "what-one-person-wrote"
 _PEOPLE = f"""
-INSERT INTO human_answer VALUES ('s', 'h', 'i', 'ih', 'anna', 'f', 'e', '{SAID}', 1, now()::TIMESTAMP,
+INSERT INTO human_answer VALUES ('s', 'h', 'i', 'ih', 'anna', 'f', 'e', '{PRIVATE}', 1, now()::TIMESTAMP,
     now()::TIMESTAMP, 1, 'complete', 't', '1');
-INSERT INTO study_item VALUES ('s', 'i', 'ih', '{SAID}', 'en', 'x', NULL, NULL, '{SAID}', NULL, false);
-INSERT INTO human_exclusion VALUES ('s', '{SAID}', 'r');
+INSERT INTO study_item VALUES ('s', 'i', 'ih', '{PRIVATE}', 'en', 'x', NULL, NULL, '{PRIVATE}', NULL, false);
+INSERT INTO human_exclusion VALUES ('s', '{PRIVATE}', 'r');
 """
 
 
 def fill(warehouse: Warehouse, with_nulls: bool = True) -> None:
-    """Finished runs of spectral, on two occasions, and answers of people in a study.
+    """Store runs of spectral on two occasions and answers of people in a study.
 
-    with_nulls: and of worldwise, with null models and a model without a value, whose page takes seconds.
+    with_nulls: also store worldwise with null models and a model without a value; its page takes seconds.
     """
     spectral.store(warehouse, "model-a", "newer")
     store_occasion(warehouse, "2026-w48", 0.75)

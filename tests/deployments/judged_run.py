@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from tasks.judging.audit import JudgedAnswer
 from tasks.judging.verdicts import VerdictRow, verdict_frame
 from warehouse import Run, Warehouse, finish_run, register_parts, save_run, write_part
 
-runner = CliRunner()
-
 METRICS = {"normad": "coverage", "culturebank": "coherence", "specnorm": "specificity", "casa": "connotation"}
 STORED = "SELECT judge, dimension, metric, value, n FROM judge_validation ORDER BY ALL"
 
-Said = Sequence[tuple[str | None, float | None]]
+JudgeSamples = Sequence[tuple[str | None, float | None]]
 """A judge's samples: verdict and graded score."""
 
-Judgements = Mapping[str, Mapping[str, Mapping[str, Said]]]
+Judgements = Mapping[str, Mapping[str, Mapping[str, JudgeSamples]]]
 """Benchmark -> item -> judge -> its samples."""
 
-# The six items of the golden test: the judge's verdict and graded score, and what Ana and Ben say.
+# The six items of the golden test: the judge's verdict and graded score, and the ratings of Ana and Ben.
 GOLDEN = [("YES", 0.9), ("YES", 0.8), ("NO", 0.1), ("YES", 0.6), ("NO", 0.2), ("NO", 0.4)]
 ANA, BEN = ("yes", "1", "no", "0", "no", "yes"), ("yes", "yes", "no", "yes", "0", "")
 
 
 def named(benchmark: str, n: int) -> list[str]:
-    """Items."""
+    """Return the names of n items of a benchmark."""
     return [f"{benchmark}-{number}" for number in range(n)]
 
 
@@ -51,7 +46,7 @@ def store(
     rerun: str = "",
     status: Literal["finished", "failed"] = "finished",
 ) -> None:
-    """A run of a model, and the verdicts on its explanations and on worthless ones."""
+    """Store a run of a model with the verdicts on its explanations and on shuffled ones."""
     parts: dict[tuple[str, str], list[VerdictRow]] = defaultdict(list)
     for benchmark, items in judgements.items():
         rubric = f"{METRICS[benchmark]} 0123456789abcdef"
@@ -60,7 +55,7 @@ def store(
                 about = (judge, f"hash of {judge}", rubric, item, f"Norm: that of {item}", "NO")
                 for sample, (verdict, graded) in enumerate(samples):
                     real = _verdict((*about, f"real:{sample}"), verdict, graded)
-                    # The opposite: would be seen if explanations and nulls were mixed up.
+                    # The opposite verdict, so that a mix-up of explanations and nulls changes numbers.
                     opposite = "NO" if verdict == "YES" else "YES"
                     null = _verdict((*about, f"shuffled:{sample}"), opposite, 1 - (graded or 0))
                     parts[judge, rubric] += [
@@ -75,7 +70,7 @@ def store_run(
     warehouse: Warehouse, evaluation: str, model: str, run_id: str, config: str,
     verdicts: Sequence[pl.DataFrame], status: Literal["finished", "failed"] = "finished",
 ) -> None:  # fmt: skip
-    """A run of any evaluation with these parts of verdicts."""
+    """Store a run of an evaluation with these parts of verdicts."""
     with warehouse.write() as connection:
         save_run(connection, _run(run_id, evaluation, model, config))
         for number, verdict in enumerate(verdicts):
@@ -100,12 +95,12 @@ def _verdict(
     return VerdictRow(*about, verdict, None, value, graded, None, reason)
 
 
-def one_judge(items: Sequence[str], said: Said = GOLDEN, judge: str = "fake-b") -> dict[str, Any]:
-    return {item: {judge: [sample]} for item, sample in zip(items, said, strict=True)}
+def one_judge(items: Sequence[str], samples: JudgeSamples = GOLDEN, judge: str = "fake-b") -> dict[str, Any]:
+    return {item: {judge: [sample]} for item, sample in zip(items, samples, strict=True)}
 
 
 def code(item: str, benchmark: str = "normad", model: str = "m1", edition: str = "") -> str:
-    """The name of an explanation in the annotators' file."""
+    """Return the code of an explanation in the annotators' file."""
     return JudgedAnswer(model, METRICS[benchmark], item, "", "", explanation(model, item, edition)).code
 
 
@@ -117,7 +112,7 @@ def rated(
     model: str = "m1",
     edition: str = "",
 ) -> Path:
-    """A file of ratings as annotators hand it in, one line a rating."""
+    """Write a file of ratings as annotators hand it in, one line per rating."""
     lines = ["item,annotator,dimension,rating"]
     for annotator, ratings in by_annotator.items():
         for item, rating in zip(items, ratings, strict=True):
@@ -125,23 +120,6 @@ def rated(
             lines.append(f"{name},{annotator},{METRICS[benchmark]},{rating}")
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def judge(*arguments: object) -> Result:
-    return runner.invoke(app, ["judge", *map(str, arguments)])
-
-
-def table(*arguments: object) -> list[dict[str, Any]]:
-    """The rows that a command gives to programs."""
-    result = judge(*arguments, "--format", "json")
-    assert result.exit_code == 0, result.output
-    rows: list[dict[str, Any]] = json.loads(result.stdout)
-    return rows
-
-
-def words(result: Result) -> str:
-    """What people are told, without its line breaks."""
-    return " ".join(result.stderr.split())
 
 
 def audited(path: Path) -> list[dict[str, str]]:

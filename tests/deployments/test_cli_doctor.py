@@ -8,41 +8,43 @@ import socket
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from deployments.cli import models as cli_models
-from deployments.cli.app import app
+from tests.deployments.commands import table
 from warehouse.store import store_at
 
-runner = CliRunner()
+
+@pytest.fixture(autouse=True)
+def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
 
 
 def rows(*arguments: str) -> dict[str, str]:
-    result = runner.invoke(app, ["doctor", *arguments, "--format", "json"])
-    assert result.exit_code == 0, result.output
-    return {row["what"]: row["here"] for row in json.loads(result.stdout)}
+    return {row["what"]: row["here"] for row in table("doctor", *arguments)}
 
 
-def test_it_says_what_is_there_and_what_will_be_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+def test_doctor_reports_memory_device_and_versions_and_nothing_private(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "3")
-    said = rows("--no-measure")
-    assert said["for engines"] == "3.0 GiB"
-    assert said["device"].split(", ")[0] in ("cpu", "cuda:0")
-    assert "culturescope " in said["versions"]
-    assert "torch " in said["versions"]
-    assert "rate" not in said
+    report = rows("--no-measure")
+    assert report["for engines"] == "3.0 GiB"
+    assert report["device"].split(", ")[0] in ("cpu", "cuda:0")
+    assert "culturescope " in report["versions"]
+    assert "torch " in report["versions"]
+    assert "rate" not in report
     for private in (socket.gethostname(), getpass.getuser() + "@"):
-        assert private not in json.dumps(said)
+        assert private not in json.dumps(report)
 
 
-def test_it_says_which_home_and_warehouse_are_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+def test_doctor_names_home_and_warehouse_and_their_variables(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CULTURESCOPE_WAREHOUSE", raising=False)
-    said = rows("--no-measure")
-    assert said["home"] == f"{home} (CULTURESCOPE_HOME)"
+    report = rows("--no-measure")
+    assert report["home"] == f"{home} (CULTURESCOPE_HOME)"
     file = f"{home}/culturescope.duckdb"
-    assert said["warehouse"] == f"{file} (CULTURESCOPE_WAREHOUSE is not set)"
+    assert report["warehouse"] == f"{file} (CULTURESCOPE_WAREHOUSE is not set)"
     monkeypatch.setenv("HOME", str(home.parent))  # users' names are in paths
     assert rows("--no-measure")["home"] == f"~/{home.name} (CULTURESCOPE_HOME)"
 
@@ -50,32 +52,30 @@ def test_it_says_which_home_and_warehouse_are_used(home: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     "secret", ["lab:open-sesame@db.example:5433/culture", "lab@db.example:5433/culture?password=open-sesame"]
 )
-def test_a_shared_warehouse_is_named_without_its_password(
+def test_shared_warehouse_is_shown_without_its_password(
     secret: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
     monkeypatch.setenv("CULTURESCOPE_WAREHOUSE", f"postgresql://{secret}")
     monkeypatch.setenv("CULTURESCOPE_PARTS", "s3://lab/culture")
-    said = cli_models.places(store_at(home))
+    places = cli_models.places(store_at(home))
     address = "postgresql://lab@db.example:5433/culture with s3://lab/culture"
-    assert said["warehouse"] == f"{address} (CULTURESCOPE_WAREHOUSE)"
-    assert said["kept here"].startswith("0 files, ")
+    assert places["warehouse"] == f"{address} (CULTURESCOPE_WAREHOUSE)"
+    assert places["kept here"].startswith("0 files, ")
 
 
-def test_every_wrong_setting_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+def test_doctor_reports_a_wrong_setting_in_place_of_failing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "lots")
     assert "give the GiB" in rows("--no-measure")["for engines"]
 
 
 @pytest.mark.heavy
 @pytest.mark.slow
-def test_the_rate_is_measured(
+def test_doctor_measures_the_scoring_rate(
     home: Path, models_cache: Path, smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     (home / "models").symlink_to(models_cache)
     monkeypatch.setattr(cli_models, "SECONDS", 1.0)
-    said = rows()
-    assert " items/s: " in said["rate"]
-    assert "of plain matrix products" in said["speed"]
+    report = rows()
+    assert " items/s: " in report["rate"]
+    assert report["speed"]

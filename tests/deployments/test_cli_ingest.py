@@ -1,31 +1,28 @@
-"""``culturescope ingest`` in this process: refusals before anybody is asked, files of every kind."""
+"""``culturescope ingest``: refusals before any request, and files of every kind."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from deployments.cli import ingest as cli_ingest
-from deployments.cli.app import app
 from deployments.serve.server import ServerError
+from tests.deployments.commands import call, refused
 from tests.ingest.rows import attempts, items
 from warehouse import Warehouse
-
-runner = CliRunner()
 
 
 @pytest.fixture(autouse=True)
 def settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process keeps the Prefect settings that it has, and nobody's contact."""
+    """Keep this process's Prefect settings; give no contact."""
     monkeypatch.delenv(cli_ingest.CONTACT, raising=False)
     monkeypatch.setattr(cli_ingest, "configure", lambda home, verbose: None)
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was started of Prefect: nothing may be, unless a test wants it."""
+    """Return the attempts to start Prefect."""
     calls: list[str] = []
 
     def connect(home: Path, otherwise: str) -> None:
@@ -36,18 +33,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-def ingest(*arguments: str) -> Result:
-    return runner.invoke(app, ["ingest", *arguments])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("-s", "wikidata"), "wikidata needs the network: add --live, and --contact"),
-        (
-            ("-s", "tasteatlas", "--file", "https://foods.example/export"),
-            "tasteatlas needs the network",
-        ),
+        (("-s", "tasteatlas", "--file", "https://foods.example/export"), "tasteatlas needs the network"),
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),
         (("-s", "wikipedia", "--live"), "'wikipedia-currencies', 'wikipedia-religions'"),
@@ -55,32 +45,26 @@ def ingest(*arguments: str) -> Result:
         (("--live", "--max-shrinkage", "1.5"), "--max-shrinkage: expected at most 1"),
     ],
 )
-def test_wrong_options_are_one_clear_error_before_anything_starts(
+def test_wrong_options_are_refused_before_anything_starts(
     warehouse: Warehouse, started: list[str], arguments: tuple[str, ...], message: str
 ) -> None:
-    result = ingest(*arguments)
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit)
-    assert message in " ".join(result.stderr.split())
+    assert message in refused("ingest", *arguments)
     assert attempts(warehouse) == []
     assert started == []
 
 
 def test_live_sources_use_prefect_unless_no_server_is_given(warehouse: Warehouse, started: list[str]) -> None:
-    refused = ingest("--live", "-s", "wikipedia-religions")
-    assert refused.exit_code == 1
-    assert "no server here. Run again with --no-server" in " ".join(refused.stderr.split())
+    line = ("ingest", "--live", "-s", "wikipedia-religions")
+    assert "no server here. Run again with --no-server" in refused(*line)
     assert attempts(warehouse) == []
-    # Without a contact nobody is asked; that it was tried is written down.
-    without = ingest("--live", "-s", "wikipedia-religions", "--no-server")
-    assert without.exit_code == 1
-    assert "live sources need a contact" in " ".join(without.stderr.split())
+    # Without a contact no request is sent; the attempt is recorded.
+    assert "live sources need a contact" in refused(*line, "--no-server")
     assert [row["status"] for row in attempts(warehouse)] == ["failed"]
     assert len(started) == 1
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "item_list", "kept"),
+    ("source", "text", "item_list", "expected"),
     [
         ("worldcuisines", "Name,Countries\nCeviche,Peru\nceviche,Chile\n,Peru\n", "dishes", ["Ceviche"]),
         (
@@ -92,21 +76,20 @@ def test_live_sources_use_prefect_unless_no_server_is_given(warehouse: Warehouse
         ("tasteatlas", '{"items": [{"name": "Ceviche"}, {"name": "Pho"}, {}]}', "dishes", ["Ceviche", "Pho"]),
     ],
 )
-def test_a_file_becomes_a_list_and_the_integrity_checks_hold(
-    warehouse: Warehouse, tmp_path: Path, source: str, text: str, item_list: str, kept: list[str]
+def test_file_becomes_an_item_list_and_integrity_checks_pass(
+    warehouse: Warehouse, tmp_path: Path, source: str, text: str, item_list: str, expected: list[str]
 ) -> None:
     file = tmp_path / f"{source}.txt"
     file.write_text(text)
-    result = ingest("--source", source, "--file", str(file), "--minimum", "1")
-    assert result.exit_code == 0, result.output
-    assert [row["item"] for row in items(warehouse, item_list)] == kept
+    result = call("ingest", "--source", source, "--file", file, "--minimum", "1")
+    assert [row["item"] for row in items(warehouse, item_list)] == expected
     (row,) = attempts(warehouse)
     assert (row["status"], row["url"], row["bytes"]) == ("replaced", str(file), len(text))
     assert "integrity checks" in result.stderr
     assert ("notice" in result.stderr) == (source == "tasteatlas")
 
 
-def test_a_file_that_is_missing_or_another_changes_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_missing_or_wrong_file_changes_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
     before = items(warehouse, "languages")
     page = tmp_path / "page.html"
     page.write_text("<html>")
@@ -115,9 +98,6 @@ def test_a_file_that_is_missing_or_another_changes_nothing(warehouse: Warehouse,
         (("--file", str(tmp_path / "gone.csv")), "gone.csv: cannot be read (No such file or directory)"),
         (("--file", str(page)), "wvs: the file has no column 'language' or 'Q272'; its columns: '<html>'"),
     ):
-        result = ingest("--source", "wvs", *arguments)
-        assert result.exit_code == 1
-        assert isinstance(result.exception, SystemExit)
-        assert message in " ".join(result.stderr.split())
+        assert message in refused("ingest", "--source", "wvs", *arguments)
     assert items(warehouse, "languages") == before
     assert [row["status"] for row in attempts(warehouse)] == ["failed"] * 3

@@ -1,5 +1,4 @@
-"""`culturescope judge` with verdicts that are words, of another evaluation: FmLAMA's own rows of predicted
-ingredients, through audit and validate."""
+"""`culturescope judge` with verdict words: FmLAMA's predicted ingredients through audit and validate."""
 
 from __future__ import annotations
 
@@ -13,18 +12,8 @@ from tasks.evaluations.fmlama.judge import JudgedDish, judge_prompts, read_marks
 from tasks.judging.verdicts import verdict_frame
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
-from tests.deployments.judged_run import (
-    GOLDEN,
-    STORED,
-    audited,
-    judge,
-    named,
-    one_judge,
-    store,
-    store_run,
-    table,
-    words,
-)
+from tests.deployments.commands import call, one_line, refused, table
+from tests.deployments.judged_run import GOLDEN, STORED, audited, named, one_judge, store, store_run
 from warehouse import Warehouse
 
 ORIGINS = ("Canada", "Japan", "Italy")
@@ -33,7 +22,7 @@ REASON = {"Correct": "direct match", "Maybe": "ambiguous name", "Incorrect": "no
 
 
 def marked(warehouse: Warehouse, model: str) -> None:
-    """A run in which a judge marks three ingredients of two dishes per origin, not equally well."""
+    """Store a run in which a judge marks three ingredients of two dishes per origin, best for Italy."""
     dishes = [
         JudgedDish(f"url/{o}{d}", f"dish {d} of {origin}", origin, ("salt", "oil", "rice"), tuple("abc"))
         for o, origin in enumerate(ORIGINS)
@@ -42,10 +31,10 @@ def marked(warehouse: Warehouse, model: str) -> None:
     prompts = judge_prompts(rubric(), dishes)
     completions = {}
     for number, prompt in enumerate(prompts):
-        said = {
+        marks_by_key = {
             key: MARKS[0] if place <= number / 2 else MARKS[number % 2 + 1] for place, key in enumerate("abc")
         }
-        answer = {key: {"verdict": word, "reason": REASON[word]} for key, word in said.items()}
+        answer = {key: {"verdict": word, "reason": REASON[word]} for key, word in marks_by_key.items()}
         completions[prompt.prompt.id] = Completion(json.dumps(answer), "stop", 1, 1)
     engine = Engine("strict", "fake", "maker/strict", "hash of strict")
     marks = read_marks(rubric(), prompts, completions)
@@ -54,7 +43,7 @@ def marked(warehouse: Warehouse, model: str) -> None:
 
 
 def filled_in(name: str, rows: list[dict[str, str]], verdicts: dict[str, str]) -> Path:
-    """An annotator's file; verdicts by code."""
+    """Write an annotator's file with these verdicts by code."""
     path = Path(f"{name}.csv")
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
@@ -63,24 +52,24 @@ def filled_in(name: str, rows: list[dict[str, str]], verdicts: dict[str, str]) -
     return path
 
 
-def test_audit_and_validate_with_verdict_words(warehouse: Warehouse) -> None:
+def test_audit_and_validation_take_verdict_words(warehouse: Warehouse) -> None:
     marked(warehouse, "m1")
-    result = judge("audit", "--sample", 100)
-    assert result.exit_code == 0, result.output
-    assert "18 of 18 answers from 1 strata" in words(result)
-    assert "validate audit.csv --evaluation fmlama --config f1" in words(result)
+    notes = one_line(call("judge", "audit", "--sample", 100).stderr)
+    assert "18 of 18 answers from 1 strata" in notes
+    assert "validate audit.csv --evaluation fmlama --config f1" in notes
     rows = audited(Path("audit.csv"))
     assert {(row["group"], row["answer"]) for row in rows} == {(o, key) for o in ORIGINS for key in "abc"}
     first = rows[0]
     assert first["question"].splitlines()[1] == "Reference ingredients: salt, oil, rice"
-    assert "Rating: Correct, Maybe, Incorrect, or a number from 0 to 1." in first["criteria"]
+    assert "Correct, Maybe, Incorrect" in first["criteria"]
     assert not {"m1", "strict"} & {cell for row in rows for cell in row.values()}
 
-    shown = {(row["item_text"], row["judged"]): row["verdict"] for row in verdicts_of(warehouse)}
-    right = {row["item"]: shown[row["question"], row["answer"]] for row in rows}
+    stored = warehouse.query("SELECT item_text, judged, verdict FROM verdict").to_dicts()
+    verdicts = {(row["item_text"], row["judged"]): row["verdict"] for row in stored}
+    right = {row["item"]: verdicts[row["question"], row["answer"]] for row in rows}
     files = [filled_in("ana", rows, right), filled_in("ben", rows, right)]
-    groups = {(r["metric"], r["group"]): r for r in table("validate", *files, "--table", "groups")}
-    # People say what the judge says: kappa is 1, but for Italy, where all is Correct; the means are equal.
+    groups = {(r["metric"], r["group"]): r for r in table("judge", "validate", *files, "--table", "groups")}
+    # People agree with the judge: kappa is 1, but unscored for Italy, where all is Correct; means are equal.
     assert [groups["fleiss_kappa", origin]["value"] for origin in ORIGINS] == [1.0, 1.0, None]
     assert groups["fleiss_kappa", "Italy"]["unscored_reason"] == "all ratings are the same verdict"
     for origin in ORIGINS:
@@ -90,16 +79,16 @@ def test_audit_and_validate_with_verdict_words(warehouse: Warehouse) -> None:
     assert means == pytest.approx([1 / 3, 2 / 3, 1.0])
     for metric in ("pearson_groups", "spearman_groups", "pearson_items", "spearman_items"):
         assert groups[metric, "all"]["value"] == pytest.approx(1.0)
-    stored = {(d, metric): (value, n) for _, d, metric, value, n in warehouse.query(STORED).rows()}
-    assert stored["mes", "cohen_kappa"] == (1.0, 18)
-    assert stored["mes", "krippendorff_alpha_nominal"] == (pytest.approx(1.0), 18)
+    numbers = {(d, metric): (value, n) for _, d, metric, value, n in warehouse.query(STORED).rows()}
+    assert numbers["mes", "cohen_kappa"] == (1.0, 18)
+    assert numbers["mes", "krippendorff_alpha_nominal"] == (pytest.approx(1.0), 18)
     joined = "SELECT DISTINCT judge, judge_hash, rubric FROM judge_validation"
     assert warehouse.query(joined).rows() == [("strict", "hash of strict", f"mes {rubric().hash()}")]
 
 
-def test_one_annotator_who_disagrees_lowers_kappa_of_that_group_alone(warehouse: Warehouse) -> None:
+def test_disagreement_on_one_origin_lowers_only_its_kappa(warehouse: Warehouse) -> None:
     marked(warehouse, "m1")
-    assert judge("audit").exit_code == 0
+    call("judge", "audit")
     rows = audited(Path("audit.csv"))
     ana = {row["item"]: "Correct" if row["answer"] == "a" else "Incorrect" for row in rows}
     # "Maybe" has the value of "Incorrect" and is another verdict.
@@ -108,25 +97,21 @@ def test_one_annotator_who_disagrees_lowers_kappa_of_that_group_alone(warehouse:
         for row in rows
     }
     files = [filled_in("ana", rows, ana), filled_in("ben", rows, ben)]
-    groups = {(r["metric"], r["group"]): r["value"] for r in table("validate", *files, "--table", "groups")}
+    rows_by_group = table("judge", "validate", *files, "--table", "groups")
+    groups = {(row["metric"], row["group"]): row["value"] for row in rows_by_group}
     assert groups["fleiss_kappa", "Italy"] == groups["fleiss_kappa", "Canada"] == 1.0
     # Japan: 4 of 6 answers agree. Of 12 ratings 4 are Correct, 2 Maybe, 6 Incorrect: by chance 56/144.
     assert groups["fleiss_kappa", "Japan"] == pytest.approx((4 / 6 - 56 / 144) / (1 - 56 / 144))
     assert groups["people_mean", "Japan"] == pytest.approx(1 / 3)
 
 
-def test_the_evaluation_can_be_chosen_and_null_models_are_not_rated(warehouse: Warehouse) -> None:
+def test_audit_takes_the_chosen_evaluation_and_no_null_models(warehouse: Warehouse) -> None:
     marked(warehouse, "m1")
     marked(warehouse, "null:common")
     store(warehouse, {"normad": one_judge(named("normad", 6), GOLDEN)})
-    assert "--evaluation cure" in words(judge("audit", "--out", "newest.csv"))
-    result = judge("audit", "--evaluation", "fmlama")
-    assert "18 of 18 answers from 1 strata" in words(result)
-    assert "--evaluation fmlama" in words(result)
-    result = judge("audit", "--evaluation", "spectral")
-    assert result.exit_code == 1
-    assert "no judge has scored answers of spectral; start with: culturescope run spectral" in words(result)
-
-
-def verdicts_of(warehouse: Warehouse) -> list[dict[str, str]]:
-    return warehouse.query("SELECT item_text, judged, verdict FROM verdict").to_dicts()
+    assert "--evaluation cure" in one_line(call("judge", "audit", "--out", "newest.csv").stderr)
+    chosen = one_line(call("judge", "audit", "--evaluation", "fmlama").stderr)
+    assert "18 of 18 answers from 1 strata" in chosen
+    assert "--evaluation fmlama" in chosen
+    missing = refused("judge", "audit", "--evaluation", "spectral")
+    assert "no judge has scored answers of spectral; start with: culturescope run spectral" in missing

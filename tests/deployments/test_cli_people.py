@@ -1,4 +1,4 @@
-"""`culturescope people`: a study drawn, answered by simulated people, pulled, and what follows from it."""
+"""`culturescope people`: a study is drawn, answered by simulated people, pulled and analysed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from deployments.people.draw import page_of
 from deployments.people.store import StudyStore
 from deployments.people.studies import DRAWS, KINDS
@@ -26,6 +24,7 @@ from tasks.people import simulation
 from tasks.people.answers import quotas
 from tasks.people.simulation import People, simulated_rankings
 from tasks.people.study import Entry, StudyFolder, read_folder
+from tests.deployments.commands import call, one_line, refused, table
 from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
 from tests.evaluations.spectral.reference_patterns import are_many
 from tests.warehouse.test_specnorm import TEXTS, draft
@@ -44,12 +43,13 @@ FROM human_domain AS h JOIN domain AS d USING (domain)
 """
 
 
-def people(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["people", *map(str, arguments)])
+def people(*arguments: object, code: int = 0) -> str:
+    """Return what a command of ``people`` prints, in one line."""
+    return one_line(call("people", *arguments, code=code).output)
 
 
 def started(home: Path, name: str) -> tuple[StudyFolder, StudyStore]:
-    """The study's folder and database, everyone with consent."""
+    """Return the study's folder and its database, in which everyone has consented."""
     folder = read_folder(home / "people" / name)
     database = StudyStore(home / "people" / name)
     for each in {a.annotator: a for a in folder.assignments}.values():
@@ -58,27 +58,29 @@ def started(home: Path, name: str) -> tuple[StudyFolder, StudyStore]:
     return folder, database
 
 
-def say(database: StudyStore, annotator: str, item: str, **fields: Any) -> None:
+def save_answers(database: StudyStore, annotator: str, item: str, **fields: Any) -> None:
     for field, value in fields.items():
         database.save(annotator, item, field, Entry(value=value))
 
 
 def surveyed(database: StudyStore, code: str, region: str, ranks: Sequence[float], **about: str) -> None:
-    """One person's answers: they read every question as it stands, and know what the reference lists hold."""
-    say(database, code, "origin", region=region)
-    say(database, code, "rank", ranking={d: str(int(r)) for d, r in zip(DOMAINS, ranks, strict=True)})
-    say(database, code, "check", rank_one="common", instructed=about.pop("instructed", "2"))
+    """Save one person's answers: they read questions literally and know the reference lists."""
+    save_answers(database, code, "origin", region=region)
+    save_answers(
+        database, code, "rank", ranking={d: str(int(r)) for d, r in zip(DOMAINS, ranks, strict=True)}
+    )
+    save_answers(database, code, "check", rank_one="common", instructed=about.pop("instructed", "2"))
     first, *_, last = (d for _, d in sorted(zip(ranks, DOMAINS, strict=True)))
     chosen = about.get("most_different", "last")
     named = {"most_different": {"last": last, "first": first}[chosen]}
-    say(database, code, "about_you", confidence=about.get("confidence", "very"), **named)
+    save_answers(database, code, "about_you", confidence=about.get("confidence", "very"), **named)
     many = {d: "high" if are_many(d) else "low" for d in DOMAINS}
-    say(database, code, "patterns", **{about.pop("asked", "patterns"): many})
+    save_answers(database, code, "patterns", **{about.pop("asked", "patterns"): many})
 
 
 def survey(home: Path, n_people: int) -> tuple[StudyFolder, StudyStore, list[str]]:
-    """A survey that is begun, its database, and the regions that share its places."""
-    assert people("new", "survey", "--study", "spectral-ranking", "--people", n_people).exit_code == 0
+    """Return a started survey, its database, and the regions that share its places."""
+    people("new", "survey", "--study", "spectral-ranking", "--people", n_people)
     path = home / "people" / "survey" / "study.toml"
     path.write_text(path.read_text().replace("min_seconds = 5", "min_seconds = 0"))
     folder, database = started(home, "survey")
@@ -87,7 +89,7 @@ def survey(home: Path, n_people: int) -> tuple[StudyFolder, StudyStore, list[str
 
 
 def rank(home: Path, n_people: int) -> None:
-    """Simulated people who rank as the paper's do; the last one fails a check."""
+    """Save rankings of simulated people in the paper's order; the last person fails a check."""
     folder, database, regions = survey(home, n_people)
     table = simulated_rankings(np.linspace(-2, 2, 9), n_people, People(0.5, 0), seed=0)
     codes = sorted({a.annotator for a in folder.assignments})
@@ -96,38 +98,32 @@ def rank(home: Path, n_people: int) -> None:
     database.close()
 
 
-def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
+def test_survey_answers_become_human_scores_and_categories(warehouse: Warehouse) -> None:
     rank(warehouse.home, 12)
-    result = people("pull", "survey")
-    assert result.exit_code == 0, result.output
-    assert "failed an attention check: 1" in result.output
+    assert "failed an attention check: 1" in people("pull", "survey")
     progress = warehouse.query("SELECT n_assigned, n_answered, n_people, n_excluded FROM study_progress")
     assert progress.rows() == [(60, 60, 12, 1)]
     rows = warehouse.query(BESIDE_TABLE_1).rows()
     assert len(rows) == 9
     assert all(ours == papers and n == 11 for _, ours, papers, n in rows)
-    assert "0 new rows" in people("pull", "survey").output
+    assert "0 new rows" in people("pull", "survey")
     assert warehouse.query("SELECT count(DISTINCT snapshot) FROM human_domain").item() == 1
     assert warehouse.query("SELECT count(*) FROM human_answer").item() == 12 * (9 + 2 + 3 + 9)
-    shown = people("agreement", "survey")
-    assert shown.exit_code == 0, shown.output
-    assert "How well one half of the people predicts the other" in " ".join(shown.output.split())
-    table = people("agreement", "survey", "--format", "csv").output
+    people("agreement", "survey")
     rows_by_metric = {
-        row["metric"]: row for row in csv.DictReader(table.splitlines()) if row["field"] == "ranking"
+        row["metric"]: row for row in table("people", "agreement", "survey") if row["field"] == "ranking"
     }
-    assert float(rows_by_metric["kendall_w"]["value"]) > 0.8
-    assert rows_by_metric["kendall_w"]["n_people"] == "11"
+    assert rows_by_metric["kendall_w"]["value"] > 0.8
+    assert rows_by_metric["kendall_w"]["n_people"] == 11
 
 
-def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> None:
+def test_run_is_compared_with_the_chosen_study(warehouse: Warehouse) -> None:
     rank(warehouse.home, 8)
-    assert people("pull", "survey").exit_code == 0
+    people("pull", "survey")
+    run = ("run", "spectral", "--no-server", "-m", "fake-a")
     options = ("--countries", "FR,IT,JP", "--max-items", "6", "--variants", "1", "--half-samples", "20")
-    for human in (("--human", "survey"), ()):
-        run = ["run", "spectral", "--no-server", "-m", "fake-a", *options, *human]
-        result = CliRunner().invoke(app, run)
-        assert result.exit_code == 0, result.output
+    call(*run, *options, "--human", "survey")
+    call(*run, *options)
     expected = warehouse.query(
         "SELECT human IS NOT NULL, count(*), min(human_score), max(human_score) FROM spectral_expected "
         "GROUP BY 1 ORDER BY 1"
@@ -139,21 +135,17 @@ def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> No
     (snapshot,) = warehouse.query("SELECT DISTINCT snapshot FROM human_domain")["snapshot"]
     named = warehouse.query("SELECT DISTINCT human FROM spectral_expected WHERE human IS NOT NULL")
     assert named["human"].to_list() == [f"survey:{snapshot}"]
-    # The first run's answers are the second one's too.
+    # The second run reuses the answers of the first.
     assert warehouse.query("SELECT count(DISTINCT request_hash) FROM run_request").item() == 9
-    unknown = CliRunner().invoke(app, ["run", "spectral", "--no-server", "-m", "fake-a", "--human", "none"])
-    assert unknown.exit_code == 1
-    assert "culturescope people pull brings it in" in " ".join(unknown.output.split())
+    assert "culturescope people pull brings it in" in refused(*run, "--human", "none")
 
 
-def test_status_counts_and_no_study_is_said(warehouse: Warehouse) -> None:
+def test_status_counts_people_and_wrong_studies_are_refused(warehouse: Warehouse) -> None:
     rank(warehouse.home, 2)
-    row = people("status", "survey", "--format", "csv").output.splitlines()
-    assert row == [
-        "study,invited,entered,consented,finished,withdrawn,fields complete",
-        "survey,2,0,2,0,0,14",
-    ]
-    for arguments, said in (
+    (row,) = table("people", "status", "survey")
+    names = ("study", "invited", "entered", "consented", "finished", "withdrawn", "fields complete")
+    assert [row[name] for name in names] == ["survey", 2, 0, 2, 0, 0, 14]
+    for arguments, error in (
         (("pull", "other"), "no study other; start with"),
         (("pull", "../survey"), "is not a study's name"),
         (("new", "survey", "--study", "spectral-ranking"), "exists already"),
@@ -162,16 +154,14 @@ def test_status_counts_and_no_study_is_said(warehouse: Warehouse) -> None:
         (("new", "x", "--study", "specnorm-review"), "start with: culturescope specnorm build"),
         (("export", "survey", "--out", "survey/none/x"), "survey/none/x"),
     ):
-        result = people(*arguments)
-        assert result.exit_code == 1
-        assert said in " ".join(result.output.split())
+        assert error in people(*arguments, code=1)
     assert not (warehouse.home / "people" / "x").exists()
 
 
-def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
+def test_exported_ratings_validate_a_judge(warehouse: Warehouse) -> None:
     store(warehouse, {b: one_judge(named(b, 6), [("YES", 0.9), ("NO", 0.2)] * 3) for b in METRICS})
     arguments = ("--study", "judge-ratings", "--items", 24, "--people", 2, "--per-item", 2)
-    assert people("new", "rated", *arguments).exit_code == 0
+    people("new", "rated", *arguments)
     path = warehouse.home / "people" / "rated"
     (path / "study.toml").write_text((path / "study.toml").read_text().replace("min_seconds = 5", ""))
     folder, database = started(warehouse.home, "rated")
@@ -179,25 +169,20 @@ def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
     assert not [hidden for hidden in folder.private.values() if hidden.code and hidden.code in shown]
     for each in folder.assignments:
         hidden = folder.private[each.item]
-        say(
-            database,
-            each.annotator,
-            each.item,
-            **(dict(hidden.expected) or {page_of(hidden.condition): "YES"}),
-        )
+        values = dict(hidden.expected) or {page_of(hidden.condition): "YES"}
+        save_answers(database, each.annotator, each.item, **values)
     database.close()
     out = warehouse.home / "ratings.csv"
-    assert people("export", "rated", "--out", out).exit_code == 0
+    people("export", "rated", "--out", out)
     rows = list(csv.DictReader(out.open()))
     assert {row["annotator"] for row in rows} <= {"p001", "p002"}
     assert {row["dimension"] for row in rows} == set(METRICS.values())
-    validated = CliRunner().invoke(app, ["judge", "validate", str(out), "--evaluation", "cure"])
-    assert validated.exit_code == 0, validated.output
-    assert "rated items that no judge has scored" not in validated.output
+    validated = call("judge", "validate", out, "--evaluation", "cure")
+    assert "no judge has scored" not in one_line(validated.output)
     assert not warehouse.query("FROM judge_validation WHERE n > 0").is_empty()
 
 
-def test_dishes_are_drawn_with_top_predictions_and_without_their_model(warehouse: Warehouse) -> None:
+def test_dishes_are_drawn_with_top_predictions_and_no_model_names(warehouse: Warehouse) -> None:
     dishes = warehouse.query(
         "SELECT url, name, origin, ingredients FROM fmlama_dish ORDER BY url LIMIT 8"
     ).rows()
@@ -213,11 +198,11 @@ def test_dishes_are_drawn_with_top_predictions_and_without_their_model(warehouse
             frame = pl.DataFrame(rows)
             register_parts(connection, [write_part(warehouse.home, "prediction", model, frame)])
     arguments = ("--study", "fmlama-mes", "--items", 10, "--people", 3, "--languages", "en")
-    assert people("new", "dishes", *arguments).exit_code == 0
+    people("new", "dishes", *arguments)
     path = warehouse.home / "people" / "dishes"
     folder = read_folder(path)
     drawn = [hidden for hidden in folder.private.values() if not hidden.expected]
-    # Even over models and origins together, so nearly so over models.
+    # The draw is even over models and origins together, so nearly even over models.
     assert min(Counter(hidden.model for hidden in drawn).values()) >= 4
     reference = {url: ingredients for url, _, _, ingredients in dishes}
     for hidden in drawn:
@@ -228,49 +213,48 @@ def test_dishes_are_drawn_with_top_predictions_and_without_their_model(warehouse
     assert set(Counter(a.annotator for a in folder.assignments).values()) == {11}
 
 
-def test_reviews_become_a_queue(warehouse: Warehouse) -> None:
+def test_exported_reviews_are_a_queue_with_decisions(warehouse: Warehouse) -> None:
     save_drafts(warehouse, [draft(f"d{n}", text_hash=text_hash(TEXTS)) for n in range(3)])
     arguments = ("--study", "specnorm-review", "--items", 3, "--people", 1, "--per-item", 1)
-    assert people("new", "reviews", *arguments).exit_code == 0
+    people("new", "reviews", *arguments)
     folder, database = started(warehouse.home, "reviews")
     items = sorted(folder.items)
-    same = {
-        part: str(folder.items[items[0]].content[part])
-        for part in ("persona", "situation", "question", "norm")
-    }
-    say(database, "p001", items[0], **same, label="no", decision="accept")
-    say(
-        database, "p001", items[1], **{**same, "norm": "One asks."}, label="no", decision="revise", note="why"
+    content = folder.items[items[0]].content
+    same = {part: str(content[part]) for part in ("persona", "situation", "question", "norm")}
+    same["label"] = "no"
+    changes = (
+        {"decision": "accept"},
+        {"decision": "revise", "note": "why", "norm": "One asks."},
+        {"decision": "reject", "note": "untrue"},
     )
-    say(database, "p001", items[2], **same, label="no", decision="reject", note="untrue")
+    for item, change in zip(items, changes, strict=True):
+        save_answers(database, "p001", item, **{**same, **change})
     database.close()
     out = warehouse.home / "queue.csv"
-    result = people("export", "reviews", "--out", out)
-    assert result.exit_code == 0, result.output
+    people("export", "reviews", "--out", out)
     decided = {review.decision: review for review in read_reviews(out).decided}
     assert decided.keys() == {"accept", "revise", "reject"}
     assert decided["revise"].draft.written.norm == "One asks."
     assert {review.reviewer for review in decided.values()} == {"p001"}
 
 
-def test_a_plan_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_gives_the_number_of_people_for_an_interval_width(monkeypatch: pytest.MonkeyPatch) -> None:
     few = partial(simulation.plan_rankings, sizes=(10, 40), studies=10)
     monkeypatch.setattr(simulation, "plan_rankings", few)
-    result = people("plan", "--study", "spectral-ranking", "--width", "1.5")
-    assert result.exit_code == 0, result.output
-    assert "people: mean_rank with an interval of 1." in " ".join(result.output.split())
-    assert people("plan", "--study", "spectral-ranking", "--width", "0.001").exit_code == 1
+    plan = ("plan", "--study", "spectral-ranking", "--width")
+    assert "people: mean_rank with an interval of 1." in people(*plan, "1.5")
+    people(*plan, "0.001", code=1)
 
 
-def test_every_kind_has_a_draw() -> None:
+def test_every_kind_of_study_has_a_draw() -> None:
     assert DRAWS.keys() == {path.stem for path in KINDS.glob("*.toml")}
 
 
-def test_a_study_is_its_owners_alone(warehouse: Warehouse) -> None:
+def test_study_files_are_readable_by_their_owner_only(warehouse: Warehouse) -> None:
     before = os.umask(0o022)
     try:
         rank(warehouse.home, 4)
-        assert people("pull", "survey").exit_code == 0
+        people("pull", "survey")
         folder = warehouse.home / "people" / "survey"
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}

@@ -1,44 +1,30 @@
-"""``culturescope prune`` on real runs of fake models: what is kept is as before, and is not asked again."""
+"""``culturescope prune`` on runs of fake models: what stays is unchanged and is not requested again."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from deployments.show import report
 from tasks.loop.steps import take_over_orphans
+from tests.deployments.commands import call, refused, table
 from warehouse import Warehouse, prune, run_checks
 
-runner = CliRunner()
 RUN = ("run", "cure", "-m", "fake-a", "--profile", "smoke", "--judges", "fake-b", "--benchmarks", "normad",
        "--no-server", "--no-probe")  # fmt: skip
 OCCASIONS = ("w1", "w2", "w3", "")
+OLD = ("prune", "--older-than", "90d")
 _OF_W2 = """
 SELECT count(*) AS n FROM part_unit JOIN run USING (run_id) WHERE occasion = 'w2' AND kind <> 'headline_value'
 """
 
 
-def cli(*arguments: str) -> Result:
-    result = runner.invoke(app, [*arguments], env={"COLUMNS": "160"})
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def plan(*arguments: str) -> list[dict[str, object]]:
-    """Return the rows that ``prune`` prints."""
-    rows: list[dict[str, object]] = json.loads(cli("prune", *arguments, "--format", "json").stdout)
-    return rows
-
-
-def shown(warehouse: Warehouse) -> list[object]:
-    """All that rests on parts and rows: leaderboards, history, report, checks."""
+def results(warehouse: Warehouse) -> list[object]:
+    """Return everything computed from parts and rows: leaderboards, history, report, checks."""
     sql = [
         "FROM leaderboard_cure ORDER BY ALL",
         "FROM leaderboard_history ORDER BY ALL",
@@ -65,7 +51,7 @@ def aged(copied_home: Callable[[], Path]) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(home))
         for occasion in OCCASIONS:
-            cli(*RUN, *(("--occasion", occasion) if occasion else ()))
+            call(*RUN, *(("--occasion", occasion) if occasion else ()))
     with Warehouse.open(home).write() as connection:
         for column in ("started_at", "finished_at"):
             earlier = f"UPDATE run SET {column} = {column} - INTERVAL 100 DAY WHERE occasion IN ('w1', 'w2')"
@@ -82,53 +68,50 @@ def pruned(aged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wareh
 
 
 @pytest.mark.heavy
-def test_what_is_kept_is_as_before_and_not_asked_again(pruned: Warehouse) -> None:
-    before, on_disk = shown(pruned), files(pruned)
-    rows = plan("--older-than", "90d")
+def test_prune_deletes_old_answers_and_changes_no_number_that_stays(pruned: Warehouse) -> None:
+    before, on_disk = results(pruned), files(pruned)
+    rows = table(*OLD)
     assert [row["what"] for row in rows if row["goes"] == "goes"] == ["cure, occasion w2"]
     why = {f"{row['what']}: {row['why']}" for row in rows if row["goes"] == "stays"}
     assert "cure, occasion w1: of a frozen cohort: numbers are computed over it" in why
     assert "cure, occasion w2: past numbers" in why
     assert "cure: answers without an occasion: later runs use them" in why
     assert "cure, occasion w3: younger than 90 days" in why
-    assert (shown(pruned), files(pruned)) == (before, on_disk)  # a dry run
-    assert "nothing is deleted yet" in cli("prune", "--older-than", "90d").stderr
+    assert (results(pruned), files(pruned)) == (before, on_disk)  # a dry run
+    assert "nothing is deleted yet" in call(*OLD).stderr
 
-    assert "deleted" in cli("prune", "--older-than", "90d", "--delete").stderr
+    assert "deleted" in call(*OLD, "--delete").stderr
     gone = on_disk - files(pruned)
     assert len(gone) == rows[0]["n_files"]
-    assert shown(pruned) == before
+    assert results(pruned) == before
     for occasion in ("w1", "w3", ""):
-        again = cli(*RUN, *(("--occasion", occasion) if occasion else ()))
+        again = call(*RUN, *(("--occasion", occasion) if occasion else ()))
         assert again.stderr.endswith("nothing to do\n")
     assert files(pruned) == on_disk - gone
-    assert not [row for row in plan("--older-than", "90d") if row["goes"] == "goes"]
+    assert not [row for row in table(*OLD) if row["goes"] == "goes"]
 
 
 @pytest.mark.heavy
-def test_killed_after_it_has_unregistered_it_goes_on(
+def test_prune_resumes_after_a_kill_between_unregistering_and_deleting(
     pruned: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, on_disk = shown(pruned), files(pruned)
+    before, on_disk = results(pruned), files(pruned)
 
     def killed(warehouse: Warehouse) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(prune, "delete_superseded", killed)
-        assert runner.invoke(app, ["prune", "--older-than", "90d", "--delete"]).exit_code == 130
-    assert (shown(pruned), files(pruned)) == (before, on_disk)
-    rows = plan("--older-than", "90d")
-    assert [row["what"] for row in rows if row["goes"] == "goes"] == ["superseded parts"]
-    cli("prune", "--delete")
+        call(*OLD, "--delete", code=130)
+    assert (results(pruned), files(pruned)) == (before, on_disk)
+    assert [row["what"] for row in table(*OLD) if row["goes"] == "goes"] == ["superseded parts"]
+    call("prune", "--delete")
     assert files(pruned) < on_disk
     take_over_orphans()
-    assert shown(pruned) == before
+    assert results(pruned) == before
     assert pruned.query(_OF_W2)["n"][0] == 0
 
 
 @pytest.mark.parametrize("age", ["90", "d", "-3d", "1h", "90 days"])
-def test_an_age_that_cannot_be_read_says_how_it_is_written(warehouse: Warehouse, age: str) -> None:
-    result = runner.invoke(app, ["prune", f"--older-than={age}"])
-    assert result.exit_code == 1
-    assert "write it as 90d, 12w, 6m or 1y" in " ".join(result.stderr.split())
+def test_unreadable_age_is_refused_with_the_known_forms(warehouse: Warehouse, age: str) -> None:
+    assert "write it as 90d, 12w, 6m or 1y" in refused("prune", f"--older-than={age}")

@@ -1,4 +1,4 @@
-"""``culturescope reproduce``: found by folder, cells as a table, CSV and JSON, errors in one line."""
+"""``culturescope reproduce``: the commands, cells as a table, CSV and JSON, and errors."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from deployments.cli.app import app
 from deployments.cli.reproduce import reproduction, reproductions
+from tests.deployments.commands import call, one_line
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.usefixtures("warehouse")
 
-
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, ["reproduce", *arguments])
+def run(*arguments: object, code: int = 0) -> Result:
+    return call("reproduce", *arguments, code=code, COLUMNS="80")
 
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
-    """15 baseline answers that name Future Planning 52 times between them, as section 4.4 prints."""
+    """15 baseline answers that name Future Planning 52 times in all, as section 4.4 prints."""
     values = [["Future Planning"] * 4] * 13 + [["Other"] * 2] * 2
     rows = [
         {"scenario_id": f"S{i}", "model": "m", "culture": "baseline", "run_num": 0, "top_values": named}
@@ -33,36 +31,35 @@ def answers(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_evaluation_with_such_a_folder_has_a_command() -> None:
+def test_help_of_reproduce_lists_every_paper_and_its_files(warehouse: Warehouse) -> None:
     assert "worldwise" in reproductions()
+    papers = warehouse.query("SELECT DISTINCT paper FROM published_result")["paper"]
+    assert set(reproductions()) <= set(papers)
     listed = run("--help").stdout
     for name in reproductions():
         assert name in listed
-        help_text = " ".join(run(name, "--help").stdout.split())
+        help_text = one_line(run(name, "--help").stdout)
         assert f"culturescope reproduce {name} --data FOLDER" in help_text
         for source in reproduction(name).sources.values():
             assert f"{source.name}: {source.patterns[0]}" in help_text
-    assert run("explication").exit_code == 2
+    run("explication", code=2)
 
 
-def test_cells_stand_beside_what_is_printed(answers: Path) -> None:
-    done = run("worldwise", "--data", str(answers), "--table", "4.4", "--embedder", "none")
-    assert done.exit_code == 0, done.stderr
+def test_recomputed_cells_are_printed_beside_published_ones(answers: Path) -> None:
+    done = run("worldwise", "--data", answers, "--table", "4.4", "--embedder", "none")
     assert max(map(len, done.stdout.splitlines())) <= 80
     (row,) = [line for line in done.stdout.splitlines() if "Future Planning" in line]
     assert row.replace("│", " ").split() == ["Future", "Planning", "52", "52.0", "equal", "28.0"]  # 56 / 2
-    said = " ".join(done.stderr.split())
-    assert "answers: results.json" in said
-    assert "exemplars: none: *exemplar*.csv" in said
-    assert "10 cells: 1 equal to the printed digits, 0 near, 4 differ, 5 not recomputed" in said
-    assert (
-        "5 not recomputed: no file of scenarios (*scenario*.csv); in 4.4 Baseline Distance Rankings" in said
-    )
+    notes = one_line(done.stderr)
+    assert "answers: results.json" in notes
+    assert "exemplars: none: *exemplar*.csv" in notes
+    assert "10 cells: 1 equal to the printed digits, 0 near, 4 differ, 5 not recomputed" in notes
+    assert "5 not recomputed: no file of scenarios (*scenario*.csv)" in notes
 
 
-def test_programs_get_every_cell(answers: Path) -> None:
-    asked = ("worldwise", "--data", str(answers), "--table", "4.4", "--embedder", "none")
-    rows = list(csv.DictReader(io.StringIO(run(*asked, "--format", "csv").stdout)))
+def test_csv_and_json_have_every_cell(answers: Path) -> None:
+    line = ("worldwise", "--data", answers, "--table", "4.4", "--embedder", "none")
+    rows = list(csv.DictReader(io.StringIO(run(*line, "--format", "csv").stdout)))
     assert len(rows) == 10
     assert rows[5] == {
         "table": "4.4 Value Distribution Analysis", "model": "", "condition": "value=Future Planning",
@@ -70,15 +67,13 @@ def test_programs_get_every_cell(answers: Path) -> None:
         "needs": "", "null": "28.0", "null_name": "all values alike", "n": "56", "unit": "count",
         "reason": "",
     }  # fmt: skip
-    as_json = json.loads(run(*asked, "--format", "json").stdout)
+    as_json = json.loads(run(*line, "--format", "json").stdout)
     assert [row["reason"] for row in as_json[:5]] == ["no file of scenarios (*scenario*.csv)"] * 5
 
 
 @pytest.mark.parametrize("name", reproductions())
-def test_an_empty_folder_costs_every_cell_and_is_no_error(name: str, tmp_path: Path) -> None:
-    done = run(name, "--data", str(tmp_path), "--format", "csv")
-    assert done.exit_code == 0, done.output
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+def test_empty_folder_gives_a_reason_for_every_cell(name: str, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(name, "--data", tmp_path, "--format", "csv").stdout)))
     assert rows
     assert all(row["reason"] or row["agreement"] != "not recomputed" for row in rows)
 
@@ -91,21 +86,15 @@ def test_an_empty_folder_costs_every_cell_and_is_no_error(name: str, tmp_path: P
         ([".", "--values-times", "x"], "error: --values-times: expected a whole number"),
     ],
 )
-def test_errors_are_one_line(
+def test_wrong_options_are_refused(
     arguments: list[str], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = run("worldwise", "--data", *arguments)
-    assert done.exit_code == 1
-    assert " ".join(done.stderr.split()).startswith(complaint)
+    assert one_line(run("worldwise", "--data", *arguments, code=1).stderr).startswith(complaint)
 
 
-def test_a_broken_file_is_one_line(answers: Path) -> None:
+def test_broken_file_is_refused_without_control_characters(answers: Path) -> None:
     (answers / "results.json").write_text('[{"scenario_id": "\\u001b[31m"}]')
-    done = run("worldwise", "--data", str(answers))
-    assert (done.exit_code, "none of 1 rows fits" in done.stderr, "\x1b" in done.stderr) == (1, True, False)
-
-
-def test_cells_are_those_of_the_table_of_published_results(warehouse: Warehouse) -> None:
-    papers = set(warehouse.query("SELECT DISTINCT paper FROM published_result")["paper"])
-    assert set(reproductions()) <= papers
+    error = run("worldwise", "--data", answers, code=1).stderr
+    assert "none of 1 rows fits" in error
+    assert "\x1b" not in error

@@ -5,36 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from deployments.cli.choices import AllParams
 from deployments.packs.folders import write_new
 from deployments.serve.served import run_all
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.local import memory
+from tests.deployments.commands import call, one_line
 from warehouse import Warehouse
 
-runner = CliRunner()
 ALL = ("run", "all", "--no-server", "--no-probe", "-m", "fake-a", "--profile", "smoke")
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    result: Result = runner.invoke(app, [*ALL, *arguments], env={"COLUMNS": "160"})
-    assert result.exit_code == code, result.output
-    return " ".join(result.stderr.replace("│", " ").split())
+    return one_line(call(*ALL, *arguments, code=code, COLUMNS="160").stderr)
 
 
-def test_a_dry_run_shows_every_plan_and_their_sum(warehouse: Warehouse) -> None:
+def test_dry_run_of_all_prints_every_plan_and_their_sum(warehouse: Warehouse) -> None:
     text = run("--evaluations", "spectral,cure", "--judges", "fake-b", "--dry-run")
     assert text.index("spectral, profile smoke") < text.index("cure, profile smoke")
     assert "in all: 1,566 log-probabilities, 16 completions, 48 later completions at most; " in text
     assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
 
 
-def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
-    """There is no such judge, so cure cannot even be planned."""
+def test_failed_evaluation_does_not_stop_the_others(warehouse: Warehouse) -> None:
+    """The judge is unknown, so cure cannot be planned."""
     text = run("--evaluations", "cure,spectral", "--judges", "nobody", "--occasion", "{week}", code=1)
     assert "error: cure: unknown model 'nobody'" in text
     done = warehouse.query("SELECT DISTINCT evaluation, occasion FROM run WHERE status = 'finished'").rows()
@@ -46,7 +42,7 @@ def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
     assert "in all: nothing" in again
 
 
-def test_a_pack_reaches_the_evaluations_that_it_has_files_for(warehouse: Warehouse, home: Path) -> None:
+def test_pack_is_used_by_the_evaluations_it_has_files_for(warehouse: Warehouse, home: Path) -> None:
     write_new(home / "packs" / "sports", ["spectral"])
     asked = ("--evaluations", "cure,spectral", "--pack", "sports", "--judges", "fake-b")
     text = run(*asked, "--dry-run")
@@ -63,7 +59,7 @@ def test_a_pack_reaches_the_evaluations_that_it_has_files_for(warehouse: Warehou
     assert nobody == "error: --pack: the pack 'sports' adds nothing to cure: it has files for spectral"
 
 
-def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home: Path) -> None:
+def test_plan_notes_options_that_use_nothing_of_the_pack(warehouse: Warehouse, home: Path) -> None:
     write_new(home / "packs" / "sports", ["cure"])
     note = "note: these options use nothing of pack sports: name its content, or choose its profile"
     one = ("--evaluations", "cure", "--pack", "sports", "--judges", "fake-b", "--dry-run")
@@ -75,19 +71,18 @@ def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home
     ("arguments", "message"),
     [
         (("--evaluations", "spectrum"), "error: --evaluations: expected 'culturall'"),
-        (
-            ("--profile", "huge"),
-            "error: --profile: there is no 'huge'; choose one of smoke, demo, full, ",
-        ),
+        (("--profile", "huge"), "error: --profile: there is no 'huge'; choose one of smoke, demo, full, "),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: expected more than 0"),
     ],
 )
-def test_wrong_options_are_one_line(warehouse: Warehouse, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_options_of_run_all_are_refused(
+    warehouse: Warehouse, arguments: tuple[str, ...], message: str
+) -> None:
     assert message in run(*arguments, code=1)
 
 
-def test_a_flow_with_a_pack_that_nobody_takes_runs_nothing(warehouse: Warehouse, home: Path) -> None:
+def test_flow_with_an_unused_pack_runs_nothing(warehouse: Warehouse, home: Path) -> None:
     write_new(home / "packs" / "sports", ["spectral"])
     asked = {"models": ["fake-a"], "profile": "smoke", "pack": ["sports"]}
     with pytest.raises(ValueError, match="adds nothing to cure: it has files for spectral"):
@@ -97,10 +92,10 @@ def test_a_flow_with_a_pack_that_nobody_takes_runs_nothing(warehouse: Warehouse,
 
 
 @pytest.mark.heavy
-def test_two_engines_of_the_same_weights_are_one_model_across_evaluations(
+def test_two_engines_with_the_same_weights_are_one_model_across_evaluations(
     warehouse: Warehouse, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One kind scores lists, another writes; each evaluation takes its own models, and views join them."""
+    """One engine scores, another generates; views join them by model_hash."""
     monkeypatch.setattr(load, "_build", lambda spec, source: FakeEngine(spec))
     monkeypatch.setattr(memory, "of_engine", lambda spec, source: memory.Claim("cpu", 0))
     models = {
@@ -115,9 +110,8 @@ def test_two_engines_of_the_same_weights_are_one_model_across_evaluations(
         (folder / "model.safetensors").write_text(weights)
         spec = f'kind = "{kind}"\nmodel = "{folder}"\ndtype = "float32"\nprompt_style = "base"\n'
         (home / "engines" / f"{name}.toml").write_text(spec)
-    chosen = ["run", "all", "--no-server", "--no-probe", "--profile", "smoke"]
-    done = runner.invoke(app, [*chosen, "--evaluations", "spectral,culturall,explication"])
-    assert done.exit_code == 0, done.output
+    chosen = ("run", "all", "--no-server", "--no-probe", "--profile", "smoke")
+    call(*chosen, "--evaluations", "spectral,culturall,explication")
     runs = warehouse.query("SELECT DISTINCT model_hash, engine_hash FROM run WHERE NOT is_null")
     assert (runs["model_hash"].n_unique(), runs["engine_hash"].n_unique()) == (2, 3)
     pairs = warehouse.query("SELECT * FROM evaluation_agreement WHERE other_evaluation = 'spectral'")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
+from tests.deployments.commands import call, refused, table
 from warehouse import (
     Run,
     Warehouse,
@@ -51,50 +50,31 @@ def home(blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["runs", *arguments])
+def test_runs_lists_models_and_null_models_with_nulls(home: Path) -> None:
+    (row,) = table("runs")
+    names = ("run", "model", "status", "answers", "numbers")
+    assert [row[name] for name in names] == ["abc1", "m", "finished", 2, 1]
+    assert len(table("runs", "--nulls")) == 2
+    assert table("runs", "--evaluation", "spectral") == []
 
 
-def test_models_are_listed_and_null_models_on_request(home: Path) -> None:
-    (row,) = json.loads(run("-f", "json").stdout)
-    assert (row["run"], row["model"], row["status"], row["answers"], row["numbers"]) == (
-        "abc1",
-        "m",
-        "finished",
-        2,
-        1,
-    )
-    assert len(json.loads(run("-f", "json", "--nulls").stdout)) == 2
-    assert json.loads(run("-f", "json", "--evaluation", "spectral").stdout) == []
+def test_runs_show_counts_requests_answers_and_tokens(home: Path) -> None:
+    (run,) = table("runs", "show", "abc")
+    used = run["used"] if isinstance(run["used"], list) else json.loads(run["used"])
+    assert (run["run_id"], run["profile"]) == ("abc1", "smoke")
+    counts = {"requests": 1, "answers": 2, "prompt_tokens": 30, "completion_tokens": 3, "registered_here": 2}
+    assert used == [{"topic": "t", **counts}]
+    assert "abc1" in call("runs", "show", "abc").stdout
 
 
-def test_a_run_is_shown_with_what_it_used(home: Path) -> None:
-    (shown,) = json.loads(run("show", "abc", "-f", "json").stdout)
-    used = shown["used"] if isinstance(shown["used"], list) else json.loads(shown["used"])
-    assert (shown["run_id"], shown["profile"]) == ("abc1", "smoke")
-    assert used == [
-        {
-            "topic": "t",
-            "requests": 1,
-            "answers": 2,
-            "prompt_tokens": 30,
-            "completion_tokens": 3,
-            "registered_here": 2,
-        }
-    ]
-    assert "abc1" in run("show", "abc").stdout
-
-
-def test_removal_is_shown_before_it_is_done(home: Path) -> None:
-    assert "1 numbers" in run("rm", "abc").stderr
-    assert len(json.loads(run("-f", "json").stdout)) == 1
-    assert "2 units of response" in run("rm", "abc", "--answers", "--delete").stderr
-    assert json.loads(run("-f", "json").stdout) == []
+def test_runs_rm_deletes_only_with_delete(home: Path) -> None:
+    assert "1 numbers" in call("runs", "rm", "abc").stderr
+    assert len(table("runs")) == 1
+    assert "2 units of response" in call("runs", "rm", "abc", "--answers", "--delete").stderr
+    assert table("runs") == []
     assert Warehouse.open(home).query("FROM response").is_empty()
 
 
 @pytest.mark.parametrize(("name", "why"), [("ab", "2 runs begin with it"), ("zz", "lists them")])
-def test_a_name_that_is_no_one_run_is_refused(home: Path, name: str, why: str) -> None:
-    done = run("show", name)
-    assert done.exit_code == 1
-    assert why in done.stderr
+def test_ambiguous_or_unknown_run_is_refused(home: Path, name: str, why: str) -> None:
+    assert why in refused("runs", "show", name)

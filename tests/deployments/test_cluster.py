@@ -1,6 +1,6 @@
-"""deployments/cluster as processes on this machine: two workers of separate homes, one is killed at work.
+"""deployments/cluster as processes on this machine: two workers with separate homes, one is killed at work.
 
-What compose.yaml says of the server, the databases and the workers is what runs here, with other addresses.
+The server, the databases and the workers have the settings of compose.yaml, with other addresses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from warehouse import Warehouse
 
 WAIT_S = 600.0
 BAR_S = 90.0
-"""Within which a run goes on after its machine has died."""
+"""Seconds within which a run resumes after its machine has died."""
 FORM = {"models": ["slow"], "profile": "smoke", "max_items": 6, "countries_per_part": 1}
 UNITS = 6 * 9
 UNIT_S = 0.6
@@ -43,14 +43,14 @@ class Cluster:
     folder: Path
     api: str
     shared: dict[str, str]
-    """Of every worker, and of whoever asks the store."""
+    """Environment of every worker and of every client of the store."""
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def post(self, path: str, body: object) -> Any:
         return prefect_post(self.api, path, body, self.shared["PREFECT_API_AUTH_STRING"])
 
     def home(self, name: str) -> Path:
-        """Of one machine; new: with an engine spec, and nothing else."""
+        """Return the home of one machine; a new one has an engine spec only."""
         home = self.folder / name
         (home / "engines").mkdir(parents=True, exist_ok=True)
         spec = f'kind = "fake"\nmodel = "slow"\noptions = {{ delay = {UNIT_S} }}\n'
@@ -61,7 +61,7 @@ class Cluster:
         return environment(self.home(name), None) | self.shared
 
     def culturescope(self, *arguments: str) -> str:
-        """A command on the first machine."""
+        """Run a command on the first machine; return its standard output."""
         done = subprocess.run(
             command(*arguments), env=self.environment("first"), capture_output=True, text=True
         )
@@ -70,7 +70,7 @@ class Cluster:
 
     def start_worker(self, name: str, line: list[str]) -> None:
         port = free_port()
-        # Settings of a user's own stay out.
+        # Keep the user's own settings out.
         own = {"PREFECT_WORKER_WEBSERVER_PORT": str(port), "PREFECT_HOME": str(self.home(name) / "prefect")}
         with (self.folder / f"{name}.log").open("w") as log:
             self.workers[name] = subprocess.Popen(
@@ -85,7 +85,7 @@ class Cluster:
         return dict(run)
 
     def at_work(self, identity: str) -> str:
-        """The worker whose process works on a run; "" if none is known."""
+        """Return the worker whose process works on a run; "" if none is known."""
         process = (self.run(identity)["infrastructure_pid"] or "").rpartition(":")[2]
         if not process.isdecimal() or not psutil.pid_exists(int(process)):
             return ""
@@ -94,14 +94,14 @@ class Cluster:
 
     @contextmanager
     def as_machine(self) -> Iterator[None]:
-        """This process with the environment of the first machine."""
+        """Give this process the environment of the first machine."""
         with pytest.MonkeyPatch.context() as patch:
             for name, value in self.environment("first").items():
                 patch.setenv(name, value)
             yield
 
     def units(self) -> int:
-        """Units that the slow model has answered, each registered."""
+        """Return the number of registered units of the slow model."""
         with self.as_machine():
             rows = Warehouse.open().query("SELECT count(*) AS n FROM part_unit WHERE kind = 'item_logprob'")
         return int(rows["n"][0])
@@ -115,14 +115,14 @@ class Cluster:
             except httpx.HTTPError:
                 pass
             time.sleep(0.5)
-        raise AssertionError(f"nothing came in {seconds:.0f} s: {self.said()}")
+        raise AssertionError(f"nothing came in {seconds:.0f} s: {self.logs()}")
 
-    def said(self) -> str:
+    def logs(self) -> str:
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in self.folder.glob("*.log"))
 
 
 def kill(worker: subprocess.Popen[str]) -> None:
-    """As a machine that loses its power: the worker and all that it started, at once."""
+    """Kill the worker and all its children at once, like a machine that loses power."""
     whole = [*psutil.Process(worker.pid).children(recursive=True), psutil.Process(worker.pid)]
     for process in whole:
         process.kill()
@@ -172,8 +172,8 @@ def cluster(postgres_server_url: str, s3_endpoint: str, tmp_path: Path) -> Itera
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_run_whose_worker_dies_goes_on_at_another(cluster: Cluster, home: Path) -> None:
-    _strangers_are_refused(cluster)
+def test_run_of_a_killed_worker_resumes_on_another(cluster: Cluster, home: Path) -> None:
+    _check_access_without_login(cluster)
     pool = compose(FILLED)["services"]["worker"]["command"]
     cluster.culturescope(
         "serve", "--pool", pool[pool.index("--pool") + 1], "-m", "slow", "--profile", "smoke"
@@ -198,10 +198,10 @@ def test_a_run_whose_worker_dies_goes_on_at_another(cluster: Cluster, home: Path
     assert resumed < BAR_S
     assert goes_on in {"first", "second"} - {dies}
     assert cluster.run(identity)["run_count"] == 2
-    _is_as_if_nothing_had_happened(cluster, home)
+    _check_same_numbers_as_undisturbed(cluster, home)
 
 
-def _strangers_are_refused(cluster: Cluster) -> None:
+def _check_access_without_login(cluster: Cluster) -> None:
     import psycopg
 
     for auth in (None, ("culturescope", "wrong")):
@@ -218,8 +218,8 @@ def _strangers_are_refused(cluster: Cluster) -> None:
             psycopg.connect("postgresql://" + who.format(at=at))
 
 
-def _is_as_if_nothing_had_happened(cluster: Cluster, home: Path) -> None:
-    """The same run on one machine, undisturbed, has the same numbers; and nothing is there twice."""
+def _check_same_numbers_as_undisturbed(cluster: Cluster, home: Path) -> None:
+    """Check that the numbers equal those of an undisturbed run, and that no row is stored twice."""
     shutil.copytree(cluster.home("first") / "engines", home / "engines", dirs_exist_ok=True)
     options = [f"--{name.replace('_', '-')}={value}" for name, value in FORM.items() if name != "models"]
     alone = subprocess.run(

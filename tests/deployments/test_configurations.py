@@ -1,4 +1,4 @@
-"""Which configuration is shown: the one of shipped content with the most answers, unless one is named."""
+"""The configuration that is shown: shipped content with the most answers, unless one is named."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from deployments.cli.which import of_hash
 from deployments.show.configurations import shown_configuration
 from deployments.show.report import configuration
 from flows.comparison import ComparedRuns, chosen_pairs
 from flows.runs import every_finished
+from tests.deployments.commands import call, refused
 from tests.report.stored import row
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run, save_run_requests
 from warehouse.storage import execute_with
@@ -23,7 +25,7 @@ TYPES = dict.fromkeys(("ci_low", "ci_high", "null_value"), pl.Float64) | {"unsco
 def store(
     warehouse: Warehouse, config: str, profile: str, n_answers: int, model: str = "m", pack: str | None = None
 ) -> None:
-    """A finished run of spectral with so many answers."""
+    """Store a finished run of spectral with `n_answers` answers."""
     run = Run(
         run_id=f"{config} {model}", evaluation="spectral", model=model, is_null=False, profile=profile,
         config_hash=config, engine_hash=model, params={"pack": [f"{pack}@1"]} if pack else {},
@@ -56,7 +58,7 @@ def filled(warehouse: Warehouse) -> Warehouse:
     return warehouse
 
 
-def test_the_largest_run_of_shipped_content_is_shown(filled: Warehouse) -> None:
+def test_largest_configuration_of_shipped_content_is_shown(filled: Warehouse) -> None:
     assert shown_configuration(filled, "spectral") == LARGE
     assert configuration(filled, None, None) == ("spectral", LARGE, "demo")
     assert set(filled.query("SELECT config_hash FROM model_scores")["config_hash"]) == {LARGE}
@@ -66,7 +68,7 @@ def test_the_largest_run_of_shipped_content_is_shown(filled: Warehouse) -> None:
     assert {run.config_hash for run in pair} == {LARGE}
 
 
-def test_a_profile_or_the_beginning_of_a_hash_names_another(filled: Warehouse) -> None:
+def test_profile_or_prefix_of_a_hash_selects_a_configuration(filled: Warehouse) -> None:
     assert shown_configuration(filled, "spectral", profile="smoke") == SMALL
     assert shown_configuration(filled, "spectral", config="bb") == PACKED
     assert shown_configuration(filled, "spectral", profile="demo", config="aa") == LARGE
@@ -80,9 +82,16 @@ def test_a_profile_or_the_beginning_of_a_hash_names_another(filled: Warehouse) -
             shown_configuration(filled, "spectral", **which)
     with pytest.raises(WarehouseError, match="no finished run of cure to show"):
         shown_configuration(filled, "cure")
+    assert of_hash(filled, "bb") == ("spectral", PACKED)
+    for wrong in ("zz", ""):
+        with pytest.raises(WarehouseError):
+            of_hash(filled, wrong)
+    assert f"config {PACKED}" in call("leaderboard", "--config", "bb").stdout
+    unknown = refused("compare", "m", "other", "--config", "zz")
+    assert "no finished run has the configuration 'zz'" in unknown
 
 
-def test_one_model_in_two_engines_is_one_row(warehouse: Warehouse) -> None:
+def test_one_model_in_two_engines_is_one_leaderboard_row(warehouse: Warehouse) -> None:
     base = Run(
         run_id="a", evaluation="spectral", model="m", is_null=False, profile="demo", config_hash="c",
         engine_hash="e1", params={}, engine={"kind": "packed_trie", "dtype": "float32"}, item_lists={},
@@ -99,7 +108,7 @@ def test_one_model_in_two_engines_is_one_row(warehouse: Warehouse) -> None:
 
 
 def store_number(warehouse: Warehouse, run: Run) -> None:
-    """A finished run with one number."""
+    """Store a finished run with one number."""
     numbers = pl.DataFrame([row("macro_f1", ("overall", "all"), 0.5)]).with_columns(model=pl.lit(run.model))
     with warehouse.write() as connection:
         save_run(connection, run)

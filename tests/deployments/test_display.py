@@ -1,4 +1,4 @@
-"""Tables that fit the screen, CSV of nested values, lines of a log."""
+"""Tables that fit the screen, CSV of nested values, progress lines in a log."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ BIDI = "a\u202eb\u2066c\u2069"
 
 
 def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool | None = False) -> tuple[str, str]:
-    """A table on a screen of a width, and what is said about it."""
+    """Return the table printed on a screen of this width, and the notes on standard error."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         show(WIDE, Format.table, "title [x]", "how to read it", is_wide=is_wide)
     return capsys.readouterr()
 
 
-def test_long_names_fold_so_that_n_fits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_names_fold_so_that_column_n_fits(capsys: pytest.CaptureFixture[str]) -> None:
     row = {"model": "a-lab/" + "long-name-" * 4, "asked in": "zh, country", "mAP": "0.123", "gain": "x" * 21}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
@@ -57,7 +57,7 @@ def test_long_names_fold_so_that_n_fits(capsys: pytest.CaptureFixture[str]) -> N
         (100, ["model", "gain", "words", "more", "last"]),
     ],
 )
-def test_a_table_has_the_columns_that_fit(
+def test_narrow_table_shows_the_columns_that_fit(
     capsys: pytest.CaptureFixture[str], width: int, columns: list[str]
 ) -> None:
     out, err = shown(capsys, width)
@@ -70,7 +70,7 @@ def test_a_table_has_the_columns_that_fit(
     assert "[red]b" in out or "words" not in columns
 
 
-def test_a_command_without_the_option_folds_cells_and_hides_nothing(
+def test_table_without_wide_option_folds_cells_and_hides_no_column(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out, err = shown(capsys, 80, is_wide=None)
@@ -80,7 +80,7 @@ def test_a_command_without_the_option_folds_cells_and_hides_nothing(
     assert not err
 
 
-def test_a_wide_table_has_all_columns_unfolded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_table_shows_all_columns_unfolded(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = shown(capsys, 80, is_wide=True)
     assert "a " * 59 in out
     assert "last" in out
@@ -99,7 +99,7 @@ def test_csv_writes_nested_values_as_text(capsys: pytest.CaptureFixture[str]) ->
 EVIL = "[/INST] [link=x]\x1b]52;c;cm0gLXJm\x07\x1b[2J\x9b31mred\x7f"
 
 
-def test_no_cell_is_markup_and_no_control_character_reaches_a_terminal(
+def test_terminal_gets_no_markup_and_no_control_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = pl.DataFrame({EVIL: [EVIL]})
@@ -120,7 +120,7 @@ def test_no_cell_is_markup_and_no_control_character_reaches_a_terminal(
         assert text.count("[/INST] [link=x]]52;c;cm0gLXJm[2J") >= 3
 
 
-def test_json_and_parquet_keep_what_models_wrote_and_csv_is_clean(
+def test_json_and_parquet_keep_text_and_csv_is_cleaned(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     frame = pl.DataFrame({"a": [EVIL + BIDI]})
@@ -135,16 +135,16 @@ def test_json_and_parquet_keep_what_models_wrote_and_csv_is_clean(
     assert pl.read_parquet(tmp_path / "a.parquet").equals(frame)
     text += (tmp_path / "a.csv").read_text() + (tmp_path / "a.json").read_text()
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
-    assert "abc" in text, "what stands between the marks stays"
+    assert "abc" in text, "text between the marks stays"
 
 
-def test_a_csv_file_runs_no_formula(tmp_path: Path) -> None:
+def test_csv_file_has_no_formula(tmp_path: Path) -> None:
     write(pl.DataFrame({"a": ['=HYPERLINK("http://evil.example")', "b"]}), tmp_path / "f.csv")
     with (tmp_path / "f.csv").open(newline="") as file:
         assert [row["a"] for row in csv.DictReader(file)] == ['\'=HYPERLINK("http://evil.example")', "b"]
 
 
-def test_spreadsheets_get_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
+def test_spreadsheet_format_has_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
     cells = ["=1+1", "+1", "-1", "@A1", "\t=1", "a=1", "", None, "'x"]
     show(pl.DataFrame({"a": cells, "n": [-1.5] * 9}), Format.spreadsheet)
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -154,12 +154,12 @@ def test_spreadsheets_get_no_formula(capsys: pytest.CaptureFixture[str]) -> None
     assert "=1+1\n" in capsys.readouterr().out
 
 
-def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_writes_infinity_and_nan_as_text_or_null(capsys: pytest.CaptureFixture[str]) -> None:
     show(pl.DataFrame({"a": [float("inf"), float("nan"), 1.0]}), Format.json)
     assert json.loads(capsys.readouterr().out) == [{"a": "inf"}, {"a": "nan"}, {"a": 1.0}]
 
 
-def test_numbers_and_intervals() -> None:
+def test_numbers_and_intervals_are_printed_with_three_digits() -> None:
     assert [number(v) for v in (None, 1.23456, float("inf"), 3)] == ["–", "1.235", "∞", "3"]
     assert interval(0.5, 0.25, 1.0) == "0.500 [0.250, 1.000]"
     assert interval(0.5, None, None, 2) == "0.50"
@@ -167,37 +167,45 @@ def test_numbers_and_intervals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verbose", "most", "said"),
+    ("verbose", "most", "lines"),
     [
         (False, logging.CRITICAL, ["take care", "it failed"]),
         (False, logging.WARNING, ["take care"]),
         (True, logging.CRITICAL, ["by the way", "take care", "it failed"]),
     ],
 )
-def test_our_log_is_shown_once(
-    capsys: pytest.CaptureFixture[str], verbose: bool, most: int, said: list[str]
+def test_log_lines_are_printed_once_at_their_level(
+    capsys: pytest.CaptureFixture[str], verbose: bool, most: int, lines: list[str]
 ) -> None:
     log = logging.getLogger("culturescope")
     with notes(verbose, most):
         log.info("by the way")
         log.warning("take %s", "care")
         log.error("it failed")
-    assert capsys.readouterr().err.splitlines() == said
+    assert capsys.readouterr().err.splitlines() == lines
 
 
-def test_a_log_has_a_line_now_and_then_and_one_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bars, "EVERY_S", 0.01)
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that progress prints, with every duration as "some time"."""
+    lines: list[str] = []
     monkeypatch.setattr(bars, "duration", lambda seconds: "some time")
-    said: list[str] = []
-    monkeypatch.setattr(bars, "say", lambda text, style: said.append(text))
+    monkeypatch.setattr(bars, "say", lambda text, style: lines.append(text))
+    return lines
+
+
+def test_progress_without_terminal_prints_lines_and_a_last_one(
+    printed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bars, "EVERY_S", 0.01)
     assert not display.err.is_terminal
     with bars.bars():
         progress.report("model-a", 250, 1000)
         progress.report("model-a", 250, 1000)
-        until(lambda: len(said) > 2)  # nothing is reported meanwhile
+        until(lambda: len(printed) > 2)  # nothing is reported meanwhile
         progress.report("model-a", 500, 1000)
         progress.report("metrics", 1, 1)
-    *running, last, metrics = said
+    *running, last, metrics = printed
     assert len(running) >= 2
     assert {line.partition(", ")[0] for line in running} <= {"model-a 250/1,000", "model-a 500/1,000"}
     assert all("/s, about " in line and line.endswith(" left") for line in running)
@@ -205,25 +213,19 @@ def test_a_log_has_a_line_now_and_then_and_one_at_the_end(monkeypatch: pytest.Mo
     assert metrics == "metrics 1/1 in some time"
 
 
-def test_a_bar_whose_total_changes_ends_where_its_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More becomes known of some work; of conversations, which may end early, the most is known at first."""
-    monkeypatch.setattr(bars, "duration", lambda seconds: "some time")
-    said: list[str] = []
-    monkeypatch.setattr(bars, "say", lambda text, style: said.append(text))
+def test_progress_with_a_changing_total_ends_at_its_last_total(printed: list[str]) -> None:
+    """Judge work grows while it runs; conversations may end before their maximum."""
     with bars.bars():
         progress.report("judge", 2, 2)
         progress.report("judge", 1, 5)
         progress.report("judge", 2, 5)
         progress.report("m: conversations", 6, 20)
         progress.report("m: conversations", 0, 6)
-    assert said == [
-        "judge 2/2 in some time",
-        "judge 5/5 in some time",
-        "m: conversations 6/6 in some time",
-    ]
+    done = ("judge 2/2", "judge 5/5", "m: conversations 6/6")
+    assert printed == [f"{work} in some time" for work in done]
 
 
-def test_durations() -> None:
+def test_durations_are_printed_in_two_units() -> None:
     assert [bars.duration(s) for s in (0.4, 8, 200, 7500, 3_600_000)] == [
         "0 s", "8 s", "3 min 20 s", "2 h 5 min", "1,000 h 0 min",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""No command shows a number or a text of a part that is not what was written: it refuses or needs none."""
+"""No command shows numbers or texts of a forged part: it refuses, or does not read that part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMMANDS = {
     "sql": ("sql", "SELECT kind, part, sum(n_rows) FROM unit_rows GROUP BY ALL ORDER BY ALL", "-f", "csv"),
 }
 NOT_THE_SAME_TWICE = ("export inspect", "publish", "publish answers")
-"""Their files have times, and identifiers that are drawn."""
+"""Commands whose files contain times and random identifiers."""
 
 
 @pytest.fixture(scope="module", name="home")
@@ -50,7 +50,7 @@ def _home(copied_home: Callable[[], Path]) -> Path:
 
 
 def parts_of(home: Path) -> dict[str, dict[Path, bytes]]:
-    """Kind -> its parts with rows, and what they hold."""
+    """Return kind -> file -> bytes of all parts with rows."""
     files = sorted(home.glob("parts/*/[!_]*.parquet"))
     return {
         kind: {file: file.read_bytes() for file in files if file.parent.name == kind}
@@ -59,7 +59,7 @@ def parts_of(home: Path) -> dict[str, dict[Path, bytes]]:
 
 
 def forge(path: Path) -> None:
-    """Other numbers and texts, in a sound Parquet file of the same columns."""
+    """Replace a part by a sound Parquet file of the same columns with other numbers and texts."""
     rows = pl.read_parquet(path, glob=False)
     keys = ("part", "request_hash", "run_id", "model")
     path.unlink()
@@ -71,7 +71,7 @@ def forge(path: Path) -> None:
 
 
 def shown(home: Path, out: Path, command: str) -> tuple[int, str, dict[str, str]]:
-    """Exit code, all that was said, and the files that were written, by hash."""
+    """Return exit code, printed text, and the written files by hash."""
     verified._sound.clear()  # as in a new process
     out.mkdir()
     arguments = [word.format(out=out) for word in COMMANDS[command]]
@@ -88,7 +88,7 @@ def shown(home: Path, out: Path, command: str) -> tuple[int, str, dict[str, str]
 
 @pytest.fixture(name="restored")
 def _restored(home: Path) -> Iterator[dict[str, dict[Path, bytes]]]:
-    """The parts as they are, put back afterwards."""
+    """The parts, restored after the test."""
     parts = parts_of(home)
     parts["database"] = {home / "culturescope.duckdb": (home / "culturescope.duckdb").read_bytes()}
     yield parts
@@ -103,11 +103,11 @@ def restore(parts: dict[str, dict[Path, bytes]]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_refuses_what_it_reads_of_forged_parts(
+def test_command_refuses_forged_parts_or_prints_the_same(
     home: Path, tmp_path: Path, restored: dict[str, dict[Path, bytes]], command: str
 ) -> None:
-    code, said, files = shown(home, tmp_path / "out", command)
-    assert code == 0, said
+    code, printed, files = shown(home, tmp_path / "out", command)
+    assert code == 0, printed
     kinds = restored.keys() - {"database"}
     assert len(kinds) >= 3
     refused = []
@@ -115,17 +115,17 @@ def test_a_command_refuses_what_it_reads_of_forged_parts(
         parts = restored[kind]
         for path in parts:
             forge(path)
-        now, says, written = shown(home, tmp_path / "out", command)
-        assert "forged" not in says
+        now, text, written = shown(home, tmp_path / "out", command)
+        assert "forged" not in text
         if now:
             refused.append(kind)
-            assert "does not match the hash in its name" in " ".join(says.split())
-            assert written.items() <= files.items(), "nothing but what rests on other parts"
-        elif "set aside" in says:
+            assert "does not match the hash in its name" in " ".join(text.split())
+            assert written.items() <= files.items(), "only files made from other parts"
+        elif "set aside" in text:
             refused.append(kind)
-            assert says.count("does not match the hash in its name") == len(parts)
+            assert text.count("does not match the hash in its name") == len(parts)
         elif command not in NOT_THE_SAME_TWICE:
-            assert (says, written) == (said, files), kind
+            assert (text, written) == (printed, files), kind
         restore(restored)
     if command in ("sql", "compare", "export inspect", "publish answers", "check --numbers"):
         assert refused

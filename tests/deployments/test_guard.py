@@ -1,4 +1,4 @@
-"""Who may use a server that is started here: its owner's clients and its own pages, nobody else."""
+"""Only the owner's clients and the server's own pages may use a server started here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def served(prefect_api: str) -> tuple[Path, str]:
 
 
 def flows(home: Path, url: str) -> set[str]:
-    """The names of the server's flows; other tests make some too."""
+    """Return the names of the server's flows; other tests add some."""
     return {flow["name"] for flow in prefect_post(url, "/flows/filter", {}, server.login(home))}
 
 
@@ -40,18 +40,18 @@ def owner(home: Path) -> tuple[str, str]:
     return name, password
 
 
-def test_nobody_gets_in_without_the_login(served: tuple[Path, str]) -> None:
+def test_requests_without_the_login_are_refused(served: tuple[Path, str]) -> None:
     home, url = served
     for auth in (None, ("culturescope", "guessed")):
         assert httpx.get(f"{url}/flows/paginate", auth=auth).status_code == 401
         assert httpx.get(f"{url}/csrf-token?client=a", auth=auth).status_code == 401
-        # Without a CSRF token it does not get as far as to be asked for a login.
+        # The missing CSRF token is refused before the login is checked.
         assert httpx.post(f"{url}/deployments/", json=SHELL, auth=auth).status_code == 403
     assert not {"x", "evil"} & flows(home, url)
     assert httpx.get(f"{url}/health").status_code == 200
 
 
-def test_the_login_is_the_homes_own_and_no_other_user_can_read_it(
+def test_login_belongs_to_the_home_and_only_its_owner_can_read_it(
     served: tuple[Path, str], tmp_path: Path
 ) -> None:
     home, _ = served
@@ -61,12 +61,12 @@ def test_the_login_is_the_homes_own_and_no_other_user_can_read_it(
     assert os.environ["PREFECT_API_AUTH_STRING"] == server.login(home)  # of the processes started from here
 
 
-def test_a_page_of_another_site_can_neither_ask_nor_act(served: tuple[Path, str]) -> None:
+def test_requests_from_another_origin_are_refused(served: tuple[Path, str]) -> None:
     home, url = served
     for method in ("POST", "GET"):
         asked = {**EVIL, "Access-Control-Request-Method": method}
         assert httpx.options(f"{url}/deployments/", headers=asked).status_code == 400
-    # A form needs no leave to be sent; browsers add what the user has logged in with.
+    # A form is sent without a preflight request, and browsers add the user's login.
     simple = {**EVIL, "Content-Type": "text/plain"}
     sent = httpx.post(f"{url}/deployments/", content="{}", headers=simple, auth=owner(home))
     assert sent.status_code == 403
@@ -77,7 +77,7 @@ def test_a_page_of_another_site_can_neither_ask_nor_act(served: tuple[Path, str]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:4200", "127.0.0.1.evil.example", ""])
-def test_a_name_that_was_made_to_point_here_is_refused(served: tuple[Path, str], host: str) -> None:
+def test_foreign_host_name_is_refused(served: tuple[Path, str], host: str) -> None:
     home, url = served
     for path in ("/health", "/admin/version"):
         assert httpx.get(f"{url}{path}", headers={"Host": host}, auth=owner(home)).status_code == 400
@@ -86,7 +86,7 @@ def test_a_name_that_was_made_to_point_here_is_refused(served: tuple[Path, str],
     assert httpx.get(url.removesuffix("/api")).status_code == 200
 
 
-def test_reports_ask_for_the_login_too(served: tuple[Path, str]) -> None:
+def test_reports_require_the_login(served: tuple[Path, str]) -> None:
     home, url = served
     address = f"{url.removesuffix('/api')}/reports/spectral/abc"
     stranger = httpx.get(address, timeout=300)
@@ -95,7 +95,7 @@ def test_reports_ask_for_the_login_too(served: tuple[Path, str]) -> None:
     assert (missing.status_code, missing.text[:15]) == (404, "no finished run")
 
 
-def test_home_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PREFECT_HOME", "PREFECT_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"):
         monkeypatch.setenv(name, "x")
     tmp_path.chmod(0o755)
@@ -144,7 +144,7 @@ NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
 class Blank(BaseHTTPRequestHandler):
-    """A site that says hello."""
+    """A site with one page."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -157,8 +157,8 @@ class Blank(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def evil() -> Iterator[str]:
-    """The address of a site of somebody else's."""
-    # A browser holds connections open on which it asks nothing: a thread each, or the end waits for them.
+    """The address of somebody else's site."""
+    # A browser holds idle connections open: each has a thread, or the shutdown would wait for them.
     site = ThreadingHTTPServer(("127.0.0.1", 0), Blank)
     Thread(target=site.serve_forever, daemon=True).start()
     yield f"http://evil.example:{site.server_address[1]}"
@@ -168,7 +168,7 @@ def evil() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tab(served: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A tab of a browser in which the user has logged in to look at a report."""
+    """A browser tab in which the user has logged in to look at a report."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     home, url = served
@@ -186,7 +186,7 @@ def attempts(url: str, login: str = "") -> str:
     return ATTEMPTS.substitute(api=url, shell=shell, login=login, id=NO_ID)
 
 
-def test_a_browser_lets_a_page_of_another_site_do_nothing(
+def test_page_of_another_site_in_a_browser_can_do_nothing(
     served: tuple[Path, str], tab: Browser, evil: str
 ) -> None:
     home, url = served
@@ -202,8 +202,8 @@ def test_a_browser_lets_a_page_of_another_site_do_nothing(
     assert not {"x", "evil"} & flows(home, url)
 
 
-def test_the_own_page_may_with_the_login(served: tuple[Path, str], tab: Browser) -> None:
-    """So it is not the attempts that are wrong; and what the browser remembers is no login to the API."""
+def test_own_page_with_the_login_may_read(served: tuple[Path, str], tab: Browser) -> None:
+    """The attempts work with the login, and the browser's remembered login does not open the API."""
     home, url = served
     tab.open(f"{url.removesuffix('/api')}/reports/spectral/abc")
     header = base64.b64encode(server.login(home).encode()).decode()
@@ -212,8 +212,8 @@ def test_the_own_page_may_with_the_login(served: tuple[Path, str], tab: Browser)
     assert {outcomes[what] for what in ("upsert", "ask with login", "delete", "form")} == {403}  # no token
 
 
-def test_a_browser_with_a_rebound_host_name_gets_nothing(served: tuple[Path, str], tab: Browser) -> None:
-    """The site's name now leads to the server: its pages count as the site's own, and could read all."""
+def test_browser_with_a_rebound_host_name_is_refused(served: tuple[Path, str], tab: Browser) -> None:
+    """The foreign name resolves to the server, so the browser treats its pages as same-origin."""
     _, url = served
     rebound = url.replace("127.0.0.1", "evil.example")
     assert tab.open(rebound.removesuffix("/api")) == "Invalid host header"
@@ -226,9 +226,9 @@ def test_a_browser_with_a_rebound_host_name_gets_nothing(served: tuple[Path, str
 
 
 def as_nobody(*command: str) -> tuple[int, str]:
-    """Run a command as a user without rights: exit status, and what it wrote.
+    """Run a command as a user without rights; return exit status and output.
 
-    By ``setpriv``: Python forks where it changes the user, which takes seconds in a process full of tests.
+    Uses ``setpriv``: Python forks to change the user, which takes seconds in a large process.
     """
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command],
@@ -242,7 +242,7 @@ def as_nobody(*command: str) -> tuple[int, str]:
 
 @pytest.fixture
 def beside(served: tuple[Path, str]) -> Iterator[Path]:
-    """A file beside the home that every user of the machine may read: they can come as far as to its door."""
+    """A file beside the home that every user may read, so that only the home's own mode keeps them out."""
     file = served[0].parent / "open"
     modes = {above: above.stat().st_mode for above in file.parents}
     closed = [above for above, mode in modes.items() if not mode & stat.S_IXOTH]
@@ -255,17 +255,17 @@ def beside(served: tuple[Path, str]) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_of_the_machine_reads_nothing_and_starts_nothing(
+def test_another_user_of_the_machine_can_neither_read_nor_start(
     served: tuple[Path, str], beside: Path
 ) -> None:
     home, url = served
-    assert as_nobody("cat", str(beside)) == (0, "")  # as far as here
+    assert as_nobody("cat", str(beside)) == (0, "")
     files = [path for path in home.rglob("*") if path.is_file()]
     assert {"login", "prefect.db", "server.log"} <= {path.name for path in files}
     secret = owner(home)[1]
-    status, said = as_nobody("ls", str(home))
+    status, output = as_nobody("ls", str(home))
     assert status != 0
-    assert "Permission denied" in said
+    assert "Permission denied" in output
     # One shell for all: a process of this size takes long to fork.
     reads = 'for file; do cat "$file" > /dev/null 2>&1 && echo "$file"; done; true'
     assert as_nobody("bash", "-c", reads, "bash", *map(str, files)) == (0, "")
@@ -288,8 +288,8 @@ def test_another_user_of_the_machine_reads_nothing_and_starts_nothing(
         ("POST /api/deployments/", "403"),
         ("POST /api/flows/filter", "403"),
     ):
-        _, said = as_nobody("bash", "-c", ask, listening[1:], request)
-        assert said.split()[1] == expected, request
+        _, output = as_nobody("bash", "-c", ask, listening[1:], request)
+        assert output.split()[1] == expected, request
 
 
 def _command_line(process: Path) -> str:

@@ -1,8 +1,7 @@
-"""Logs of Inspect: hostile text stays text, a log is whole or not there, and is not written twice."""
+"""Inspect logs: hostile text stays text, a log is complete or absent, and is not written twice."""
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,13 +11,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from deployments.cli.app import app
 from deployments.show import inspect_logs
 from deployments.show.inspect_logs import AT_ONCE, safe_id, write_log
 from flows.runs import FinishedRun
 from tasks.loop.samples import Sample, Score
+from tests.deployments.commands import refused
 
 inspect_log = pytest.importorskip("inspect_ai.log")
 
@@ -66,14 +64,14 @@ def sample(name: str = "1") -> Sample:
     )
 
 
-def test_hostile_text_is_text_and_names_no_other_file(tmp_path: Path) -> None:
+def test_hostile_text_stays_text_and_names_no_file_outside(tmp_path: Path) -> None:
     path = write_log(tmp_path, RUN, METRICS, [sample("../../etc/passwd"), sample("..")])
     assert path is not None
     with zipfile.ZipFile(path) as archive:
         parts = [Path(name).parts for name in archive.namelist()]
     assert not [name for name in parts if ".." in name or Path(*name).is_absolute()]
     log = inspect_log.read_eval_log(str(path))
-    assert log.eval.viewer.trust_content is False, "the viewer shows texts as texts"
+    assert log.eval.viewer.trust_content is False
     assert log.eval.model == HOSTILE
     for read in log.samples:
         assert [message.content for message in read.messages] == [HOSTILE] * 3
@@ -88,7 +86,7 @@ def test_hostile_text_is_text_and_names_no_other_file(tmp_path: Path) -> None:
     assert {read.metadata["sample"] for read in log.samples} == {"../../etc/passwd", ".."}
 
 
-def test_numbers_have_interval_null_and_reason(tmp_path: Path) -> None:
+def test_log_has_interval_null_and_unscored_reason(tmp_path: Path) -> None:
     path = write_log(tmp_path, RUN, METRICS, [sample()])
     log = inspect_log.read_eval_log(str(path), header_only=True)
     first, second = log.results.scores
@@ -102,7 +100,7 @@ def test_numbers_have_interval_null_and_reason(tmp_path: Path) -> None:
     assert log.stats.model_usage[HOSTILE].total_tokens == 12
 
 
-def test_a_log_is_written_once_and_again_when_the_run_has_other_answers(tmp_path: Path) -> None:
+def test_log_is_written_once_and_again_for_new_answers_or_damage(tmp_path: Path) -> None:
     assert write_log(tmp_path, RUN, METRICS, [sample()])
     assert write_log(tmp_path, RUN, METRICS, _never()) is None
     later = replace(RUN, finished_at=datetime(2026, 11, 23), started_at=datetime(2026, 11, 23))
@@ -113,7 +111,7 @@ def test_a_log_is_written_once_and_again_when_the_run_has_other_answers(tmp_path
     assert write_log(tmp_path, later, METRICS, [sample()]) == written, "a damaged one is written again"
 
 
-def test_a_log_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_log(tmp_path: Path) -> None:
     def breaks() -> Iterator[Sample]:
         yield from (sample(str(n)) for n in range(AT_ONCE + 1))
         raise OSError("the disk is gone")
@@ -144,7 +142,7 @@ def test_few_samples_are_in_memory_at_once(tmp_path: Path) -> None:
     assert len(inspect_log.read_eval_log_sample_summaries(str(path))) == 3 * AT_ONCE
 
 
-def test_names_of_samples_stay_different() -> None:
+def test_safe_sample_ids_stay_distinct() -> None:
     names = ["a/b", "a\\b", "a b", "..", "", "é:1", "x" * 500, "x" * 501]
     safe = [safe_id(name) for name in names]
     assert len(set(safe)) == len(names)
@@ -152,35 +150,31 @@ def test_names_of_samples_stay_different() -> None:
     assert not [name for name in safe if "/" in name or "\\" in name or name.startswith(".")]
 
 
-def test_without_the_package_one_line_says_what_to_install(
+def test_missing_inspect_ai_is_one_error_with_the_install_command(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(inspect_logs, "version", missing)
-    env = {**os.environ, "CULTURESCOPE_HOME": str(home)}
-    for command in (["export", "inspect"], ["browse"]):
-        result = CliRunner().invoke(app, command, env=env)
-        assert result.exit_code == 1
-        assert result.stderr.strip().startswith("error: reading answers needs inspect-ai: pip install")
+    for command in (("export", "inspect"), ("browse",)):
+        error = refused(*command, CULTURESCOPE_HOME=str(home))
+        assert error.startswith("error: reading answers needs inspect-ai: pip install")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["nonsense"], "there is no evaluation 'nonsense'"),
         ([], "no finished run"),
         (["cure", "--model", "x"], "no finished run of evaluation 'cure', model 'x'"),
     ],
 )
-def test_what_there_is_not(home: Path, options: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, ["export", "inspect", *options], env={"CULTURESCOPE_HOME": str(home)})
-    assert result.exit_code == 1
-    assert said in " ".join(result.stderr.split())
+def test_export_without_a_matching_run_is_refused(home: Path, options: list[str], message: str) -> None:
+    assert message in refused("export", "inspect", *options, CULTURESCOPE_HOME=str(home))
     assert not (home / "inspect").exists()
 
 
 def _never() -> Iterator[Sample]:
-    raise AssertionError("nothing was to be read")
+    raise AssertionError("samples were read")
     yield

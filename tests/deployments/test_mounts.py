@@ -1,4 +1,4 @@
-"""A worker as its container has it: program and engine specs read-only, the rest of its home writable."""
+"""A worker with its container's mounts: program and engine specs read-only, the rest of its home writable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(spec.dtype)
 
 
 def run(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A command in a mount namespace of its own, in which the checkout and the specs cannot be written."""
+    """Run a command in its own mount namespace with the checkout and the specs read-only."""
     mounted = ["unshare", "--mount", "sh", "-c", IN_A_CONTAINER, "sh", str(REPOSITORY), str(home / "engines")]
     return subprocess.run(
         [*mounted, *command],
@@ -41,7 +41,7 @@ def run(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.heavy
-def test_a_model_with_dtype_auto_is_resolved_where_specs_cannot_be_written(home: Path) -> None:
+def test_dtype_auto_is_resolved_with_a_read_only_engines_folder(home: Path) -> None:
     allowed = (
         shutil.which("unshare")
         and subprocess.run(["unshare", "--mount", "true"], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Options out of the fields of a model, by a small one of each kind of field."""
+"""Command-line options made from the fields of a model, with one field of each kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ runner = CliRunner()
 
 
 class Base(BaseModel):
-    """What several models share."""
+    """Fields that several models share."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +44,7 @@ PROFILES = {"smoke": {"at_most": 4, "aligned": False, "places": ["Italy", "Japan
 
 
 def command(line: str) -> Any:
-    """What typer makes of a command line: the given values, or the output of a failure."""
+    """Return the values that typer parses from a command line, or its output if it fails."""
     given: dict[str, Any] = {}
 
     def run(**values: Any) -> None:
@@ -58,17 +58,17 @@ def command(line: str) -> Any:
 
 
 def knobs(line: str) -> Knobs:
-    """The model of a command line over the profile smoke."""
+    """Return the model of a command line over the profile smoke."""
     model: Knobs = options.validated(Knobs, PROFILES["smoke"] | options.values(Knobs, command(line)))
     return model
 
 
-def test_what_is_not_given_is_left_to_the_profile_and_the_defaults() -> None:
+def test_missing_options_leave_the_profile_and_the_defaults() -> None:
     assert options.values(Knobs, command("")) == {}
     assert knobs("") == Knobs.model_validate(PROFILES["smoke"])
 
 
-def test_an_option_goes_before_the_profile() -> None:
+def test_option_overrides_the_profile() -> None:
     given = {"at_most": 7, "aligned": True, "places": ["Mali"]}
     assert knobs("--at-most 7 --aligned --places Mali") == Knobs.model_validate(given)
 
@@ -88,16 +88,16 @@ def test_an_option_goes_before_the_profile() -> None:
         ("--weights a=2 --weights b=0.5", "weights", {"a": 2.0, "b": 0.5}),
     ],
 )  # fmt: skip
-def test_every_kind_of_field_can_be_given(line: str, field: str, value: Any) -> None:
+def test_every_kind_of_field_is_parsed(line: str, field: str, value: Any) -> None:
     assert getattr(knobs(line), field) == value
 
 
-def test_an_empty_text_takes_back_what_the_profile_limits() -> None:
+def test_empty_text_removes_a_limit_of_the_profile() -> None:
     given = {"at_most": "", "places": [""]}
     assert options.values(Knobs, given) == {"at_most": None, "places": None}
 
 
-def test_a_path_with_a_comma_is_one_part(tmp_path: Path) -> None:
+def test_existing_path_with_a_comma_is_not_split(tmp_path: Path) -> None:
     folder = tmp_path / "a,b"
     folder.mkdir()
     assert options.split([str(folder), "c, d,"]) == [str(folder), "c", "d"]
@@ -117,13 +117,13 @@ def test_a_path_with_a_comma_is_one_part(tmp_path: Path) -> None:
          "--share: expected at most 1, not '2'"),
     ],
 )  # fmt: skip
-def test_a_wrong_value_is_one_line_that_names_the_option(line: str, message: str) -> None:
+def test_wrong_value_is_refused_with_its_option(line: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - all of it is compared
         knobs(line)
     assert str(caught.value) == message
 
 
-def test_the_help_says_type_choices_default_profiles_and_description() -> None:
+def test_help_shows_type_choices_defaults_profiles_and_description() -> None:
     text = " ".join(command("--help").split())
     for part in (
         "--at-most INTEGER items; empty: all (smoke 4)",
@@ -140,4 +140,4 @@ def test_the_help_says_type_choices_default_profiles_and_description() -> None:
     assert "--label" not in text
     headings = [text.index(f"─ {name} ─") for name in (options.WHAT, options.HOW_MUCH, options.ENGINES)]
     assert all(headings)
-    assert text.index("--at-most") < text.index("--seed")  # its own before those that all have
+    assert text.index("--at-most") < text.index("--seed")  # own fields before shared ones

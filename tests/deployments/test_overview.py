@@ -8,20 +8,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup
-from typer.testing import CliRunner
 
-from deployments.cli.app import app
 from deployments.show.overview import overview
 from tasks.loop import steps
+from tests.deployments.commands import call, refused
 from tests.evaluations.spectral.report import example_run as spectral
 from tests.report.stored import row, store_headline
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run
 
-runner = CliRunner()
-
 
 def store_occasion(warehouse: Warehouse, occasion: str, macro_f1: float) -> None:
-    """A finished run of model-a with one headline."""
+    """Store a finished run of model-a with one headline."""
     run = Run(
         run_id=f"run {occasion}", evaluation="spectral", model="model-a", is_null=False, profile="demo",
         config_hash="newer", engine_hash="e", params=spectral.PARAMS, engine={"kind": "fake"}, item_lists={},
@@ -35,7 +32,7 @@ def store_occasion(warehouse: Warehouse, occasion: str, macro_f1: float) -> None
         finish_run(connection, run.run_id)
 
 
-def test_it_shows_the_newest_configuration_and_links_to_the_pages(
+def test_overview_shows_the_newest_configuration_and_links_pages(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
     spectral.store(warehouse, "model-a", "older")
@@ -43,8 +40,7 @@ def test_it_shows_the_newest_configuration_and_links_to_the_pages(
     store_occasion(warehouse, "w2", 0.75)
     folder = tmp_path / "pages"
     folder.mkdir()
-    done = runner.invoke(app, ["report", "--all", "--out", str(folder / "all.html")])
-    assert done.exit_code == 0, done.output
+    call("report", "--all", "--out", folder / "all.html")
     written = sorted(str(file.relative_to(folder)) for file in folder.rglob("*.html"))
     assert written == ["all.html", "reports/newer/report.html"]
     page = BeautifulSoup((folder / "all.html").read_text(), "lxml")
@@ -56,13 +52,12 @@ def test_it_shows_the_newest_configuration_and_links_to_the_pages(
     back = BeautifulSoup((folder / written[1]).read_text(), "lxml").select_one("nav a")
     assert (back and back["href"]) == "../../all.html"
     assert 'href="/reports/spectral/newer"' in overview(warehouse)
-    wrong = runner.invoke(app, ["report", "spectral", "--all"])
-    assert wrong.exit_code == 1
-    assert "leave the evaluation, --profile and --config out" in wrong.stderr
+    wrong = refused("report", "spectral", "--all")
+    assert "leave the evaluation, --profile and --config out" in wrong
 
 
 @pytest.mark.heavy
-def test_it_shows_how_evaluations_agree_over_their_models(warehouse: Warehouse) -> None:
+def test_overview_shows_rank_correlation_of_two_evaluations(warehouse: Warehouse) -> None:
     f1, accuracy = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.2, 0.1, 0.3, 0.5, 0.4, 0.6]
     store_headline(warehouse, "spectral", [*f1], "macro_f1", 0.05)
     store_headline(warehouse, "culturall", [*accuracy], "accuracy", 0.05)
@@ -76,12 +71,12 @@ def test_it_shows_how_evaluations_agree_over_their_models(warehouse: Warehouse) 
     assert cells[3:] == ["0.033", "0.89", "same order"]  # 24 of 720 orders
 
 
-def test_nothing_to_show_says_what_to_run(warehouse: Warehouse) -> None:
+def test_overview_without_runs_names_the_command(warehouse: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="culturescope run all --profile smoke"):
         overview(warehouse)
 
 
-def test_changes_are_of_the_newest_occasion_and_the_one_before(warehouse: Warehouse) -> None:
+def test_changes_compare_the_newest_occasion_with_the_one_before(warehouse: Warehouse) -> None:
     of = ["spectral", "newer"]
     store_occasion(warehouse, "w1", 0.5)
     assert warehouse.query(steps.CHANGES, of).is_empty()

@@ -1,4 +1,4 @@
-"""A model of a user's own is never judged by an embedded one unasked, whichever door it comes through."""
+"""A user's own model has no embedded judge by default: in forms, on the command line, from Python."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ Door = Callable[[str, list[str], str], Params]
 
 
 def of_form(name: str, models: list[str], label: str) -> Params:
-    """What a form of the Prefect UI stands for."""
+    """Return the parameters of a form of the Prefect UI."""
     return completed(name, form(name)(models=models, profile=label))
 
 
 def of_all(name: str, models: list[str], label: str) -> Params:
-    """``run all``, and the flow of all."""
+    """Return the parameters of ``run all`` and of its flow."""
     return one_of_all(name, AllParams(models=models, profile=label), [])
 
 
 def of_command(name: str, models: list[str], label: str) -> Params:
-    """``run NAME``: a profile under what the command line says."""
+    """Return the parameters of ``run NAME``: the command line over a profile."""
     return params(name)(**{"models": models} | profile(name, label, models))
 
 
 def judges(chosen: Params) -> list[str]:
-    """Who judges, by whichever knob."""
+    """Return the judges, from the field `judges` or `judge`."""
     one = getattr(chosen, "judge", None)
     return [*getattr(chosen, "judges", ()), *([one] if one else [])]
 
 
-def test_what_has_a_judge_says_what_a_judge_adds() -> None:
+def test_every_judged_evaluation_describes_its_judge() -> None:
     having = {name for name in doors() if {"judge", "judges"} & params(name).model_fields.keys()}
     assert having == set(JUDGED)
 
@@ -52,7 +52,7 @@ def test_what_has_a_judge_says_what_a_judge_adds() -> None:
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("door", [of_form, of_all, of_command])
 @pytest.mark.parametrize("name", JUDGED)
-def test_an_embedded_judge_judges_embedded_models_only(name: str, door: Door) -> None:
+def test_embedded_judge_is_a_default_only_for_embedded_models(name: str, door: Door) -> None:
     for label in shipped_profiles(name):
         named = judges(door(name, [SMALL], label))
         assert named == list(profiles(name)[label].get("judges", []))
@@ -61,7 +61,7 @@ def test_an_embedded_judge_judges_embedded_models_only(name: str, door: Door) ->
 
 
 @pytest.mark.parametrize("name", ["cure", "fmlama"])
-def test_nor_by_the_profile_of_a_pack(
+def test_profile_of_a_pack_gives_no_embedded_judge_to_own_models(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     from deployments import evaluations
@@ -73,7 +73,7 @@ def test_nor_by_the_profile_of_a_pack(
 
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("name", JUDGED)
-def test_who_is_asked_to_judge_does(name: str) -> None:
+def test_chosen_judge_is_used_for_own_models(name: str) -> None:
     chosen = completed(name, form(name)(models=[OWN], profile="smoke", judges=[SMALL]))
     assert judges(chosen) == [SMALL]
     assert not [line for line in without_own_judge(name, chosen) if "judges" in line]
@@ -83,10 +83,12 @@ def test_who_is_asked_to_judge_does(name: str) -> None:
 
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("name", JUDGED)
-def test_the_plan_begins_with_what_a_judge_adds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_without_a_judge_begins_with_the_judge_option(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[str] = []
     monkeypatch.setattr(cli_run, "say", lambda text, *style, **more: shown.append(text))
-    # Only what is said before the plan matters: there is nothing to lay out.
+    # Only lines printed before the plan matter.
     monkeypatch.setattr("flows.session.prepare", lambda *planned: None)
     more = ["--simulator", OWN] if name == "explication" else []
     CliRunner().invoke(app, ["run", name, "-m", OWN, "--profile", "smoke", "--dry-run", "--no-server", *more])
@@ -97,7 +99,7 @@ def test_the_plan_begins_with_what_a_judge_adds(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_an_embedded_simulator_of_ones_own_model_is_warned_about() -> None:
+def test_embedded_simulator_for_an_own_model_is_warned_about() -> None:
     kind: Any = params("explication")
     loud = without_own_judge("explication", kind(models=[OWN], judges=[OWN]))
     assert ["--simulator" in line and SMALL in line for line in loud] == [True]
@@ -105,7 +107,9 @@ def test_an_embedded_simulator_of_ones_own_model_is_warned_about() -> None:
     assert without_own_judge("explication", kind(models=[OWN], judges=[OWN], simulator=OWN)) == []
 
 
-def test_from_python_nobody_judges_unasked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_from_python_uses_no_embedded_judge_for_own_models(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Params] = []
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
 

@@ -1,4 +1,4 @@
-"""What a plan says: what is left, in which precision, how long it takes here, what it costs at most."""
+"""A printed plan: work left, precision, time on this machine, and cost at most."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRICED = SERVED.model_copy(
     update={"name": "priced", "usd_per_million_input_tokens": 1.0, "usd_per_million_output_tokens": 10.0}
 )
 SCORES = ItemScores(topic="t", label="q", questions={"A": "?", "B": "?"}, items=("x", "y", "z"), about=["e"])
-# 30 bytes: 10 tokens, and 16 of the template; at most 100 are written.
+# 30 bytes: 10 tokens, plus 16 for the template; at most 100 tokens are generated.
 PROMPTS = Prompts(
     prompts=[Prompt([{"role": "user", "content": f"{n:030}"}]) for n in range(4)],
     sampling=Sampling(max_tokens=100),
@@ -35,7 +35,7 @@ PROMPTS = Prompts(
 
 
 def planned(requests: Sequence[tuple[Any, Engine]], n_left: int = 9, later: Sequence[Later] = ()) -> Plan:
-    """A plan of model m in which at most ``n_left`` units of each request are open."""
+    """Return a plan of model m with at most ``n_left`` open units of each request."""
     wanted = [Wanted("m", request, engine) for request, engine in requests]
     schema = {"request_hash": pl.String, "unit": pl.String}
     missing: dict[str, pl.DataFrame] = {}
@@ -46,8 +46,8 @@ def planned(requests: Sequence[tuple[Any, Engine]], n_left: int = 9, later: Sequ
     return lay_out(wanted, missing, later)
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: Any, width: int = 200) -> str:
-    """What ``show`` prints, in one line."""
+def printed(capsys: pytest.CaptureFixture[str], *arguments: Any, width: int = 200) -> str:
+    """Return what ``show`` prints, in one line."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         show(*arguments)
@@ -56,18 +56,18 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: Any, width: int = 200) 
     return " ".join(text.replace("│", " ").split())
 
 
-def test_a_line_of_a_plan_names_engine_work_time_and_cost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_line_has_engine_work_time_and_cost(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))], n_left=1)
-    text = said(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
+    text = printed(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
     assert text.startswith("title 3 countries")
     assert "local packed_trie float32 3 of 6 log-probabilities about 12 s none" in text
     # 26 tokens in at $1 and 100 out at $10 per million.
     assert "priced on m judge openai 1 of 4 completions unknown ≤ 126 tokens, ≤ $0.00" in text
 
 
-def test_nothing_left_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_without_work_has_no_cost(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(PROMPTS, Engine.of(PRICED))], n_left=0, later=[Later("judge", "priced", 5, 100)])
-    text = said(capsys, "title", Estimate(todo, {}))
+    text = printed(capsys, "title", Estimate(todo, {}))
     assert "0 of 4 completions – –" in text
     assert "later" not in text
 
@@ -80,16 +80,18 @@ def test_nothing_left_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         (LOCAL.spec, "none"),
     ],
 )
-def test_later_rounds_are_bounded(capsys: pytest.CaptureFixture[str], spec: EngineSpec, price: str) -> None:
+def test_later_rounds_have_an_upper_bound(
+    capsys: pytest.CaptureFixture[str], spec: EngineSpec, price: str
+) -> None:
     todo = planned([(SCORES, LOCAL)], later=[Later("judge", "who", 500, 2000)])
-    text = said(capsys, "title", Estimate(todo, {}, {"a": LOCAL, "b": LOCAL}, {"who": Engine.of(spec)}))
+    text = printed(capsys, "title", Estimate(todo, {}, {"a": LOCAL, "b": LOCAL}, {"who": Engine.of(spec)}))
     assert f"who judge {spec.kind} " in text
     assert f"later ≤ 1,000 completions {price}" in text
 
 
-def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:
+def test_speed_is_the_median_over_past_parts(warehouse: Warehouse) -> None:
     begun = datetime(2026, 1, 1)
-    # 20 rows per part, every 2 s; then a pause of a minute, and one of a night, which does not count.
+    # 20 rows per part, every 2 s; then a pause of a minute, and one of a night, which is left out.
     gaps = [0, 2, 2, 2, 60, 40_000]
     times = [begun + timedelta(seconds=sum(gaps[: n + 1])) for n in range(len(gaps))]
     with warehouse.write() as connection:
@@ -113,7 +115,7 @@ def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:
     assert Estimate(estimate.plan, {("response", LOCAL.hash): 3.0}).rate(line) is None
 
 
-def test_only_what_scores_here_and_was_never_measured_is_tried_out(
+def test_only_local_scoring_engines_without_a_speed_are_probed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     tried: list[PlanLine] = []
@@ -132,7 +134,7 @@ def test_only_what_scores_here_and_was_never_measured_is_tried_out(
     assert len(tried) == 1
 
 
-def test_kinds_of_parts_are_named() -> None:
+def test_every_request_kind_has_a_unit_name() -> None:
     from tasks.loop.candidates import CandidateRanking
     from tasks.loop.items import OptionScores
     from tasks.loop.texts import Texts

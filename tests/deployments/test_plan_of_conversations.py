@@ -1,4 +1,4 @@
-"""What a dry run says that three roles may cost at most, and what they then cost on a real server."""
+"""The planned upper bounds of three roles, and their cost on a scripted server."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ RUN = (
 
 
 def reply(number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Everybody writes as much as is allowed, users leave in their second turn, no history comes twice."""
+    """Return as many tokens as allowed; users leave in their second turn; no history repeats."""
     most = request["max_tokens"]
     text = f"{digest([request['messages'], request['seed']])} {'word ' * most}"[: 4 * most]
     if request["model"] == "sim" and len(request["messages"]) > 3:
         text += LEAVE
     if schema := request.get("response_format"):
         menu = schema["json_schema"]["schema"]["$defs"]["judged"]["anyOf"][0]["properties"]
-        said = {name: menu[name]["enum"][0] for name in ("verdict", "reason")}
-        text = json.dumps(dict.fromkeys(schema["json_schema"]["schema"]["properties"], said))
+        judged = {name: menu[name]["enum"][0] for name in ("verdict", "reason")}
+        text = json.dumps(dict.fromkeys(schema["json_schema"]["schema"]["properties"], judged))
     sent = sum(8 + len(message["content"].encode()) // 4 for message in request["messages"])
     usage = {"prompt_tokens": sent, "completion_tokens": most, "total_tokens": sent + most}
     return 200, completion(text) | {"usage": usage}
@@ -53,13 +53,13 @@ def _server(warehouse: Warehouse) -> Iterator[Scripted]:
     server.close()
 
 
-def said(*arguments: str) -> tuple[int, str]:
+def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
     return result.exit_code, result.output
 
 
 def bounds(plan: str) -> dict[str, tuple[int, int, float]]:
-    """Role -> completions, tokens and dollars of all lines of a plan."""
+    """Return role -> completions, tokens and dollars, summed over the lines of a plan."""
     summed = dict.fromkeys(ROLES, (0, 0, 0.0))
     for line in plan.splitlines():
         cells = [cell.strip() for cell in line.split("│")[1:-1]]
@@ -72,10 +72,12 @@ def bounds(plan: str) -> dict[str, tuple[int, int, float]]:
 
 
 @pytest.mark.parametrize("turns", ["4", pytest.param("5", marks=pytest.mark.heavy)])
-def test_no_role_costs_more_than_was_planned(server: Scripted, warehouse: Warehouse, turns: str) -> None:
-    code, plan = said(*RUN, "--max-turns", turns, "--dry-run")
+def test_no_role_exceeds_its_planned_completions_tokens_and_cost(
+    server: Scripted, warehouse: Warehouse, turns: str
+) -> None:
+    code, plan = run(*RUN, "--max-turns", turns, "--dry-run")
     assert (code, server.requests) == (0, [])
-    assert said(*RUN, "--max-turns", turns)[0] == 0
+    assert run(*RUN, "--max-turns", turns)[0] == 0
     used = warehouse.query(
         "SELECT model, count(*) AS n, sum(prompt_tokens)::INTEGER, sum(completion_tokens)::INTEGER "
         "FROM response GROUP BY model"
@@ -91,21 +93,23 @@ def test_no_role_costs_more_than_was_planned(server: Scripted, warehouse: Wareho
 
 
 @pytest.mark.heavy
-def test_a_limit_in_dollars_stops_within_a_conversation(server: Scripted, warehouse: Warehouse) -> None:
+def test_dollar_limit_stops_a_run_that_then_resumes_without_repeats(
+    server: Scripted, warehouse: Warehouse
+) -> None:
     limited = (*RUN, "--max-turns", "5", "--batch", "4")
-    code, text = said(*limited, "--max-usd", "1")
+    code, text = run(*limited, "--max-usd", "1")
     assert code == 1
     assert "the budget is reached" in " ".join(text.split())
     used = warehouse.query("SELECT sum(prompt_tokens), sum(completion_tokens) FROM response").row(0)
-    assert 0 < float(used[0]) * USD_IN + float(used[1]) * USD_OUT <= 2  # the study's own, and the candidate's
-    assert said(*limited)[0] == 0
+    assert 0 < float(used[0]) * USD_IN + float(used[1]) * USD_OUT <= 2  # $1 each for study and candidate
+    assert run(*limited)[0] == 0
     sent = [json.dumps([r["model"], r["messages"], r["seed"]], sort_keys=True) for r in server.requests]
     assert len(set(sent)) == len(sent)
 
 
-def test_a_role_without_a_price_cannot_be_limited_in_dollars(server: Scripted, warehouse: Warehouse) -> None:
+def test_dollar_limit_needs_a_price_for_every_role(server: Scripted, warehouse: Warehouse) -> None:
     spec: Path = warehouse.home / "engines" / "sim.toml"
     spec.write_text(spec.read_text().removesuffix(PRICES))
-    code, text = said(*RUN, "--max-usd", "1")
+    code, text = run(*RUN, "--max-usd", "1")
     assert code == 1
     assert "'sim': dollars are limited, but its spec names no price" in " ".join(text.split())

@@ -1,4 +1,4 @@
-"""``culturescope serve --pool``: what the server is told, and what it does by itself for a pool's runs."""
+"""``culturescope serve --pool``: deployments on the server, and its automations for a pool's runs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from prefect.client.schemas.objects import StateType
 from deployments.evaluations import doors
 from deployments.serve import automations, served, server, serving
 from tests.conftest import prefect_post
+from tests.deployments.commands import refused
 
 Culturescope = Callable[..., CompletedProcess[str]]
 WISHES = ("-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--evaluations", "spectral")
@@ -26,7 +27,7 @@ WISHES = ("-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--evaluati
 
 @pytest.fixture
 def registered(culturescope: Culturescope, prefect_api: str) -> Callable[..., str]:
-    """Register to a pool; what is printed for workers."""
+    """Register to a pool; return the printed worker command."""
 
     def register(name: str, *more: str) -> str:
         return culturescope("serve", "--pool", name, *WISHES, *more).stdout
@@ -35,11 +36,11 @@ def registered(culturescope: Culturescope, prefect_api: str) -> Callable[..., st
 
 
 def of(api: str, what: str, query: object = None) -> dict[str, Any]:
-    """What the server has, by name."""
+    """Return the server's objects of a kind by name."""
     return {each["name"]: each for each in prefect_post(api, f"/{what}/filter", query or {})}
 
 
-def test_workers_are_told_all_that_they_need_and_nothing_of_this_machine(
+def test_worker_environment_lists_needed_variables_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "engines").mkdir()
@@ -58,11 +59,12 @@ def test_workers_are_told_all_that_they_need_and_nothing_of_this_machine(
 
 
 @pytest.mark.slow
-def test_a_pool_gets_what_serve_serves(registered: Callable[..., str], prefect_api: str) -> None:
-    said = registered("lab", "--limit", "3", "--cron", "0 6 * * *", "--max-usd", "2")
-    assert said == (
-        f"PREFECT_API_URL={prefect_api} prefect worker start --pool lab --type process --limit 1\n"
-    )
+def test_pool_has_the_deployments_schedules_and_limits_of_serve(
+    registered: Callable[..., str], prefect_api: str
+) -> None:
+    printed = registered("lab", "--limit", "3", "--cron", "0 6 * * *", "--max-usd", "2")
+    worker = "prefect worker start --pool lab --type process --limit 1"
+    assert printed == f"PREFECT_API_URL={prefect_api} {worker}\n"
     lab = of(prefect_api, "work_pools")["lab"]
     assert (lab["type"], lab["concurrency_limit"]) == ("process", 3)
     assert "env" in lab["base_job_template"]["variables"]["properties"]
@@ -92,7 +94,7 @@ def test_a_pool_gets_what_serve_serves(registered: Callable[..., str], prefect_a
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_of_runs_that_are_late_the_newest_alone_is_at_work(
+def test_only_the_newest_of_late_scheduled_runs_is_current(
     registered: Callable[..., str], prefect_api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registered("lab")
@@ -106,8 +108,8 @@ def test_of_runs_that_are_late_the_newest_alone_is_at_work(
 
 
 def _late(api: str, deployment: str, hours: float, is_scheduled: bool) -> UUID:
-    """A run that was due so many hours ago and did not start."""
-    # Due tomorrow until it is marked as scheduled: a server that is to mark it late leaves it alone.
+    """Create a run that was due `hours` ago and did not start."""
+    # Due tomorrow until it is marked as scheduled, so that the server does not mark it late meanwhile.
     tomorrow = (datetime.now(UTC) + timedelta(hours=30)).isoformat()
     late = {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": tomorrow}}}
     run: str = prefect_post(api, f"/deployments/{deployment}/create_flow_run", late)["id"]
@@ -120,18 +122,18 @@ def _late(api: str, deployment: str, hours: float, is_scheduled: bool) -> UUID:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_pool_of_another_type_stays_one(registered: Callable[..., str], prefect_api: str) -> None:
+def test_pool_of_another_type_keeps_its_type(registered: Callable[..., str], prefect_api: str) -> None:
     prefect_post(prefect_api, "/work_pools/", {"name": "grid", "type": "kubernetes", "base_job_template": {}})
     assert registered("grid").endswith("--pool grid --type kubernetes --limit 1\n")
     assert of(prefect_api, "work_pools")["grid"]["type"] == "kubernetes"
     assert {each["work_pool_name"] for each in of(prefect_api, "deployments").values()} == {"grid"}
 
 
-def test_a_login_in_an_address_is_not_shown() -> None:
+def test_login_in_an_address_is_removed() -> None:
     assert serving._open("https://me:secret@head.example:4200/api") == "https://head.example:4200/api"
 
 
-def test_a_name_of_a_pool_is_quoted() -> None:
+def test_pool_name_is_quoted_in_the_worker_command() -> None:
     assert " --pool 'our lab; ls' --type process" in serving.worker("our lab; ls", "process")
 
 
@@ -143,28 +145,18 @@ def test_a_name_of_a_pool_is_quoted() -> None:
         (["--pool", "lab"], {"PREFECT_API_URL": "http://127.0.0.1:1/api"}, "no server answers at"),
     ],
 )
-def test_what_is_missing_is_one_line(
+def test_serve_pool_without_option_or_server_is_refused(
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     environment: dict[str, str],
     message: str,
 ) -> None:
-    from typer.testing import CliRunner
-
-    from deployments.cli.app import app
-
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    done = CliRunner().invoke(app, ["serve", *arguments])
-    assert done.exit_code == 1
-    assert message in " ".join(done.stderr.split())
-    assert not done.stdout
+    assert message in refused("serve", *arguments, CULTURESCOPE_HOME=str(home), **environment)
 
 
-def test_a_crash_is_run_again_only_so_often() -> None:
+def test_crashed_run_is_resumed_a_limited_number_of_times() -> None:
     resume = by_name("lab")["resume"]
     runs = [str(count) for count in range(1, automations.AGAIN + 1)]
     assert resume.trigger.match.model_dump()["prefect.run-count"] == runs  # a run that never began is not
@@ -172,20 +164,20 @@ def test_a_crash_is_run_again_only_so_often() -> None:
     assert (action.state, action.name) == (StateType.SCHEDULED, "AwaitingRetry")
 
 
-def test_a_silent_run_has_missed_more_than_one_heartbeat() -> None:
+def test_run_is_silent_after_more_than_one_missed_heartbeat() -> None:
     silent = by_name("lab")["silent"]
     assert timedelta(seconds=automations.HEARTBEAT_S) < silent.trigger.within < timedelta(seconds=60)
     assert "prefect.flow-run.heartbeat" in silent.trigger.after
     assert silent.actions[0].state is StateType.CRASHED
 
 
-def test_what_somebody_started_is_never_missed() -> None:
+def test_only_scheduled_runs_of_the_pool_count_as_missed() -> None:
     related = by_name("lab")["missed"].trigger.match_related
     assert "prefect.tag.auto-scheduled" in str(related)
     assert "'lab'" in str(related)
 
 
-def test_other_types_than_processes_may_take_long_to_start() -> None:
+def test_only_process_pools_report_runs_that_do_not_start() -> None:
     assert "not started" in by_name("lab")
     assert "not started" not in by_name("lab", "kubernetes")
 

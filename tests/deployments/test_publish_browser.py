@@ -1,7 +1,7 @@
 """A published site in headless Chromium, from the standard library's file server under a sub-path.
 
-All names but this machine's lead to a port that counts who comes: a site asks no other host for anything.
-CULTURESCOPE_SCREENSHOTS names a folder to look at the pages in.
+All foreign host names resolve to a port that records requests: a site loads nothing from another host.
+CULTURESCOPE_SCREENSHOTS names a folder for screenshots.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(name="elsewhere")
 def _elsewhere() -> Iterator[tuple[str, list[Any]]]:
-    """A rule that leads every other name to a port of ours, and who came there."""
+    """A resolver rule that maps every other host name to a port here, and the requests received there."""
     came: list[Any] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -91,25 +91,25 @@ def _elsewhere() -> Iterator[tuple[str, list[Any]]]:
                     visitor, _ = listener.accept()
                 except OSError:
                     return
-                said = b""
+                request = b""
                 visitor.settimeout(1)
                 with visitor, suppress(OSError):
-                    while len(said) < 4096 and (more := visitor.recv(4096)):
-                        said += more
-                # The browser on its own behalf: a page's request names its host.
-                if said and b"google" not in said:
-                    came.append(said)
+                    while len(request) < 4096 and (more := visitor.recv(4096)):
+                        request += more
+                # The browser's own requests go to Google; a page's request names its host.
+                if request and b"google" not in request:
+                    came.append(request)
 
         threading.Thread(target=count, daemon=True).start()
         yield f"MAP * 127.0.0.1:{listener.getsockname()[1]}, EXCLUDE 127.0.0.1", came
 
 
 def asked(tab: Browser, sql: str) -> dict[str, Any]:
-    """What the query page shows: status, isError, and the texts of the table's cells."""
+    """Return what the query page shows: status, isError, and the texts of the table's cells."""
     return dict(tab.run(ASK % json.dumps(sql)))
 
 
-def test_sql_runs_over_the_published_files_and_asks_no_other_host(
+def test_sql_reads_the_published_files_and_no_other_host(
     site: Path, address: str, elsewhere: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     rule, came = elsewhere
@@ -122,9 +122,8 @@ def test_sql_runs_over_the_published_files_and_asks_no_other_host(
         shown = asked(tab, sql)
         assert shown["rows"] == [["model", "n"], *([model, str(n)] for model, n in counts.rows())]
         assert shown["status"].startswith(f"{counts.height} rows in ")
-        dates = asked(
-            tab, "SELECT min(finished_at) AS first, 0.5 AS half, NULL AS none, [1, 2] AS l FROM run"
-        )
+        columns = "min(finished_at) AS first, 0.5 AS half, NULL AS none, [1, 2] AS l"
+        dates = asked(tab, f"SELECT {columns} FROM run")
         first = pl.read_parquet(site / "data" / "run.parquet")["finished_at"].min()
         assert dates["rows"][1] == [f"{first:%Y-%m-%d %H:%M:%S.%f}"[:-3], "0.5", "NULL", "[1,2]"]
         everything = {row[0] for row in asked(tab, "SHOW TABLES")["rows"][1:]}
@@ -133,13 +132,11 @@ def test_sql_runs_over_the_published_files_and_asks_no_other_host(
             n = pl.scan_parquet(site / "data" / f"{name}.parquet").select(pl.len()).collect().item()
             assert asked(tab, f"SELECT count(*) FROM {name}")["rows"][1] == [str(n)], name
         for wrong, message in {
-            "SELEC 1": 'Parser Error: syntax error at or near "SELEC"',
-            "FROM model_score": "Catalog Error: Table with name model_score does not exist! "
-            'Did you mean "model_scores"?',
-            "": "There is no query: write one, or choose an example.",
-        }.items():
+            "SELEC 1": 'near "SELEC"', "FROM model_score": 'Did you mean "model_scores"?', "": "no query",
+        }.items():  # fmt: skip
             shown = asked(tab, wrong)
-            assert (shown["isError"], shown["status"], shown["rows"]) == (True, message, [])
+            assert (shown["isError"], shown["rows"]) == (True, [])
+            assert message in shown["status"]
         for outside in (
             "FROM read_csv('https://elsewhere.example/x.csv')",
             "FROM 'https://elsewhere.example/x.parquet'",
@@ -195,7 +192,7 @@ HOSTILE_SQL = (
 )
 
 
-def test_hostile_sql_and_hostile_names_do_nothing(
+def test_hostile_sql_and_names_run_nothing(
     site: Path, address: str, elsewhere: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     rule, came = elsewhere
@@ -236,7 +233,7 @@ def test_hostile_sql_and_hostile_names_do_nothing(
     assert came == []
 
 
-def test_pages_are_for_everybody_and_fit_a_phone(
+def test_pages_are_accessible_and_fit_a_phone(
     site: Path, address: str, elsewhere: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     rule, came = elsewhere

@@ -1,4 +1,4 @@
-"""Who may only read a shared warehouse, as the docs have it, sees all of it and changes nothing."""
+"""A read-only user of a shared warehouse, set up as documented, sees everything and changes nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reader(
     shared_environment: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, str]:
-    """The environment of somebody who may read a shared warehouse with a run of spectral."""
+    """The environment of a read-only user of a shared warehouse with a run of spectral."""
     for name, value in shared_environment.items():
         monkeypatch.setenv(name, value)
     copy(Warehouse(LocalStore(blank)), store_at(tmp_path / "owner"))
@@ -53,24 +53,24 @@ def reader(
     return environment(tmp_path / "reader", None) | own
 
 
-def said(reader: dict[str, str], *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def run(reader: dict[str, str], *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command(*arguments), env=reader, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     return done
 
 
-def test_a_reader_sees_leaderboards_queries_and_reports(reader: dict[str, str], tmp_path: Path) -> None:
-    (row,) = json.loads(said(reader, "leaderboard", "spectral", "--format", "json").stdout)
+def test_read_only_user_gets_leaderboards_queries_and_reports(reader: dict[str, str], tmp_path: Path) -> None:
+    (row,) = json.loads(run(reader, "leaderboard", "spectral", "--format", "json").stdout)
     assert (row["model"], row["macro_f1"]) == ("m", 0.5)
     sql = "SELECT count(*) AS n FROM item_logprob"
-    assert json.loads(said(reader, "sql", sql, "--format", "json").stdout) == [{"n": 8}]
+    assert json.loads(run(reader, "sql", sql, "--format", "json").stdout) == [{"n": 8}]
     page = tmp_path / "page.html"
-    said(reader, "report", "spectral", "--out", str(page))
+    run(reader, "report", "spectral", "--out", str(page))
     assert "macro_f1" in page.read_text(encoding="utf-8")
 
 
-def test_what_a_reader_may_not_do_is_one_line_and_at_once(reader: dict[str, str]) -> None:
-    refused = said(reader, "prune", "--delete", code=1).stderr
+def test_read_only_user_cannot_delete(reader: dict[str, str]) -> None:
+    refused = run(reader, "prune", "--delete", code=1).stderr
     assert "403 Forbidden (AccessDenied)" in " ".join(refused.split())
     assert "Traceback" not in refused
     assert os.environ["CULTURESCOPE_WAREHOUSE"] not in refused

@@ -1,4 +1,4 @@
-"""Who reads makes nothing; and one configuration is shown unless another is named."""
+"""Commands and functions that only read create nothing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from typer.testing import CliRunner
 
 import culturescope as cs
 from deployments.cli.app import app
-from deployments.cli.which import of_hash
-from deployments.show.configurations import shown_configuration
 from tasks.engines import presence
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
@@ -24,6 +22,7 @@ from tasks.evaluations.settings import compared, settings
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.identity import choose_codes
 from tests.conftest import environment
+from tests.deployments.commands import call
 from warehouse import Warehouse, WarehouseError
 
 SMALL = "--profile smoke --countries BR,DE,JP --domains currency --half-samples 20 --no-server"
@@ -36,7 +35,7 @@ READERS = [
 
 
 @pytest.mark.parametrize("line", READERS)
-def test_a_reader_makes_no_warehouse(line: str, tmp_path: Path) -> None:
+def test_reading_command_creates_no_warehouse(line: str, tmp_path: Path) -> None:
     home = tmp_path / "typo"
     env = {**os.environ, "CULTURESCOPE_HOME": str(home)}
     done = CliRunner().invoke(app, line.split(), env=env)
@@ -48,7 +47,7 @@ def test_a_reader_makes_no_warehouse(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["loop", "~nobody-of-this-name/x"])
-def test_a_home_that_leads_nowhere_is_one_line(name: str, tmp_path: Path) -> None:
+def test_home_that_cannot_be_resolved_is_one_error(name: str, tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     env = {**os.environ, "CULTURESCOPE_HOME": name if name.startswith("~") else str(tmp_path / name)}
     done = CliRunner().invoke(app, ["leaderboard"], env=env)
@@ -56,7 +55,7 @@ def test_a_home_that_leads_nowhere_is_one_line(name: str, tmp_path: Path) -> Non
     assert "error: " in done.stderr
 
 
-def test_connect_creates_a_warehouse_only_with_create(
+def test_connect_refuses_a_folder_without_a_warehouse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "usual"))
@@ -68,12 +67,12 @@ def test_connect_creates_a_warehouse_only_with_create(
     assert os.environ["CULTURESCOPE_HOME"] == str(tmp_path / "usual")
 
 
-def test_options_of_the_shell_are_refused_by_name() -> None:
+def test_command_line_only_options_are_refused_in_python() -> None:
     with pytest.raises(ValueError, match="replicas exists on the command line only"):
         cs.run("spectral", replicas=2)
 
 
-def test_a_dry_run_from_python_returns_the_plan_and_runs_nothing(warehouse: Warehouse) -> None:
+def test_dry_run_from_python_returns_the_plan_and_stores_nothing(warehouse: Warehouse) -> None:
     options: dict[str, Any] = {"models": ["fake-a"], "judges": ["fake-b"], "profile": "smoke"}
     plan = cs.run("cure", **options, dry_run=True)
     mine = plan.row(0, named=True)
@@ -87,26 +86,9 @@ def test_a_dry_run_from_python_returns_the_plan_and_runs_nothing(warehouse: Ware
     assert cs.run("cure", **options, dry_run=True)["left"].sum() == 0
 
 
-def test_a_smaller_run_hides_nothing_and_a_beginning_names_a_configuration(warehouse: Warehouse) -> None:
-    for more in (["-m", "fake-a", "-m", "fake-b"], ["-m", "fake-a", "--countries", "FR,US"]):
-        done = CliRunner().invoke(app, ["run", "spectral", *SMALL.split(), *more])
-        assert done.exit_code == 0, done.output
-    order = "SELECT config_hash FROM run WHERE NOT is_null GROUP BY ALL ORDER BY max(finished_at)"
-    large, small = warehouse.query(order)["config_hash"].to_list()
-    assert shown_configuration(warehouse, "spectral", None, None) == large
-    assert shown_configuration(warehouse, "spectral", "smoke", None) == large
-    assert shown_configuration(warehouse, "spectral", None, small[:6]) == small
-    assert of_hash(warehouse, small[:6]) == ("spectral", small)
-    for wrong in ("zz", ""):
-        with pytest.raises(WarehouseError):
-            of_hash(warehouse, wrong)
-    board = CliRunner().invoke(app, ["leaderboard", "--config", small[:6]])
-    assert f"config {small}" in board.stdout
-    compared = CliRunner().invoke(app, ["compare", "fake-a", "fake-b", "--config", "zz"])
-    assert "no finished run has the configuration 'zz'" in compared.stderr
-
-
-def test_a_dry_run_doubts_what_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_run_reports_missing_models_keys_and_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
@@ -125,10 +107,10 @@ def test_a_dry_run_doubts_what_is_not_here(tmp_path: Path, monkeypatch: pytest.M
     assert doubt(str(tmp_path)) is None
 
 
-def test_countries_are_known_by_their_names_in_other_languages() -> None:
+def test_country_names_in_other_languages_are_known() -> None:
     names = {"FR": "France", "DE": "Germany", "JP": "Japan", "MX": "Mexico"}
-    given = ["Frankreich", "Deutschland", "日本", "Mexique"]
-    assert choose_codes("country", given, names) == ["DE", "FR", "JP", "MX"]
+    chosen = ["Frankreich", "Deutschland", "日本", "Mexique"]
+    assert choose_codes("country", chosen, names) == ["DE", "FR", "JP", "MX"]
     with pytest.raises(ValueError, match="there is no country 'Narnia'"):
         choose_codes("country", ["Narnia"], names)
 
@@ -147,16 +129,15 @@ print(json.dumps([printed.getvalue(), table, modules]))
 """
 
 
-def test_a_leaderboard_imports_no_evaluation(warehouse: Warehouse) -> None:
-    """The settings that stand beside the paper's are those that the run stored."""
-    done = CliRunner().invoke(app, ["run", "spectral", *SMALL.split(), "-m", "fake-a"])
-    assert done.exit_code == 0, done.output
+def test_leaderboard_imports_no_evaluation(warehouse: Warehouse) -> None:
+    """Settings beside the paper's are those that the run stored."""
+    call("run", "spectral", *SMALL.split(), "-m", "fake-a")
     ((key, stored),) = warehouse.query("SELECT config_hash, params FROM run WHERE NOT is_null").rows()
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", BOARD, key], env=environment(warehouse.home, None), capture_output=True,
         text=True, check=True,
     )  # fmt: skip
-    printed, table, modules = json.loads(said.stdout)
+    printed, table, modules = json.loads(done.stdout)
     assert "fake-a" in printed
     needless = {"prefect", "scipy", "statsmodels", "matplotlib", "tasks.evaluations.contract"}
     needless |= {"polars.dataframe", "pyarrow", "numpy"}

@@ -29,7 +29,7 @@ from tests.ports import free_port
 from tests.waiting import until
 from warehouse import Warehouse
 
-WAIT_S = 600  # a server that is new takes minutes on a busy machine
+WAIT_S = 600  # a new server takes minutes on a busy machine
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
@@ -56,18 +56,18 @@ class Serving:
         return httpx.get(url, auth=(name, password), timeout=WAIT_S)
 
     def deployments(self) -> dict[str, dict[str, Any]]:
-        """By name, once all are there: ingest is the last."""
+        """Return the deployments by name once all are registered (ingest-live is the last), else {}."""
         names = {each["name"]: each for each in self.post("/deployments/filter", {})}
         return names if "ingest-live" in names else {}
 
     def runs(self, *states: str) -> list[dict[str, Any]]:
-        """Flow runs that have begun."""
+        """Return flow runs, all or those in these states."""
         query = {"flow_runs": {"state": {"type": {"any_": list(states)}}}} if states else {}
         runs: list[dict[str, Any]] = self.post("/flow_runs/filter", query)
         return runs
 
     def wait(self, condition: Callable[[], Any]) -> Any:
-        """Poll until there is a value; a server that has ended fails at once."""
+        """Poll until the condition has a value; fail at once if the server has ended."""
 
         def there() -> Any:
             assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
@@ -96,30 +96,30 @@ def serving(home: Path, *arguments: str) -> Iterator[Serving]:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_what_is_scheduled_starts_and_what_a_restart_cuts_off_goes_on(home: Path) -> None:
+def test_scheduled_run_starts_and_an_interrupted_run_resumes_after_a_restart(home: Path) -> None:
     (home / "engines" / "smollm2-135m-vllm.toml").write_text('kind = "fake"\nmodel = "judge"\n')
     with serving(home, "--cron", "* * * * *", "--max-usd", "2") as server:
         listed = server.wait(server.deployments)
-        _are_one_of_each_evaluation(listed)
+        _check_deployments(listed)
         assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{server.port}/").text
         weekly = listed["evaluate-all"]
-        stranded = _missed_while_nobody_served(server, weekly["id"])
+        stranded = _missed_run(server, weekly["id"])
         whole = server.wait(lambda: _finished_of(server, weekly["id"]))
-        _has_made_its_occasion(server, whole)
+        _check_scheduled_run(server, whole)
         states = {run["id"]: run["state"]["type"] for run in server.runs()}
         assert states[stranded] == "CANCELLED"
         (schedule,) = weekly["schedules"]
         changed = {"active": False, "schedule": {"cron": "0 5 * * *", "timezone": "UTC"}}
         server.patch(f"/deployments/{weekly['id']}/schedules/{schedule['id']}", changed)
         form = {"models": ["slow"], "profile": "smoke", "max_items": 6, "countries_per_part": 1}
-        asked = {"parameters": {"params": form}}
-        by_hand = server.post(f"/deployments/{listed['spectral']['id']}/create_flow_run", asked)["id"]
+        parameters = {"parameters": {"params": form}}
+        by_hand = server.post(f"/deployments/{listed['spectral']['id']}/create_flow_run", parameters)["id"]
         parts = home / "parts" / "item_logprob"
         begun = server.wait(lambda: _of_slow(home) >= 3 and {file.name for file in parts.glob("[!_]*")})
         server.process.terminate()  # as whoever restarts a service does
         assert server.process.wait(timeout=180) == 0
-        said = server.process.stderr.read() if server.process.stderr else ""
-        assert f"login        {login(home)}" in said
+        printed = server.process.stderr.read() if server.process.stderr else ""
+        assert f"login        {login(home)}" in printed
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{server.api}/health")
     assert _of_slow(home) < ALL_OF_SLOW
@@ -128,7 +128,7 @@ def test_what_is_scheduled_starts_and_what_a_restart_cuts_off_goes_on(home: Path
         (resumed,) = (run for run in server.runs() if run["id"] == by_hand)
         assert resumed["run_count"] == 2
         assert _of_slow(home) == ALL_OF_SLOW
-        assert begun <= {file.name for file in parts.glob("[!_]*")}  # nothing was asked again
+        assert begun <= {file.name for file in parts.glob("[!_]*")}  # no request was repeated
         (kept,) = server.deployments()["evaluate-all"]["schedules"]
         assert (kept["schedule"]["cron"], kept["active"]) == ("0 5 * * *", False)
         server.process.send_signal(signal.SIGINT)
@@ -144,7 +144,7 @@ def _of_slow(home: Path) -> int:
     return int(Warehouse.open(home).query(f"{units} AND model = 'slow'")["n"][0])
 
 
-def _are_one_of_each_evaluation(listed: dict[str, dict[str, Any]]) -> None:
+def _check_deployments(listed: dict[str, dict[str, Any]]) -> None:
     builds = {f"culturall-{stage}" for stage in ("build", "elevate", "release")}
     assert listed.keys() == {*doors(), *builds, "evaluate-all", "ingest-live", "specnorm-build"}
     knobs = {name: d["parameters"].get("params", {}) for name, d in listed.items()}
@@ -162,8 +162,8 @@ def _finished_of(server: Serving, deployment: str) -> dict[str, Any] | None:
     return next((run for run in server.runs("COMPLETED") if run["deployment_id"] == deployment), None)
 
 
-def _has_made_its_occasion(server: Serving, whole: dict[str, Any]) -> None:
-    """A scheduled run of all evaluations, the runs under it, their logs, tasks, artifacts and pages."""
+def _check_scheduled_run(server: Serving, whole: dict[str, Any]) -> None:
+    """Check a scheduled run of all evaluations: subruns, occasion, logs, tasks, artifacts and pages."""
     assert whole["auto_scheduled"]
     assert re.fullmatch(r".+:\d+", whole["infrastructure_pid"])
     under = [run for run in server.runs() if run["parent_task_run_id"]]
@@ -171,8 +171,8 @@ def _has_made_its_occasion(server: Serving, whole: dict[str, Any]) -> None:
     runs = Warehouse.open(server.home).query("SELECT DISTINCT model, occasion FROM run WHERE NOT is_null")
     due = datetime.fromisoformat(whole["expected_start_time"]).isocalendar()
     assert runs.rows() == [("fake-a", f"{due.year}-w{due.week:02}")]
-    said = server.post("/logs/filter", {})
-    assert any(line["flow_run_id"] == whole["id"] for line in said)
+    logs = server.post("/logs/filter", {})
+    assert any(line["flow_run_id"] == whole["id"] for line in logs)
     by_key = {each["key"]: each["description"] for each in server.post("/artifacts/filter", {})}
     assert by_key["evaluate-all"] == "1 done, 0 failed"
     links = dict(re.findall(r"\[(\w+)\]\((http://[^)]+)\)", by_key["leaderboard-spectral"]))
@@ -184,8 +184,8 @@ def _has_made_its_occasion(server: Serving, whole: dict[str, Any]) -> None:
     assert any(re.fullmatch(r"fake-a: .+, part [0-9a-f]{8}", task["name"]) for task in tasks)
 
 
-def _missed_while_nobody_served(server: Serving, deployment: str) -> str:
-    """A scheduled run of yesterday's."""
+def _missed_run(server: Serving, deployment: str) -> str:
+    """Create a run that was scheduled for yesterday; return its id."""
     # Due tomorrow until it is marked as scheduled: else the server may start it as one started by hand.
     tomorrow = (datetime.now(UTC) + timedelta(hours=30)).isoformat()
     late = {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": tomorrow}}}
@@ -198,7 +198,7 @@ def _missed_while_nobody_served(server: Serving, deployment: str) -> str:
 
 
 def run_of(deployment: int, minutes: float, *, by_hand: bool = False) -> FlowRun:
-    """A run that is due so many minutes after NOW."""
+    """Return a run that is due `minutes` after NOW."""
     due = NOW + timedelta(minutes=minutes)
     return FlowRun(
         id=uuid4(), flow_id=uuid4(), deployment_id=UUID(int=deployment), next_scheduled_start_time=due,
@@ -206,7 +206,7 @@ def run_of(deployment: int, minutes: float, *, by_hand: bool = False) -> FlowRun
     )  # fmt: skip
 
 
-def test_of_missed_runs_the_newest_alone_may_start() -> None:
+def test_only_the_newest_of_missed_runs_starts() -> None:
     every_minute = [run_of(1, -n) for n in range(81)]
     other, soon, old = run_of(2, -70), run_of(1, 0.1), run_of(3, -25 * 60)
     runs, missed = sort_out([*every_minute, other, soon, old], NOW - timedelta(days=9), NOW)
@@ -214,12 +214,12 @@ def test_of_missed_runs_the_newest_alone_may_start() -> None:
     assert {run.id for run in missed} == {run.id for run in [*every_minute[1:], old]}
 
 
-def test_what_was_due_before_serving_began_is_dropped() -> None:
+def test_run_due_before_serving_began_is_dropped() -> None:
     before, after = run_of(1, -6), run_of(2, -4)
     assert sort_out([before, after], NOW - timedelta(minutes=5), NOW) == ([after], [before])
 
 
-def test_what_somebody_started_goes_first_and_is_never_missed() -> None:
+def test_run_started_by_hand_goes_first_and_is_never_missed() -> None:
     by_hand, scheduled = run_of(1, -9000, by_hand=True), run_of(1, -1)
     assert sort_out([scheduled, by_hand], NOW - timedelta(minutes=5), NOW) == ([by_hand], [])
 
@@ -229,22 +229,22 @@ def test_what_somebody_started_goes_first_and_is_never_missed() -> None:
     [
         (f"{socket.gethostname()}:{os.getpid()}", False),
         (f"{socket.gethostname()}:999999999", True),
-        (f"{socket.gethostname()}:1", True),  # it began long before this machine: its number was used again
+        (f"{socket.gethostname()}:1", True),  # the run is older than this process: its number was reused
         ("another-host:999999999", False),
         (None, True),
     ],
-    ids=["alive", "ended", "number used again", "another machine", "unknown"],
+    ids=["alive", "ended", "reused number", "another machine", "unknown"],
 )
-def test_a_run_has_crashed_once_its_process_is_gone(process: str | None, expected: bool) -> None:
+def test_run_has_crashed_if_its_process_has_ended(process: str | None, expected: bool) -> None:
     begun = datetime(2001, 1, 1, tzinfo=UTC) if process and process.endswith(":1") else datetime.now(UTC)
     run = FlowRun(
         flow_id=uuid4(), infrastructure_pid=process, start_time=begun, state=Running(timestamp=begun)
     )
     assert is_gone(run, since=datetime.now(UTC)) is expected
-    assert not is_gone(FlowRun(flow_id=uuid4(), state=Running()), since=NOW)  # it has not signed in yet
+    assert not is_gone(FlowRun(flow_id=uuid4(), state=Running()), since=NOW)  # no process is recorded yet
 
 
-def test_a_run_that_goes_on_is_not_gone_because_it_began_before_its_process() -> None:
+def test_resumed_run_older_than_its_process_has_not_crashed() -> None:
     begun = datetime.now(UTC) - timedelta(days=1)
     run = FlowRun(
         flow_id=uuid4(), infrastructure_pid=f"{socket.gethostname()}:{os.getpid()}", start_time=begun,
@@ -255,7 +255,7 @@ def test_a_run_that_goes_on_is_not_gone_because_it_began_before_its_process() ->
     assert not is_gone(waiting, since=NOW)
 
 
-def test_a_crashed_run_goes_on_once_and_soon() -> None:
+def test_crashed_run_may_resume_once_within_a_day() -> None:
     now = datetime.now(UTC)
     crashed = FlowRun(flow_id=uuid4(), run_count=1, state=Crashed(timestamp=now - timedelta(hours=1)))
     assert may_resume(crashed, now)
@@ -265,6 +265,6 @@ def test_a_crashed_run_goes_on_once_and_soon() -> None:
     assert not may_resume(crashed, now + timedelta(days=2))
 
 
-def test_what_goes_on_was_not_missed_and_is_first() -> None:
+def test_resumed_run_goes_first_and_is_not_missed() -> None:
     resumed = run_of(1, -9000).model_copy(update={"run_count": 1})
     assert sort_out([run_of(1, -1), resumed], NOW - timedelta(minutes=5), NOW) == ([resumed], [])

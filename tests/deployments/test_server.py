@@ -50,7 +50,7 @@ Uvicorn = Callable[[str], None]
 
 @pytest.fixture
 def uvicorn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Uvicorn:
-    """Put a program in the place of uvicorn, and be less patient."""
+    """Put a program in the place of uvicorn, and shorten the waits."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr(server, "QUIET_S", 3.0)
@@ -62,24 +62,25 @@ def uvicorn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Uvicorn:
     return put
 
 
-def test_a_slow_server_is_waited_for(
+def test_slow_server_is_waited_for_while_it_shows_life(
     uvicorn: Uvicorn, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uvicorn(SLOW)
     monkeypatch.setattr(server, "QUIET_S", 1.0)
-    # A life that goes on for longer than it may be quiet, however slowly: a beat at each look.
+    # Signs of life for longer than QUIET_S, one at each look.
     beats = count()
     monkeypatch.setattr(server, "_life", lambda *_: (next(beats), 0))
     with started(tmp_path, free_port()) as url:
         assert url.startswith("http://127.0.0.1:")
-    said = capsys.readouterr().err
-    assert said.count("waiting for the Prefect server") == 1  # once
+    assert capsys.readouterr().err.count("waiting for the Prefect server") == 1
 
 
 @pytest.mark.parametrize(
     ("program", "which"), [('print("x" * 99, flush=True); import time; time.sleep(600)', 0), (WORKS, 1)]
 )
-def test_a_log_that_grows_and_work_are_signs_of_life(tmp_path: Path, program: str, which: int) -> None:
+def test_growing_log_and_used_processor_time_are_signs_of_life(
+    tmp_path: Path, program: str, which: int
+) -> None:
     log = tmp_path / "log"
     with log.open("wb") as out, subprocess.Popen([sys.executable, "-c", program], stdout=out) as process:
         try:
@@ -89,7 +90,7 @@ def test_a_log_that_grows_and_work_are_signs_of_life(tmp_path: Path, program: st
             process.kill()
 
 
-def test_there_is_an_end_to_waiting(
+def test_waiting_for_a_server_has_a_limit(
     uvicorn: Uvicorn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uvicorn(SLOW.replace("range(15)", "range(10**9)"))
@@ -108,7 +109,7 @@ def test_there_is_an_end_to_waiting(
     ],
     ids=["dead", "broken", "mute", "silent"],
 )
-def test_a_server_that_does_not_start_is_one_line_with_the_reason(
+def test_server_that_does_not_start_is_one_error_with_its_reason(
     uvicorn: Uvicorn, tmp_path: Path, program: str, message: str
 ) -> None:
     uvicorn(program)
@@ -120,14 +121,14 @@ def test_a_server_that_does_not_start_is_one_line_with_the_reason(
     assert "\n" not in text
 
 
-def test_an_address_at_which_nobody_answers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_without_a_server_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"http://127.0.0.1:{free_port()}/api"
     monkeypatch.setenv("PREFECT_API_URL", address)
     with pytest.raises(ServerError, match=f"no server answers at {address} .*PREFECT_API_URL"):
         connect(tmp_path)
 
 
-def test_a_port_that_is_taken_is_named(uvicorn: Uvicorn, tmp_path: Path) -> None:
+def test_taken_port_is_named(uvicorn: Uvicorn, tmp_path: Path) -> None:
     uvicorn(SLOW)
     port = free_port()
     with (
@@ -146,7 +147,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_database_of_prefect_is_named_with_what_to_do(tmp_path: Path, damage: str) -> None:
+def test_damaged_prefect_database_is_named(tmp_path: Path, damage: str) -> None:
     file = tmp_path / "prefect.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript("CREATE TABLE t (a PRIMARY KEY, b)")
@@ -158,8 +159,8 @@ def test_a_damaged_database_of_prefect_is_named_with_what_to_do(tmp_path: Path, 
     assert server._damaged_database(tmp_path / "elsewhere") is None
 
 
-def test_an_automation_changes_while_the_server_holds_the_lock_on_automations() -> None:
-    """Prefect's own way waits for ever here, and the server with it."""
+def test_automation_can_change_while_the_server_holds_its_lock() -> None:
+    """Prefect's own code deadlocks here."""
     from prefect.server.events import triggers
     from prefect.server.events.models import automations
 

@@ -1,4 +1,4 @@
-"""The table of a run's setting beside its paper's, on the screen."""
+"""The printed table of a run's settings beside its paper's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deployments.show.display import print_table
 from deployments.show.settings import COLUMNS
 
 
-def test_long_names_of_files_do_not_widen_the_table(
+def test_long_file_names_do_not_widen_the_settings_table(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -1,4 +1,4 @@
-"""A published site is held to its hashes, and to the warehouse that it was made of."""
+"""A published site is checked against its hashes and against its warehouse."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from deployments.cli.app import app
 from deployments.publish.site import MARK, verify
+from tests.deployments.commands import call, refused
 from warehouse import Warehouse, WarehouseError
 
 METRICS = "data/metric_value.parquet"
@@ -30,7 +29,7 @@ def site(published: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(published, tmp_path / "site"))
 
 
-def test_a_site_is_as_it_was_published(published: Path, filled: Warehouse) -> None:
+def test_unchanged_site_has_no_problems(published: Path, filled: Warehouse) -> None:
     done = verify(published, warehouse=filled)
     assert done.problems == []
     assert done.n_files == len(json.loads((published / MARK).read_text())["files"])
@@ -47,14 +46,16 @@ def test_a_site_is_as_it_was_published(published: Path, filled: Warehouse) -> No
         (lambda site: (site / METRICS).write_bytes(b"PAR1"), METRICS),
     ],
 )
-def test_every_changed_file_is_named(site: Path, change: Callable[[Path], object], name: str) -> None:
+def test_changed_missing_or_added_file_is_named(
+    site: Path, change: Callable[[Path], object], name: str
+) -> None:
     change(site)
     (problem,) = verify(site).problems
     assert problem.startswith(f"{name}: ")
 
 
 def edited(site: Path) -> None:
-    """Change a number and its hash, as somebody would who knows how sites are made."""
+    """Change a number and its hash in the list of files."""
     frame = pl.read_parquet(site / METRICS).with_columns(pl.col("value") + 0.1)
     frame.write_parquet(site / METRICS)
     mark = json.loads((site / MARK).read_text())
@@ -62,7 +63,7 @@ def edited(site: Path) -> None:
     (site / MARK).write_text(json.dumps(mark))
 
 
-def test_who_changes_the_hashes_too_is_seen_by_fingerprint_and_warehouse(
+def test_changed_hashes_are_detected_by_fingerprint_and_warehouse(
     published: Path, site: Path, filled: Warehouse
 ) -> None:
     edited(site)
@@ -73,21 +74,21 @@ def test_who_changes_the_hashes_too_is_seen_by_fingerprint_and_warehouse(
     assert "metric rows are not in this warehouse" in problem
 
 
-def test_parts_that_the_warehouse_lacks_are_counted(published: Path, copied_home: Callable[[], Path]) -> None:
+def test_parts_missing_from_the_warehouse_are_counted(
+    published: Path, copied_home: Callable[[], Path]
+) -> None:
     problems = verify(published, warehouse=Warehouse.open(copied_home())).problems
     assert problems[0].startswith("1 of 1 parts with answers are not in this warehouse, such as item")
 
 
 @pytest.mark.parametrize("text", [None, "{}", "[1]", '{"files": 3}', "\x00"])
-def test_what_is_no_site_is_refused(tmp_path: Path, text: str | None) -> None:
+def test_folder_that_is_no_site_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / MARK).write_text(text)
     with pytest.raises(WarehouseError, match="is not a site of culturescope"):
         verify(tmp_path)
 
 
-def test_the_command_exits_with_1_where_something_differs(site: Path) -> None:
-    runner = CliRunner()
-    assert runner.invoke(app, ["verify", str(site)]).exit_code == 0
-    done = runner.invoke(app, ["verify", str(site), "--fingerprint", "00000000"])
-    assert (done.exit_code, "differs" in done.stderr) == (1, True)
+def test_verify_exits_with_1_for_a_wrong_fingerprint(site: Path) -> None:
+    call("verify", site)
+    assert "differs" in refused("verify", site, "--fingerprint", "00000000")

@@ -1,4 +1,4 @@
-"""Wrong inputs, as people type them: each ends with one line that says what is wrong, and no traceback."""
+"""Wrong inputs, as people type them: each ends with one error line and no traceback."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FILES = {
     "cols.csv": "a,b\n1,2\n",
 }
 LIBRARYS = r"Value error|Input should|should have at least"
-"""Words of pydantic."""
+"""Phrases of pydantic."""
 SEVERAL_LINES = ("sql ", "leaderboard cure", "report cure", "check ")
-"""A query's error shows where in the query; a missing run what to start."""
+"""Commands whose error has more lines: the place in a query, or the runs to start."""
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +47,12 @@ def place(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFact
     return home, folder
 
 
-def test_the_list_is_long() -> None:
+def test_list_has_over_120_distinct_lines() -> None:
     assert len(LINES) == len(set(LINES)) > 120
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_wrong_input_is_one_line(line: str, place: tuple[Path, Path]) -> None:
+def test_wrong_input_is_one_error_line(line: str, place: tuple[Path, Path]) -> None:
     home, folder = place
     arguments = shlex.split(line.replace("{W}", str(folder)))
     done = in_process(tuple(arguments), environment(home, None) | {"COLUMNS": "400"})
@@ -62,9 +62,9 @@ def test_a_wrong_input_is_one_line(line: str, place: tuple[Path, Path]) -> None:
         assert len(re.findall(r"│ +\S", done.stderr)) == 1, done.stderr
         assert not re.search(LIBRARYS, done.stderr), done.stderr
         return
-    said = done.stderr.strip()
-    assert said.count("error: ") == 1, said
-    words = said.partition("error: ")[2]
+    printed = done.stderr.strip()
+    assert printed.count("error: ") == 1, printed
+    words = printed.partition("error: ")[2]
     assert words
     assert not re.search(r"[0-9a-f]{32}\.(tmp|new)|Value error|: :|\[Errno", words), words
     assert "\n" not in words or line.startswith(SEVERAL_LINES), words

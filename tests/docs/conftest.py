@@ -1,4 +1,4 @@
-"""One warehouse with a small run of every evaluation, by engines that need no model."""
+"""A warehouse with a small run of every evaluation, on engines that need no model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALLER: dict[str, dict[str, Any]] = {
     "spectral": {"variants": [1]},
     "worldwise": {"repetitions": 1, "batch": 256},
 }
-"""Less than the nets ask, to be done in seconds. An evaluation that is not named is run as in its net."""
+"""Evaluation -> smaller parameters than its net's, to run in seconds; the others run as in their nets."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The page on adding an evaluation: what it shows is one, and names folders that there are."""
+"""The page on adding an evaluation: its code makes evaluations, and its files exist."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def shown(language: str, place: int = 0) -> str:
     return str(re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[place])
 
 
-def test_its_definition_is_an_evaluation() -> None:
+def test_shown_definition_is_an_evaluation() -> None:
     made, faults = examined(example("choice") | {"evaluation.toml": shown("toml").encode()})
     assert faults == []
     assert made is not None
 
 
-def test_its_python_is_an_evaluation(tmp_path: Path) -> None:
+def test_shown_python_is_an_evaluation(tmp_path: Path) -> None:
     for name, content in example("judged").items():
         (tmp_path / name).write_bytes(content)
     code = compile(ast.parse(shown("python")), "page", "exec")
@@ -34,7 +34,7 @@ def test_its_python_is_an_evaluation(tmp_path: Path) -> None:
     assert there["EVALUATION"].name == "idioms"  # type: ignore[attr-defined]
 
 
-def test_its_benchmark_is_an_evaluation(tmp_path: Path) -> None:
+def test_shown_benchmark_is_an_evaluation(tmp_path: Path) -> None:
     there: dict[str, Any] = {}
     exec(compile(ast.parse(shown("python", 1)), "page", "exec"), there)
     (tmp_path / "items.csv").write_text(
@@ -46,12 +46,12 @@ def test_its_benchmark_is_an_evaluation(tmp_path: Path) -> None:
     assert sum(study.loaded.left_out.values()) == 1
 
 
-def test_its_table_has_every_recipe() -> None:
+def test_table_lists_every_recipe() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) >= RECIPES.keys()
     assert all(callable(getattr(recipe, name)) for name in RECIPES)
 
 
-def test_files_that_it_names_are_there() -> None:
+def test_files_named_on_the_page_exist() -> None:
     for place in re.findall(r"`((?:tasks|deployments|warehouse|flows|tests)/[\w/.]+)`", PAGE):
         assert (REPOSITORY / place).exists(), place
     for pattern in re.findall(r"^\| `([\w/<>.]+\.(?:py|toml|csv))` \|", PAGE, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Every command that the documentation shows exists, and has the options that are shown with it."""
+"""Every command in the documentation exists and has the options shown with it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SHOWN = re.compile(r"^(?: {4})?\$? ?(culturescope [a-z].*)$|(?<!\*)`(culturescop
 
 
 MADE = {"proverbs": "cure"}
-"""An evaluation that a page has its reader make -> one with the same options."""
+"""Evaluation that the reader of a page creates -> a shipped one with the same options."""
 
 
 @cache
 def below(name: str) -> Any:
-    """The command of that name of the whole command line."""
+    """Return the top-level command of this name; "" is the whole command line."""
     top: Any = typer.main.get_command(app)
     return top.get_command(typer.Context(top), name) if name else top
 
 
 def commands() -> list[tuple[str, str]]:
-    """Page and command, comments and continued lines put aside."""
+    """Return (page, command) pairs, without comments and line continuations."""
     found = []
     for page in [REPOSITORY / "README.md", *PAGES]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
@@ -40,7 +40,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 def wrong(command: str) -> str:
-    """What of a command there is not; "" if all is there."""
+    """Return the unknown parts of a command, or ""."""
     words = shlex.split(command.replace("'", "’"), comments=True)[1:]
     here = below("")
     while words and hasattr(here, "get_command") and not words[0].startswith("-"):
@@ -54,12 +54,12 @@ def wrong(command: str) -> str:
     return ", ".join(option for option in options if option not in known)
 
 
-def test_what_is_shown_exists() -> None:
+def test_commands_and_options_shown_in_docs_exist() -> None:
     shown = commands()
     assert len(shown) > 60
     assert {f"{page}: {command}": fault for page, command in shown if (fault := wrong(command))} == {}
 
 
-def test_what_does_not_exist_is_noticed() -> None:
+def test_unknown_command_and_option_are_detected() -> None:
     assert wrong("culturescope run cure --no-such-option 3") == "--no-such-option"
     assert wrong("culturescope dance") == "there is no command 'dance'"

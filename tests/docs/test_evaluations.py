@@ -15,7 +15,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "evaluations"
 
 
 @pytest.mark.parametrize("evaluation", with_items())
-def test_what_the_leaderboard_shows_is_explained(all_runs: Warehouse, evaluation: str) -> None:
+def test_page_explains_every_column_null_and_profile(all_runs: Warehouse, evaluation: str) -> None:
     page = (PAGES / f"{evaluation}.md").read_text(encoding="utf-8")
     config = report.configuration(all_runs, evaluation, None)[1]
     board = report.leaderboard(all_runs, evaluation, config)

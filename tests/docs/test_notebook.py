@@ -1,4 +1,4 @@
-"""The notebook runs from its first cell to its last, in a kernel of its own: on fakes, and on real models."""
+"""The notebook runs from first to last cell, on fake and on real models."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REAL = ("smollm2-135m", "gemma3-270m")
 
 
 def outputs(cell: nbformat.NotebookNode) -> str:
-    """What a cell showed, as text."""
+    """Return a cell's outputs as text."""
     return "\n".join(str(o.get("data", {}).get("text/plain", o.get("text", ""))) for o in cell.outputs)
 
 
 def executed(home: Path, models: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> nbformat.NotebookNode:
-    """The notebook after it ran on a home, with these models in place of its own."""
+    """Run the notebook on a home, with these models in place of its own; return it."""
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "CULTURESCOPE_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
@@ -37,7 +37,7 @@ def executed(home: Path, models: tuple[str, str], monkeypatch: pytest.MonkeyPatc
 
 
 def check(notebook: nbformat.NotebookNode, models: tuple[str, str]) -> None:
-    """Every frame is about both models, and there is a figure."""
+    """Check that every frame names both models and that there is a figure."""
     _, board, again, compared, likely, drawn = (c for c in notebook.cells if c.cell_type == "code")
     for cell in (board, again, compared, likely):
         assert all(model in outputs(cell) for model in models), outputs(cell)
@@ -46,7 +46,7 @@ def check(notebook: nbformat.NotebookNode, models: tuple[str, str]) -> None:
     assert [list(output["data"]) for output in drawn.outputs] == [["text/plain", "image/png"]]
 
 
-def test_it_is_stored_without_what_it_showed() -> None:
+def test_notebook_is_stored_without_outputs() -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -55,14 +55,14 @@ def test_it_is_stored_without_what_it_showed() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.slow
-def test_it_goes_from_a_run_to_a_figure(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs_on_fake_models_in_a_kernel(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(executed(home, ("fake-a", "fake-b"), monkeypatch), ("fake-a", "fake-b"))
 
 
-def test_its_cells_run_one_after_the_other(
+def test_cells_of_the_notebook_run_in_order(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process: a kernel takes longer to start than they take."""
+    """The cells run in this process, as a kernel takes longer to start."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     there: dict[str, Any] = {}
     for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
@@ -75,7 +75,7 @@ def test_its_cells_run_one_after_the_other(
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_it_runs_on_its_own_models(
+def test_notebook_runs_on_its_own_models(
     home: Path, smollm2_folder: Path, gemma3_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert gemma3_folder.parent == smollm2_folder.parent

@@ -1,4 +1,4 @@
-"""A run on record: its page names every model of the leaderboard, its figures are small files beside it."""
+"""Recorded results: the page names every model of the leaderboard, its figures are small files beside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warehouse import Warehouse, WarehouseError
 
 @pytest.fixture(scope="module")
 def results() -> ModuleType:
-    """docs/results.py, which is a script."""
+    """The script docs/results.py as a module."""
     spec = spec_from_file_location("docs_results", Path(__file__).parents[2] / "docs" / "results.py")
     assert spec
     assert spec.loader
@@ -23,7 +23,9 @@ def results() -> ModuleType:
     return module
 
 
-def test_a_run_is_put_on_record(results: ModuleType, all_runs: Warehouse, tmp_path: Path) -> None:
+def test_results_page_lists_every_model_and_links_small_figures(
+    results: ModuleType, all_runs: Warehouse, tmp_path: Path
+) -> None:
     *figures, page = results.write_results(
         all_runs, "spectral", "golden", {"ranks", "effective-rank"}, tmp_path
     )
@@ -36,7 +38,7 @@ def test_a_run_is_put_on_record(results: ModuleType, all_runs: Warehouse, tmp_pa
     assert re.findall(r"\]\((.+svg)\)", text) == [file.name for file in figures]
 
 
-def test_a_profile_that_was_not_run_is_refused(
+def test_results_of_a_profile_without_run_are_refused(
     results: ModuleType, all_runs: Warehouse, tmp_path: Path
 ) -> None:
     with pytest.raises(WarehouseError, match="no finished run of spectral has the profile 'world'"):

@@ -1,4 +1,4 @@
-"""Every query of the cookbook runs as it stands, and answers something."""
+"""Every query of the SQL cookbook runs unchanged and returns rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RECIPES = re.findall(
 )
 
 
-def test_there_are_25_questions() -> None:
+def test_cookbook_has_questions_1_to_25() -> None:
     assert [int(number) for number, _ in RECIPES] == list(range(1, 26))
 
 
 @pytest.mark.parametrize(("number", "query"), RECIPES)
-def test_it_answers(all_runs: Warehouse, number: str, query: str) -> None:
+def test_cookbook_query_has_rows_and_values(all_runs: Warehouse, number: str, query: str) -> None:
     rows = all_runs.query(query)
     assert rows.height, f"question {number} has no rows"
     empty = [name for name in rows.columns if rows[name].null_count() == rows.height]
-    assert len(empty) < rows.width / 2, f"question {number}: nothing but NULL in {empty}"
+    assert len(empty) < rows.width / 2, f"question {number}: only NULL in {empty}"

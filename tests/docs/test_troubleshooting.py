@@ -1,4 +1,4 @@
-"""The troubleshooting page: each message once, and after it what to do."""
+"""The troubleshooting page: each message once, followed by what to do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 
 
-def test_every_message_stands_once_and_has_something_to_do() -> None:
-    """What the messages say is held by the tests of the code that says them."""
+def test_every_message_is_listed_once_with_advice() -> None:
+    """The wording of messages is tested with the code that raises them."""
     _, *pieces = re.split(r"^\*\*`(.+)`\*\*$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     messages, advice = pieces[::2], pieces[1::2]
     assert len(messages) >= 30

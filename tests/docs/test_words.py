@@ -1,4 +1,4 @@
-"""Words that readers have had to read twice stay out of docstrings, docs and texts."""
+"""Banned phrases and openings stay out of docstrings, docs and texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse import Warehouse
 
 @pytest.fixture
 def words() -> Any:
-    """docs/words.py, which is a script and in no package."""
+    """The script docs/words.py as a module."""
     path = Path(__file__).resolve().parents[2] / "docs" / "words.py"
     spec = importlib.util.spec_from_file_location("words", path)
     assert spec is not None
@@ -23,7 +23,7 @@ def words() -> Any:
     return module
 
 
-def test_a_marked_phrase_and_an_opening_are_found(words: Any, tmp_path: Path) -> None:
+def test_banned_phrase_and_docstring_opening_are_found(words: Any, tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "a.md").write_text("Fine.\nThe option goes before it.\n")
@@ -34,7 +34,7 @@ def test_a_marked_phrase_and_an_opening_are_found(words: Any, tmp_path: Path) ->
     ]
 
 
-def test_constants_help_and_comments_are_read_too(words: Any, tmp_path: Path) -> None:
+def test_constants_help_and_database_comments_are_checked(words: Any, tmp_path: Path) -> None:
     views = tmp_path / "warehouse" / "views"
     views.mkdir(parents=True)
     (views / "v.sql").write_text("COMMENT ON VIEW v IS 'Numbers.';\nCOMMENT ON COLUMN v.n IS 'How many.';\n")
@@ -49,16 +49,14 @@ def test_constants_help_and_comments_are_read_too(words: Any, tmp_path: Path) ->
     ]
 
 
-def test_american_forms_are_found_in_prose_alone(words: Any, tmp_path: Path) -> None:
+def test_american_spelling_is_found_in_prose_only(words: Any, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("`--color` is fine.\n```\ncolor\n```\nIts behavior is not.\n")
     assert list(words.faults(tmp_path)) == ["docs/a.md:5: write 'behavior' in British spelling"]
 
 
-def test_comments_of_the_database_and_of_metrics_begin_with_what_they_name(
-    words: Any, warehouse: Warehouse
-) -> None:
-    """Migrations keep the comments that they made: those of a new database count."""
+def test_comments_of_database_and_metrics_have_no_banned_opening(words: Any, warehouse: Warehouse) -> None:
+    """Only comments of a new database count, as migrations keep old ones."""
     comments = """
         SELECT table_name AS place, comment FROM duckdb_tables()
         UNION ALL SELECT view_name, comment FROM duckdb_views()

@@ -1,7 +1,7 @@
-"""A further evaluation is a set of new files: an invented one is dropped into a copy of the tree and run.
+"""An evaluation is a set of new files: an invented one is added to a copy of the project and run.
 
 The files under ``tree/`` are one definition, its items and its rubric. None of them exists in the project, so
-nothing of it is edited.
+no file is edited.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProcess[str]:
-    """A command, or Python code after ``-c``, in the copy and with its modules alone."""
+    """Run a command, or Python code after ``-c``, in the copy and with its modules only."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
     own = {"CULTURESCOPE_HOME": str(copy / "home"), "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
     login = "PREFECT_API_AUTH_STRING"
@@ -55,7 +55,7 @@ def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProce
 RUN = ("run", "idioms", "-m", "fake-a", "-m", "fake-b", "--judges", "fake-judge")
 
 
-def test_it_only_adds_files() -> None:
+def test_invented_evaluation_only_adds_files() -> None:
     new = [path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert sorted(path.name for path in new) == ["evaluation.py", "items.csv", "meaning.toml"]
     assert len((TREE / "tasks/evaluations/idioms/evaluation.py").read_text().splitlines()) <= 60
@@ -63,7 +63,7 @@ def test_it_only_adds_files() -> None:
 
 
 @pytest.mark.heavy
-def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
+def test_invented_evaluation_goes_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     help_text = run(copy, "run", "idioms", "--help")
     assert "--language" in help_text.stdout, help_text.stderr
 
@@ -105,7 +105,7 @@ def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     assert checks.returncode == 0, checks.stdout + checks.stderr
 
 
-def test_a_file_overrides_what_the_recipe_makes(copy: Path) -> None:
+def test_door_file_overrides_the_recipes_door(copy: Path) -> None:
     code = """
 from pathlib import Path
 door, own = Path("deployments/evaluations/idioms.py"), Path("deployments/evaluations/idioms.toml")
@@ -129,7 +129,7 @@ own.unlink()
 
 
 @pytest.mark.heavy
-def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
+def test_invented_evaluation_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
     code = """
 from deployments.serve.served import ServeOptions, deployments
 mine = [d for d in deployments(ServeOptions()) if d.flow_name == "idioms"]

@@ -1,4 +1,4 @@
-"""A server on this machine that has OpenAI's Batch API: files, batches, results."""
+"""A local server with OpenAI's Batch API: files, batches, results."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ Call = tuple[str, str]
 
 
 def _those(known: Sequence[Call], calls: Sequence[Call]) -> list[Call]:
-    """The calls that are of a known kind."""
+    """Return the calls whose method and path end are among the known ones."""
     return [
         (m, path) for m, path in calls if any(m == method and path.endswith(end) for method, end in known)
     ]
 
 
 def answered(line: Line) -> Line:
-    """The result of a request: an answer that repeats what was asked."""
+    """Return the result line of a request: an answer that repeats its prompt."""
     body = completion(f"re: {line['body']['messages'][-1]['content']}")
     response = {"status_code": 200, "request_id": "r", "body": body}
     return {"id": "x", "custom_id": line["custom_id"], "response": response, "error": None}
 
 
 def refused(line: Line, status: int = 500, message: str = "broken", code: str | None = None) -> Line:
-    """The result of a request that failed."""
+    """Return the result line of a failed request."""
     body = {"error": {"message": message, "code": code}}
     return answered(line) | {"response": {"status_code": status, "request_id": "r", "body": body}}
 
 
 class BatchServer(HttpServer):
-    """Batches end once they were asked for ``polls`` times.
+    """A server whose batches end after ``polls`` status requests.
 
     Attributes:
-        results: from the lines of a batch to the lines of its output and error files, as text where they are
-            no JSON. ends: status at the end.
-        stalls: (method, path's end) -> what is waited for before doing it. held: what is done, and of which
-            nobody is told before the server ends. dropped: what is done, and then the connection is closed.
-        fails: (method, path's end) -> status that is given in place of doing it, until it is taken out.
-        sent: the lines of all batches begun. calls: (method, path) of all requests; done: of those that were
-            carried out.
+        results: from the lines of a batch to the lines of its output and error files; text if not JSON.
+        ends: status at the end.
+        stalls: (method, path's end) -> a function that returns when the call may be carried out.
+        held: calls that are carried out but answered only when the server ends.
+        dropped: calls that are carried out, then the connection is closed.
+        fails: (method, path's end) -> status returned instead, until the entry is removed.
+        sent: the lines of all batches begun. calls: (method, path) of all requests; done: of those carried
+            out.
     """
 
     def __init__(self) -> None:
@@ -74,11 +75,11 @@ class BatchServer(HttpServer):
         self.url = f"{self.address}/v1"
 
     def count(self, method: str, end: str) -> int:
-        """How many such calls there were."""
+        """Return the number of such calls."""
         return len(_those([(method, end)], self.calls))
 
     def wait_for(self, method: str, end: str, n: int = 1) -> None:
-        """Waits until so many such calls were carried out."""
+        """Wait until n such calls have been carried out."""
         self.wait_until(lambda: len(_those([(method, end)], self.done)) >= n)
 
     def _answer(self, request: Request) -> Send:

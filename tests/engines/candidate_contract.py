@@ -1,7 +1,8 @@
-"""Tests of every scorer of candidates on small random models: a module imports them and has their fixtures.
+"""Tests of every candidate scorer on small random models; a module imports them and defines their fixtures.
 
-``scorer`` is the engine, ``folder`` its model, and ``expected`` gives log-probabilities, probabilities and
-numbers of tokens by one plain forward pass a sentence and candidate.
+``scorer`` is the engine, ``folder`` its model, ``n_rice`` the words before the verb of the longest sentence,
+and ``expected`` returns log-probabilities, probabilities and numbers of tokens from one plain forward pass
+per sentence and candidate.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import numpy as np
 import pytest
 
 from tasks.engines.local import pretrained
-from tasks.engines.protocols import CandidateScorer, Cloze
+from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
 from tests.engines import tiny_models as tiny
 
 Expected = Callable[[Cloze, list[str]], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 @pytest.mark.parametrize("name", tiny.CLOZES)
-def test_equals_brute_force(name: str, expected: Expected, scorer: Any) -> None:
+def test_scores_equal_brute_force(name: str, expected: Expected, scorer: Any) -> None:
     assert isinstance(scorer, CandidateScorer)
     cloze = tiny.CLOZES[name]
     texts = tiny.candidates(cloze)
@@ -43,7 +44,7 @@ def test_batches_and_order_do_not_matter(scorer: Any, monkeypatch: pytest.Monkey
     generator = np.random.default_rng(0)
     rows, columns = generator.permutation(len(tiny.ENGLISH.before)), generator.permutation(len(texts))
     shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
-    # One sentence or path a pass, so no padding, and a few tokens of the vocabulary at a time.
+    # One sentence or path per pass, so no padding, and a few tokens of the vocabulary at a time.
     monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
     monkeypatch.setitem(pretrained.VOCABULARY_SLICE, "cpu", 7)
     again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
@@ -52,7 +53,7 @@ def test_batches_and_order_do_not_matter(scorer: Any, monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(again.n_tokens, scores.n_tokens[columns])
 
 
-def test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing(scorer: Any) -> None:
+def test_unspellable_candidate_is_nan_and_changes_no_other(scorer: Any) -> None:
     scores = scorer.score_candidates(tiny.ENGLISH, ["rice", "zebra", "rice zebra", "salt"])
     without = scorer.score_candidates(tiny.ENGLISH, ["rice", "salt"])
     assert np.isnan(scores.logprob[:, [1, 2]]).all()
@@ -67,6 +68,20 @@ def test_progress_adds_up(texts: list[str], scorer: Any) -> None:
     scorer.score_candidates(tiny.ENGLISH, texts, counts.append)
     assert sum(counts) == len(tiny.ENGLISH.before) * len(texts)
     assert min(counts) > 0
+
+
+def test_sentence_longer_than_the_context_is_refused(scorer: Any, n_rice: int) -> None:
+    """With so often "rice", "has", the blank and special tokens a sentence has 40 tokens, which fit."""
+    fits = Cloze(before=("rice " * n_rice + "has",), lead=" ", after="", tail=" has")
+    assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
+    too_long = replace(fits, before=("rice has", "salt " * (n_rice + 1) + "has"))
+    with pytest.raises(EngineError, match=r"'salt salt .* has 41 tokens .* 40 at most \(1 such .* of 2\)"):
+        scorer.score_candidates(too_long, ["salt"])
+
+
+def test_missing_model_is_refused(scorer: Any, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be loaded"):
+        type(scorer)(tiny.spec(), str(tmp_path / "nowhere"))
 
 
 def test_half_precision_stays_near_float32(folder: Path, scorer: Any) -> None:

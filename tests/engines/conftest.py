@@ -25,20 +25,9 @@ def gemma3_tokenizer(gemma3_folder: Path) -> PreTrainedTokenizerBase:
 
 @pytest.fixture(scope="session")
 def sample_items() -> list[str]:
-    """About 300 dishes and holidays of the reference tables, and items made to be awkward."""
-    awkward = [
-        "7",
-        "7 Up",
-        "'n sous",
-        "s",
-        "(none)",
-        "1st of May",
-        "寿司",
-        "كبسة",
-        "борщ",
-        "पनीर टिक्का",
-        "🍜 ramen",
-    ]
+    """About 300 dishes and holidays of the reference tables, and items that are hard to tokenise."""
+    awkward = ["7", "7 Up", "'n sous", "s", "(none)", "1st of May"]
+    awkward += ["寿司", "كبسة", "борщ", "पनीर टिक्का", "🍜 ramen"]
     for table in ("item_list/dishes.csv", "item_list/holidays.csv"):
         with (REFERENCE / table).open(encoding="utf-8") as file:
             names = [row["item"] for row in csv.DictReader(file)]

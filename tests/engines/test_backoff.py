@@ -1,4 +1,4 @@
-"""How long tries wait for each other, and what an answer is read as, without a server."""
+"""Waits between tries, and how answers are read, without a server."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tasks.engines.served.transport import (
 GOOD = httpx.Response(200, json={"a": 1})
 
 
-class Asked:
-    """A caller of a scripted server: its answers in turn, the last for ever; pauses are noted and over."""
+class ScriptedCaller:
+    """A caller of a scripted server: answers come in turn, the last repeats; pauses are recorded only."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: httpx.Response | Exception) -> None:
         self.answers, self.n, self.pauses = answers, 0, list[float]()
@@ -59,8 +59,8 @@ def full(**headers: str) -> httpx.Response:
     return httpx.Response(503, headers={k.replace("_", "-"): v for k, v in headers.items()}, text="full")
 
 
-def test_each_wait_is_twice_the_last_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(monkeypatch, full())
+def test_waits_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ScriptedCaller(monkeypatch, full())
     with pytest.raises(Failed) as failed:
         asked(9)
     assert asked.pauses == [min(FIRST_WAIT_S * 2**k, LONGEST_WAIT_S) for k in range(9)]
@@ -69,9 +69,9 @@ def test_each_wait_is_twice_the_last_up_to_the_longest(monkeypatch: pytest.Monke
     assert (asked.n, failed.value.tries, failed.value.status) == (10, 10, 503)
 
 
-def test_waits_are_drawn_from_three_quarters_of_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_are_drawn_between_75_and_100_percent(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[float, float]] = []
-    asked = Asked(monkeypatch, full(), GOOD)
+    asked = ScriptedCaller(monkeypatch, full(), GOOD)
 
     def uniform(low: float, high: float) -> float:
         drawn.append((low, high))
@@ -84,14 +84,14 @@ def test_waits_are_drawn_from_three_quarters_of_it_on(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("asks_for", [0, 7, int(MAX_WAIT_S)])
-def test_the_wait_that_a_server_asks_for_is_taken(monkeypatch: pytest.MonkeyPatch, asks_for: int) -> None:
-    asked = Asked(monkeypatch, full(retry_after=str(asks_for)), GOOD)
+def test_retry_after_of_the_server_is_used(monkeypatch: pytest.MonkeyPatch, asks_for: int) -> None:
+    asked = ScriptedCaller(monkeypatch, full(retry_after=str(asks_for)), GOOD)
     assert asked(1) == {"a": 1}
     assert asked.pauses == [asks_for]
 
 
-def test_a_wait_that_is_too_long_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(monkeypatch, full(retry_after=str(int(MAX_WAIT_S) + 1)), GOOD)
+def test_retry_after_above_the_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ScriptedCaller(monkeypatch, full(retry_after=str(int(MAX_WAIT_S) + 1)), GOOD)
     with pytest.raises(Failed, match=f"we wait {MAX_WAIT_S:.0f} s at most"):
         asked(3)
     assert (asked.n, asked.pauses) == (1, [])
@@ -105,7 +105,7 @@ def test_a_wait_that_is_too_long_is_not_taken(monkeypatch: pytest.MonkeyPatch) -
 def test_only_transient_failures_are_retried(
     monkeypatch: pytest.MonkeyPatch, first: httpx.Response | Exception, tries: int
 ) -> None:
-    asked = Asked(monkeypatch, first, GOOD)
+    asked = ScriptedCaller(monkeypatch, first, GOOD)
     if tries == 2:
         assert asked(1) == {"a": 1}
     else:
@@ -115,22 +115,22 @@ def test_only_transient_failures_are_retried(
     assert (asked.n, len(asked.pauses)) == (tries, tries - 1)
 
 
-def test_a_call_may_have_its_own_number_of_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(monkeypatch, TimeoutError())
+def test_call_may_set_its_own_number_of_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ScriptedCaller(monkeypatch, TimeoutError())
     with pytest.raises(TimedOut) as failed:
         asked(5, max_retries=0)
     assert (asked.n, asked.pauses, failed.value.tries) == (1, [], 1)
 
 
-def test_no_try_follows_a_wait_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(monkeypatch, full())
+def test_interrupted_wait_is_followed_by_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ScriptedCaller(monkeypatch, full())
     asked.stops_after = 2
     with pytest.raises(Failed):
         asked(5)
     assert (asked.n, len(asked.pauses)) == (2, 2)
 
 
-def test_a_wait_ends_when_the_caller_is_stopped() -> None:
+def test_wait_ends_when_the_caller_is_stopped() -> None:
     async def paused(is_stopped: bool) -> bool:
         async with httpx.AsyncClient() as client:
             caller = Caller(client, "", Secrets(None), 1, 0)
@@ -142,8 +142,8 @@ def test_a_wait_ends_when_the_caller_is_stopped() -> None:
     assert asyncio.run(paused(is_stopped=False)) is False
 
 
-def test_what_an_earlier_try_left_is_not_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Asked(monkeypatch, httpx.Response(500, content=b"x" * 100), GOOD)(1) == {"a": 1}
+def test_answer_contains_nothing_of_an_earlier_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ScriptedCaller(monkeypatch, httpx.Response(500, content=b"x" * 100), GOOD)(1) == {"a": 1}
 
 
 @pytest.mark.parametrize(("size", "fits"), [(10, True), (11, False)])
@@ -180,14 +180,16 @@ def reader() -> Caller:
         (b"[" * 100_000, "", "no JSON"),
     ],
 )
-def test_what_is_no_object_is_named_and_hides_secrets(content: bytes, kind: str, words: str) -> None:
+def test_answer_that_is_no_json_object_is_named_without_secrets(
+    content: bytes, kind: str, words: str
+) -> None:
     with pytest.raises(Unreadable, match=words) as unreadable:
         reader().read_object(content, kind)
     assert unreadable.value.status == 200
     assert "secret-" not in str(unreadable.value)
 
 
-def test_an_object_comes_back_whole_without_halves_of_pairs() -> None:
+def test_long_object_is_complete_without_lone_surrogates() -> None:
     long = {"text": "é" * (2 * EXCERPT), "half": "\ud800", "html": "<p>"}
     expected: dict[str, Any] = long | {"half": "?"}
     assert reader().read_object(b" " * EXCERPT + json.dumps(long).encode(), "application/json") == expected

@@ -1,4 +1,4 @@
-"""Batches against a real server: killed at each step, expired, half failed, garbled; nothing sent twice."""
+"""Batches on a local server: killed at each step, expired, half failed, garbled; nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def batched(server: BatchServer, **options: Any) -> EngineSpec:
 
 @pytest.fixture
 def ask(server: BatchServer, tmp_path: Path) -> Callable[..., list[Generation]]:
-    """Ask the questions, with job files that last."""
+    """Send the prompts, with job files that remain between calls."""
 
     def ask(talks: Any = TALKS, folder: str = "jobs", **options: Any) -> list[Generation]:
         engine = OpenAIGenerator(batched(server, **options), FolderJobs(tmp_path / folder))
@@ -79,12 +79,12 @@ def test_requests_are_sent_as_one_job(server: BatchServer, ask: Ask) -> None:
     assert {(line["method"], line["url"]) for line in lines} == {("POST", "/v1/chat/completions")}
 
 
-def test_one_option_says_how_much_is_under_way(server: BatchServer, ask: Ask) -> None:
+def test_batch_option_sets_the_size_and_is_no_part_of_the_hash(server: BatchServer, ask: Ask) -> None:
     assert texts(ask(batch=2)) == ANSWERS
     assert [len(lines) for lines in server.sent] == [2, 2, 1]
     one, other = batched(server, batch=2), spec(server.url, options={"max_concurrency": 7})
-    assert (in_flight(one), in_flight(other)) == (2, 7)  # parts are as large
-    assert one.hash() == other.hash()  # however it is sent, it is the same answer
+    assert (in_flight(one), in_flight(other)) == (2, 7)  # the size of parts
+    assert one.hash() == other.hash()
     with pytest.raises(EngineError, match="give max_concurrency or batch, not both"):
         OpenAIGenerator(batched(server, max_concurrency=8))
     for wrong in (0, 50_001, True):
@@ -92,26 +92,24 @@ def test_one_option_says_how_much_is_under_way(server: BatchServer, ask: Ask) ->
             OpenAIGenerator(batched(server, batch=wrong))
 
 
-def test_jobs_are_no_larger_than_a_server_takes(
-    server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_size_in_bytes_is_limited(server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai_batch, "MAX_JOB_BYTES", 1200)  # a line has about 500
     assert texts(ask()) == ANSWERS
     assert [len(lines) for lines in server.sent] == [2, 2, 1]
 
 
-def test_equal_requests_are_distinguished(server: BatchServer, ask: Ask) -> None:
+def test_equal_requests_are_sent_separately(server: BatchServer, ask: Ask) -> None:
     assert texts(ask(TALKS[:1] * 3)) == ANSWERS[:1] * 3
     assert len(server.sent[0]) == 3
 
 
-def test_it_needs_a_place_for_its_job_files(server: BatchServer) -> None:
+def test_batch_without_a_folder_for_job_files_is_refused(server: BatchServer) -> None:
     with pytest.raises(EngineError, match=r"served.*options\.batch needs a place"):
         OpenAIGenerator(batched(server)).generate(TALKS, Sampling())
     assert not server.calls
 
 
-# --- nothing is paid twice ---------------------------------------------------------------------------
+# --- no request is paid for twice --------------------------------------------------------------------
 
 CLIENT = """
 import sys
@@ -133,16 +131,16 @@ sys.stdin.read()
 @pytest.mark.parametrize(
     ("held", "then_sent"),
     [
-        # The file is there, and nobody knows of it: it costs nothing.
+        # The file was uploaded and its id was never read: it costs nothing.
         pytest.param(("POST", "/files"), 1, marks=pytest.mark.heavy),
-        (("POST", "/batches"), 1),  # the batch is begun, and its id was never read
+        (("POST", "/batches"), 1),  # the batch began and its id was never read
         pytest.param(("GET", "/batches/batch_0"), 1, marks=pytest.mark.heavy),
         pytest.param(("GET", "/content"), 1, marks=pytest.mark.heavy),
         (None, 1),  # answered, and not yet stored
     ],
     ids=["file sent", "batch begun", "waiting", "fetching", "answered"],
 )
-def test_a_killed_run_sends_nothing_again(
+def test_killed_run_resumes_and_sends_nothing_twice(
     server: BatchServer, ask: Ask, tmp_path: Path, held: tuple[str, str] | None, then_sent: int
 ) -> None:
     server.held = [held] if held else []
@@ -163,14 +161,14 @@ def test_a_killed_run_sends_nothing_again(
     assert len(server.sent) == then_sent
 
 
-def test_an_answer_that_got_lost_is_looked_up(server: BatchServer, ask: Ask) -> None:
-    """The server begins the batch, and the connection breaks: it is not begun again."""
+def test_batch_whose_answer_was_lost_is_looked_up(server: BatchServer, ask: Ask) -> None:
+    """The server begins the batch and the connection breaks: no second batch is begun."""
     server.dropped.append(("POST", "/batches"))
     assert texts(ask(max_retries=1)) == ANSWERS
     assert (len(server.sent), server.count("GET", "/batches")) == (1, 1)
 
 
-def test_a_batch_that_was_not_begun_is_begun_again(server: BatchServer, ask: Ask) -> None:
+def test_batch_that_did_not_begin_is_begun_again(server: BatchServer, ask: Ask) -> None:
     server.fails["POST", "/batches"] = 503
     with pytest.raises(Unfinished, match=r"failed after 3 tries \(503: no\)"):
         ask(max_retries=2)
@@ -179,7 +177,7 @@ def test_a_batch_that_was_not_begun_is_begun_again(server: BatchServer, ask: Ask
     assert (len(server.sent), server.count("POST", "/files")) == (1, 1)
 
 
-def test_where_batches_cannot_be_listed_a_person_decides(
+def test_unknown_batch_state_is_an_error_with_what_to_delete(
     server: BatchServer, ask: Ask, tmp_path: Path
 ) -> None:
     server.held.append(("POST", "/batches"))
@@ -203,7 +201,7 @@ def test_two_runs_wait_for_the_same_job(server: BatchServer, ask: Ask) -> None:
     assert len(server.sent) == 1
 
 
-def test_two_runs_write_one_job_file_at_once(tmp_path: Path) -> None:
+def test_concurrent_writes_of_a_job_file_leave_one_whole_file(tmp_path: Path) -> None:
     job = openai_batch._Job(ids=["a"], file="file-0", batch="batch_0")
 
     def save(_: int) -> None:
@@ -215,10 +213,10 @@ def test_two_runs_write_one_job_file_at_once(tmp_path: Path) -> None:
     assert [path.read_text() for path in tmp_path.iterdir()] == [job.model_dump_json()]
 
 
-def test_a_job_file_may_go_while_another_run_reads_the_folder(
+def test_job_file_removed_during_reading_is_ignored(
     server: BatchServer, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other run saw that its job was answered in nothing; so its requests are sent."""
+    """Another run removed the job without answers, so its requests are sent."""
     ask()
     reads = Path.read_text
 
@@ -231,20 +229,20 @@ def test_a_job_file_may_go_while_another_run_reads_the_folder(
     assert len(server.sent) == 2
 
 
-def test_parts_may_be_cut_in_another_way(server: BatchServer, ask: Ask) -> None:
-    """A question that is in no job is sent; the others are not, whatever stands beside them."""
+def test_other_part_sizes_send_only_new_requests(server: BatchServer, ask: Ask) -> None:
+    """Only prompts that are in no job are sent."""
     ask(TALKS[:3])
     assert texts(ask(TALKS[::-1], batch=1)) == ANSWERS[::-1]
     assert [len(lines) for lines in server.sent] == [3, 1, 1]
 
 
-def test_another_occasion_is_asked_again(server: BatchServer, ask: Ask) -> None:
+def test_another_folder_sends_requests_again(server: BatchServer, ask: Ask) -> None:
     ask(folder="one")
     ask(folder="two")
     assert len(server.sent) == 2
 
 
-def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) -> None:
+def test_forgotten_batch_is_an_error_with_what_to_delete(server: BatchServer, ask: Ask) -> None:
     ask()
     server.batches.clear()
     server.message = f"no such batch for Bearer {KEY}"
@@ -257,7 +255,9 @@ def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) ->
 
 
 @pytest.mark.parametrize("content", [b'{"ids": [', b'{"ids": ["\xff"], "file": "file-0"}', b""])
-def test_a_damaged_job_file(server: BatchServer, ask: Ask, tmp_path: Path, content: bytes) -> None:
+def test_damaged_job_file_is_an_error_and_sends_nothing(
+    server: BatchServer, ask: Ask, tmp_path: Path, content: bytes
+) -> None:
     ask()
     (job,) = (tmp_path / "jobs").glob("*.json")
     job.write_bytes(content)
@@ -266,10 +266,10 @@ def test_a_damaged_job_file(server: BatchServer, ask: Ask, tmp_path: Path, conte
     assert len(server.sent) == 1
 
 
-# --- what comes back ---------------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------------
 
 
-def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> None:
+def test_answers_of_an_expired_batch_are_kept_and_the_rest_is_sent(server: BatchServer, ask: Ask) -> None:
     late = {"code": "batch_expired", "message": "not executed before the completion window expired"}
 
     def expired(lines: list[Line]) -> tuple[list[Any], list[Any]]:
@@ -288,7 +288,7 @@ def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> 
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "error"),
     [
         (lambda n: refused(n, 400, f"bad, {KEY}"), r"2 × 400: bad, \[key\]"),
         (lambda n: refused(n, 429, "quota"), "2 × 429: quota"),
@@ -304,16 +304,16 @@ def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> 
         (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to no"),
     ],
 )  # fmt: skip
-def test_one_line_that_is_no_answer_costs_itself_only(
-    server: BatchServer, ask: Ask, line: Callable[[Line], Any], said: str
+def test_invalid_result_line_loses_only_its_own_request(
+    server: BatchServer, ask: Ask, line: Callable[[Line], Any], error: str
 ) -> None:
-    """In either file."""
+    """The line is in the output file or in the error file."""
 
     def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
         return [line(lines[0]), *map(answered, lines[1:])], [line(lines[0])]
 
     server.results = results
-    with pytest.raises(Unfinished, match=rf"served.*is completed with 4 of 5 answers \({said}") as caught:
+    with pytest.raises(Unfinished, match=rf"served.*is completed with 4 of 5 answers \({error}") as caught:
         ask()
     assert stored(caught.value) == {n: ANSWERS[n] for n in range(1, 5)}
     assert KEY not in str(caught.value)
@@ -322,8 +322,8 @@ def test_one_line_that_is_no_answer_costs_itself_only(
     assert [len(lines) for lines in server.sent] == [5, 1]
 
 
-def test_an_answer_is_that_of_its_request_whoever_repeats_it(server: BatchServer, ask: Ask) -> None:
-    """A second line to the same request changes nothing; neither do empty lines."""
+def test_first_answer_of_a_request_counts(server: BatchServer, ask: Ask) -> None:
+    """A second line for a request and empty lines change nothing."""
 
     def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
         good = [answered(line) for line in lines]
@@ -334,12 +334,12 @@ def test_an_answer_is_that_of_its_request_whoever_repeats_it(server: BatchServer
     assert texts(ask()) == ANSWERS
 
 
-def test_filtered_answers_and_keys_in_answers(server: BatchServer, ask: Ask) -> None:
+def test_filtered_answers_are_empty_and_keys_are_hidden(server: BatchServer, ask: Ask) -> None:
     def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
-        said = answered(lines[0])
-        said["response"]["body"]["choices"][0]["message"]["content"] = f"it is {KEY}"
-        said["response"]["body"]["usage"] = {"prompt_tokens": -9, "completion_tokens": -9}
-        return [said], [refused(line, 400, "filtered", "content_filter") for line in lines[1:]]
+        leaking = answered(lines[0])
+        leaking["response"]["body"]["choices"][0]["message"]["content"] = f"it is {KEY}"
+        leaking["response"]["body"]["usage"] = {"prompt_tokens": -9, "completion_tokens": -9}
+        return [leaking], [refused(line, 400, "filtered", "content_filter") for line in lines[1:]]
 
     server.results = results
     answers = ask()
@@ -348,7 +348,9 @@ def test_filtered_answers_and_keys_in_answers(server: BatchServer, ask: Ask) -> 
     assert {answer.finish_reason for answer in answers[1:]} == {"content_filter"}
 
 
-def test_a_job_that_is_refused_as_a_whole(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
+def test_refused_job_is_an_error_and_leaves_no_job_file(
+    server: BatchServer, ask: Ask, tmp_path: Path
+) -> None:
     server.results, server.ends = lambda _: ([], []), "failed"
     server.errors = {"data": [{"code": "token_limit_exceeded", "message": f"too many tokens for {KEY}"}]}
     with pytest.raises(Unfinished, match=r"is failed with 0 of 5 answers \(too many tokens for \[key\]\)"):
@@ -357,7 +359,7 @@ def test_a_job_that_is_refused_as_a_whole(server: BatchServer, ask: Ask, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("failing", "status", "said"),
+    ("failing", "status", "error"),
     [
         (("POST", "/files"), 404, r"has no Batch API \(404: no\): set options\.max_concurrency"),
         (("POST", "/batches"), 405, r"has no Batch API \(405"),
@@ -367,19 +369,19 @@ def test_a_job_that_is_refused_as_a_whole(server: BatchServer, ask: Ask, tmp_pat
         (("GET", "/content"), 410, "batch batch_0 no longer exists"),
     ],
 )
-def test_what_a_server_refuses_is_told(
-    server: BatchServer, ask: Ask, failing: tuple[str, str], status: int, said: str
+def test_refused_call_is_an_error_and_resumes(
+    server: BatchServer, ask: Ask, failing: tuple[str, str], status: int, error: str
 ) -> None:
     server.fails[failing] = status
-    with pytest.raises(Unfinished, match=rf"served.*{said}"):
+    with pytest.raises(Unfinished, match=rf"served.*{error}"):
         ask()
     server.fails.clear()
     assert texts(ask()) == ANSWERS
     assert len(server.sent) == 1
 
 
-def test_a_job_after_one_that_is_refused_is_not_sent(server: BatchServer, ask: Ask) -> None:
-    """What was sent before is waited for, and its answers are kept."""
+def test_after_a_refused_job_none_is_sent_and_earlier_answers_are_kept(server: BatchServer, ask: Ask) -> None:
+    """Jobs sent before are waited for."""
     begin = server._begin
 
     def once(asked: dict[str, Any]) -> dict[str, Any]:
@@ -392,7 +394,7 @@ def test_a_job_after_one_that_is_refused_is_not_sent(server: BatchServer, ask: A
     assert stored(caught.value) == dict(enumerate(ANSWERS[:2]))
 
 
-def test_a_server_that_is_away_is_waited_for(server: BatchServer, ask: Ask) -> None:
+def test_unavailable_server_is_waited_for(server: BatchServer, ask: Ask) -> None:
     server.fails["GET", "/batches/batch_0"] = 503
     with ThreadPoolExecutor(1) as pool:
         answers = pool.submit(ask)
@@ -401,7 +403,7 @@ def test_a_server_that_is_away_is_waited_for(server: BatchServer, ask: Ask) -> N
         assert texts(answers.result()) == ANSWERS
 
 
-def test_the_deadline_is_told_and_ends_nothing(
+def test_deadline_is_an_error_and_the_batch_resumes(
     server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.polls = 10**9
@@ -416,7 +418,7 @@ def test_the_deadline_is_told_and_ends_nothing(
 @pytest.mark.parametrize(
     "name", ["../../models", "a b", "x?y", "", "é", "x" * 300, f"file-{KEY}", "file\n", 7, None]
 )
-def test_names_that_are_none_are_neither_stored_nor_called(
+def test_invalid_ids_are_neither_stored_nor_requested(
     server: BatchServer, ask: Ask, tmp_path: Path, name: Any
 ) -> None:
     server.changes = {"id": name}
@@ -427,17 +429,17 @@ def test_names_that_are_none_are_neither_stored_nor_called(
     assert {path for _, path in server.calls} == {"/files"}
 
 
-def test_no_secret_and_no_text_is_in_a_job_file(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
+def test_job_file_has_no_secret_and_no_text(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
     ask()
     (job,) = (tmp_path / "jobs").glob("*.json")
-    said = json.loads(job.read_text())
-    assert said["batch"] == "batch_0"
-    assert all(set(name) <= set("0123456789abcdef-") for name in said["ids"])
-    assert said.keys() == {"ids", "file", "batch"}
+    content = json.loads(job.read_text())
+    assert content["batch"] == "batch_0"
+    assert all(set(name) <= set("0123456789abcdef-") for name in content["ids"])
+    assert content.keys() == {"ids", "file", "batch"}
 
 
-def test_progress_comes_from_the_server(server: BatchServer, tmp_path: Path) -> None:
+def test_progress_is_the_servers_count(server: BatchServer, tmp_path: Path) -> None:
     server.polls = 5
-    engine, told = OpenAIGenerator(batched(server), FolderJobs(tmp_path / "jobs")), list[int]()
-    engine.generate(TALKS, Sampling(), progress=told.append)
-    assert told == [1] * 4  # the fifth is told by whoever has the answers
+    engine, progress = OpenAIGenerator(batched(server), FolderJobs(tmp_path / "jobs")), list[int]()
+    engine.generate(TALKS, Sampling(), progress=progress.append)
+    assert progress == [1] * 4  # the caller counts the fifth when it has the answers

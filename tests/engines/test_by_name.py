@@ -1,4 +1,4 @@
-"""Hosted models by one string: provider, server, key variable and prices; and what is no hosted model."""
+"""Hosted models named by one string: provider, server, key variable and prices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OPENROUTER = {
         ),
     ],
 )  # fmt: skip
-def test_a_string_is_a_whole_spec(name: str, fields: dict[str, str]) -> None:
+def test_string_names_provider_model_server_and_key(name: str, fields: dict[str, str]) -> None:
     spec = find_spec(name, None)
     assert {field: getattr(spec, field) for field in fields} == fields
     assert spec.is_served
@@ -41,7 +41,7 @@ def test_a_string_is_a_whole_spec(name: str, fields: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "name", ["openai/gpt-oss-20b", "google/gemma-3-270m", "google-t5/t5-small", "openai/whisper-1"]
 )
-def test_repositories_of_providers_on_hugging_face_stay_models_that_run_here(name: str) -> None:
+def test_hugging_face_repositories_of_providers_are_local_models(name: str) -> None:
     assert fields_of(name) is None
     assert not find_spec(name, None).is_served
 
@@ -54,24 +54,19 @@ def test_repositories_of_providers_on_hugging_face_stay_models_that_run_here(nam
         ("http://user:secret@host/v1#m", "user name or password"),
     ],
 )
-def test_a_string_that_says_too_little_or_too_much_is_refused(name: str, why: str) -> None:
+def test_incomplete_string_or_one_with_a_password_is_refused(name: str, why: str) -> None:
     with pytest.raises(EngineError, match=why) as refused:
         find_spec(name, None)
     assert "secret" not in str(refused.value)
 
 
-def test_the_key_of_one_provider_goes_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = (
-        "openai/gpt-4o",
-        "anthropic/claude-opus-5",
-        "google/gemini-2.5-pro",
-        "openrouter/a/b",
-        "http://h/v1#m",
-    )
+def test_every_provider_has_its_own_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("openai/gpt-4o", "anthropic/claude-opus-5", "google/gemini-2.5-pro", "openrouter/a/b")
+    names += ("http://h/v1#m",)
     assert len({find_spec(name, None).key_variable for name in names}) == len(names)
 
 
-def test_prices_are_those_of_the_table() -> None:
+def test_prices_come_from_genai_prices() -> None:
     prices = prices_of("openai", "gpt-4o-mini")  # 0.15 and 0.60 US dollars per million since July 2024
     assert prices is not None
     assert prices[:2] == pytest.approx((0.15, 0.60))
@@ -82,16 +77,16 @@ def test_prices_are_those_of_the_table() -> None:
     )
 
 
-def test_a_model_without_a_price_has_none() -> None:
+def test_model_without_a_known_price_has_none() -> None:
     assert prices_of("openai", "gpt-nobody-sells-this") is None
     assert find_spec("openai/gpt-nobody-sells-this", None).usd_per_million_input_tokens is None
 
 
-def test_prices_are_no_part_of_what_an_engine_is() -> None:
+def test_prices_are_no_part_of_the_engine_hash() -> None:
     named = find_spec("openai/gpt-4o-mini", None)
     assert named.hash() == EngineSpec(name="mine", kind="openai", model="gpt-4o-mini").hash()
 
 
-def test_every_provider_is_a_kind_of_the_engines() -> None:
+def test_every_provider_has_an_engine_kind() -> None:
     for _, fields in by_name.PROVIDERS.values():
         assert EngineSpec(name="x", model="x", **fields).is_served

@@ -1,6 +1,6 @@
 """Candidates in a blank by decoder-only models: packed trie and vLLM against plain forward passes.
 
-The masked and seq2seq scorers have tests of their own.
+The masked and seq2seq scorers have their own tests.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ INGREDIENTS = ["rice", "rice flour", "rice vinegar", "ají amarillo", "beef", "s
 @pytest.fixture(scope="module")
 def llama_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = tiny.bert_tokenizer()
-    tokenizer.eos_token = "[SEP]"  # as decoders name what closes a text
+    tokenizer.eos_token = "[SEP]"  # decoders name the closing token so
     return tiny.save(
         lambda: AutoModelForCausalLM.from_config(LLAMA), tokenizer, tmp_path_factory.mktemp("llama")
     )
@@ -69,7 +69,7 @@ def scorer(llama_folder: Path) -> PackedTrieScorer:
 def brute_force(
     folder: Path, before: list[list[int]], rests: list[list[int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum of log-probabilities and mean of probabilities, one plain forward pass a pair."""
+    """Return sums of log-probabilities and means of probabilities, one plain forward pass per pair."""
     model: Any = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager"
     ).eval()
@@ -91,7 +91,7 @@ def assert_equal(scores: CandidateScores, expected: tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("name", tiny.CLOZES)
-def test_equals_brute_force(name: str, scorer: PackedTrieScorer, llama_folder: Path) -> None:
+def test_scores_equal_brute_force(name: str, scorer: PackedTrieScorer, llama_folder: Path) -> None:
     cloze = tiny.CLOZES[name]
     texts = tiny.candidates(cloze)
     before = [[tiny.WORDPIECES.index(p) for p in ("[CLS]", *tiny.wordpieces(b))] for b in cloze.before]
@@ -100,10 +100,10 @@ def test_equals_brute_force(name: str, scorer: PackedTrieScorer, llama_folder: P
     expected = brute_force(llama_folder, before, rests)
     assert_equal(scores, expected, atol=1e-5)
     assert scores.n_tokens.tolist() == [len(rest) for rest in rests]
-    assert np.ptp(expected[0], axis=0).min() > 1e-3  # the model tells sentences apart
+    assert np.ptp(expected[0], axis=0).min() > 1e-3  # sentences have different scores
 
 
-def test_the_mean_of_probabilities_is_not_that_of_logprobs(scorer: PackedTrieScorer) -> None:
+def test_probability_is_the_arithmetic_mean_over_tokens(scorer: PackedTrieScorer) -> None:
     scores = scorer.score_candidates(tiny.ENGLISH_AT_THE_END, tiny.ENGLISH_CANDIDATES)
     geometric = np.exp(scores.logprob / scores.n_tokens)
     several = scores.n_tokens > 1
@@ -131,14 +131,14 @@ def test_batches_and_order_do_not_matter(scorer: PackedTrieScorer, monkeypatch: 
     np.testing.assert_array_equal(again.n_tokens, scores.n_tokens[columns])
 
 
-def test_what_follows_the_blank_bears_on_the_score(scorer: PackedTrieScorer) -> None:
+def test_text_after_the_blank_is_scored_too(scorer: PackedTrieScorer) -> None:
     alone = scorer.score_candidates(tiny.ENGLISH_AT_THE_END, tiny.ENGLISH_CANDIDATES)
     filled = scorer.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
     assert set(filled.n_tokens - alone.n_tokens) == {3}  # " in it."
     assert (filled.logprob < alone.logprob).all()
 
 
-def test_candidates_that_the_vocabulary_cannot_spell_are_nan(scorer: PackedTrieScorer) -> None:
+def test_unspellable_candidates_are_nan(scorer: PackedTrieScorer) -> None:
     cloze = tiny.ENGLISH_AT_THE_END
     scores = scorer.score_candidates(cloze, ["rice", "zebra", "rice zebra", "salt"])
     without = scorer.score_candidates(cloze, ["rice", "salt"])
@@ -148,7 +148,7 @@ def test_candidates_that_the_vocabulary_cannot_spell_are_nan(scorer: PackedTrieS
     np.testing.assert_allclose(scores.probability[:, [0, 3]], without.probability, atol=1e-5)
 
 
-def test_an_empty_candidate_is_named(scorer: PackedTrieScorer) -> None:
+def test_empty_candidate_is_refused(scorer: PackedTrieScorer) -> None:
     cloze = replace(tiny.CHINESE_CLOZE, after="")
     with pytest.raises(EngineError, match="no token in this model's vocabulary"):
         scorer.score_candidates(cloze, ["盐", ""])
@@ -162,7 +162,7 @@ def nothing_loaded() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("nothing_loaded")
-def test_every_kind_that_can_is_loaded_as_a_candidate_scorer(llama_folder: Path, tmp_path: Path) -> None:
+def test_every_capable_kind_loads_as_a_candidate_scorer(llama_folder: Path, tmp_path: Path) -> None:
     bert = tiny.save(lambda: AutoModelForMaskedLM.from_config(BERT), tiny.bert_tokenizer(), tmp_path / "bert")
     t5 = tiny.save(lambda: AutoModelForSeq2SeqLM.from_config(T5), tiny.t5_tokenizer(), tmp_path / "t5")
     kinds: dict[str, tuple[type, object]] = {
@@ -185,7 +185,7 @@ def test_kinds_that_only_generate_are_refused(tmp_path: Path) -> None:
 def real_tokens(
     tokenizer: PreTrainedTokenizerBase, before: list[str], rests: list[str]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """A space starts a word in these tokenizers, so sentence and rest are cut where the text is."""
+    """Return tokens of sentences and rests; a space starts a word, so both are tokenised alone."""
     starts: list[list[int]] = tokenizer(before).input_ids
     return starts, tokenizer(rests, add_special_tokens=False).input_ids
 
@@ -206,8 +206,8 @@ def test_real_models_equal_brute_force(model: str, cloze: Cloze, request: pytest
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", ["chat", pytest.param("base", marks=pytest.mark.heavy)])
-def test_framed_questions_are_scored_alike(style: Any, smollm2_folder: Path) -> None:
-    """A cloze made of framed prompts: the candidates are answers, as in the other evaluations."""
+def test_framed_questions_are_scored_like_plain_passes(style: Any, smollm2_folder: Path) -> None:
+    """A cloze made of framed prompts, whose candidates are answers."""
     scorer = PackedTrieScorer(tiny.spec(prompt_style=style), str(smollm2_folder))
     framed = scorer.frame(["What is in ceviche?", "What is in fufu?"])
     cloze = Cloze(tuple(framed.prefixes), framed.lead, "", framed.prefixes[0][-16:])
@@ -220,7 +220,7 @@ def test_framed_questions_are_scored_alike(style: Any, smollm2_folder: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_vllm_gives_what_the_packed_trie_gives(smollm2_folder: Path) -> None:
+def test_vllm_equals_the_packed_trie(smollm2_folder: Path) -> None:
     pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
     from tasks.engines.local.vllm_engine import VllmEngine
 

@@ -1,4 +1,4 @@
-"""The check of a key: one small request, before anything is paid for, that blames nothing but the key."""
+"""The check of a key: one free request before the run, which fails only for a wrong key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACES = {
 
 
 class _Server:
-    """Answers every request in the same way."""
+    """A server with one answer for every request."""
 
     def __init__(self) -> None:
         self.answer: Send = Answer({"data": []}, 200)
@@ -52,7 +52,7 @@ def spec(server: _Server, kind: str = "openai") -> EngineSpec:
 
 
 @pytest.mark.parametrize("kind", PLACES)
-def test_it_is_one_request_that_costs_nothing(server: _Server, kind: str) -> None:
+def test_check_of_a_key_is_one_free_request(server: _Server, kind: str) -> None:
     load.check_key(spec(server, kind))
     (request,) = server.http.received
     assert (request.method, request.path) == ("GET", PLACES[kind])
@@ -60,7 +60,7 @@ def test_it_is_one_request_that_costs_nothing(server: _Server, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", PLACES)
-def test_a_refused_key_is_an_error_without_the_key(server: _Server, kind: str) -> None:
+def test_refused_key_is_an_error_that_hides_the_key(server: _Server, kind: str) -> None:
     server.answer = Answer({"error": {"message": f"bad key {KEY}"}}, 401)
     with pytest.raises(EngineError, match=r"refused the key \(401\): check the variable OWN_KEY") as error:
         load.check_key(spec(server, kind))
@@ -68,7 +68,7 @@ def test_a_refused_key_is_an_error_without_the_key(server: _Server, kind: str) -
     assert len(server.http.received) == 1
 
 
-def test_google_says_it_by_a_bad_request(server: _Server) -> None:
+def test_bad_request_of_google_about_the_key_is_a_refused_key(server: _Server) -> None:
     server.answer = Answer({"error": {"message": "API key not valid. Please pass a valid API key."}}, 400)
     with pytest.raises(EngineError, match="refused the key"):
         load.check_key(spec(server, "google"))
@@ -85,26 +85,26 @@ def test_google_says_it_by_a_bad_request(server: _Server) -> None:
     ],
     ids=["403", "scopes", "404", "429", "500"],
 )
-def test_anything_else_is_left_to_the_requests_themselves(server: _Server, answer: Answer) -> None:
+def test_other_errors_pass_the_check(server: _Server, answer: Answer) -> None:
     server.answer = answer
     load.check_key(spec(server))
     assert len(server.http.received) == 1
 
 
-def test_a_server_that_is_away_is_left_too(server: _Server) -> None:
+def test_unreachable_server_passes_the_check(server: _Server) -> None:
     gone = spec(server)
     server.http.close()
     load.check_key(gone)
 
 
-def test_a_missing_key_is_reported_at_once(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_is_refused(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OWN_KEY")
     away = spec(server).model_copy(update={"base_url": "https://models.example.org/v1"})
     with pytest.raises(EngineError, match="OWN_KEY is not set"):
         load.check_key(away)
 
 
-def test_a_server_that_wants_no_key_and_an_engine_here_are_asked_nothing(server: _Server) -> None:
+def test_engines_without_a_key_send_no_request(server: _Server) -> None:
     load.check_key(EngineSpec(name="m", kind="openai", model="m", base_url=f"{server.http.address}/v1"))
     load.check_key(EngineSpec(name="f", kind="fake", model="f"))
     assert not server.http.received

@@ -1,4 +1,4 @@
-"""A prompt that a served model's context does not hold: its own outcome, in any server's words."""
+"""A prompt too long for a served model's context is cut off alone, whichever server reports it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refusal(words: str, status: int = 400, **error: str) -> Failed:
     return Failed(status, words, {"error": {"message": words, **error}})
 
 
-def test_words_of_servers_are_told_apart() -> None:
+def test_room_is_read_from_the_errors_of_servers() -> None:
     assert [room(refusal(words), 4096) for words in TOO_LONG] == [0] * len(TOO_LONG)
     assert {words: room(refusal(words), 4096) for words in NO_ROOM_FOR_ALL} == NO_ROOM_FOR_ALL
     assert [room(refusal(words), 4096) for words in OTHER] == [None] * len(OTHER)
@@ -64,7 +64,7 @@ def test_words_of_servers_are_told_apart() -> None:
 
 
 def reply(request: Request) -> Answer:
-    """Of a server whose context is 100 tokens, one a character."""
+    """Return the answer of a server with a context of 100 tokens, one per character."""
     body = request.json
     prompt, limit = len(body["messages"][0]["content"]), body["max_tokens"]
     if prompt + limit > 100:
@@ -91,7 +91,7 @@ def engine_at(server: HttpServer, **fields: Any) -> OpenAIGenerator:
     return OpenAIGenerator(spec)
 
 
-def test_a_prompt_ends_itself_alone_and_the_others_are_answered(server: HttpServer) -> None:
+def test_too_long_prompt_is_cut_off_and_the_others_are_answered(server: HttpServer) -> None:
     talks = [[{"role": "user", "content": "p" * n}] for n in (10, 90, 99, 100, 500)]
     answers = engine_at(server).generate(talks, Sampling(max_tokens=20, seed=3))
     assert [(a.prompt_tokens, len(a.text)) for a in answers] == [(10, 20), (90, 10), (99, 1), (0, 0), (0, 0)]
@@ -99,7 +99,7 @@ def test_a_prompt_ends_itself_alone_and_the_others_are_answered(server: HttpServ
     assert len(server.received) == 5 + 2, "sent again where there is room, once"
 
 
-def test_what_is_wrong_with_all_prompts_ends_the_run(server: HttpServer) -> None:
+def test_error_about_every_prompt_ends_the_run(server: HttpServer) -> None:
     other = HttpServer(lambda _: Answer({"error": {"message": OTHER[1]}}, 400))
     try:
         with pytest.raises(Unfinished, match=r"rejected a request for 'm' \(400: max_tokens is too large"):

@@ -1,4 +1,4 @@
-"""Where one more or less matters: statuses of a batch's lines, and turns before the fake fills a form."""
+"""Boundaries: statuses of a batch's lines, and turns before the fake engine fills a form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.engines.test_openai import completion
 
 
 @pytest.mark.parametrize(("status", "is_answer"), [(199, False), (200, True), (299, True), (300, False)])
-def test_a_line_is_an_answer_by_its_status(status: int, is_answer: bool) -> None:
+def test_batch_line_is_an_answer_for_status_200_to_299(status: int, is_answer: bool) -> None:
     results = BatchResults(Caller(httpx.AsyncClient(), "", Secrets(None), 1, 0), {"q"})
     line = {"custom_id": "q", "response": {"status_code": status, "body": completion("yes")}}
     results.read(io.BytesIO(json.dumps(line).encode()))

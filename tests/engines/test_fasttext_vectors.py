@@ -21,7 +21,9 @@ LINES = ["soy 1 0 2 ", "sauce 3 4 0 ", "Turkey 9 9 9 ", "turkey 0 0 1 ", "all-pu
 
 
 def write_vec(path: Path, lines: list[str], header: str | None = None) -> Path:
-    path.write_text("\n".join([*([header] if header else []), *lines]) + "\n", encoding="utf-8")
+    path.write_text(
+        "".join(f"{line}\n" for line in [*([header] if header else []), *lines]), encoding="utf-8"
+    )
     return path
 
 
@@ -32,7 +34,7 @@ def vec(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def trained() -> FastText:
-    """With subwords of 4 to 6 characters, the marks < and > around a word counted."""
+    """A model with subwords of 4 to 6 characters, including the marks < and > around a word."""
     sentences = [["soy", "sauce", "and", "Turkey"], ["grated", "cheese", "and", "turkey", "sauce"]] * 30
     return FastText(sentences, vector_size=8, min_count=1, min_n=4, max_n=6, bucket=100, seed=1, workers=1)
 
@@ -44,19 +46,9 @@ def bin_file(trained: FastText, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
-def test_vec_means_of_words(vec: Path) -> None:
-    texts = [
-        "soy sauce",
-        "Soy",
-        "Turkey",
-        "TURKEY",
-        "all-purpose flour",
-        "豆腐",
-        "",
-        "flour",
-        "void",
-        "soy void",
-    ]
+def test_text_vector_is_the_mean_of_its_word_vectors(vec: Path) -> None:
+    texts = ["soy sauce", "Soy", "Turkey", "TURKEY", "all-purpose flour", "豆腐"]
+    texts += ["", "flour", "void", "soy void"]
     done = VecVectors(vec).embed(texts)
     assert done.vectors.dtype == np.float32
     assert done.vectors.tolist() == [
@@ -69,13 +61,13 @@ def test_vec_means_of_words(vec: Path) -> None:
         [0, 0, 0],
         [0, 0, 0],
         [0, 0, 0],
-        [1, 0, 2],  # a vector of zeros is none, so it does not halve the mean
+        [1, 0, 2],  # a zero vector counts as no vector, so it does not halve the mean
     ]
     assert (done.truncated.sum(), (~done.vectors.any(axis=1)).sum()) == (0, 3)
     assert done.n_tokens.tolist() == [2, 1, 1, 1, 2, 1, 0, 1, 1, 2]
 
 
-def test_vec_without_header_is_read_the_same(vec: Path, tmp_path: Path) -> None:
+def test_vec_file_without_header_is_read_the_same(vec: Path, tmp_path: Path) -> None:
     bare = VecVectors(write_vec(tmp_path / "bare.vec", LINES))
     texts = ["soy sauce", "豆腐", "Turkey"]
     assert np.array_equal(bare.embed(texts).vectors, VecVectors(vec).embed(texts).vectors)
@@ -95,7 +87,7 @@ def test_read_vec_agrees_with_gensim(tmp_path: Path) -> None:
         assert np.array_equal(vector, theirs[word])
 
 
-def test_vec_name_is_its_content(vec: Path, tmp_path: Path) -> None:
+def test_name_of_a_vec_file_is_its_hash(vec: Path, tmp_path: Path) -> None:
     assert VecVectors(vec).name == f"tiny.vec sha256:{hashlib.sha256(vec.read_bytes()).hexdigest()}"
     assert embedder_name(str(vec)) == VecVectors(vec).name
     other = write_vec(tmp_path / "other.vec", LINES)
@@ -113,26 +105,23 @@ def test_vec_name_is_its_content(vec: Path, tmp_path: Path) -> None:
         (["soy 1 nan 2"], "1 3", r"line 2: a number is infinite or NaN"),
         (["sauce 1 2 3"], "2 3", r"bad\.vec has 1 words, its header promises 2: download it again"),
         (["soy"], None, r"line 1: neither a header 'n d' nor a word"),
+        ([], None, "line 1: neither a header"),
     ],
 )
-def test_malformed_vec(tmp_path: Path, lines: list[str], header: str | None, message: str) -> None:
+def test_malformed_vec_file_is_refused_with_its_line(
+    tmp_path: Path, lines: list[str], header: str | None, message: str
+) -> None:
     with pytest.raises(EngineError, match=message):
         VecVectors(write_vec(tmp_path / "bad.vec", lines, header)).embed(["soy"])
 
 
-def test_empty_vec(tmp_path: Path) -> None:
-    (tmp_path / "empty.vec").write_bytes(b"")
-    with pytest.raises(EngineError, match="line 1: neither a header"):
-        VecVectors(tmp_path / "empty.vec").embed(["soy"])
-
-
 @pytest.mark.parametrize("name", ["missing.vec", "missing.bin"])
-def test_missing_file(tmp_path: Path, name: str) -> None:
+def test_missing_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(EngineError, match=f"there is no word-vector file .*{name}; unpack it"):
         load_embedder(str(tmp_path / name), tmp_path)
 
 
-def test_bin_words_and_subwords(trained: FastText, bin_file: Path) -> None:
+def test_bin_file_gives_vectors_of_words_and_subwords(trained: FastText, bin_file: Path) -> None:
     texts = ["soy sauce", "Turkey", "TURKEY", "Soy", "cheesecake", "x", "x soy", ""]
     done = BinVectors(bin_file).embed(texts)
     words = trained.wv
@@ -151,7 +140,7 @@ def test_bin_words_and_subwords(trained: FastText, bin_file: Path) -> None:
     assert (~done.vectors.any(axis=1)).sum() == 2
 
 
-def test_bin_gives_the_vectors_of_its_own_vec_file(trained: FastText, bin_file: Path, tmp_path: Path) -> None:
+def test_bin_file_equals_its_own_vec_file(trained: FastText, bin_file: Path, tmp_path: Path) -> None:
     trained.wv.save_word2vec_format(str(tmp_path / "same.vec"))
     texts = ["grated cheese", "Turkey", "soy sauce and CHEESE"]
     text, binary = VecVectors(tmp_path / "same.vec").embed(texts), BinVectors(bin_file).embed(texts)
@@ -165,21 +154,21 @@ def test_order_does_not_matter(vec: Path, bin_file: Path) -> None:
         assert np.array_equal(forwards.vectors, backwards.vectors[::-1])
 
 
-def test_progress_and_no_texts(vec: Path) -> None:
+def test_progress_counts_texts_and_no_texts_give_no_vectors(vec: Path) -> None:
     counted: list[int] = []
     VecVectors(vec).embed(["soy", "soy"], counted.append)
     assert sum(counted) == 2
     assert VecVectors(vec).embed([]).vectors.shape == (0, 3)
 
 
-def test_a_file_that_is_no_fasttext_model_is_refused(tmp_path: Path) -> None:
+def test_file_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "word2vec.bin").write_bytes(b"3 2\nsoy \0\0\0\0\0\0\0\0")
     with pytest.raises(EngineError, match=r"word2vec\.bin is not a fastText \.bin file"):
         BinVectors(tmp_path / "word2vec.bin")
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
-def test_bin_that_ends_early(
+def test_truncated_bin_file_is_refused(
     bin_file: Path, tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)

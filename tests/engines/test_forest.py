@@ -1,4 +1,4 @@
-"""Which nodes of a trie run together: every node once it is needed, with all that it has to see."""
+"""Grouping of a trie's nodes into passes: every node is run, with all its ancestors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.engines.local.trie import TokenTrie, build_trie
 
 
 def laid_out(trunk: Trunk, above: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """Every pass: the nodes of the trunks above it, and its own."""
+    """Yield every pass: the nodes of the trunks above it, and its own."""
     here = above + trunk.nodes.tolist()
     if len(trunk.nodes):
         yield above, trunk.nodes.tolist()
@@ -28,7 +28,7 @@ SIZE = 256
 
 
 def check(trie: TokenTrie, size: int = SIZE) -> int:
-    """Every node is in a row that holds its ancestors, in order of depth; returns positions that are run."""
+    """Check that every node is in a row with its ancestors, by depth; return the number of positions run."""
     ran = 0
     seen: set[int] = set()
     for above, own in laid_out(grown(trie, size), []):
@@ -57,7 +57,7 @@ def test_every_node_is_run_with_its_ancestors(sequences: list[list[int]], trunk:
 
 
 def documents(shared: int, n: int, length: int = 100) -> list[list[int]]:
-    """n documents of a length after shared tokens, with four options of five tokens each."""
+    """Return n documents with `shared` common tokens, `length` own ones and four options of five tokens."""
     numbers = np.random.default_rng(0).integers(10, 10_000, size=(n, length + 20)).tolist()
     head = list(range(shared))
     return [
@@ -67,14 +67,14 @@ def documents(shared: int, n: int, length: int = 100) -> list[list[int]]:
     ]
 
 
-def test_what_all_documents_share_is_run_once() -> None:
+def test_tokens_shared_by_all_documents_are_run_once() -> None:
     trie = build_trie(documents(shared=800, n=40))
     (trunk,) = grown(trie, SIZE).below
     assert trunk.nodes.tolist() == list(range(800))
     assert check(trie) == trie.n_internal == 800 + 40 * (100 + 4 * 4)
 
 
-def test_documents_that_share_nothing_stand_side_by_side() -> None:
+def test_documents_without_shared_tokens_are_rows_of_the_root() -> None:
     trie = build_trie(documents(shared=0, n=40))
     root = grown(trie, SIZE)
     assert root.below == []
@@ -82,7 +82,7 @@ def test_documents_that_share_nothing_stand_side_by_side() -> None:
     assert {len(row) for row in root.rows} == {2 * 116}
 
 
-def test_a_short_beginning_goes_along_with_each_row() -> None:
+def test_short_shared_prefix_is_repeated_in_each_row() -> None:
     trie = build_trie(documents(shared=1, n=40))
     assert grown(trie, SIZE).below == []
     assert check(trie) == trie.n_internal + 19  # 20 rows of two documents, each with the first token

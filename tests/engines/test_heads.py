@@ -1,4 +1,4 @@
-"""A head that does something to its logits is refused by every engine that reads them in slices."""
+"""A model that changes its logits after the output layer is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engines import tiny_models as tiny
 
 
 class Doubled(BertForMaskedLM):
-    """A model of an architecture whose logits are not those of its output layer."""
+    """A model whose logits are not those of its output layer."""
 
     def forward(self, *inputs: Any, **more: Any) -> Any:
         output = super().forward(*inputs, **more)
@@ -33,9 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.save(build, tiny.bert_tokenizer(), tmp_path_factory.mktemp("heads"))
 
 
-def test_a_masked_model_that_changes_its_logits_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_that_changes_its_logits_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     MaskedScorer(tiny.spec(), str(folder))
     monkeypatch.setattr("tasks.engines.local.masked.AutoModelForMaskedLM", Doubled)
     with pytest.raises(EngineError, match="Doubled changes its logits"):

@@ -1,7 +1,4 @@
-"""Engines of Anthropic and Google against scripted servers of their APIs.
-
-The servers are real ones on this machine; what goes wrong there goes wrong for both kinds in the same way.
-"""
+"""Engines of Anthropic and Google against local scripted servers; faults are tested for both."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ Reply = Answer
 
 
 class Server(HttpServer):
-    """Answers by a function of the number of the request and its body; remembers what it was sent."""
+    """A server whose answer is a function of the request's number and body; it records all requests."""
 
     def __init__(self, reply: Callable[[int, dict[str, Any]], Send]) -> None:
         super().__init__(lambda request: reply(request.number, request.json))
@@ -76,7 +73,7 @@ def serve() -> Iterator[Start]:
 
 
 def engine_of(kind: str, server: Server, **options: Any) -> HostedGenerator:
-    """An engine that has a key, and tries once unless an option says more."""
+    """Return an engine with a key, without retries unless an option sets them."""
     spec = EngineSpec(
         name="far", kind=kind, model="m-1", base_url=server.url, api_key_env="TEST_KEY",
         options={"max_retries": 0, "timeout": 20.0, **options},
@@ -87,8 +84,8 @@ def engine_of(kind: str, server: Server, **options: Any) -> HostedGenerator:
     return engine
 
 
-def said(kind: str, text: str = "Ceviche.", ended: str = "", **usage: int) -> dict[str, Any]:
-    """A whole answer as the API gives it."""
+def reply_of(kind: str, text: str = "Ceviche.", ended: str = "", **usage: int) -> dict[str, Any]:
+    """Return a whole answer in the API's format."""
     sent, written = usage.get("sent", 5), usage.get("written", 2)
     if kind == "anthropic":
         blocks = [{"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": text}]
@@ -108,7 +105,7 @@ def said(kind: str, text: str = "Ceviche.", ended: str = "", **usage: int) -> di
 
 
 def refused(kind: str, status: int, words: str, **headers: str) -> Reply:
-    """An error as the API gives it."""
+    """Return an error in the API's format."""
     error = {"message": words, "type": "some_error"} | ({"code": status} if kind == "google" else {})
     return Reply(
         {"type": "error", "error": error}, status, {k.replace("_", "-"): v for k, v in headers.items()}
@@ -116,7 +113,7 @@ def refused(kind: str, status: int, words: str, **headers: str) -> Reply:
 
 
 def test_requests_to_anthropic_have_its_fields(serve: Start) -> None:
-    server = serve(Reply(said("anthropic")))
+    server = serve(Reply(reply_of("anthropic")))
     engine = engine_of("anthropic", server, extra_body={"thinking": {"type": "disabled"}})
     assert isinstance(engine, Generator)
     assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
@@ -133,7 +130,7 @@ def test_requests_to_anthropic_have_its_fields(serve: Start) -> None:
 
 
 def test_requests_to_google_have_its_fields(serve: Start) -> None:
-    server = serve(Reply(said("google")))
+    server = serve(Reply(reply_of("google")))
     thinking = {"thinkingConfig": {"thinkingBudget": 0}}
     engine = engine_of("google", server, extra_body={"safetySettings": [], "generationConfig": thinking})
     assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
@@ -151,11 +148,11 @@ def test_requests_to_google_have_its_fields(serve: Start) -> None:
     assert server.headers[0]["x-goog-api-key"] == KEY
 
 
-def test_what_a_model_does_not_take_is_not_sent(serve: Start) -> None:
-    server = serve(Reply(said("anthropic")))
+def test_unsupported_fields_are_not_sent(serve: Start) -> None:
+    server = serve(Reply(reply_of("anthropic")))
     engine_of("anthropic", server, temperature=False).generate(TALK, SAMPLING)
     assert not {"temperature", "top_p", "seed", "output_config"} & server.requests[0].keys()
-    server = serve(Reply(said("google")))
+    server = serve(Reply(reply_of("google")))
     engine_of("google", server).generate(TALK, Sampling(seed=2**31 + 5), None, 5)
     config = server.requests[0]["generationConfig"]
     assert config["seed"] == 5
@@ -176,19 +173,19 @@ def test_what_a_model_does_not_take_is_not_sent(serve: Start) -> None:
         ("google", "OTHER", "other"),
     ],
 )
-def test_why_an_answer_ended(serve: Start, kind: str, ended: str, finish: str) -> None:
-    answer = engine_of(kind, serve(Reply(said(kind, ended=ended)))).generate(TALK, SAMPLING)[0]
+def test_finish_reasons_are_translated(serve: Start, kind: str, ended: str, finish: str) -> None:
+    answer = engine_of(kind, serve(Reply(reply_of(kind, ended=ended)))).generate(TALK, SAMPLING)[0]
     assert (answer.text, answer.finish_reason) == ("Ceviche.", finish)
 
 
-def test_a_prompt_that_google_blocks_is_an_answer(serve: Start) -> None:
+def test_prompt_blocked_by_google_is_a_filtered_answer(serve: Start) -> None:
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}}
     answer = engine_of("google", serve(Reply(blocked))).generate(TALK, SAMPLING)[0]
     assert answer == Generation("", "content_filter", 5, 0, 3)
 
 
-def test_google_gives_log_probabilities_where_the_spec_says_so(serve: Start) -> None:
-    answer = said("google", "yes")
+def test_google_log_probabilities_are_read_if_the_spec_asks_for_them(serve: Start) -> None:
+    answer = reply_of("google", "yes")
     answer["candidates"][0]["logprobsResult"] = {
         "chosenCandidates": [{"token": "yes", "logProbability": -0.5, "tokenId": 1}],
         "topCandidates": [
@@ -202,8 +199,8 @@ def test_google_gives_log_probabilities_where_the_spec_says_so(serve: Start) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tokens_are_counted_thoughts_too(serve: Start, kind: str) -> None:
-    body = said(kind, sent=100, written=20)
+def test_token_counts_include_thoughts_and_cache(serve: Start, kind: str) -> None:
+    body = reply_of(kind, sent=100, written=20)
     if kind == "google":
         body["usageMetadata"]["thoughtsTokenCount"] = 30
     else:
@@ -226,14 +223,16 @@ def test_tokens_are_counted_thoughts_too(serve: Start, kind: str) -> None:
         (404, r"has no model 'm-1', or no \w+ API there"),
     ],
 )
-def test_errors_say_what_to_do_and_are_asked_once(serve: Start, kind: str, status: int, words: str) -> None:
+def test_lasting_errors_say_what_to_do_and_are_not_retried(
+    serve: Start, kind: str, status: int, words: str
+) -> None:
     server = serve(refused(kind, status, "it is too long", Location="http://elsewhere.example"))
     with pytest.raises(EngineError, match=words):
         engine_of(kind, server).generate(TALK, SAMPLING)
     assert len(server.requests) == 1
 
 
-def test_google_says_of_a_wrong_key_that_the_request_is_bad(serve: Start) -> None:
+def test_bad_request_of_google_about_the_key_is_a_refused_key(serve: Start) -> None:
     server = serve(refused("google", 400, "API key not valid. Please pass a valid API key."))
     with pytest.raises(EngineError, match=r"refused the key \(400\): check the variable TEST_KEY"):
         engine_of("google", server).generate(TALK, SAMPLING)
@@ -248,7 +247,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", GARBAGE)
-def test_garbage_is_one_line(serve: Start, kind: str, what: str) -> None:
+def test_unreadable_answer_is_one_error_line(serve: Start, kind: str, what: str) -> None:
     with pytest.raises(EngineError, match=r"gave no answer of the (Messages|Gemini) API") as caught:
         engine_of(kind, serve(Reply(GARBAGE[what]))).generate(TALK, SAMPLING)
     assert "\n" not in str(caught.value)
@@ -256,11 +255,10 @@ def test_garbage_is_one_line(serve: Start, kind: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_key_is_neither_shown_nor_stored(
+def test_key_is_in_no_error_answer_log_or_spec(
     serve: Start, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shown = [f"{KEY} is wrong", f"Bearer {KEY}"]
-    for words in shown:
+    for words in (f"{KEY} is wrong", f"Bearer {KEY}"):
         for status in (400, 500):
             with pytest.raises(EngineError) as caught:
                 engine_of(kind, serve(refused(kind, status, words))).generate(TALK, SAMPLING)
@@ -268,15 +266,15 @@ def test_the_key_is_neither_shown_nor_stored(
     with pytest.raises(EngineError) as caught:
         engine_of(kind, serve(Reply(f"<html>{KEY}".encode()))).generate(TALK, SAMPLING)
     assert KEY not in str(caught.value)
-    (answer,) = engine_of(kind, serve(Reply(said(kind, f"My key is {KEY}.")))).generate(TALK, SAMPLING)
+    (answer,) = engine_of(kind, serve(Reply(reply_of(kind, f"My key is {KEY}.")))).generate(TALK, SAMPLING)
     assert answer.text == "My key is [key]."
     assert KEY not in caplog.text
-    engine = engine_of(kind, serve(Reply(said(kind))))
+    engine = engine_of(kind, serve(Reply(reply_of(kind))))
     assert KEY not in json.dumps([engine.spec.described(), engine.spec.identity()])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_environment_sends_no_key_and_no_request_elsewhere(
+def test_environment_variables_redirect_neither_keys_nor_requests(
     serve: Start, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
@@ -285,7 +283,7 @@ def test_the_environment_sends_no_key_and_no_request_elsewhere(
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
-    server = serve(Reply(said(kind)))
+    server = serve(Reply(reply_of(kind)))
     local = EngineSpec(name="here", kind=kind, model="m", base_url=server.url)
     assert load._class(local)(local).generate(TALK, SAMPLING)[0].text == "Ceviche."
     assert "sk-of-the-user" not in json.dumps(server.headers)
@@ -299,7 +297,7 @@ def test_the_environment_sends_no_key_and_no_request_elsewhere(
 @pytest.mark.parametrize(
     ("kind", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")]
 )
-def test_a_missing_key_is_one_line(kind: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_is_refused(kind: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = EngineSpec(name="far", kind=kind, model="m")
     monkeypatch.delenv(variable, raising=False)
     with pytest.raises(EngineError, match=f"{variable} is not set: export that variable with the key for"):

@@ -1,4 +1,4 @@
-"""No spelling of a key leaves an engine, whatever field of whatever API a server puts it into."""
+"""No spelling of a key leaves an engine, in any field of any API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEYS = st.builds(
     st.integers(0, 2**32),
     st.integers(SHORT_SECRET, 512),
 )
-"""As drawn by chance: no key has words of an API in it."""
+"""Random keys: none contains words of an API."""
 SPELLINGS: dict[str, Callable[[str], str]] = {
     "as it is": str,
     "twice": lambda key: f"{key} and {key}{key}",
@@ -47,26 +47,23 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 
 def reply(text: str) -> dict[str, Any]:
-    """An answer of the OpenAI chat API with the text in every field."""
+    """Return an answer of the OpenAI chat API with the text in every field."""
     token = {"token": text, "logprob": -1.0}
     content = [{**token, "top_logprobs": [token]}]
     choice = {"message": {"content": text}, "finish_reason": text, "logprobs": {"content": content}}
-    return {
-        "choices": [choice],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 2, text: text},
-        text: text,
-    }
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, text: text}
+    return {"choices": [choice], "usage": usage, text: text}
 
 
 def message(text: str) -> dict[str, Any]:
-    """An answer of the Messages API, its text in two blocks that are read as one."""
+    """Return an answer of the Messages API, its text in two blocks that are read as one."""
     half = len(text) // 2
     blocks = [{"type": "text", "text": each} for each in (text[:half], text[half:])]
     return {"content": blocks, "stop_reason": text, "usage": {"input_tokens": 1, "output_tokens": 2}}
 
 
 def content(text: str) -> dict[str, Any]:
-    """An answer of the Gemini API, likewise."""
+    """Return an answer of the Gemini API with the text in two parts."""
     half = len(text) // 2
     parts = [{"text": each} for each in (text[:half], text[half:])]
     chosen = [{"token": text, "logProbability": -1.0}]
@@ -78,7 +75,7 @@ def content(text: str) -> dict[str, Any]:
 
 
 def response(text: str) -> dict[str, Any]:
-    """An answer of the Responses API, likewise."""
+    """Return an answer of the Responses API with the text in two parts."""
     half = len(text) // 2
     parts = [{"type": "output_text", "text": each} for each in (text[:half], text[half:])]
     return {
@@ -103,7 +100,7 @@ def caller(key: str) -> Caller:
 
 
 def leaks(key: str, text: str) -> list[str]:
-    """15 characters in a row of a spelling that are still there."""
+    """Return runs of 15 characters of any spelling that the text still contains."""
     raw = key.encode()
     spelled = [key, raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]]
     spelled += [base64.b64encode(b"\0" * n + raw).decode()[(0, 2, 3)[n] : -4] for n in range(3)]
@@ -114,7 +111,7 @@ def leaks(key: str, text: str) -> list[str]:
 @settings(max_examples=30)
 @given(key=KEYS, spelling=st.sampled_from(sorted(SPELLINGS)))
 @example(key="sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP", spelling="Basic")
-def test_no_field_of_an_answer_holds_a_key(api: str, key: str, spelling: str) -> None:
+def test_no_field_of_an_answer_contains_a_key(api: str, key: str, spelling: str) -> None:
     write, read = APIS[api]
     body = caller(key).read_object(json.dumps(write(SPELLINGS[spelling](key))).encode())
     generation = read(body, Secrets(key))
@@ -125,16 +122,16 @@ def test_no_field_of_an_answer_holds_a_key(api: str, key: str, spelling: str) ->
 
 @settings(max_examples=30)
 @given(key=KEYS, spelling=st.sampled_from(sorted(SPELLINGS)), before=st.integers(0, 3000))
-def test_no_error_holds_a_part_of_a_key_wherever_it_is_cut(key: str, spelling: str, before: int) -> None:
-    said, own = "y" * before + " " + SPELLINGS[spelling](key), caller(key)
+def test_no_error_contains_part_of_a_key_wherever_it_is_cut(key: str, spelling: str, before: int) -> None:
+    echoed, own = "y" * before + " " + SPELLINGS[spelling](key), caller(key)
     errors = [
-        own.refusal(500, httpx.Headers(), json.dumps({"error": {"message": said}}).encode()),
-        own.refusal(500, httpx.Headers(), said.encode()),
-        own.refusal(302, httpx.Headers({"location": f"http://else/{quote(said)}"}), b""),
+        own.refusal(500, httpx.Headers(), json.dumps({"error": {"message": echoed}}).encode()),
+        own.refusal(500, httpx.Headers(), echoed.encode()),
+        own.refusal(302, httpx.Headers({"location": f"http://else/{quote(echoed)}"}), b""),
     ]
     for coding in ("utf-8", "utf-16", "utf-32-be"):
-        errors.append(own.refusal(500, httpx.Headers(), said.encode(coding)))
-        for text in (said, f"<html>{said}", f"[{json.dumps(said)}]"):
+        errors.append(own.refusal(500, httpx.Headers(), echoed.encode(coding)))
+        for text in (echoed, f"<html>{echoed}", f"[{json.dumps(echoed)}]"):
             with pytest.raises(Unreadable) as caught:
                 own.read_object(text.encode(coding))
             errors.append(caught.value)
@@ -143,7 +140,7 @@ def test_no_error_holds_a_part_of_a_key_wherever_it_is_cut(key: str, spelling: s
         assert not leaks(key, error.words.replace("\\x00", ""))
 
 
-def test_answers_without_a_key_are_as_they_were() -> None:
+def test_answers_without_a_key_are_unchanged() -> None:
     text = "A long answer: sk-learn, 0123456789, https://example.org/a?b=c – and so on. " * 50
     assert Secrets("sk-proj-" + "a1B2c3D4" * 6).hide_in_answer(text) == text
     assert caller("k" * 20).read_object(b'{"a": [1, null, {"b": true}]}') == {"a": [1, None, {"b": True}]}
@@ -151,19 +148,19 @@ def test_answers_without_a_key_are_as_they_were() -> None:
 
 @pytest.mark.parametrize("value", ["Infinity", "700", "0.5", "NaN"])
 @pytest.mark.parametrize("api", ["openai", "google"])
-def test_what_is_above_0_is_no_log_probability(api: str, value: str) -> None:
+def test_log_probability_above_0_is_refused(api: str, value: str) -> None:
     write, read = APIS[api]
     body = json.loads(json.dumps(write("yes")).replace("-1.0", value))
     with pytest.raises(Unreadable, match=r"(?i)log_?prob"):
         read(body, Secrets(None))
 
 
-def test_rounding_may_leave_a_little_above_0() -> None:
+def test_log_probability_slightly_above_0_becomes_0() -> None:
     body = json.loads(json.dumps(reply("yes")).replace("-1.0", "0.0001"))
     assert read_reply(body, Secrets(None)).tokens[0].logprobs["yes"] == 0.0
 
 
-def test_no_choice_is_no_answer_unless_filtering_is_stated() -> None:
+def test_answer_without_choices_is_refused_unless_filtered() -> None:
     with pytest.raises(Unreadable, match="although the prompt was not filtered"):
         read_reply({"choices": []}, Secrets(None))
     filtered = read_reply({"choices": [], "prompt_filter_results": [{"index": 0}]}, Secrets(None))

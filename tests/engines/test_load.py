@@ -1,4 +1,4 @@
-"""Engines stay in memory while they fit, and the fake engine that other tests stand on."""
+"""Engines stay in memory while they fit; the fake engine is stable and follows schemas."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_the_same_spec_is_loaded_once(tmp_path: Path) -> None:
+def test_equal_specs_are_loaded_once(tmp_path: Path) -> None:
     engine = load.load(fake(), tmp_path)
     assert load.load(fake(), tmp_path, "score") is engine
     assert load.load(fake(), tmp_path, "generate") is engine
@@ -59,7 +59,7 @@ def test_the_same_spec_is_loaded_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_engines_that_talk_by_turns_are_loaded_once_if_they_fit(
+def test_alternating_engines_are_loaded_once_if_they_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
 ) -> None:
     built: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def test_engines_that_talk_by_turns_are_loaded_once_if_they_fit(
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_the_least_recently_used_goes_first(tmp_path: Path, closed: list[str]) -> None:
+def test_least_recently_used_engine_is_closed_first(tmp_path: Path, closed: list[str]) -> None:
     for name in ("a", "b", "a", "c"):
         load.load(large(name, 1), tmp_path)
     assert closed == ["b"]
@@ -91,7 +91,7 @@ def test_the_least_recently_used_goes_first(tmp_path: Path, closed: list[str]) -
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_only_as_many_go_as_must(tmp_path: Path, closed: list[str]) -> None:
+def test_only_as_many_engines_as_needed_are_closed(tmp_path: Path, closed: list[str]) -> None:
     for name in ("a", "b", "c", "d"):
         load.load(large(name, 0.5), tmp_path)
     load.load(large("e", 1), tmp_path)
@@ -99,7 +99,7 @@ def test_only_as_many_go_as_must(tmp_path: Path, closed: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_an_engine_larger_than_the_budget_is_loaded_alone(tmp_path: Path, closed: list[str]) -> None:
+def test_engine_larger_than_the_budget_is_loaded_alone(tmp_path: Path, closed: list[str]) -> None:
     for spec in (large("a", 1), large("b", 1), large("huge", 50)):
         engine = load.load(spec, tmp_path)
     assert closed == ["a", "b"]
@@ -107,14 +107,12 @@ def test_an_engine_larger_than_the_budget_is_loaded_alone(tmp_path: Path, closed
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_devices_do_not_share_memory(
+def test_each_device_has_its_own_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
 ) -> None:
     own = memory.of_engine
     monkeypatch.setattr(
-        memory,
-        "of_engine",
-        lambda spec, source: memory.Claim(spec.device, own(spec, source).bytes),
+        memory, "of_engine", lambda spec, source: memory.Claim(spec.device, own(spec, source).bytes)
     )
     for device in ("cpu", "cuda:0", "cuda:1"):
         load.load(large(device, 2).model_copy(update={"device": device}), tmp_path)
@@ -124,7 +122,7 @@ def test_devices_do_not_share_memory(
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_a_model_whose_size_shows_after_its_download_counts_for_that(
+def test_model_of_unknown_size_counts_with_its_size_once_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
 ) -> None:
     sizes = iter([memory.budget("cpu"), memory.GIB])
@@ -141,7 +139,7 @@ def test_a_model_whose_size_shows_after_its_download_counts_for_that(
     assert closed == ["a"]
 
 
-def test_a_model_that_is_not_there_closes_nothing(
+def test_missing_model_closes_no_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
 ) -> None:
     monkeypatch.setenv(memory.VARIABLE, "0.001")
@@ -156,7 +154,7 @@ def words(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_an_embedder_is_kept_until_its_file_changes(tmp_path: Path) -> None:
+def test_embedder_is_reused_until_its_file_changes(tmp_path: Path) -> None:
     source = words(tmp_path / "words.vec", "soy 1 0\nrice 0 1\n")
     embedder = load.embedder(source, tmp_path)
     assert load.embedder(source, tmp_path) is embedder
@@ -167,7 +165,7 @@ def test_an_embedder_is_kept_until_its_file_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two_gib")
-def test_embedders_and_engines_share_the_memory(
+def test_embedders_and_engines_share_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
 ) -> None:
     source = words(tmp_path / "words.vec", "soy 1 0\n")
@@ -182,7 +180,7 @@ def test_embedders_and_engines_share_the_memory(
     assert closed == ["a", "b"]
 
 
-def test_a_served_model_leaves_the_loaded_one_alone(tmp_path: Path) -> None:
+def test_served_model_closes_no_loaded_engine(tmp_path: Path) -> None:
     engine = load.load(fake(), tmp_path)
     served = EngineSpec(name="judge", kind="openai", model="x", base_url="http://localhost:1/v1")
     assert isinstance(load.load(served, tmp_path, "generate"), Generator)
@@ -206,7 +204,7 @@ def in_threads(n: int, call: Any) -> None:
     assert not errors
 
 
-def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_loads_build_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build, built, begun = load._build, [], []
 
     def slow_build(spec: EngineSpec, source: str) -> Any:
@@ -225,7 +223,7 @@ def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("two_gib")
-def test_threads_never_load_more_than_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_loads_never_exceed_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alive: Counter[str] = Counter()
     most = []
     build = load._build
@@ -266,14 +264,14 @@ def test_abilities_are_known_without_loading(
     if kind in ABLE[ability]:
         load.check_ability(spec, ability)
         return
-    with pytest.raises(EngineError, match=f"'m'.*\"{kind}\"") as said:
+    with pytest.raises(EngineError, match=f"'m'.*\"{kind}\"") as checked:
         load.check_ability(spec, ability)
-    with pytest.raises(EngineError) as caught:
+    with pytest.raises(EngineError) as loaded:
         load.load(spec, tmp_path, ability)
-    assert str(caught.value) == str(said.value)
+    assert str(loaded.value) == str(checked.value)
 
 
-def test_kinds_that_cannot_say_which_can() -> None:
+def test_unable_kinds_are_refused_with_the_able_ones() -> None:
     served = EngineSpec(name="gpt", kind="openai", model="x")
     with pytest.raises(EngineError, match=r'gpt.*use kind "packed_trie" or "vllm"'):
         load.check_ability(served, "score")
@@ -328,7 +326,7 @@ def test_fake_generations_follow_the_schema() -> None:
     assert engine.generate(talks, Sampling(seed=1), schema) != answers
 
 
-def test_fake_options_are_checked_and_delay_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fake_options_are_checked_and_delay_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match=r"(?s)options.*dely"):
         FakeEngine(fake(options={"dely": 1}))
     slept = list[float]()

@@ -1,7 +1,8 @@
-"""What engines take is known from their files, by hand arithmetic; the budget from one variable."""
+"""Memory of engines, estimated from their files and compared with hand arithmetic; the budget's variable."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -34,14 +35,16 @@ def spec(kind: Any = "packed_trie", dtype: Any = "float32", **options: Any) -> E
 
 
 @pytest.mark.parametrize("kind", ["packed_trie", "masked", "seq2seq"])
-def test_weights_at_their_precision_and_the_head_in_float32(folder: Path, kind: str) -> None:
+def test_memory_is_weights_at_their_precision_plus_a_float32_head(folder: Path, kind: str) -> None:
     whole = memory.of_engine(spec(kind), str(folder))
     assert whole == Claim("cpu", int(1.25 * (4 * WEIGHTS + 4 * 800)))
     half = memory.of_engine(spec(kind, "bfloat16"), str(folder))
     assert half == Claim("cpu", int(1.25 * (2 * WEIGHTS + 4 * 800)))
 
 
-def test_vllm_takes_its_cache_and_its_processes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_vllm_includes_its_cache_and_processes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     own = int(1.25 * 2 * WEIGHTS) + 3 * GIB // 2
     assert memory.of_engine(spec("vllm", "bfloat16"), str(folder)).bytes == own + 2 * GIB
@@ -51,7 +54,7 @@ def test_vllm_takes_its_cache_and_its_processes_too(folder: Path, monkeypatch: p
     assert memory.of_engine(spec("vllm", "bfloat16"), str(folder)).bytes == own + 3 * GIB
 
 
-def test_on_a_gpu_vllm_takes_its_share_unless_its_cache_is_bounded(
+def test_memory_of_vllm_on_a_gpu_is_its_share_unless_its_cache_is_bounded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "_name", lambda device: "cuda:0")
@@ -64,7 +67,7 @@ def test_on_a_gpu_vllm_takes_its_share_unless_its_cache_is_bounded(
     assert bounded.bytes == int(1.25 * 4 * WEIGHTS) + 3 * GIB // 2 + GIB
 
 
-def test_all_shards_count_and_a_download_under_way_has_no_size(
+def test_all_shards_count_and_an_incomplete_download_takes_the_budget(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(memory.VARIABLE, "7")
@@ -72,23 +75,23 @@ def test_all_shards_count_and_a_download_under_way_has_no_size(
     for number in (1, 2):
         shutil.copy(folder / "model.safetensors", folder / f"model-0000{number}-of-00002.safetensors")
     (folder / "model.safetensors").unlink()
-    shards = (
-        '{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}'
-    )
-    (folder / "model.safetensors.index.json").write_text(shards)
+    shards = {name: f"model-0000{number}-of-00002.safetensors" for number, name in ((1, "a"), (2, "b"))}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
     assert memory.of_engine(spec(), str(folder)).bytes == pytest.approx(1.25 * (8 * WEIGHTS + 4 * 800), abs=1)
     assert memory.of_engine(spec(), str(folder)).bytes > one
     (folder / "model-00002-of-00002.safetensors").unlink()
     assert memory.of_engine(spec(), str(folder)).bytes == 7 * GIB
 
 
-def test_what_is_not_known_has_the_device_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_of_unknown_size_takes_the_whole_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(memory.VARIABLE, "3")
     assert memory.of_engine(spec(), str(tmp_path)) == Claim("cpu", 3 * GIB)
     assert memory.of_engine(spec(), "nobody/has-this-model") == Claim("cpu", 3 * GIB)
 
 
-def test_embedders(folder: Path) -> None:
+def test_memory_of_embedders_by_kind_of_file(folder: Path) -> None:
     (folder / "words.vec").write_text("a 1 2\n")
     (folder / "words.bin").write_bytes(bytes(1000))
     assert memory.of_embedder(str(folder / "words.vec")) == Claim("cpu", 0)
@@ -97,12 +100,12 @@ def test_embedders(folder: Path) -> None:
     assert memory.of_embedder(str(folder)) == Claim(device, int(1.25 * 4 * WEIGHTS))
 
 
-def test_the_variable_is_in_gib(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_variable_is_in_gib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, "1.5")
     assert memory.budget("cpu") == 3 * GIB // 2
 
 
-def test_without_it_half_of_the_memory_or_of_the_container(
+def test_default_budget_is_half_of_the_available_or_container_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(memory.VARIABLE, raising=False)
@@ -116,7 +119,7 @@ def test_without_it_half_of_the_memory_or_of_the_container(
 
 
 @pytest.mark.parametrize("stated", ["much", "0", "-2", "nan", "inf"])
-def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
+def test_wrong_budget_variable_is_refused(monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
     monkeypatch.setenv(memory.VARIABLE, stated)
     with pytest.raises(EngineError, match=f"{memory.VARIABLE} is {stated!r}: give the GiB"):
         memory.budget("cpu")
@@ -124,7 +127,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, stated: str)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.heavy)])
-def test_a_real_model_takes_what_was_estimated(smollm2_folder: Path, dtype: str) -> None:
+def test_estimate_is_between_once_and_twice_a_real_models_memory(smollm2_folder: Path, dtype: str) -> None:
     scorer = PackedTrieScorer(spec(dtype=dtype), str(smollm2_folder))
     weights = sum(p.numel() * p.element_size() for p in scorer.model.parameters())
     copied = scorer._head._weight.numel() * 4 if dtype != "float32" else 0

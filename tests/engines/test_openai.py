@@ -1,4 +1,4 @@
-"""The HTTP generator against a real ``vllm serve``, and a scripted server for what vLLM never says."""
+"""The HTTP generator against a real ``vllm serve``, and against a scripted server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import jsonschema
 import pytest
 
-from tasks.engines.protocols import EngineError, Generation, Generator, Sampling, Unfinished
+from tasks.engines.protocols import EngineError, Generator, Sampling, Unfinished
 from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.providers import settings_body
@@ -93,7 +93,7 @@ def keyed(server: str, monkeypatch: pytest.MonkeyPatch) -> EngineSpec:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_served_generations(keyed: EngineSpec) -> None:
+def test_vllm_server_generates_valid_repeatable_json(keyed: EngineSpec) -> None:
     engine = OpenAIGenerator(keyed)
     assert isinstance(engine, Generator)
     countries = ["Peru", "Ghana", "Japan", "India", "Italy", "Mexico", "Ukraine", "Fiji"]
@@ -113,7 +113,7 @@ def test_served_generations(keyed: EngineSpec) -> None:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_served_stop_and_length(keyed: EngineSpec) -> None:
+def test_vllm_server_keeps_stop_texts_and_length(keyed: EngineSpec) -> None:
     engine = OpenAIGenerator(keyed)
     cut = engine.generate(TALK, Sampling(max_tokens=3))[0]
     assert (cut.finish_reason, cut.completion_tokens) == ("length", 3)
@@ -123,7 +123,7 @@ def test_served_stop_and_length(keyed: EngineSpec) -> None:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_served_alternatives(keyed: EngineSpec) -> None:
+def test_vllm_server_gives_option_log_probabilities(keyed: EngineSpec) -> None:
     schema = SCHEMA | {"properties": {"label": {"enum": ["yes", "no"]}}, "required": ["label"]}
     talk = [[{"role": "user", "content": "नमस्ते! Is ceviche a dish of Peru? Answer as JSON, yes or no."}]]
     engine = OpenAIGenerator(keyed)
@@ -137,7 +137,9 @@ def test_served_alternatives(keyed: EngineSpec) -> None:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_a_vllm_server_say_what_to_do(
+    keyed: EngineSpec, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(EngineError, match=r"has no model 'absent'.*compare http.*/v1/models"):
         OpenAIGenerator(keyed.model_copy(update={"model": "absent"})).generate(TALK, Sampling())
     wrong = keyed.model_copy(update={"base_url": server.removesuffix("/v1")})
@@ -151,28 +153,26 @@ def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.Monke
     with pytest.raises(EngineError, match=r"rejected a request.*max_tokens=100000"):
         OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=10**5))
     monkeypatch.setenv("TEST_SERVER_KEY", "wrong-key")
-    with pytest.raises(
-        EngineError, match=r"refused the key \(401\): check the variable TEST_SERVER_KEY"
-    ) as caught:
+    refused = r"refused the key \(401\): check the variable TEST_SERVER_KEY"
+    with pytest.raises(EngineError, match=refused) as caught:
         OpenAIGenerator(keyed).generate(TALK, Sampling())
     assert "wrong-key" not in str(caught.value)
-    with pytest.raises(
-        EngineError, match="refused the key"
-    ):  # no key for localhost is allowed, and sent as "none"
+    # localhost needs no key: "none" is sent.
+    with pytest.raises(EngineError, match="refused the key"):
         OpenAIGenerator(spec(server)).generate(TALK, Sampling())
 
 
 # --- without a server --------------------------------------------------------------------------------
 
 
-def test_connection_refused() -> None:
+def test_refused_connection_is_an_error() -> None:
     refused = pytest.raises(EngineError, match=r"engine 'served': .* cannot be reached after 1 try.*refused")
     with nobody() as address, refused:
         engine = OpenAIGenerator(spec(f"http://{address}/v1"))
         engine.generate(TALK, Sampling())
 
 
-def test_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set: .* for api\.openai\.com"):
         OpenAIGenerator(spec(None))
@@ -182,11 +182,10 @@ def test_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_default_key_is_not_sent_to_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    with pytest.raises(
-        EngineError, match=r"name the environment variable that holds the key for llm\.example"
-    ) as e:
+    named = r"name the environment variable that holds the key for llm\.example"
+    with pytest.raises(EngineError, match=named) as caught:
         OpenAIGenerator(spec("https://llm.example.org/v1"))
-    assert "sk-secret" not in str(e.value)
+    assert "sk-secret" not in str(caught.value)
 
 
 def test_unknown_option_is_named() -> None:
@@ -197,11 +196,11 @@ def test_unknown_option_is_named() -> None:
 # --- a scripted server -------------------------------------------------------------------------------
 
 Reply = Callable[[int, dict[str, Any]], tuple[int, dict[str, Any]]]
-"""(how many requests came before, the request) -> (status, body)"""
+"""(number of earlier requests, the request) -> (status, body)"""
 
 
 class Scripted(HttpServer):
-    """A chat API that answers as told and remembers what it was sent."""
+    """A chat API with scripted answers that records its requests."""
 
     def __init__(self, reply: Reply) -> None:
         def answer(request: Request) -> Answer:
@@ -213,12 +212,15 @@ class Scripted(HttpServer):
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """All that came whole: whoever was killed while it sent left a part of one."""
+        """All complete requests: a client killed while sending leaves part of one."""
         return [request.json for request in self.received if request.body]
 
 
+Script = Callable[[Reply], Scripted]
+
+
 @pytest.fixture
-def script() -> Iterator[Callable[[Reply], Scripted]]:
+def script() -> Iterator[Script]:
     servers: list[Scripted] = []
 
     def start(reply: Reply) -> Scripted:
@@ -239,16 +241,23 @@ def completion(content: str | None, finish: str = "stop", refusal: str | None = 
     }  # fmt: skip
 
 
+def shaped(**changes: Any) -> dict[str, Any]:
+    """Return an answer with parts of its first choice changed."""
+    answer = completion("x")
+    answer["choices"][0] |= changes
+    return answer
+
+
 def token(text: str, logprob: float, data: bytes | None = None, **top: float) -> dict[str, Any]:
-    """One position as the API gives it; top: other tokens."""
+    """Return one position in the API's format; top: other tokens."""
     others = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in top.items()]
     return {"token": text, "logprob": logprob, "bytes": data and list(data), "top_logprobs": others}
 
 
-def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted]) -> None:
+def test_order_concurrency_and_sent_fields(script: Script) -> None:
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         number = int(request["messages"][0]["content"])
-        if number == 0:  # the first is answered after all others
+        if number == 0:  # the first request is answered last
             server.wait_until(lambda: len(server.received) == 12 and server.under_way == 1)
         return 200, completion(f"answer {number}")
 
@@ -275,22 +284,26 @@ def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted])
         (200, completion(None, "content_filter"), "", "content_filter"),
         (200, {**completion(""), "choices": [], "prompt_filter_results": [{}]}, "", "content_filter"),
         (400, {"error": {"message": "filtered", "code": "content_filter"}}, "", "content_filter"),
+        (200, completion(None, "length"), "", "length"),  # thinking used all tokens
+        (200, shaped(message={"content": None, "reasoning": "hm"}), "", "stop"),
+        (200, shaped(message={"content": None, "reasoning_content": "hm"}), "", "stop"),
+        (200, completion("a \ud83c b"), "a ? b", "stop"),  # a lone surrogate
     ],
 )
-def test_refusals_are_answers(
-    script: Callable[[Reply], Scripted], status: int, body: dict[str, Any], text: str, finish: str
+def test_refused_filtered_cut_and_empty_answers_are_answers(
+    script: Script, status: int, body: dict[str, Any], text: str, finish: str
 ) -> None:
     engine = OpenAIGenerator(spec(script(lambda *_: (status, body)).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.text, answer.finish_reason) == (text, finish)
 
 
-def test_alternatives_are_asked_for_and_read(script: Callable[[Reply], Scripted]) -> None:
+def test_token_alternatives_are_requested_and_read(script: Script) -> None:
     content = [
         token("\\xe2\\x82", -0.1, b"\xe2\x82"),  # the euro sign in two tokens
         token("\\xac", -0.2, b"\xac"),
         token(" yes", -0.5, None, **{" yes": -0.5, " no": -1.0, "never": -9999.0}),
-        token("!", -3.0, b"!", **{".": -0.25, "?": -2.0}),  # written, and not among the top
+        token("!", -3.0, b"!", **{".": -0.25, "?": -2.0}),  # generated, but not among the top
     ]
     answer = completion("€ yes!")
     answer["choices"][0]["logprobs"] = {"content": content, "refusal": None}
@@ -302,8 +315,8 @@ def test_alternatives_are_asked_for_and_read(script: Callable[[Reply], Scripted]
     assert tokens[3].logprobs == pytest.approx({"!": -3.0, ".": -0.25, "?": -2.0})
 
 
-def test_at_most_twenty_alternatives_and_none_where_they_are_refused(
-    script: Callable[[Reply], Scripted],
+def test_at_most_twenty_alternatives_are_requested_and_none_if_switched_off(
+    script: Script,
 ) -> None:
     server = script(lambda *_: (200, completion("yes")))
     engine, without = (
@@ -315,14 +328,13 @@ def test_at_most_twenty_alternatives_and_none_where_they_are_refused(
     assert [r.get("top_logprobs") for r in server.requests] == [20, None, None]
     assert [r.get("logprobs") for r in server.requests] == [True, None, None]
     refusing = script(lambda *_: (400, {"error": {"message": "logprobs is not supported with this model"}}))
-    with pytest.raises(
-        EngineError, match=r"logprobs is not supported.*options\.logprobs = false does without"
-    ):
+    unsupported = r"logprobs is not supported.*options\.logprobs = false does without"
+    with pytest.raises(EngineError, match=unsupported):
         OpenAIGenerator(spec(refusing.url)).generate(TALK, Sampling(), None, 5)
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "error"),
     [
         (429, r"over its limit after 1 try \(429: .*set options\.requests_per_minute .*max_concurrency"),
         (500, r"failed after 1 try \(500: .*server's log"),
@@ -330,16 +342,16 @@ def test_at_most_twenty_alternatives_and_none_where_they_are_refused(
         (403, r"refused the key \(403\)"),
     ],
 )
-def test_lasting_errors_say_what_to_do(script: Callable[[Reply], Scripted], status: int, said: str) -> None:
+def test_lasting_errors_say_what_to_do(script: Script, status: int, error: str) -> None:
     server = script(lambda *_: (status, {"error": {"message": "no, sk-secret is bad"}}))
-    with pytest.raises(EngineError, match=said) as caught:
+    with pytest.raises(EngineError, match=error) as caught:
         OpenAIGenerator(spec(server.url)).generate(TALK, Sampling())
     if status == 403:
         assert "sk-secret" not in str(caught.value)
 
 
 @pytest.mark.heavy
-def test_requests_keep_to_the_pace(script: Callable[[Reply], Scripted]) -> None:
+def test_requests_per_minute_are_limited(script: Script) -> None:
     server = script(lambda *_: (200, completion("x")))
     engine = OpenAIGenerator(spec(server.url, options={"requests_per_minute": 1200}))
     begin = time.monotonic()
@@ -349,7 +361,7 @@ def test_requests_keep_to_the_pace(script: Callable[[Reply], Scripted]) -> None:
     assert len(server.requests) == 7
 
 
-def test_a_failure_does_not_wait_for_its_turn(script: Callable[[Reply], Scripted]) -> None:
+def test_failure_ends_the_wait_for_the_next_request(script: Script) -> None:
     server = script(lambda *_: (403, {"error": {"message": "bad"}}))
     options = {"requests_per_minute": 0.01, "max_retries": 0}  # the second would be sent after 100 minutes
     engine = OpenAIGenerator(spec(server.url, options=options))
@@ -358,10 +370,8 @@ def test_a_failure_does_not_wait_for_its_turn(script: Callable[[Reply], Scripted
     assert len(server.requests) == 1
 
 
-def test_answers_under_way_when_one_fails_are_kept(
-    script: Callable[[Reply], Scripted], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first failure is told, nothing more is sent, and what was sent before comes with the error."""
+def test_answers_in_flight_during_a_failure_are_kept(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first failure is raised, nothing more is sent, and answers in flight come with the error."""
     failed = threading.Event()
 
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -384,7 +394,7 @@ def test_answers_under_way_when_one_fails_are_kept(
     assert len(server.requests) == 2
 
 
-def test_hundreds_of_requests_are_under_way_if_wanted(script: Callable[[Reply], Scripted]) -> None:
+def test_a_hundred_requests_can_be_in_flight(script: Script) -> None:
     everybody = threading.Barrier(100)
 
     def reply(*_: Any) -> tuple[int, dict[str, Any]]:
@@ -397,7 +407,7 @@ def test_hundreds_of_requests_are_under_way_if_wanted(script: Callable[[Reply], 
     assert server.most_at_once == 100
 
 
-def test_it_works_where_an_event_loop_runs(script: Callable[[Reply], Scripted]) -> None:
+def test_generation_works_inside_a_running_event_loop(script: Script) -> None:
     engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("x"))).url))
 
     async def notebook() -> str:
@@ -410,7 +420,7 @@ def test_it_works_where_an_event_loop_runs(script: Callable[[Reply], Scripted]) 
     ("usage", "counts"),
     [
         ({"prompt_tokens": -50, "completion_tokens": -7}, (0, 0)),
-        ({"prompt_tokens": 5, "completion_tokens": -7}, (0, 0)),  # not said: the most is counted
+        ({"prompt_tokens": 5, "completion_tokens": -7}, (0, 0)),  # 0: unknown, the maximum is counted
         ({"prompt_tokens": 10**30, "completion_tokens": 1}, (2**31, 1)),
         ({"prompt_tokens": "5", "completion_tokens": None}, (0, 0)),
         (None, (0, 0)),
@@ -419,23 +429,14 @@ def test_it_works_where_an_event_loop_runs(script: Callable[[Reply], Scripted]) 
         ({"completion_tokens": 2, "total_tokens": 40}, (0, 2)),
     ],
 )
-def test_counts_of_tokens_are_never_negative(
-    script: Callable[[Reply], Scripted], usage: Any, counts: tuple[int, int]
-) -> None:
+def test_counts_of_tokens_are_never_negative(script: Script, usage: Any, counts: tuple[int, int]) -> None:
     engine = OpenAIGenerator(spec(script(lambda *_: (200, {**completion("x"), "usage": usage})).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.prompt_tokens, answer.completion_tokens) == counts
 
 
-def shaped(**changes: Any) -> dict[str, Any]:
-    """An answer with parts of its first choice changed."""
-    answer = completion("x")
-    answer["choices"][0] |= changes
-    return answer
-
-
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "error"),
     [
         (completion(None), r"content: null, although the model finished"),
         (shaped(message={"content": [{"type": "text", "text": "x"}]}), "message.content: expected"),
@@ -446,29 +447,14 @@ def shaped(**changes: Any) -> dict[str, Any]:
         (shaped(logprobs={"content": [token("x", 0.0) | {"bytes": [300]}]}), r"bytes\.0: "),
     ],
 )  # fmt: skip
-def test_answers_of_another_shape_are_refused(
-    script: Callable[[Reply], Scripted], answer: dict[str, Any], said: str
-) -> None:
+def test_answers_of_another_shape_are_refused(script: Script, answer: dict[str, Any], error: str) -> None:
     server = script(lambda *_: (200, answer))
     engine = OpenAIGenerator(spec(server.url, options={"max_retries": 3}))
-    with pytest.raises(EngineError, match=rf"served.*{server.url} gave no answer of the chat API \(.*{said}"):
+    with pytest.raises(
+        EngineError, match=rf"served.*{server.url} gave no answer of the chat API \(.*{error}"
+    ):
         engine.generate(TALK, Sampling())
-    assert len(server.requests) == 1  # asking again would not help
-
-
-def test_an_answer_cut_off_before_its_first_character(script: Callable[[Reply], Scripted]) -> None:
-    """As reasoning models give it that spend all tokens on thinking."""
-    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion(None, "length"))).url))
-    answer = engine.generate(TALK, Sampling())[0]
-    assert (answer.text, answer.finish_reason) == ("", "length")
-
-
-def test_a_model_that_only_thought_gave_an_empty_answer(script: Callable[[Reply], Scripted]) -> None:
-    """As servers give it that take a model's reasoning out of its text."""
-    for name in ("reasoning", "reasoning_content"):
-        thought = {"role": "assistant", "content": None, name: "hm"}
-        engine = OpenAIGenerator(spec(script(lambda *_, said=thought: (200, shaped(message=said))).url))
-        assert engine.generate(TALK, Sampling()) == [Generation("", "stop", 5, 2)]
+    assert len(server.requests) == 1  # not retried
 
 
 @pytest.mark.parametrize(
@@ -483,15 +469,10 @@ def test_a_model_that_only_thought_gave_an_empty_answer(script: Callable[[Reply]
         ("vllm", {"web": True}, r"no field for web = true: .*openrouter.*options\.extra_body"),
     ],
 )
-def test_settings_that_no_table_has(dialect: Any, fields: dict[str, Any], words: Any) -> None:
-    """Besides those of docs/hosted-models.md (test_settings)."""
+def test_dialects_send_or_refuse_reasoning_and_web(dialect: Any, fields: dict[str, Any], words: Any) -> None:
+    """The tables of docs/hosted-models.md are tested in test_settings."""
     if isinstance(words, dict):
         assert settings_body(spec("http://localhost:1", **fields), dialect) == words
         return
     with pytest.raises(EngineError, match=words):
         OpenAIGenerator(spec("http://localhost:1", **fields, options={"dialect": dialect}))
-
-
-def test_half_a_surrogate_pair_can_be_stored(script: Callable[[Reply], Scripted]) -> None:
-    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("a \ud83c b"))).url))
-    assert engine.generate(TALK, Sampling())[0].text == "a ? b"

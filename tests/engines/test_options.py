@@ -1,4 +1,4 @@
-"""Option log-probabilities: by hand, against every way to write an answer, and with real tokens."""
+"""Option log-probabilities: by hand, against all ways to generate an answer, and with real tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NORMAD = ("yes", "no", "neutral")
 
 
 def mixed(written: str, probabilities: Mapping[str, float]) -> TokenAlternatives:
-    """By hand: a written token, and what might have stood there, with probabilities."""
+    """Return a generated token and its alternatives, given as probabilities."""
     return TokenAlternatives(written, {text: math.log(p) for text, p in probabilities.items()})
 
 
@@ -39,23 +39,15 @@ def probabilities(
 # --- by hand -----------------------------------------------------------------------------------------
 
 
-def test_ways_to_write_an_option_are_added_up() -> None:
+def test_probabilities_of_all_spellings_of_an_option_are_summed() -> None:
     # yes: 0.5 + 0.1 + 0.05 + 0.02; no: 0.2 + 0.03. "maybe" is no option, '"' ends before the value begins.
-    shares = {
-        "yes": 0.5,
-        " Yes": 0.1,
-        '"yes': 0.05,
-        "y": 0.02,
-        "no": 0.2,
-        "No": 0.03,
-        "maybe": 0.04,
-        '"': 0.01,
-    }
+    shares = {"yes": 0.5, " Yes": 0.1, '"yes': 0.05, "y": 0.02, "no": 0.2, "No": 0.03}
+    shares |= {"maybe": 0.04, '"': 0.01}
     tokens = [*sure('{"', "label", '":"'), mixed("yes", shares), *sure('"}')]
     assert probabilities(tokens, YES_NO, "label") == pytest.approx({"yes": 0.67, "no": 0.23})
 
 
-def test_the_token_may_begin_before_the_value() -> None:
+def test_token_may_begin_before_the_value() -> None:
     shares = {':"yes': 0.6, ':"no': 0.25, ': "no': 0.05, ' : " no': 0.01, ":": 0.09}
     tokens = [*sure('{"label"'), mixed(':"yes', shares), *sure('"}')]
     assert probabilities(tokens, YES_NO, "label") == pytest.approx({"yes": 0.6, "no": 0.31})
@@ -63,8 +55,8 @@ def test_the_token_may_begin_before_the_value() -> None:
     assert probabilities(tokens, YES_NO, "label") == pytest.approx({"yes": 0.6, "no": 0.4})
 
 
-def test_a_shared_beginning_is_followed_where_it_was_written() -> None:
-    # "n" was written with 0.5; then "o" 0.7 and "eutral" 0.2 of that, so no 0.1 + 0.35, neutral 0.1.
+def test_generated_prefix_shared_by_options_is_followed() -> None:
+    # "n" was generated with 0.5; then "o" 0.7 and "eutral" 0.2 of that, so no 0.1 + 0.35, neutral 0.1.
     tokens = [
         *sure('{"label":"'),
         mixed("n", {"n": 0.5, "no": 0.1, "yes": 0.3}),
@@ -75,7 +67,7 @@ def test_a_shared_beginning_is_followed_where_it_was_written() -> None:
     assert probabilities(tokens, NORMAD, "label") == pytest.approx(expected)
 
 
-def test_an_option_that_begins_another_is_recognised_by_what_follows() -> None:
+def test_option_that_is_a_prefix_of_another_is_resolved_by_the_next_token() -> None:
     options = ("not", "not sure", "sure")
     tokens = [
         *sure('"a": "'),
@@ -86,25 +78,25 @@ def test_an_option_that_begins_another_is_recognised_by_what_follows() -> None:
     assert probabilities(tokens, options, "a") == pytest.approx(expected)
 
 
-def test_what_is_undecided_is_left_out() -> None:
-    # "n" was not written, so its 0.4 may be for no or neutral: more than the 0.1 that is known of no.
+def test_mostly_undecided_options_are_left_out() -> None:
+    # "n" was not generated, so its 0.4 may be no or neutral: more than the 0.1 known for no.
     tokens = [*sure('"label":"'), mixed("yes", {"yes": 0.5, "n": 0.4, "no": 0.1}), *sure('"')]
     assert probabilities(tokens, NORMAD, "label") == pytest.approx({"yes": 0.5})
-    # Of 0.3 known, 0.05 undecided is bearable; neutral is known to 0.02 only.
+    # 0.05 undecided is less than the 0.3 known for no; for neutral only 0.02 is known.
     shares = {"yes": 0.5, "n": 0.05, "no": 0.3, "neutral": 0.02}
     tokens = [*sure('"label":"'), mixed("yes", shares), *sure('"')]
     assert probabilities(tokens, NORMAD, "label") == pytest.approx({"yes": 0.5, "no": 0.3})
 
 
-def test_an_answer_that_ends_too_early() -> None:
+def test_truncated_answer_gives_only_decided_options() -> None:
     cut = [*sure('"label":"'), mixed("n", {"n": 0.5, "yes": 0.4, "no": 0.1})]
     assert probabilities(cut, NORMAD, "label") == pytest.approx({"yes": 0.4})
     assert probabilities(sure('"label":"'), NORMAD, "label") is None
 
 
-def test_the_last_field_of_that_name_counts() -> None:
-    said = r'{"reasoning": "not \"verdict\": \"NO\" but", "verdict": "'
-    tokens = [*sure(said), mixed("YES", {"YES": 0.75, "NO": 0.25}), *sure('"}')]
+def test_last_field_of_the_name_counts() -> None:
+    head = r'{"reasoning": "not \"verdict\": \"NO\" but", "verdict": "'
+    tokens = [*sure(head), mixed("YES", {"YES": 0.75, "NO": 0.25}), *sure('"}')]
     assert probabilities(tokens, ("YES", "NO"), "verdict") == pytest.approx({"YES": 0.75, "NO": 0.25})
     twice = [
         *sure('{"a":"'),
@@ -116,7 +108,7 @@ def test_the_last_field_of_that_name_counts() -> None:
     assert probabilities(twice, YES_NO, "a") == pytest.approx({"no": 0.5})
 
 
-def test_no_such_value() -> None:
+def test_missing_value_gives_none_and_foreign_value_gives_no_options() -> None:
     assert probabilities(sure('{"label": true}'), YES_NO, "label") is None
     assert probabilities(sure("yes"), YES_NO, "label") is None
     assert option_logprobs((), '{"label":"yes"}', YES_NO, "label") is None
@@ -126,7 +118,7 @@ def test_no_such_value() -> None:
     assert probabilities([*sure('"label":"'), *sure("perhaps")], YES_NO, "label") == {}
 
 
-def test_free_text_is_read_at_its_first_word() -> None:
+def test_free_text_is_scored_at_its_first_word() -> None:
     tokens = [
         *sure("\n"),
         mixed(" Yes", {" Yes": 0.5, "Yes": 0.1, " No": 0.2, '"no': 0.1}),
@@ -142,21 +134,21 @@ def test_free_text_is_read_at_its_first_word() -> None:
     assert found == pytest.approx({"yes": 0.5, "no": 0.4, "no comment": 0.1})
 
 
-def test_tokens_that_lost_their_space_when_decoded() -> None:
-    """As SentencePiece tokens of Llama 2 do: the text has a space that no token shows."""
+def test_tokens_that_lose_their_space_when_decoded() -> None:
+    """SentencePiece tokens of Llama 2 do: the text has a space that no token shows."""
     tokens = [*sure('{"', "label", '":'), *sure('"'), mixed("yes", {"yes": 0.9, "no": 0.1}), *sure('"}')]
     found = probabilities(tokens, YES_NO, "label", text='{"label": "yes"}')
     assert found == pytest.approx({"yes": 0.9, "no": 0.1})
 
 
-# --- against every way to write an answer -------------------------------------------------------------
+# --- against all ways to generate an answer -----------------------------------------------------------
 
 
 class Writer:
-    """A made-up model that writes one of the options as JSON, in tokens of a made-up vocabulary.
+    """An invented model that generates one of the options as JSON, in tokens of an invented vocabulary.
 
-    A token's weight depends on all that was written before; what leads to no option is forbidden, as under
-    a grammar.
+    A token's weight depends on the whole text before it; tokens that lead to no option are forbidden, as
+    under a grammar.
     """
 
     def __init__(self, options: Sequence[str], vocabulary: Iterable[str]) -> None:
@@ -169,7 +161,7 @@ class Writer:
         return {t: w / sum(weights.values()) for t, w in weights.items()}
 
     def write(self, choices: Sequence[int]) -> tuple[str, list[TokenAlternatives]]:
-        """One answer; which token is written at each place is the caller's choice."""
+        """Return one answer; the caller chooses the token at each place."""
         text, tokens = "", []
         for choice in choices:
             found = self.next(text)
@@ -181,7 +173,7 @@ class Writer:
         return text, tokens
 
     def probability(self, option: str, written: str) -> float:
-        """That this goes on to be the option, over all sequences of tokens."""
+        """Return the probability that the text becomes the option, over all sequences of tokens."""
         goal = self.goals[option]
         if written == goal:
             return 1.0
@@ -199,12 +191,14 @@ WORDS = st.lists(st.text("abc", min_size=1, max_size=4), min_size=2, max_size=4,
 
 
 def pieces(options: Sequence[str]) -> set[str]:
-    """Every piece of every option, so that there are many ways to write each."""
+    """Return every substring of every option, so that each has many tokenisations."""
     return {o[i:j] for o in options for i in range(len(o)) for j in range(i + 1, len(o) + 1)}
 
 
 @given(WORDS, SPLITS, CHOICES)
-def test_shared_beginnings(words: list[str], head: list[str], choices: list[int]) -> None:
+def test_options_with_shared_prefixes_are_a_bounded_part_of_the_truth(
+    words: list[str], head: list[str], choices: list[int]
+) -> None:
     writer = Writer(words, {*head, *pieces(words), '"}', "}"})
     text, tokens = writer.write(choices)
     found = probabilities(tokens, words, "v")
@@ -213,12 +207,12 @@ def test_shared_beginnings(words: list[str], head: list[str], choices: list[int]
     assert math.fsum(found.values()) <= 1 + 1e-9
     for option, p in found.items():
         true = writer.probability(option, HEAD)
-        assert p <= true + 1e-9  # a part of the truth,
-        assert true <= 2 * p + 1e-9  # and no more undecided than known
+        assert p <= true + 1e-9  # the known part never exceeds the truth,
+        assert true <= 2 * p + 1e-9  # and the undecided part never exceeds the known one
 
 
 @given(st.lists(st.text("xyz", max_size=3), min_size=2, max_size=4), SPLITS, CHOICES, st.booleans())
-def test_options_that_differ_at_once_are_exact(
+def test_options_with_different_first_letters_are_exact(
     ends: list[str], head: list[str], choices: list[int], closing: bool
 ) -> None:
     words = [first + end for first, end in zip("abcd", ends, strict=False)]
@@ -234,8 +228,10 @@ def test_options_that_differ_at_once_are_exact(
 
 
 @given(WORDS, CHOICES)
-def test_tokens_across_the_quotation_mark(words: list[str], choices: list[int]) -> None:
-    """Given what stands before the token in which the value begins: some of its tokens end too early."""
+def test_tokens_across_the_quotation_mark_never_exceed_the_truth(
+    words: list[str], choices: list[int]
+) -> None:
+    """Probabilities are conditional on the text before the token in which the value begins."""
     joined = {before + piece for before in (':"', '"') for piece in pieces(words)}
     writer = Writer(words, {'{"v"', ":", '"', ':"', *joined, *pieces(words), '"}', "}"})
     _, tokens = writer.write(choices)
@@ -254,7 +250,7 @@ def test_tokens_across_the_quotation_mark(words: list[str], choices: list[int]) 
 
 
 def written(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
-    """Its tokens' texts as engines give them: split characters come with their last token."""
+    """Return the tokens' texts as engines give them: a split character comes with its last token."""
     ids = tokenizer(text, add_special_tokens=False).input_ids
     found: list[str] = []
     before = ""
@@ -282,7 +278,7 @@ def is_token(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
 
 @pytest.mark.parametrize("name", ["smollm2_tokenizer", "gemma3_tokenizer"])
 @pytest.mark.parametrize(("text", "shares", "expected"), GOLDEN)
-def test_tokens_of_embedded_models(
+def test_options_in_tokens_of_the_embedded_models(
     name: str,
     text: str,
     shares: dict[str, float],
@@ -302,8 +298,10 @@ def test_tokens_of_embedded_models(
     ("name", "first"),
     [("smollm2_tokenizer", "Y"), ("gemma3_tokenizer", "YES")],  # SmolLM2 writes "Y", "ES"
 )
-def test_a_verdict_after_a_reason(name: str, first: str, request: pytest.FixtureRequest) -> None:
-    """The reason holds characters of several tokens, and the key itself."""
+def test_verdict_after_a_reason_with_multi_token_characters(
+    name: str, first: str, request: pytest.FixtureRequest
+) -> None:
+    """The reason contains characters of several tokens, and the field's name."""
     texts = written(request.getfixturevalue(name), REASONED)
     place = len(texts) - 1 - texts[::-1].index(first)
     tokens = [*sure(*texts[:place]), mixed(first, {first: 0.75, "NO": 0.2}), *sure(*texts[place + 1 :])]

@@ -53,7 +53,7 @@ def tokenizer_folder(smollm2_folder: Path) -> Path:
 
 
 def save_random(config: object, tokenizer_folder: Path, folder: Path) -> Path:
-    """A randomly initialised model with the embedded model's tokenizer."""
+    """Save a randomly initialised model with the embedded model's tokenizer."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
     for parameter in model.parameters():  # sharper than the default initialisation: differences show
@@ -64,7 +64,7 @@ def save_random(config: object, tokenizer_folder: Path, folder: Path) -> Path:
 
 
 def brute_force(folder: Path, prefixes: list[str], continuations: list[str]) -> np.ndarray:
-    """Sum of token log-probabilities by one plain forward pass a prefix, without any of our engine code."""
+    """Return sums of token log-probabilities from one plain forward pass per prefix, without engine code."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager"
@@ -73,21 +73,19 @@ def brute_force(folder: Path, prefixes: list[str], continuations: list[str]) -> 
     for i, prefix in enumerate(prefixes):
         start = prompting.prefix_tokens(tokenizer, prefix)
         rests = prompting.continuation_tokens(tokenizer, prefix, continuations)
-        longest = max(map(len, rests))  # what is padded on the right is seen by nothing before it
+        longest = max(map(len, rests))  # padding on the right is not seen by earlier positions
         with torch.no_grad():
-            logits = model(
-                torch.tensor([start + rest + [0] * (longest - len(rest)) for rest in rests])
-            ).logits
+            padded = [start + rest + [0] * (longest - len(rest)) for rest in rests]
+            logits = model(torch.tensor(padded)).logits
         logprobs = torch.log_softmax(logits[:, len(start) - 1 :].float(), dim=-1)
-        out[i] = [
-            sum(float(own[k, t]) for k, t in enumerate(r)) for own, r in zip(logprobs, rests, strict=True)
-        ]
+        pairs = zip(logprobs, rests, strict=True)
+        out[i] = [sum(float(own[k, t]) for k, t in enumerate(rest)) for own, rest in pairs]
     return out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_equals_brute_force_on_every_kind_of_attention(
+def test_scores_equal_brute_force_for_every_kind_of_attention(
     name: str, tokenizer_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = save_random(ARCHITECTURES[name], tokenizer_folder, tmp_path)
@@ -97,7 +95,7 @@ def test_equals_brute_force_on_every_kind_of_attention(
     expected = brute_force(folder, framed.prefixes, continuations)
     np.testing.assert_allclose(scorer.score(framed.prefixes, continuations), expected, atol=1e-3)
 
-    # Options of their own, in one pass; in many, with a trunk for what they share; in another order.
+    # Different options per prefix: in one pass, and in several passes with a trunk in another order.
     own = [slice(0, 5), slice(3, None), slice(2, 3)]
     monkeypatch.setattr(forest, "TRUNK", 8)
     for batch_tokens, order in ((4096, [0, 1, 2]), (64, [2, 0, 1])):
@@ -136,7 +134,7 @@ def windowed_scorer(windowed: Path) -> PackedTrieScorer:
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", SHARING)
 @pytest.mark.parametrize("items", [ITEMS, ["rice", "bread", "tea"]], ids=["trie", "single tokens"])
-def test_equals_brute_force_whatever_the_prefixes_share(
+def test_scores_equal_brute_force_for_all_shared_prefixes(
     shared: str,
     items: list[str],
     windowed: Path,
@@ -153,7 +151,7 @@ def test_equals_brute_force_whatever_the_prefixes_share(
 
 
 @pytest.mark.slow
-def test_what_prefixes_share_is_run_once(
+def test_shared_prefix_tokens_are_run_once(
     windowed_scorer: PackedTrieScorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scorer = windowed_scorer
@@ -184,7 +182,7 @@ def test_compiled_layers_equal_brute_force(name: str, tokenizer_folder: Path, tm
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_without_a_compiler_the_error_says_so(windowed: Path) -> None:
+def test_missing_compiler_is_an_error_with_what_to_do(windowed: Path) -> None:
     spec = EngineSpec(name="tiny", model="x", dtype="float32", compile=True)
     torch._dynamo.reset()  # type: ignore[no-untyped-call]  # what other tests compiled
     missing = {"cpp.cxx": (None, "/nonexistent/g++"), "fx_graph_cache": False}
@@ -195,14 +193,14 @@ def test_without_a_compiler_the_error_says_so(windowed: Path) -> None:
         PackedTrieScorer(spec, str(windowed))
 
 
-def test_logits_too_large_for_plain_sums() -> None:
+def test_log_sum_exp_of_large_logits_does_not_overflow() -> None:
     logits = torch.tensor([[1000.0, 1000.0], [0.0, 1.0], [-1000.0, -1001.0]])
     torch.testing.assert_close(_log_sum_exp(logits), torch.logsumexp(logits, dim=-1))
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("model", ["smollm2_folder", "gemma3_folder"])
-def test_real_models_equal_brute_force_whatever_the_batch_and_order(
+def test_real_models_equal_brute_force_in_every_batch_and_order(
     model: str, request: pytest.FixtureRequest
 ) -> None:
     folder: Path = request.getfixturevalue(model)
@@ -230,7 +228,7 @@ def test_half_precision_stays_near_float32(smollm2_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_architecture_without_exchangeable_attention_is_refused(
+def test_architecture_without_replaceable_attention_is_refused(
     tokenizer_folder: Path, tmp_path: Path
 ) -> None:
     config = BloomConfig(hidden_size=64, n_layer=2, n_head=4, vocab_size=49152)
@@ -239,6 +237,6 @@ def test_an_architecture_without_exchangeable_attention_is_refused(
         PackedTrieScorer(EngineSpec(name="bloom", model="x", dtype="float32"), str(folder))
 
 
-def test_a_missing_model_is_one_clear_error(tmp_path: Path) -> None:
+def test_missing_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot be loaded"):
         PackedTrieScorer(EngineSpec(name="gone", model="x"), str(tmp_path / "nowhere"))

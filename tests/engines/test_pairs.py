@@ -24,7 +24,7 @@ PAIRS = [
 
 
 def theirs(tokenizer: Any, pair: TextPair) -> tuple[list[int], list[int]]:
-    """What the harness passes to its model."""
+    """Return the tokens that the harness passes to its model."""
     from lm_eval.models.huggingface import HFLM
 
     model = object.__new__(HFLM)
@@ -38,7 +38,9 @@ def theirs(tokenizer: Any, pair: TextPair) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: repr(pair.context[:12]))
 @pytest.mark.parametrize("which", ["smollm2_tokenizer", "gemma3_tokenizer"])
-def test_tokens_are_the_harnesss(which: str, pair: TextPair, request: pytest.FixtureRequest) -> None:
+def test_tokens_equal_those_of_the_harness(
+    which: str, pair: TextPair, request: pytest.FixtureRequest
+) -> None:
     tokenizer = request.getfixturevalue(which)
     head, rest = theirs(tokenizer, pair)
     (own,) = pair_tokens(tokenizer, [pair], 1000)
@@ -47,12 +49,12 @@ def test_tokens_are_the_harnesss(which: str, pair: TextPair, request: pytest.Fix
     assert own.n_cut == 0
 
 
-def test_pairs_of_one_call_do_not_change_each_other(smollm2_tokenizer: Any) -> None:
+def test_pairs_of_one_call_are_independent(smollm2_tokenizer: Any) -> None:
     alone = [pair_tokens(smollm2_tokenizer, [pair], 1000)[0] for pair in PAIRS]
     assert pair_tokens(smollm2_tokenizer, PAIRS, 1000) == alone
 
 
-def test_a_context_that_is_too_long_is_cut_on_the_left(smollm2_tokenizer: Any) -> None:
+def test_too_long_context_is_cut_on_the_left(smollm2_tokenizer: Any) -> None:
     pair = TextPair("one two three four five six seven", " eight nine")
     (whole,) = pair_tokens(smollm2_tokenizer, [pair], 1000)
     (cut,) = pair_tokens(smollm2_tokenizer, [pair], 5)
@@ -60,12 +62,12 @@ def test_a_context_that_is_too_long_is_cut_on_the_left(smollm2_tokenizer: Any) -
     assert cut.n_cut == len(whole.tokens) - 6
 
 
-def test_a_continuation_without_a_token_is_named(smollm2_tokenizer: Any) -> None:
+def test_continuation_without_a_token_is_refused(smollm2_tokenizer: Any) -> None:
     with pytest.raises(EngineError, match="the continuation '' has no token of its own: leave it out"):
         pair_tokens(smollm2_tokenizer, [TextPair("Hi", "")], 100)
 
 
-def test_a_template_that_takes_no_system_message_is_tried_without(smollm2_tokenizer: Any) -> None:
+def test_template_without_system_role_is_rendered_without_it(smollm2_tokenizer: Any) -> None:
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
 
     class Picky:
@@ -80,12 +82,12 @@ def test_a_template_that_takes_no_system_message_is_tried_without(smollm2_tokeni
     assert "Be brief." in rendered_context(smollm2_tokenizer, talk)
 
 
-def test_a_conversation_needs_a_template(gemma3_tokenizer: Any) -> None:
+def test_conversation_without_a_chat_template_is_refused(gemma3_tokenizer: Any) -> None:
     with pytest.raises(EngineError, match="no chat template: leave --chat out"):
         rendered_context(gemma3_tokenizer, [{"role": "user", "content": "Hi"}])
 
 
-def test_how_much_a_model_holds() -> None:
+def test_longest_context_comes_from_config_tokenizer_or_default() -> None:
     unsaid = SimpleNamespace(model_max_length=10**30)
     assert longest(SimpleNamespace(max_position_embeddings=512), unsaid) == 512
     assert longest(SimpleNamespace(), SimpleNamespace(model_max_length=300)) == 300

@@ -1,4 +1,4 @@
-"""Which copy a call goes to, and what becomes of one that dies, on copies that are no processes."""
+"""The pool of copies: which one serves a call, and what happens to a dead one, without processes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SPEC = EngineSpec(name="m", kind="fake", model="m")
 
 
 class One:
-    """A copy that answers with its name, or raises or returns what it is told to."""
+    """A copy that answers with its name, or with `answer`, or raises `fails`."""
 
     def __init__(self, name: str) -> None:
         self.name, self.revived, self.closed = name, 0, 0
         self.fails: BaseException | None = None
-        self.says: Any = None
+        self.answer: Any = None
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         if self.fails:
             raise self.fails
-        return self.says or self.name
+        return self.answer or self.name
 
     def revive(self) -> None:
         self.revived += 1
@@ -39,7 +39,7 @@ class One:
 
 
 class Later:
-    """A thread that runs when the test says so."""
+    """A thread that the test runs."""
 
     started: ClassVar[list[Later]] = []
 
@@ -56,7 +56,7 @@ class Later:
 
 @pytest.fixture(autouse=True)
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Later]]:
-    """Copies are revived by nobody but the test."""
+    """The threads that would revive copies; the test runs them."""
     monkeypatch.setattr(replicas, "Thread", Later)
     Later.started.clear()
     yield Later.started
@@ -64,14 +64,14 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Later]]:
 
 
 def free(pool: Replicas) -> list[str]:
-    """Names of the copies that are free; none is afterwards."""
+    """Return the names of the free copies, and take them all."""
     names = []
     while not pool._free.empty():
         names.append(pool._free.get().name)  # type: ignore[attr-defined]
     return sorted(names)
 
 
-def test_a_copy_that_died_is_dead_until_it_is_revived(threads: list[Later]) -> None:
+def test_dead_copy_gets_no_calls_until_it_is_revived(threads: list[Later]) -> None:
     a, b = One("a"), One("b")
     pool = Replicas(SPEC, [a, b])
     a.fails = ReplicaLost("it died")
@@ -85,7 +85,7 @@ def test_a_copy_that_died_is_dead_until_it_is_revived(threads: list[Later]) -> N
 
 
 @pytest.mark.parametrize("error", [EngineError("full"), KeyboardInterrupt()])
-def test_a_copy_that_raised_is_free_again(error: BaseException, threads: list[Later]) -> None:
+def test_copy_that_raised_is_free_again(error: BaseException, threads: list[Later]) -> None:
     a = One("a")
     pool = Replicas(SPEC, [a])
     a.fails = error
@@ -94,23 +94,23 @@ def test_a_copy_that_raised_is_free_again(error: BaseException, threads: list[La
     assert (free(pool), pool._dead, threads) == (["a"], [], [])
 
 
-def test_an_error_that_comes_back_is_raised_and_the_copy_is_free() -> None:
+def test_returned_error_is_raised_and_the_copy_is_free() -> None:
     a = One("a")
     pool = Replicas(SPEC, [a])
-    a.says = EngineError("of the engine's")
+    a.answer = EngineError("of the engine's")
     with pytest.raises(EngineError, match="of the engine's"):
         pool.frame(["?"])
     assert free(pool) == ["a"]
 
 
-def test_all_copies_are_ended() -> None:
+def test_close_closes_every_copy() -> None:
     copies = [One("a"), One("b")]
     Replicas(SPEC, copies).close()
     assert [one.closed for one in copies] == [1, 1]
 
 
 class Clock:
-    """Every wait for a copy takes its second at once; a copy comes free after so many."""
+    """A clock on which each wait passes at once; a copy is free after `after` seconds."""
 
     def __init__(self, pool: Replicas, one: One, after: float) -> None:
         self.pool, self.one, self.after, self.now = pool, one, after, 0.0
@@ -126,7 +126,7 @@ class Clock:
 
 
 def waits(monkeypatch: pytest.MonkeyPatch, n_dead: int, after: float) -> tuple[Clock, Replicas]:
-    """A pool of two of which none is free, and so many dead."""
+    """Return a pool of two copies of which none is free and `n_dead` are dead, and its clock."""
     copies = [One("a"), One("b")]
     pool = Replicas(SPEC, copies)
     pool._dead = list(copies[:n_dead])
@@ -136,7 +136,7 @@ def waits(monkeypatch: pytest.MonkeyPatch, n_dead: int, after: float) -> tuple[C
     return clock, pool
 
 
-def test_where_all_are_dead_a_call_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_waits_a_limited_time_if_all_copies_are_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     patience = replicas.PATIENCE_SECONDS
     clock, pool = waits(monkeypatch, 2, 10 * patience)
     with pytest.raises(EngineError, match="all replicas of 'm' died"):
@@ -146,6 +146,6 @@ def test_where_all_are_dead_a_call_waits_so_long_and_no_longer(monkeypatch: pyte
     assert pool._take() is clock.one
 
 
-def test_where_one_works_a_call_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_waits_for_a_working_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, pool = waits(monkeypatch, 1, 3 * replicas.PATIENCE_SECONDS)
     assert pool._take() is clock.one

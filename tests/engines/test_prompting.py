@@ -17,7 +17,7 @@ def tokenizer(request: pytest.FixtureRequest) -> PreTrainedTokenizerBase:
     return found
 
 
-def test_base_framing(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_base_framing_adds_an_answer_cue(tokenizer: PreTrainedTokenizerBase) -> None:
     framed = prompting.frame(tokenizer, QUESTIONS, "base")
     assert framed.prefixes == [f"{q}\nAnswer:" for q in QUESTIONS]
     assert (framed.lead, framed.style) == (" ", "base")
@@ -30,16 +30,16 @@ def test_chat_framing_ends_with_the_assistant_header(smollm2_tokenizer: PreTrain
     assert (framed.lead, framed.style) == ("", "chat")
 
 
-def test_auto_is_base_without_a_template(gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_auto_style_is_base_without_a_template(gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
     assert prompting.frame(gemma3_tokenizer, QUESTIONS).style == "base"
 
 
-def test_chat_without_a_template_says_what_to_do(gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_chat_style_without_a_template_is_refused(gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
     with pytest.raises(EngineError, match=r'gemma3-270m.*no chat template: set prompt_style = "base"'):
         prompting.frame(gemma3_tokenizer, QUESTIONS, "chat")
 
 
-def test_start_token_stands_once(
+def test_start_token_is_added_once(
     smollm2_tokenizer: PreTrainedTokenizerBase, gemma3_tokenizer: PreTrainedTokenizerBase
 ) -> None:
     bos = gemma3_tokenizer.bos_token_id
@@ -78,7 +78,7 @@ def test_all_prefixes_give_the_same_item_tokens(
     assert one == other
 
 
-def test_where_tokens_merge_across_the_boundary_both_sides_stand_apart(
+def test_sides_are_tokenised_apart_if_tokens_merge_across_the_boundary(
     gemma3_tokenizer: PreTrainedTokenizerBase,
 ) -> None:
     rest = prompting.continuation_tokens(gemma3_tokenizer, "The answ", ["er is"])[0]
@@ -86,7 +86,7 @@ def test_where_tokens_merge_across_the_boundary_both_sides_stand_apart(
     assert rest == gemma3_tokenizer("er is", add_special_tokens=False).input_ids
 
 
-def test_item_without_a_token_is_named(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_item_without_a_token_is_refused(tokenizer: PreTrainedTokenizerBase) -> None:
     with pytest.raises(EngineError, match="the item '' has no token"):
         prompting.continuation_tokens(tokenizer, "What?\nAnswer:", [" bread", ""])
 
@@ -95,10 +95,10 @@ def test_item_without_a_token_is_named(tokenizer: PreTrainedTokenizerBase) -> No
     ("text", "expected"),
     [("Food?", "Food?\nAnswer:"), ("Q: food?\nAnswer:", None), ("음식? 답변: ", "음식? 답변:")],
 )
-def test_a_plain_prompt_ends_with_one_cue(text: str, expected: str | None) -> None:
+def test_plain_prompt_ends_with_one_cue(text: str, expected: str | None) -> None:
     assert prompting.plain_prompt([{"role": "user", "content": text}]) == (expected or text)
 
 
-def test_a_plain_prompt_begins_with_the_system_message() -> None:
+def test_plain_prompt_begins_with_the_system_message() -> None:
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Food?"}]
     assert prompting.plain_prompt(talk) == "Be brief.\n\nFood?\nAnswer:"

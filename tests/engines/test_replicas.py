@@ -1,4 +1,4 @@
-"""Copies of an engine in processes of their own: the same answers, whichever gives them, and after a kill."""
+"""Replicas of an engine in their own processes: equal answers from each of them, also after a kill."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fake(**fields: Any) -> EngineSpec:
 
 @pytest.fixture(autouse=True)
 def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two replicas are asked for; none is left behind."""
+    """Request two replicas, and unload them after the test."""
     monkeypatch.setenv(replicas.REPLICAS, "2")
     monkeypatch.delenv(replicas.RAY, raising=False)
     yield
@@ -56,7 +56,7 @@ def pair() -> Iterator[Replicas]:
     assert all(copy.process.returncode == 0 for copy in copies)
 
 
-def test_every_method_answers_as_in_one_process(pair: Replicas) -> None:
+def test_every_method_of_replicas_equals_one_engine(pair: Replicas) -> None:
     one, done = FakeEngine(fake()), list[int]()
     assert isinstance(pair, Scorer)
     assert isinstance(pair, CandidateScorer)
@@ -72,7 +72,7 @@ def test_every_method_answers_as_in_one_process(pair: Replicas) -> None:
     assert done[-1] == 6
 
 
-def test_errors_come_back_as_they_were(pair: Replicas) -> None:
+def test_errors_of_a_replica_are_raised_here(pair: Replicas) -> None:
     with pytest.raises(EngineError, match="cannot make a value for the schema"):
         pair.generate(TALK, Sampling(), {"type": "colour"})
     with pytest.raises(RuntimeError, match="replica of 'm': Traceback"):
@@ -81,32 +81,32 @@ def test_errors_come_back_as_they_were(pair: Replicas) -> None:
 
 
 class Meets:
-    """A copy whose call ends once the other copy has one too."""
+    """A replica whose call ends once the other replica has a call too."""
 
     def __init__(self, meeting: Barrier) -> None:
         self.meeting, self.free = meeting, Lock()
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        assert self.free.acquire(blocking=False), "it serves two"
+        assert self.free.acquire(blocking=False), "it serves two calls"
         self.meeting.wait(LONGEST_WAIT_S)
         self.free.release()
         return method
 
     def revive(self) -> None:
-        """It does not die."""
+        """Do nothing: this replica does not die."""
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: there is no process."""
 
 
-def test_calls_run_at_once_and_no_copy_serves_two() -> None:
+def test_calls_run_in_parallel_and_each_replica_serves_one() -> None:
     meeting = Barrier(2)
     engine = Replicas(fake(), [Meets(meeting), Meets(meeting)])
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(lambda _: engine.frame(["?"]), range(4))) == ["frame"] * 4
 
 
-def test_a_copy_that_is_killed_loses_its_call_alone_and_comes_back(tmp_path: Path) -> None:
+def test_killed_replica_fails_only_its_own_call_and_is_restarted(tmp_path: Path) -> None:
     engine = load_engine(fake(), tmp_path, "score")
     expected = engine.score(PREFIXES, ITEMS)
     first = engine.copies[1].process.pid
@@ -123,13 +123,13 @@ def test_a_copy_that_is_killed_loses_its_call_alone_and_comes_back(tmp_path: Pat
     assert engine.copies[1].process.pid != first
 
 
-def test_an_engine_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+def test_engine_that_cannot_be_loaded_raises_its_error(tmp_path: Path) -> None:
     engine = load_engine(fake(options={"colour": "red"}), tmp_path, "score")
     with pytest.raises(EngineError, match="colour"):
         engine.score(PREFIXES, ITEMS)
 
 
-def test_copies_end_with_their_parent_however_it_ends(tmp_path: Path) -> None:
+def test_replicas_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom pathlib import Path\nfrom tasks.engines.replicas import load_engine\n"
         "from tasks.engines.specs import EngineSpec\n"
@@ -146,7 +146,9 @@ def test_copies_end_with_their_parent_however_it_ends(tmp_path: Path) -> None:
     until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
 
 
-def test_one_replica_is_the_engine_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_replica_or_a_served_model_needs_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(replicas.REPLICAS)
     assert isinstance(load_engine(fake(), tmp_path, "score"), FakeEngine)
     monkeypatch.setenv(replicas.REPLICAS, "3")
@@ -155,14 +157,14 @@ def test_one_replica_is_the_engine_itself(tmp_path: Path, monkeypatch: pytest.Mo
     assert (width(fake()), width(served), width(None)) == (3, 1, 1)
 
 
-@pytest.mark.parametrize("said", ["none", "0", "-1", "1.5"])
-def test_what_is_no_number_of_copies_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    monkeypatch.setenv(replicas.REPLICAS, said)
-    with pytest.raises(EngineError, match=f"CULTURESCOPE_REPLICAS is '{said}': give a number of copies"):
+@pytest.mark.parametrize("value", ["none", "0", "-1", "1.5"])
+def test_invalid_number_of_replicas_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(replicas.REPLICAS, value)
+    with pytest.raises(EngineError, match=f"CULTURESCOPE_REPLICAS is '{value}': give a number of copies"):
         width(fake())
 
 
-def test_copies_take_gpus_in_turn_or_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replicas_divide_gpus_or_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(devices, "cores", lambda: 8)
     assert environment_of([], 0, 3, 0)["OMP_NUM_THREADS"] == "2"
@@ -177,7 +179,7 @@ def test_copies_take_gpus_in_turn_or_share_the_cores(monkeypatch: pytest.MonkeyP
     assert "CUDA_VISIBLE_DEVICES" not in environment_of([], 0, 2, 0)
 
 
-def test_more_copies_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_replicas_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "visible_gpus", lambda: ["0", "1", "2"])
     spec = EngineSpec(name="large", kind="vllm", model="x/y", dtype="bfloat16", tensor_parallel=2)
     with pytest.raises(EngineError, match=r"'large': 2 replicas of 2 GPUs each do not fit on 3: lower --rep"):
@@ -187,7 +189,7 @@ def test_more_copies_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.heavy
-def test_copies_that_share_the_memory_count_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_every_replica_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, "2")
     kept = load_engine(fake(options={"memory_gib": 0.5}), tmp_path, "score")
     assert load_engine(fake(options={"memory_gib": 0.5}), tmp_path, "score") is kept
@@ -195,14 +197,14 @@ def test_copies_that_share_the_memory_count_each(tmp_path: Path, monkeypatch: py
     assert all(copy.process.returncode == 0 for copy in kept.copies)  # 2 x 0.5 + 2 x 0.6 > 2: closed
 
 
-def test_where_ray_is_missing_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ray_is_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(EngineError, match=r"pip install 'culturescope\[ray\]'"):
         connected("localhost:1")
 
 
 class Ray(SimpleNamespace):
-    """The nodes of a cluster, look by look; the last ones stay."""
+    """A cluster whose nodes change with each look; the last state stays."""
 
     looks: list[list[dict[str, Any]]]
 
@@ -216,13 +218,13 @@ def node(alive: bool = True, **resources: float) -> dict[str, Any]:
 
 @pytest.fixture
 def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What somebody would have waited."""
+    """The waits, in seconds; none takes time."""
     waited: list[float] = []
     monkeypatch.setattr(copies.time, "sleep", waited.append)
     return waited
 
 
-def test_without_a_node_with_room_ray_is_not_waited_for(
+def test_ray_cluster_without_a_large_enough_node_is_an_error(
     monkeypatch: pytest.MonkeyPatch, seconds: list[float]
 ) -> None:
     there = [node(CPU=4, GPU=1), node(CPU=4, GPU=1), node(GPU=8), node(False, CPU=4, GPU=8)]
@@ -232,13 +234,13 @@ def test_without_a_node_with_room_ray_is_not_waited_for(
     assert sum(seconds) < 10
 
 
-def test_a_node_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
+def test_starting_ray_node_is_waited_for(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
     monkeypatch.setitem(sys.modules, "ray", Ray(looks=[[], [node(CPU=1)], [node(CPU=1, GPU=2)]]))
     copies.wait_for_room(2)
     assert len(seconds) == 2
 
 
-def test_where_a_copy_runs_is_no_part_of_an_engines_identity() -> None:
+def test_placement_of_replicas_is_no_part_of_the_engine_hash() -> None:
     plain = EngineSpec(name="m", kind="vllm", model="x/y", dtype="bfloat16")
     assert plain.model_copy(update={"tensor_parallel": 4, "gpus": 4.0}).hash() == plain.hash()
     with pytest.raises(ValueError, match='needs kind = "vllm"'):

@@ -23,16 +23,8 @@ from tasks.engines.protocols import EngineError
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "soy", "sauce", "and", "cheese", "##cake"]
 LIMIT = 6  # [CLS], [SEP] and four words
-TEXTS = [
-    "soy sauce",
-    "cheesecake and soy sauce",
-    "cheese",
-    "",
-    "soy soy soy soy soy",
-    "gravel",
-    "gravel soy",
-    " \t",
-]
+TEXTS = ["soy sauce", "cheesecake and soy sauce", "cheese", "", "soy soy soy soy soy", "gravel"]
+TEXTS += ["gravel soy", " \t"]
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +32,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT with mean pooling that knows five words."""
     folder = tmp_path_factory.mktemp("tiny")
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(vocab_size=len(WORDS), **sizes)
     AutoModel.from_config(config).save_pretrained(folder / "bert")  # type: ignore[no-untyped-call]
     BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)}).save_pretrained(folder / "bert")
     transformer = modules.Transformer(str(folder / "bert"), max_seq_length=LIMIT)
@@ -69,20 +56,18 @@ def minilm(models_cache: Path) -> SentenceEmbedder:
     return made
 
 
-def test_truncated_and_missing_are_counted(embedder: SentenceEmbedder) -> None:
+def test_truncated_texts_tokens_and_texts_without_vector_are_counted(embedder: SentenceEmbedder) -> None:
     done = embedder.embed(TEXTS)
     assert done.vectors.dtype == np.float32
     # "cheese ##cake and soy sauce" and "soy" five times have five tokens where four fit.
-    assert done.truncated.sum() == 2
     assert np.flatnonzero(done.truncated).tolist() == [1, 4]
     # With [CLS] and [SEP]; the whole text counts, also beyond the limit.
     assert done.n_tokens.tolist() == [4, 7, 3, 2, 7, 3, 4, 2]
     # Blank texts, and "gravel", which is [UNK]; "gravel soy" has a token that the model knows.
     assert np.flatnonzero(~done.vectors.any(axis=1)).tolist() == [3, 5, 7]
-    assert (~done.vectors.any(axis=1)).sum() == 3
 
 
-def test_truncated_text_is_read_from_its_beginning(embedder: SentenceEmbedder) -> None:
+def test_truncated_text_keeps_its_beginning(embedder: SentenceEmbedder) -> None:
     cut, whole = embedder.embed(["soy soy soy soy soy cheese"]), embedder.embed(["soy soy soy soy"])
     np.testing.assert_allclose(cut.vectors, whole.vectors, atol=1e-6)
     assert (cut.truncated.sum(), whole.truncated.sum()) == (1, 0)
@@ -99,14 +84,14 @@ def test_order_and_batches_do_not_matter(embedder: SentenceEmbedder, monkeypatch
     np.testing.assert_allclose(embedder.embed(texts).vectors, together, atol=1e-5)
 
 
-def test_progress_and_no_texts(embedder: SentenceEmbedder) -> None:
+def test_progress_counts_texts_and_no_texts_give_no_vectors(embedder: SentenceEmbedder) -> None:
     counted: list[int] = []
     embedder.embed(TEXTS, counted.append)
     assert sum(counted) == len(TEXTS)
     assert embedder.embed([]).vectors.shape == (0, 16)
 
 
-def test_folder_is_named_by_its_content(tiny: Path, embedder: SentenceEmbedder, tmp_path: Path) -> None:
+def test_name_of_a_folder_is_its_hash(tiny: Path, embedder: SentenceEmbedder, tmp_path: Path) -> None:
     assert embedder.name.startswith("model sha256:")
     copy = shutil.copytree(tiny, tmp_path / "model")
     assert embedder_name(str(copy)) == embedder.name
@@ -114,7 +99,7 @@ def test_folder_is_named_by_its_content(tiny: Path, embedder: SentenceEmbedder, 
     assert embedder_name(str(copy)) != embedder.name
 
 
-def test_the_name_needs_neither_torch_nor_weights(tiny: Path, tmp_path: Path) -> None:
+def test_names_need_neither_torch_nor_weights(tiny: Path, tmp_path: Path) -> None:
     vec = tmp_path / "tiny.vec"
     vec.write_text("soy 1 0\n")
     program = (
@@ -128,7 +113,7 @@ def test_the_name_needs_neither_torch_nor_weights(tiny: Path, tmp_path: Path) ->
     assert done.stdout.endswith("False\n")
 
 
-def test_folders_that_cannot_be_loaded(tiny: Path, tmp_path: Path) -> None:
+def test_broken_folders_are_refused(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"there is no modules\.json in .*give a folder"):
         load_embedder(str(tmp_path), tmp_path)
     copy = shutil.copytree(tiny, tmp_path / "model")
@@ -140,7 +125,9 @@ def test_folders_that_cannot_be_loaded(tiny: Path, tmp_path: Path) -> None:
         load_embedder(str(copy), tmp_path)
 
 
-def test_unknown_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_embedders_are_refused_with_known_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(EngineError, match=f"unknown embedder 'minilm': give {DEFAULT}"):
         load_embedder("minilm", tmp_path)
     with pytest.raises(EngineError, match="unknown embedded sentence encoder 'x'; known: all-minilm-l6-v2"):
@@ -153,7 +140,7 @@ def test_unknown_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_hugging_face_model_is_pinned_to_its_commit(tiny: Path, tmp_path: Path) -> None:
-    """The hub's cache, laid out as huggingface_hub does, read offline by a process of its own."""
+    """A process reads a cache in huggingface_hub's layout offline."""
     commit = "0123456789" * 4
     repository = tmp_path / "hub" / "models--owner--tiny"
     shutil.copytree(tiny, repository / "snapshots" / commit)
@@ -175,7 +162,7 @@ def test_hugging_face_model_is_pinned_to_its_commit(tiny: Path, tmp_path: Path) 
 
 
 def plain_transformers(folder: Path, texts: list[str]) -> NDArray[np.float32]:
-    """all-MiniLM-L6-v2 one text at a time: mean over the mask, scaled to length 1."""
+    """Return vectors of all-MiniLM-L6-v2, one text at a time: mean over tokens, scaled to length 1."""
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
     rows = []
     for text in texts:
@@ -189,15 +176,8 @@ def plain_transformers(folder: Path, texts: list[str]) -> NDArray[np.float32]:
 
 @pytest.mark.slow
 def test_minilm_agrees_with_plain_transformers(minilm: SentenceEmbedder, models_cache: Path) -> None:
-    texts = [
-        "cheese",
-        "soy sauce",
-        "I would tell my manager first, because harmony matters. " * 3,
-        "onion " * 254,
-        "onion " * 255,
-        "кефир",
-        "pie 🍜",
-    ]
+    texts = ["cheese", "soy sauce", "I would tell my manager first, because harmony matters. " * 3]
+    texts += ["onion " * 254, "onion " * 255, "кефир", "pie 🍜"]
     done = minilm.embed(texts)
     plain = plain_transformers(models_cache / "all-minilm-l6-v2", texts)
     np.testing.assert_allclose(done.vectors, plain, atol=1e-5)
@@ -207,7 +187,7 @@ def test_minilm_agrees_with_plain_transformers(minilm: SentenceEmbedder, models_
 
 
 @pytest.mark.slow
-def test_minilm_knows_cheese_from_gravel(minilm: SentenceEmbedder) -> None:
+def test_minilm_puts_cheese_nearer_to_mozzarella_than_to_gravel(minilm: SentenceEmbedder) -> None:
     cheese, mozzarella, gravel = minilm.embed(["cheese", "mozzarella", "gravel"]).vectors
     assert cheese @ mozzarella > cheese @ gravel + 0.2
     assert minilm.name.startswith("all-minilm-l6-v2 sha256:b9a0018d")
@@ -215,7 +195,7 @@ def test_minilm_knows_cheese_from_gravel(minilm: SentenceEmbedder) -> None:
 
 
 @pytest.mark.slow
-def test_minilm_gives_texts_that_it_cannot_read_no_vector(minilm: SentenceEmbedder) -> None:
-    """Vinegar and coffee in Chinese are [UNK] to it: without the rule their cosine is 1 and more than any."""
+def test_minilm_gives_no_vector_to_texts_of_unknown_tokens(minilm: SentenceEmbedder) -> None:
+    """Vinegar and coffee in Chinese are both [UNK]: without the rule their cosine would be 1."""
     done = minilm.embed(["醋", "咖啡", "soy 醋", ""])
     assert done.vectors.any(axis=1).tolist() == [False, False, True, False]

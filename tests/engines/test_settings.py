@@ -1,4 +1,4 @@
-"""What hosted models are sent for each setting: the tables of docs/hosted-models.md against servers."""
+"""Fields sent to hosted models for each setting: the tables of docs/hosted-models.md against servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row = tuple[str, str, str, str]
 
 
 def table(last: str) -> list[Row]:
-    """The rows of the table whose last column is called so, without the marks of code."""
+    """Return the rows of the table whose last column has this name, without code marks."""
     page = Path("docs/hosted-models.md").read_text(encoding="utf-8")
     lines = page.split(f"| kind | model | the spec says | {last} |\n")[1].split("\n\n")[0].splitlines()[1:]
     cells = ([cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in lines)
@@ -101,7 +101,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def engine_of(spec: EngineSpec, address: str) -> HostedGenerator:
-    """An engine that takes this server for the spec's own, and tries once."""
+    """Return an engine of the spec that sends its requests to this server, without retries."""
     update = {"api_key_env": "TEST_KEY", "options": {"max_retries": 0, **spec.options}}
     keyed = EngineSpec(**(spec.model_dump(exclude_unset=True) | update))
     engine: HostedGenerator = load._class(keyed)(keyed)
@@ -110,16 +110,16 @@ def engine_of(spec: EngineSpec, address: str) -> HostedGenerator:
 
 
 def sent_by(server: HttpServer, spec: EngineSpec, **given: Any) -> dict[str, Any]:
-    """What a request carries beside the prompt."""
+    """Return the fields of a request besides the prompt."""
     before = len(server.received)
     answer = engine_of(spec, server.address).generate(TALK, SAMPLING, **given)[0]
-    assert answer == Generation("Ceviche.", "stop", 5, 32), "thoughts are counted, and no answer"
+    assert answer == Generation("Ceviche.", "stop", 5, 32), "thoughts count as tokens, not as text"
     (request,) = server.received[before:]
     return {name: value for name, value in request.json.items() if name not in PROMPT}
 
 
 @pytest.mark.parametrize("row", SENT, ids=lambda row: f"{row[1]} {row[2]}")
-def test_the_table_is_what_is_sent(server: HttpServer, row: Row) -> None:
+def test_sent_fields_equal_the_documented_table(server: HttpServer, row: Row) -> None:
     spec = spec_of(*row[:3])
     load.check_ability(spec, "generate")
     assert sent_by(server, spec) == json.loads(row[3])
@@ -128,8 +128,8 @@ def test_the_table_is_what_is_sent(server: HttpServer, row: Row) -> None:
     assert {"seed", "temperature"} & set(not_sent) == {"seed", "temperature"} - flat.keys()
 
 
-def test_the_table_is_whole() -> None:
-    """Each kind with and without each setting; and what is sent otherwise is another engine."""
+def test_table_covers_every_kind_and_setting() -> None:
+    """Each kind is listed with and without each setting; different fields mean different engines."""
     for kind in ("openai", "anthropic", "google"):
         says = [row[2] for row in SENT if row[0] == kind]
         for setting in ("", "reasoning", "web"):
@@ -141,7 +141,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: f"{row[1]} {row[2]}")
-def test_what_a_model_does_not_take_is_refused_before_anything_is_sent(server: HttpServer, row: Row) -> None:
+def test_unsupported_settings_are_refused_before_any_request(server: HttpServer, row: Row) -> None:
     spec, before = spec_of(*row[:3]), len(server.received)
     for refuse in (load.check_ability, lambda spec, _: engine_of(spec, server.address)):
         with pytest.raises(EngineError) as caught:
@@ -151,8 +151,8 @@ def test_what_a_model_does_not_take_is_refused_before_anything_is_sent(server: H
     assert len(server.received) == before
 
 
-def test_schemas_and_log_probabilities(server: HttpServer) -> None:
-    """Reasoning models give none, and a schema stands beside the settings."""
+def test_schemas_and_log_probabilities_are_sent_with_settings(server: HttpServer) -> None:
+    """Reasoning models get no request for log-probabilities; a schema is sent beside the settings."""
     plain = sent_by(server, spec_of("openai", "gpt-4o", ""), schemas=SCHEMA, alternatives=5)
     assert (plain["logprobs"], plain["top_logprobs"]) == (True, 5)
     given = sent_by(server, spec_of("openai", "gpt-5-mini", "web = true"), schemas=SCHEMA, alternatives=5)
@@ -174,16 +174,11 @@ def test_schemas_and_log_probabilities(server: HttpServer) -> None:
     ("row", "sampling", "schema", "words"),
     [
         (("google", "gemini-2.5-pro", "web = true"), SAMPLING, SCHEMA, "gives no JSON where it searches"),
-        (
-            ("anthropic", "claude-haiku-4-5", "reasoning = 8192"),
-            SAMPLING,
-            None,
-            "leaves nothing of 8192 tokens",
-        ),
+        (("anthropic", "claude-haiku-4-5", "reasoning = 8192"), SAMPLING, None, "leaves nothing of 8192 tok"),
         (("openai", "gpt-5", "web = true"), Sampling(stop=("x",)), None, "Responses API takes no stop texts"),
     ],
 )
-def test_requests_that_cannot_be_are_refused(
+def test_impossible_combinations_are_refused_before_any_request(
     server: HttpServer, row: tuple[str, str, str], sampling: Sampling, schema: Any, words: str
 ) -> None:
     before = len(server.received)
@@ -217,7 +212,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("path", CUT)
-def test_an_answer_that_is_cut_off_while_the_model_thinks_is_empty(
+def test_answer_cut_off_during_reasoning_is_empty(
     path: str, monkeypatch: pytest.MonkeyPatch, server: HttpServer
 ) -> None:
     says, answer = CUT[path]
@@ -227,8 +222,8 @@ def test_an_answer_that_is_cut_off_while_the_model_thinks_is_empty(
 
 
 @pytest.mark.parametrize("is_endless", [False, True])
-def test_a_search_that_pauses_is_gone_on_with(is_endless: bool) -> None:
-    """What was found before stands in the next request; all tokens are counted; it ends some time."""
+def test_paused_search_is_continued_a_limited_number_of_times(is_endless: bool) -> None:
+    """Earlier results are in the next request; all tokens are counted; the number of requests is limited."""
     searched = [block("text", text="I look."), block("server_tool_use", id="1", name="web_search", input={})]
     usage = {"input_tokens": 3, "output_tokens": 4}
     paused = Answer({"content": searched, "stop_reason": "pause_turn", "usage": usage})
@@ -246,7 +241,9 @@ def test_a_search_that_pauses_is_gone_on_with(is_endless: bool) -> None:
         assert server.received[-1].json["messages"][1:] == [{"role": "assistant", "content": searched}] * 2
 
 
-def test_a_response_that_failed_or_was_refused(monkeypatch: pytest.MonkeyPatch, server: HttpServer) -> None:
+def test_refused_response_is_an_answer_and_failed_response_an_error(
+    monkeypatch: pytest.MonkeyPatch, server: HttpServer
+) -> None:
     engine = engine_of(spec_of("openai", "gpt-5", "web = true"), server.address)
     refused = [block("message", content=[block("refusal", refusal="I will not.")])]
     monkeypatch.setitem(ANSWERS, "/responses", {"status": "completed", "output": refused})

@@ -1,4 +1,4 @@
-"""Engine specs: where they are found, what they refuse, and what their hash stands for."""
+"""Engine specs: where they are found, what they refuse, and what changes their hash."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_shipped_specs_are_valid() -> None:
     assert load_spec("smollm2-135m").model == "embedded:smollm2-135m"
 
 
-def test_unknown_model_lists_the_catalogue() -> None:
+def test_unknown_model_is_refused_with_the_catalogue() -> None:
     with pytest.raises(EngineError, match=r"no model 'nonsense'.*gemma3-270m, gemma3-270m-vllm, smol"):
         load_spec("nonsense")
 
 
-def test_hugging_face_id_and_local_folder(tmp_path: Path) -> None:
+def test_hugging_face_id_or_local_folder_is_a_spec(tmp_path: Path) -> None:
     assert load_spec("Qwen/Qwen3-0.6B").name == "qwen3-0.6b"
     folder = tmp_path / "tuned"
     write(folder, "config.json", "{}")
@@ -53,7 +53,7 @@ def test_missing_spec_file_is_not_taken_for_a_hugging_face_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         ("kind = ", "not a valid engine spec"),
         ('model = "a/b"\nkin = "vllm"', "kin"),
@@ -65,12 +65,12 @@ def test_missing_spec_file_is_not_taken_for_a_hugging_face_id() -> None:
         ('model = "a/b"\nusd_per_million_output_tokens = -1', "usd_per_million_output_tokens"),
     ],
 )
-def test_bad_file_is_named_with_its_field(tmp_path: Path, text: str, said: str) -> None:
+def test_bad_file_is_named_with_its_field(tmp_path: Path, text: str, error: str) -> None:
     path = write(tmp_path, "mine.toml", text)
     with pytest.raises(EngineError) as caught:
         read_spec(path)
     assert str(path) in str(caught.value)
-    assert said in str(caught.value)
+    assert error in str(caught.value)
 
 
 def test_latin1_file_is_reported(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> N
         {"options": {"rope_scaling": 2}},
     ],
 )
-def test_hash_tells_apart_what_can(change: dict[str, object]) -> None:
+def test_hash_changes_with_what_can_change_a_score(change: dict[str, object]) -> None:
     spec = EngineSpec(name="m", model="a/b", dtype="bfloat16")
     assert spec.model_copy(update=change).hash() != spec.hash()
 
@@ -129,7 +129,7 @@ def test_shipped_specs_leave_the_precision_to_the_device() -> None:
     assert load_spec("smollm2-135m", dtype="float16").dtype == "float16"
 
 
-def test_auto_has_no_hash_before_it_is_resolved() -> None:
+def test_dtype_auto_has_no_hash_before_it_is_resolved() -> None:
     spec = EngineSpec(name="m", model="a/b")
     with pytest.raises(ValueError, match=r"'m'.*before ``resolved``"):
         spec.hash()
@@ -137,7 +137,7 @@ def test_auto_has_no_hash_before_it_is_resolved() -> None:
     assert resolved(resolved(spec)) == resolved(spec)
 
 
-def test_a_stated_precision_is_kept() -> None:
+def test_stated_precision_is_kept() -> None:
     spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # a device that is not here
     assert resolved(spec) is spec
 
@@ -175,7 +175,7 @@ def served(**fields: Any) -> EngineSpec:
         (None, "https://api.openai.com/v1"),
     ],
 )
-def test_one_server_written_in_two_ways_is_one_engine(one: str | None, other: str) -> None:
+def test_equivalent_addresses_are_one_engine(one: str | None, other: str) -> None:
     assert served(base_url=one).hash() == served(base_url=other).hash()
 
 
@@ -183,11 +183,11 @@ def test_one_server_written_in_two_ways_is_one_engine(one: str | None, other: st
     "other",
     ["http://b:8000/v1", "http://a:8001/v1", "http://a:8000/v2", "http://a:8000", "http://a/v1", None],
 )
-def test_two_servers_of_one_model_name_are_two_engines(other: str | None) -> None:
+def test_different_servers_are_different_engines(other: str | None) -> None:
     assert served(base_url=other).hash() != served(base_url="http://a:8000/v1").hash()
 
 
-def test_a_server_that_moves_keeps_its_name() -> None:
+def test_served_as_replaces_the_address_in_the_hash() -> None:
     before = served(base_url="http://a:8000/v1", served_as="our llama")
     assert before.hash() == served(base_url="http://b/v1", served_as="our llama").hash()
     assert before.hash() != served(base_url="http://a:8000/v1", served_as="our other").hash()
@@ -195,12 +195,12 @@ def test_a_server_that_moves_keeps_its_name() -> None:
 
 
 @pytest.mark.parametrize("change", [{"model": "other"}, {"options": {"extra_body": {"top_k": 1}}}])
-def test_model_and_options_of_a_server_tell_apart(change: dict[str, object]) -> None:
+def test_model_and_options_of_a_server_change_the_hash(change: dict[str, object]) -> None:
     assert served(**change).hash() != served().hash()
 
 
 @pytest.mark.parametrize(
-    ("base_url", "said"),
+    ("base_url", "error"),
     [
         ("https://me:hunter2@host/v1", "user name or password.*api_key_env"),
         ("https://hunter2@host/v1", "user name or password"),
@@ -210,16 +210,14 @@ def test_model_and_options_of_a_server_tell_apart(change: dict[str, object]) -> 
         ("http://host:hunter2/v1", "write it like"),
     ],
 )
-def test_an_invalid_address_or_one_with_a_password_is_refused(
-    tmp_path: Path, base_url: str, said: str
-) -> None:
+def test_invalid_address_or_one_with_a_password_is_refused(tmp_path: Path, base_url: str, error: str) -> None:
     path = write(tmp_path, "mine.toml", f'kind = "openai"\nmodel = "x"\nbase_url = "{base_url}"')
-    with pytest.raises(EngineError, match=rf"(?s)mine\.toml.*base_url.*{said}") as caught:
+    with pytest.raises(EngineError, match=rf"(?s)mine\.toml.*base_url.*{error}") as caught:
         read_spec(path)
     assert "hunter2" not in str(caught.value)
 
 
-def test_cost() -> None:
+def test_cost_is_tokens_times_prices() -> None:
     made = [Generation("a", "stop", 1000, 200, 0), Generation("b", "length", 500, 300, 0)]
     spec = EngineSpec(name="m", model="a/b")
     assert cost(spec, made) is None
@@ -240,20 +238,17 @@ def test_hash_does_not_depend_on_the_order_of_options() -> None:
 @pytest.mark.parametrize(
     ("spec", "pinned"),
     [
-        (
-            EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"a": 1, "b": 2}),
-            "b3a1d3a2bd45085e",
-        ),
+        (EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"a": 1, "b": 2}), "b3a1d3a2bd45085e"),
         (EngineSpec(name="m", kind="fake", model="m"), "de43302ae66e72a4"),
         (served(base_url="http://host:8000/v1"), "3f78305e7f3d6f72"),
     ],
 )
-def test_hashes_are_stored_with_every_run_and_never_change_by_accident(spec: EngineSpec, pinned: str) -> None:
+def test_pinned_hashes_are_unchanged(spec: EngineSpec, pinned: str) -> None:
     assert spec.hash() == pinned
 
 
 def test_reasoning_and_web_are_part_of_name_and_hash(tmp_path: Path) -> None:
-    """As in table 2 of Lin et al. (2026): model_reasoning_web."""
+    """Table 2 of Lin et al. (2026) names models so: model_reasoning_web."""
     base = 'kind = "openai"\nmodel = "openai/gpt-5"\n'
     texts = {
         "plain": base,
@@ -267,18 +262,18 @@ def test_reasoning_and_web_are_part_of_name_and_hash(tmp_path: Path) -> None:
     }
     assert {name: spec.name for name, spec in specs.items()} == {n: n for n in texts} | {"plain": "0"}
     assert len({spec.hash() for spec in specs.values()}) == len(specs)
-    told = EngineSpec(name="x", kind="openai", model="openai/gpt-5")
-    assert told.hash() == specs["plain"].hash()
+    plain = EngineSpec(name="x", kind="openai", model="openai/gpt-5")
+    assert plain.hash() == specs["plain"].hash()
 
 
 @pytest.mark.parametrize("field", ['reasoning = "high"', "web = false"])
-def test_only_servers_are_told_how_much_to_reason(tmp_path: Path, field: str) -> None:
+def test_reasoning_and_web_are_refused_for_local_models(tmp_path: Path, field: str) -> None:
     path = write(tmp_path, "local.toml", f'model = "embedded:smollm2-135m"\n{field}\n')
     with pytest.raises(EngineError, match="need one of the kinds openai"):
         read_spec(path)
 
 
-def test_plain_completions_of_vllm_are_another_engine_than_those_by_its_chat_template() -> None:
+def test_vllm_base_style_is_another_engine_than_chat_style() -> None:
     auto = EngineSpec(name="m", kind="vllm", model="m", dtype="float32")
     base = auto.model_copy(update={"prompt_style": "base"})
     assert base.identity()["completion"] == "plain"

@@ -1,4 +1,4 @@
-"""The operations of a scoring, counted by hand, and the yardstick that they are held against."""
+"""The operations of a scoring, counted by hand, and the reachable speed they are compared with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scorer(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.mark.slow
-def test_operations_are_those_of_every_matrix(scorer: PackedTrieScorer) -> None:
+def test_operations_of_a_scoring_equal_a_hand_count(scorer: PackedTrieScorer) -> None:
     config = scorer.model.config
     d, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
     keys = d * config.num_key_value_heads // heads
@@ -38,5 +38,5 @@ def test_operations_are_those_of_every_matrix(scorer: PackedTrieScorer) -> None:
 
 
 @pytest.mark.slow
-def test_plain_products_take_time(scorer: PackedTrieScorer) -> None:
+def test_reachable_speed_is_plausible(scorer: PackedTrieScorer) -> None:
     assert 1e6 < speed.reachable(scorer) < 1e15

@@ -1,4 +1,4 @@
-"""What servers may do to us: echo keys, drip, flood, ask for pauses. Real servers on this machine."""
+"""Servers that echo keys, send too slowly or too much, or ask for pauses; all run locally."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from itertools import count
@@ -29,34 +30,39 @@ from tests.http_server import HttpServer
 
 KEY = "sk-very/secret+key_0123456789"
 Handler = Callable[[BaseHTTPRequestHandler], None]
+Ask = Callable[..., Generation]
 GOOD = json.dumps(completion("good")).encode()
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Handler], str]]:
-    """Start a server that does as told with each POST; its base URL."""
-    servers: list[HttpServer] = []
+def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
+    """Ask a server that handles POST requests so, without retries unless an option sets them."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    with ExitStack() as servers:
 
-    def start(handler: Handler) -> str:
-        servers.append(HttpServer(lambda _: handler))
-        return f"{servers[-1].address}/v1"
+        def ask(handler: Handler, **options: Any) -> Generation:
+            server = HttpServer(lambda _: handler)
+            servers.callback(server.close)
+            spec = EngineSpec(
+                name="served", kind="openai", model="m", base_url=f"{server.address}/v1",
+                api_key_env="TEST_KEY", options={"max_retries": 0, "timeout": 20} | options,
+            )  # fmt: skip
+            return OpenAIGenerator(spec).generate(TALK, Sampling())[0]
 
-    yield start
-    for server in servers:
-        server.close()
+        yield ask
 
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses before further tries, in seconds; they take no time."""
-    asked: list[float] = []
+    pauses: list[float] = []
 
     async def pause(_: Caller, seconds: float) -> bool:
-        asked.extend([seconds] if seconds else [])
+        pauses.extend([seconds] if seconds else [])
         return False
 
     monkeypatch.setattr(Caller, "pause", pause)
-    return asked
+    return pauses
 
 
 def send(
@@ -73,23 +79,12 @@ def send(
     handler.wfile.write(body)
 
 
-def ask(url: str, monkeypatch: pytest.MonkeyPatch, key: str = KEY, **options: Any) -> Generation:
-    monkeypatch.setenv("TEST_KEY", key)
-    options = {"max_retries": 0, "timeout": 20} | options
-    spec = EngineSpec(
-        name="served", kind="openai", model="m", base_url=url, api_key_env="TEST_KEY", options=options
-    )
-    return OpenAIGenerator(spec).generate(TALK, Sampling())[0]
-
-
 # --- secrets -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [302, 401, 429, 500])
-def test_an_echoed_key_does_not_leave_the_engine(
-    status: int, serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Headers, their Basic form and the address are echoed as proxies and debuggers do."""
+def test_echoed_key_is_in_no_error(status: int, ask: Ask) -> None:
+    """The server echoes headers, their Basic form and the address, like proxies and debuggers."""
     basic = base64.b64encode(f"some-user:{KEY}".encode()).decode()
 
     def echo(handler: BaseHTTPRequestHandler) -> None:
@@ -101,42 +96,39 @@ def test_an_echoed_key_does_not_leave_the_engine(
         send(handler, body, status, Location=f"https://u:pass-word@else.example/{KEY}")
 
     with pytest.raises(EngineError) as caught:
-        ask(serve(echo), monkeypatch)
-    told = "".join(traceback.format_exception(caught.value))
+        ask(echo)
+    trace = "".join(traceback.format_exception(caught.value))
     for secret in (KEY, basic, basic[4:-4], "pass-word"):
-        assert secret not in told
+        assert secret not in trace
     assert "127.0.0.1" in str(caught.value)
 
 
-def test_an_echoed_key_is_taken_out_of_pages_and_answers(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = serve(lambda h: send(h, f"<p>{h.headers['Authorization']}</p>".encode(), kind="text/html"))
+def test_echoed_key_is_hidden_in_pages_and_answers(ask: Ask) -> None:
     with pytest.raises(EngineError, match=r"a web page \('<p>Bearer \[key\]"):
-        ask(page, monkeypatch)
-    said = serve(lambda h: send(h, json.dumps(completion(f"it is {KEY}")).encode()))
-    assert ask(said, monkeypatch).text == "it is [key]"
+        ask(lambda h: send(h, f"<p>{h.headers['Authorization']}</p>".encode(), kind="text/html"))
+    answer = ask(lambda h: send(h, json.dumps(completion(f"it is {KEY}")).encode()))
+    assert answer.text == "it is [key]"
 
 
 @given(st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=8), st.binary(), st.binary())
-def test_base64_of_the_key_is_hidden_whatever_stands_around_it(key: str, before: bytes, after: bytes) -> None:
+def test_base64_of_the_key_is_hidden_inside_other_bytes(key: str, before: bytes, after: bytes) -> None:
     coded = base64.b64encode(before + key.encode() + after).decode()
     hidden = Secrets(key).hide(f"sent: {coded}")
     assert "[key]" in hidden
     assert len(hidden) <= len("sent: [key]") or len(coded) > 400
 
 
-def test_a_short_key_may_be_a_word_of_an_answer() -> None:
+def test_short_key_is_hidden_in_errors_but_not_in_answers() -> None:
     assert Secrets("test").hide_in_answer("a test") == "a test"
     assert Secrets("test").hide("a test") == "a [key]"
     assert Secrets(None).hide("none http://a:b@c/d") == "none http://c/d"
 
 
-# --- what is no answer -------------------------------------------------------------------------------
+# --- unreadable answers ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "said"),
+    ("body", "kind", "error"),
     [
         (b"<!DOCTYPE html><title>Welcome</title>", "text/html", "a web page"),
         (b"\xff\xfe\x00garbage", "application/json", "no JSON"),
@@ -144,26 +136,19 @@ def test_a_short_key_may_be_a_word_of_an_answer() -> None:
         (b"null", "application/json", "JSON that is not an object"),
     ],
 )
-def test_what_is_no_answer_is_named(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, body: bytes, kind: str, said: str
-) -> None:
-    url = serve(lambda handler: send(handler, body, kind=kind))
-    with pytest.raises(EngineError, match=rf"{url} gave no answer of the chat API \({said}.*base_url"):
-        ask(url, monkeypatch)
+def test_unreadable_answer_is_named_with_its_address(ask: Ask, body: bytes, kind: str, error: str) -> None:
+    named = rf"http://127\.0\.0\.1:\d+/v1 gave no answer of the chat API \({error}.*base_url"
+    with pytest.raises(EngineError, match=named):
+        ask(lambda handler: send(handler, body, kind=kind))
 
 
-def test_a_redirect_is_reported_and_not_followed(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = serve(lambda h: send(h, b"", 308, Location="https://llm.example/v1/chat"))
+def test_redirect_is_an_error_and_not_followed(ask: Ask) -> None:
     with pytest.raises(EngineError, match=r"redirects to https://llm\.example/v1/chat: make"):
-        ask(url, monkeypatch)
+        ask(lambda h: send(h, b"", 308, Location="https://llm.example/v1/chat"))
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_flood_is_cut_off(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, packed: bool
-) -> None:
+def test_answer_above_32_mib_is_cut_off(ask: Ask, packed: bool) -> None:
     sent = [0]
 
     def flood(handler: BaseHTTPRequestHandler) -> None:
@@ -179,15 +164,13 @@ def test_a_flood_is_cut_off(
             sent[0] += len(part)
 
     with pytest.raises(EngineError, match="more than 32 MiB"):
-        ask(serve(flood), monkeypatch)
+        ask(flood)
     assert sent[0] < 100 * 2**20
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
-def test_a_drip_is_cut_off(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, pauses: list[float], part: str
-) -> None:
-    """Each byte is soon followed by another, for as long as whoever asks stays."""
+def test_answer_sent_byte_by_byte_is_cut_off(ask: Ask, pauses: list[float], part: str) -> None:
+    """The server sends one byte every 20 ms while the client stays connected."""
     ended = Event()
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
@@ -198,7 +181,7 @@ def test_a_drip_is_cut_off(
 
     try:
         with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 2 tries"):
-            ask(serve(drip), monkeypatch, timeout=0.5, max_retries=1)
+            ask(drip, timeout=0.5, max_retries=1)
     finally:
         ended.set()
     assert len(pauses) == 1
@@ -208,8 +191,8 @@ def test_a_drip_is_cut_off(
 
 
 @pytest.mark.parametrize("as_date", [False, True])
-def test_a_pause_that_the_server_asks_for_is_kept(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, pauses: list[float], as_date: bool
+def test_retry_after_in_seconds_or_as_a_date_is_used(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, pauses: list[float], as_date: bool
 ) -> None:
     now = 1_000_000_000.0
     monkeypatch.setattr(transport.time, "time", lambda: now)
@@ -222,24 +205,26 @@ def test_a_pause_that_the_server_asks_for_is_kept(
         else:
             send(handler, b'{"error": {"message": "busy"}}', 429, Retry_After=after)
 
-    assert ask(serve(busy_once), monkeypatch, max_retries=1).text == "good"
+    assert ask(busy_once, max_retries=1).text == "good"
     assert pauses == [2.0 if as_date else 1.5]
 
 
-@pytest.mark.parametrize("said", ["soon", "nan", "-5", ""])
-def test_a_pause_that_cannot_be_read_is_our_own(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, said: str
+@pytest.mark.parametrize("retry_after", ["soon", "nan", "", "-5"])
+def test_unreadable_retry_after_is_ignored_and_a_negative_one_is_no_pause(
+    ask: Ask, pauses: list[float], retry_after: str
 ) -> None:
-    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.01)
-    url = serve(lambda handler: send(handler, b"{}", 503, Retry_After=said))
     with pytest.raises(EngineError, match="failed after 3 tries"):
-        ask(url, monkeypatch, max_retries=2)
+        ask(lambda handler: send(handler, b"{}", 503, Retry_After=retry_after), max_retries=2)
+    if retry_after == "-5":
+        assert pauses == []
+    else:
+        assert 0 < pauses[0] <= transport.FIRST_WAIT_S < pauses[1]
 
 
 # --- turns -------------------------------------------------------------------------------------------
 
 
-def test_turns_come_at_an_even_distance() -> None:
+def test_turns_have_even_distances() -> None:
     now = 100.0
     pace = Pace(120, lambda: now)
     starts = []
@@ -247,11 +232,11 @@ def test_turns_come_at_an_even_distance() -> None:
         now += pace.turn()
         starts.append(now)
         now += own_work
-    # Half a second apart; three seconds of other work are no reason to hurry afterwards.
+    # Half a second apart; three seconds of other work do not shorten later distances.
     assert starts == pytest.approx([100, 100.5, 101, 101.5, 104.5])
 
 
-def test_threads_get_turns_of_their_own() -> None:
+def test_concurrent_threads_get_different_turns() -> None:
     waits: list[float] = []
     pace = Pace(60, lambda: 0.0)  # the time stands still, so that the waits are the turns
     threads = [threading.Thread(target=lambda: waits.append(pace.turn())) for _ in range(20)]
@@ -262,6 +247,6 @@ def test_threads_get_turns_of_their_own() -> None:
     assert sorted(waits) == [float(i) for i in range(20)]
 
 
-def test_no_limit_is_no_wait() -> None:
+def test_no_limit_means_no_wait() -> None:
     free = Pace(None, lambda: 100.0)
     assert all(free.turn() == 0 for _ in range(100))

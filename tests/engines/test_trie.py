@@ -14,12 +14,12 @@ SEQUENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_si
 
 
 def path_of(trie: TokenTrie, node: int) -> tuple[int, ...]:
-    """Tokens from the root down to an internal node."""
+    """Return the tokens from the root to an internal node."""
     return tuple(int(trie.token[i]) for i in [*trie.ancestors(node), node])
 
 
 @given(SEQUENCES)
-def test_the_edges_of_an_item_spell_it(sequences: list[list[int]]) -> None:
+def test_edges_of_an_item_are_its_tokens(sequences: list[list[int]]) -> None:
     trie = build_trie(sequences)
     ends = [*trie.item_start[1:], len(trie.item_edges)]
     for sequence, start, end in zip(sequences, trie.item_start, ends, strict=True):
@@ -27,7 +27,7 @@ def test_the_edges_of_an_item_spell_it(sequences: list[list[int]]) -> None:
 
 
 @given(SEQUENCES)
-def test_only_nodes_with_children_are_run(sequences: list[list[int]]) -> None:
+def test_internal_nodes_are_the_proper_prefixes(sequences: list[list[int]]) -> None:
     trie = build_trie(sequences)
     expected = {tuple(s[:k]) for s in sequences for k in range(1, len(s))}
     assert {path_of(trie, n) for n in range(trie.n_internal)} == expected
@@ -35,7 +35,7 @@ def test_only_nodes_with_children_are_run(sequences: list[list[int]]) -> None:
 
 
 @given(SEQUENCES, st.randoms(use_true_random=False))
-def test_order_of_items_does_not_matter(sequences: list[list[int]], random: object) -> None:
+def test_trie_does_not_depend_on_the_order_of_items(sequences: list[list[int]], random: object) -> None:
     shuffled = list(sequences)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     one, other = build_trie(sequences), build_trie(shuffled)
@@ -43,7 +43,7 @@ def test_order_of_items_does_not_matter(sequences: list[list[int]], random: obje
     np.testing.assert_array_equal(one.parent, other.parent)
 
 
-def test_sums_follow_the_edges() -> None:
+def test_item_sums_add_the_edges_of_their_path() -> None:
     # Items 1 | 1 2 | 1 3 share the edge "1". Edges in preorder: 1, 1>2, 1>3 at -1, -2, -4.
     trie = build_trie([[1], [1, 3], [1, 2]])
     sums = trie.sum_over_items(np.array([[-1.0, -2.0, -4.0]], dtype=np.float32))
@@ -56,9 +56,7 @@ def test_items_with_a_token_are_found(sequences: list[list[int]], token: int | N
 
 
 @given(SEQUENCES, st.integers(1, 12))
-def test_chunks_cover_every_node_once_and_bring_their_ancestors(
-    sequences: list[list[int]], budget: int
-) -> None:
+def test_chunks_cover_every_node_once_with_its_ancestors(sequences: list[list[int]], budget: int) -> None:
     trie = build_trie(sequences)
     seen: list[int] = []
     for nodes, n_context in trie.chunks(budget):
@@ -72,9 +70,7 @@ def test_chunks_cover_every_node_once_and_bring_their_ancestors(
     st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=8), min_size=1, max_size=60),
     st.integers(0, 100),
 )
-def test_a_node_sees_its_ancestors_and_itself_and_nothing_else(
-    sequences: list[list[int]], n_before: int
-) -> None:
+def test_node_sees_only_its_ancestors_and_itself(sequences: list[list[int]], n_before: int) -> None:
     trie = build_trie(sequences)
     nodes = np.arange(trie.n_internal)
     query, key, visible = block_keys(trie, nodes, n_before)
@@ -86,6 +82,6 @@ def test_a_node_sees_its_ancestors_and_itself_and_nothing_else(
 
 
 @pytest.mark.parametrize("sequences", [[], [[1], []]])
-def test_an_item_without_tokens_is_refused(sequences: list[list[int]]) -> None:
+def test_item_without_tokens_is_refused(sequences: list[list[int]]) -> None:
     with pytest.raises(ValueError, match="at least one token"):
         build_trie(sequences)

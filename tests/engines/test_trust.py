@@ -1,4 +1,4 @@
-"""What a model may do to the machine that loads it is said by whoever runs it, never by its spec or files."""
+"""The user grants a model's permissions on the machine; its spec and files cannot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.engines import tiny_models as tiny
 
 
 class Bomb:
-    """A pickle that makes a file when it is read."""
+    """A pickle that creates a file when it is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,13 +37,8 @@ def nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     """A masked model whose only weights are a pickle."""
     tokenizer = tiny.bert_tokenizer()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = BertConfig(vocab_size=len(tokenizer), **sizes)
     made = Path(tiny.save(lambda: AutoModelForMaskedLM.from_config(config), tokenizer, tmp_path / "bert"))
     weights = AutoModelForMaskedLM.from_pretrained(made).state_dict()
     (made / "model.safetensors").unlink()
@@ -59,14 +54,14 @@ def test_pickled_weights_need_a_flag(folder: Path) -> None:
     assert MaskedScorer(spec, str(folder)).model is not None
 
 
-def test_a_pickle_is_not_read_before_it_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_pickle_is_refused_before_it_is_read(folder: Path, tmp_path: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(tmp_path / "gone off")))
     with pytest.raises(EngineError, match="--trust-pickle"):
         MaskedScorer(EngineSpec(name="m", kind="masked", model=str(folder), dtype="float32"), str(folder))
     assert not (tmp_path / "gone off").exists()
 
 
-def test_a_pickle_is_no_word_vectors_even_if_pickles_are_allowed(tmp_path: Path) -> None:
+def test_pickle_is_never_read_as_word_vectors(tmp_path: Path) -> None:
     specs.allow(pickle=True)
     vectors = tmp_path / "vectors.bin"
     vectors.write_bytes(pickle.dumps(Bomb(tmp_path / "gone off")))
@@ -76,35 +71,27 @@ def test_a_pickle_is_no_word_vectors_even_if_pickles_are_allowed(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("options", "permission", "said"),
+    ("options", "permission", "option"),
     [
-        (
-            {"trust_remote_code": True},
-            "remote_code",
-            "--trust-remote-code, or with CULTURESCOPE_TRUST=remote",
-        ),
-        ({"load_format": "pt"}, "pickle", "--trust-pickle, or with CULTURESCOPE_TRUST=pickle"),
+        ({"trust_remote_code": True}, "remote_code", "remote-code"),
+        ({"load_format": "pt"}, "pickle", "pickle"),
     ],
 )
 @pytest.mark.parametrize("kind", ["packed_trie", "vllm"])
-def test_a_spec_cannot_allow_itself(
-    kind: Any,
-    options: dict[str, Any],
-    permission: str,
-    said: str,
-    tmp_path: Path,
+def test_spec_cannot_grant_its_own_permission(
+    kind: Any, options: dict[str, Any], permission: str, option: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     spec = EngineSpec(name="m", kind=kind, model="no/such", dtype="float32", options=options)
     monkeypatch.setattr(load, "_build", lambda *_: pytest.fail("loaded"))
     for refused in (lambda: load.check_ability(spec, "score"), lambda: load.load(spec, tmp_path)):
-        with pytest.raises(EngineError, match=f"'m'.*{said}"):
+        with pytest.raises(EngineError, match=f"'m'.*--trust-{option}, or with CULTURESCOPE_TRUST={option}"):
             refused()
     specs.allow(**{permission: True})
     load.check_ability(spec, "score")
 
 
-def test_permissions_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permissions_are_added_and_unknown_ones_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     specs.allow(remote_code=True)
     specs.allow(pickle=True)
     specs.allow()

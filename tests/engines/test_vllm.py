@@ -63,7 +63,7 @@ def brute(smollm2_folder: Path, smollm2_tokenizer: PreTrainedTokenizerBase) -> t
 
 @torch.inference_mode()
 def brute_score(model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, prefix: str, item: str) -> float:
-    """Tokenise the whole text, run it once, add up the item's log-probabilities."""
+    """Tokenise the whole text, run it once, and return the sum of the item's log-probabilities."""
     start = prompting.prefix_tokens(tokenizer, prefix)
     ids = tokenizer(prefix + item, add_special_tokens=False).input_ids
     assert ids[: len(start)] == start
@@ -75,14 +75,14 @@ def prefixes(engine: VllmEngine) -> list[str]:
     return engine.frame(["Name a food of Peru.", "Name a food that people eat in Ghana."]).prefixes
 
 
-def test_no_process_spins_beside_the_model_where_cores_are_few(engine: VllmEngine) -> None:
+def test_no_worker_process_on_few_cores(engine: VllmEngine) -> None:
     names = [child.name() for child in psutil.Process().children(recursive=True)]
     assert any("EngineCore" in name for name in names)
     has_worker = any("Worker" in name for name in names)
     assert has_worker == ((os.cpu_count() or 1) >= FEW_CORES and not torch.cuda.is_available())
 
 
-def test_it_is_both_scorer_and_generator(engine: VllmEngine) -> None:
+def test_vllm_is_scorer_and_generator(engine: VllmEngine) -> None:
     assert isinstance(engine, Scorer)
     assert isinstance(engine, Generator)
 
@@ -99,7 +99,7 @@ def test_scores_equal_a_plain_forward_pass(
 
 
 @pytest.mark.heavy
-def test_scores_do_not_depend_on_order_or_batch_or_what_ran_before(engine: VllmEngine) -> None:
+def test_scores_do_not_depend_on_order_batch_or_earlier_calls(engine: VllmEngine) -> None:
     scores = engine.score(prefixes(engine), ITEMS)
     backwards = engine.score(prefixes(engine)[::-1], ITEMS[::-1])
     np.testing.assert_allclose(backwards[::-1, ::-1], scores, atol=1e-3, rtol=0)
@@ -107,7 +107,7 @@ def test_scores_do_not_depend_on_order_or_batch_or_what_ran_before(engine: VllmE
     np.testing.assert_allclose(alone, scores[1:, 4:5], atol=1e-3, rtol=0)
 
 
-def test_token_counts(engine: VllmEngine) -> None:
+def test_token_counts_equal_the_tokenizers(engine: VllmEngine) -> None:
     counts = engine.count_tokens(prefixes(engine)[0], ["rice", "fried rice", "7 Up"])
     assert counts.tolist() == [len(engine.tokenizer(t).input_ids) for t in ("rice", "fried rice", "7 Up")]
 
@@ -128,7 +128,7 @@ def test_generations_are_valid_json_and_repeatable(engine: VllmEngine) -> None:
     assert [a.text for a in other] != [a.text for a in answers]
 
 
-def test_one_call_holds_prompts_of_several_seeds_and_schemas(engine: VllmEngine) -> None:
+def test_one_call_takes_several_seeds_and_schemas(engine: VllmEngine) -> None:
     talks = [[{"role": "user", "content": f"Name a dish of {c}."}] for c in ("Peru", "Ghana", "Japan")]
     samplings = [Sampling(temperature=1.0, max_tokens=24, seed=seed) for seed in (1, 2, 3)]
     samplings[1] = Sampling(max_tokens=64)
@@ -141,7 +141,7 @@ def test_one_call_holds_prompts_of_several_seeds_and_schemas(engine: VllmEngine)
 
 
 @pytest.mark.heavy
-def test_seeded_samples_of_more_prompts_than_a_pass_holds(engine: VllmEngine) -> None:
+def test_seeded_samples_repeat_over_several_passes(engine: VllmEngine) -> None:
     talks = [[{"role": "user", "content": f"{i} " + "word " * 380 + "Go on."}] for i in range(4)]
     sampling = Sampling(temperature=1.0, max_tokens=8, seed=3)
     answers = engine.generate(talks, sampling)
@@ -151,8 +151,8 @@ def test_seeded_samples_of_more_prompts_than_a_pass_holds(engine: VllmEngine) ->
 
 
 @pytest.mark.heavy
-def test_alternatives_are_what_scoring_gives(engine: VllmEngine) -> None:
-    """Without a schema: natural-log probabilities of the model, whatever the temperature."""
+def test_token_alternatives_equal_scores(engine: VllmEngine) -> None:
+    """Without a schema they are the model's natural-log probabilities at any temperature."""
     question = "Is ceviche a dish of Peru? Answer yes or no."
     talk = [[{"role": "user", "content": question}]]
     plain = engine.generate(talk, Sampling(temperature=0.5, max_tokens=5, seed=1))[0]
@@ -174,12 +174,12 @@ def test_alternatives_are_what_scoring_gives(engine: VllmEngine) -> None:
 
 
 @torch.inference_mode()
-def test_option_logprobs_of_a_bound_answer(
+def test_option_logprobs_under_a_schema_equal_a_plain_pass(
     engine: VllmEngine, brute: torch.nn.Module, smollm2_tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """Under a schema they are shares of what it permits, after the tokens that were written.
+    """Under a schema they are shares of the permitted tokens, after the generated ones.
 
-    Those need not be the tokenizer's own: SmolLM2 writes '":' and '"' here, where that has '":"'.
+    Generated tokens may differ from the tokenizer's: SmolLM2 generates '":' and '"' here, not '":"'.
     """
     question = "Is ceviche a dish of Peru? Answer as JSON, yes or no."
     schema = SCHEMA | {"properties": {"label": {"enum": ["yes", "no"]}}, "required": ["label"]}
@@ -203,7 +203,7 @@ def test_option_logprobs_of_a_bound_answer(
 
 
 @pytest.mark.heavy
-def test_stop_and_length(engine: VllmEngine) -> None:
+def test_stop_texts_and_length_end_an_answer(engine: VllmEngine) -> None:
     talk = [[{"role": "user", "content": "Count: one, two, three, four, five, six."}]]
     cut = engine.generate(talk, Sampling(max_tokens=3))[0]
     assert (cut.finish_reason, cut.completion_tokens) == ("length", 3)
@@ -214,13 +214,13 @@ def test_stop_and_length(engine: VllmEngine) -> None:
     assert word not in stopped.text
 
 
-def test_too_long_a_prompt_is_refused_where_it_is_scored(engine: VllmEngine) -> None:
+def test_too_long_prompt_is_refused_in_scoring(engine: VllmEngine) -> None:
     with pytest.raises(EngineError, match=r"vLLM gave no answer.*512"):
         engine.score(["word " * 600], [" rice"])
 
 
-def test_a_prompt_that_the_context_does_not_hold_ends_itself_alone(engine: VllmEngine) -> None:
-    """Also at the edge: a prompt of 511 tokens leaves room for one, of 512 for none."""
+def test_too_long_prompt_is_cut_off_and_the_others_are_answered(engine: VllmEngine) -> None:
+    """A prompt of 511 tokens leaves room for one token, a prompt of 512 for none."""
     base = engine.generate([[{"role": "user", "content": "a"}]], Sampling(max_tokens=1))[0].prompt_tokens
     words = (1, 512 - base, 513 - base, 600)
     talks = [[{"role": "user", "content": " ".join(["a"] * n)}] for n in words]
@@ -228,24 +228,20 @@ def test_a_prompt_that_the_context_does_not_hold_ends_itself_alone(engine: VllmE
     short, edge, full, over = engine.generate(talks, own)
     assert (short.prompt_tokens, short.completion_tokens) == (base, 4)
     assert (edge.prompt_tokens, edge.completion_tokens) == (511, 1)
-    assert (full.text, full.finish_reason, full.prompt_tokens, full.completion_tokens) == (
-        "",
-        "length",
-        512,
-        0,
-    )
+    assert (full.text, full.finish_reason) == ("", "length")
+    assert (full.prompt_tokens, full.completion_tokens) == (512, 0)
     assert (over.text, over.finish_reason, over.seed) == ("", "length", 3)
     assert engine.generate(talks[3:], own[3:]) == [over]
 
 
-def test_a_base_model_completes_a_line(engine: VllmEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a chat template the prompt is a raw text with a cue, and the answer ends with its line."""
-    asked, sampling = "Name a food.\nQuestion: What do people eat?", Sampling(max_tokens=40)
-    raw = [{"role": RAW, "content": asked + prompting.COMPLETION_CUE}]
+def test_base_model_completes_one_line(engine: VllmEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a chat template the prompt is raw text with a cue, and the answer ends with its line."""
+    prompt, sampling = "Name a food.\nQuestion: What do people eat?", Sampling(max_tokens=40)
+    raw = [{"role": RAW, "content": prompt + prompting.COMPLETION_CUE}]
     [whole] = engine.generate([raw], sampling)
-    assert "\n" in whole.text.strip(), "the model writes one line, so this test shows nothing"
+    assert "\n" in whole.text.strip(), "the model generated only one line: the test needs two"
     monkeypatch.setattr(engine.tokenizer, "chat_template", None)
-    user = {"role": "user", "content": asked}
+    user = {"role": "user", "content": prompt}
     [line] = engine.generate([[user]], sampling)
     assert (line.text, line.finish_reason) == (whole.text.partition("\n")[0], "stop")
     [bound] = engine.generate([[user]], sampling, SCHEMA)
@@ -255,7 +251,7 @@ def test_a_base_model_completes_a_line(engine: VllmEngine, monkeypatch: pytest.M
         engine.generate([turns], sampling)
 
 
-def test_a_conversation_that_a_base_model_cannot_hold_is_cut_off(
+def test_too_long_prompt_of_a_base_model_is_cut_off(
     engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine.tokenizer, "chat_template", None)
@@ -267,8 +263,8 @@ def test_a_conversation_that_a_base_model_cannot_hold_is_cut_off(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "ends"])
-def test_nothing_outlives_a_process(smollm2_folder: Path, is_killed: bool) -> None:
-    """Also where a finalizer was there before vLLM's: then all of them come last at the end of a process."""
+def test_no_process_of_vllm_outlives_its_parent(smollm2_folder: Path, is_killed: bool) -> None:
+    """A finalizer registered before vLLM's makes all finalizers run last; the processes must end even so."""
     code = (
         "import sys, weakref\n"
         "weakref.finalize(weakref.WeakSet, print)\n"
@@ -299,15 +295,15 @@ def test_nothing_outlives_a_process(smollm2_folder: Path, is_killed: bool) -> No
     assert not alive
 
 
-def test_wrong_device_and_broken_folder(tmp_path: Path) -> None:
+def test_wrong_device_and_broken_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="asks for device 'tpu', but the installed vLLM runs on"):
         VllmEngine(EngineSpec(name="m", kind="vllm", model="m", device="tpu"), str(tmp_path))
     with pytest.raises(EngineError, match=r"vLLM cannot load model 'm' from"):
         VllmEngine(EngineSpec(name="m", kind="vllm", model="m"), str(tmp_path))
 
 
-def test_closed_engine_says_so(engine: VllmEngine) -> None:
-    """On a copy whose processes are stand-ins: the tests share the engine, in any order."""
+def test_closed_engine_is_refused(engine: VllmEngine) -> None:
+    """A copy with stand-in processes is closed, as the tests share the engine."""
     ended: list[str] = []
     core = SimpleNamespace(shutdown=lambda: ended.append("core"))
     guard = SimpleNamespace(terminate=lambda: ended.append("guard"), wait=lambda: 0)
@@ -321,7 +317,7 @@ def test_closed_engine_says_so(engine: VllmEngine) -> None:
 
 
 @pytest.mark.heavy
-def test_two_engines_talk_by_turns_in_one_process(
+def test_two_vllm_engines_alternate_in_one_process(
     models_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(memory.VARIABLE, "16")
@@ -346,10 +342,10 @@ def test_two_engines_talk_by_turns_in_one_process(
         load.unload()
 
 
-def test_pairs_are_what_a_plain_pass_gives(
+def test_scores_of_pairs_equal_a_plain_pass(
     engine: VllmEngine, brute: torch.nn.Module, smollm2_tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """Pairs that share a context are scored as each by itself, whatever the cache holds of it."""
+    """Pairs that share a context have the scores of single pairs, with or without a cached context."""
     context = "Question: What do people in Peru eat?\nAnswer:"
     pairs = [TextPair(context, " " + item) for item in ITEMS]
     scores = engine.score_pairs(pairs + pairs)

@@ -1,4 +1,4 @@
-"""One model is one model whatever runs it, and another model is another."""
+"""The model hash: equal for one model in all engines, different for different models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def spec(base: dict[str, Any], **changes: Any) -> EngineSpec:
         {"usd_per_million_input_tokens": 1, "usd_per_million_output_tokens": 1},
     ],
 )
-def test_engine_precision_options_and_price_change_no_model(changes: dict[str, Any]) -> None:
+def test_engine_precision_options_and_price_keep_the_model_hash(changes: dict[str, Any]) -> None:
     assert model_hash(spec(HUB, **changes)) == model_hash(spec(HUB))
 
 
@@ -51,11 +51,13 @@ def test_engine_precision_options_and_price_change_no_model(changes: dict[str, A
         (SERVED, {"web": True}),
     ],
 )
-def test_weights_revision_style_and_server_do(base: dict[str, Any], changes: dict[str, Any]) -> None:
+def test_model_revision_style_and_server_change_the_model_hash(
+    base: dict[str, Any], changes: dict[str, Any]
+) -> None:
     assert model_hash(spec(base, **changes)) != model_hash(spec(base))
 
 
-def test_a_folder_is_its_weights(tmp_path: Path) -> None:
+def test_model_hash_of_a_folder_is_its_weights(tmp_path: Path) -> None:
     def folder(name: str, **weights: bytes) -> EngineSpec:
         (tmp_path / name).mkdir(exist_ok=True)
         for file, content in weights.items():
@@ -70,7 +72,7 @@ def test_a_folder_is_its_weights(tmp_path: Path) -> None:
     assert model_hash(folder("e")) != model_hash(folder("f")), "without weights the path is all there is"
 
 
-def test_stored_runs_are_named_as_new_ones_are() -> None:
+def test_migration_gives_stored_runs_the_same_model_hash() -> None:
     specs = [
         spec(HUB), spec(HUB, revision="abc"), spec(HUB, prompt_style="chat", kind="vllm"),
         spec(HUB, model="embedded:smollm2-135m"), spec(HUB, model="/no/folder"),

@@ -1,6 +1,6 @@
-"""Tokenizers of three families over one small English and Chinese vocabulary, and what they make of a cloze.
+"""Tokenizers of three families over one small English and Chinese vocabulary, and the pieces of clozes.
 
-The pieces are written by hand, so that tests do not take them from the code they test.
+The pieces are written by hand, so that tests do not take them from the code under test.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import BertTokenizer, PreTrainedTokenizerBase, T5Tokenizer, XLMRobertaTokenizer
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    BertTokenizer,
+    PreTrainedTokenizerBase,
+    T5Tokenizer,
+    XLMRobertaTokenizer,
+)
 
 from tasks.engines.protocols import Cloze
 from tasks.engines.specs import EngineSpec
@@ -18,7 +25,7 @@ from tasks.engines.specs import EngineSpec
 WORDS = ["the", "food", "of", "peru", "rice", "pudding", "salt", "has", "in", "it", "x"]
 CHINESE = list("米饭的原料是盐鱼香肉")
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##cake", *CHINESE, ".", "。"]
-# Fewer pieces win. "是盐" merges across the blank's border: then the candidate's own piece is wanted.
+# Fewer pieces win. "是盐" merges across the blank's border; the candidate's own piece is expected there.
 UNIGRAMS = ["▁", *("▁" + word for word in WORDS), "cake", "米饭", "是盐", *CHINESE, ".", "。"]
 
 ENGLISH = Cloze(
@@ -48,7 +55,7 @@ def candidates(cloze: Cloze) -> list[str]:
 
 
 def wordpieces(text: str) -> list[str]:
-    """By hand for this vocabulary: words, single Chinese characters, "cake" as a continuation."""
+    """Return hand-made pieces: words, single Chinese characters, "cake" as a continuation."""
     pieces: list[str] = []
     for word in text.replace(".", " .").split():
         if word[0] in CHINESE or word[0] == "。":
@@ -59,7 +66,7 @@ def wordpieces(text: str) -> list[str]:
 
 
 def unigrams(text: str, word_start: bool = True) -> list[str]:
-    """By hand for this vocabulary: ▁ before a word, "米饭" is one piece, "cake" follows "▁rice"."""
+    """Return hand-made pieces: ▁ before a word, "米饭" is one piece, "cake" follows "▁rice"."""
     pieces: list[str] = []
     for number, word in enumerate(text.replace(".", " .").split()):
         if word == ".":
@@ -89,7 +96,7 @@ def t5_tokenizer(sentinel: str = "<extra_id_0>") -> PreTrainedTokenizerBase:
 
 
 def save(build: Callable[[], Any], tokenizer: PreTrainedTokenizerBase, folder: Path) -> Path:
-    """A randomly initialised model whose probabilities differ measurably, and its tokenizer."""
+    """Save a randomly initialised model whose probabilities differ measurably, and its tokenizer."""
     torch.manual_seed(0)
     model = build()
     for parameter in model.parameters():
@@ -97,6 +104,15 @@ def save(build: Callable[[], Any], tokenizer: PreTrainedTokenizerBase, folder: P
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def save_bart(folder: Path) -> Path:
+    """Save a small BART, which no candidate scorer takes."""
+    config = BartConfig(
+        vocab_size=len(UNIGRAMS) + 5, d_model=16, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+    )  # fmt: skip
+    return save(lambda: BartForConditionalGeneration(config), xlmr_tokenizer(), folder)
 
 
 def spec(**fields: Any) -> EngineSpec:

@@ -1,6 +1,6 @@
-"""A Ray cluster of a head and two nodes; a run on it loses a replica and then a node. Prints what happened.
+"""A Ray cluster of a head and two nodes: a run on it loses a replica and then a node. Prints the result.
 
-To be run in a network namespace of its own: Ray listens on all interfaces. Arguments: home, what to run.
+Run it in its own network namespace: Ray listens on all interfaces. Arguments: home, command to run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUIET = ("--include-dashboard=false", "--disable-usage-stats")
 
 
 def ray(*arguments: str) -> None:
-    """The command line of Ray."""
+    """Run a command of Ray."""
     done = subprocess.run(
         [sys.executable, "-m", "ray.scripts.scripts", *arguments], capture_output=True, text=True
     )
@@ -28,7 +28,7 @@ def ray(*arguments: str) -> None:
 
 
 def replicas() -> list[psutil.Process]:
-    """The processes that hold an engine, the oldest first."""
+    """Return the processes with an engine, the oldest first."""
     named = []
     for process in psutil.process_iter(["cmdline", "create_time"]):
         if "".join(process.info["cmdline"] or [])[:12] == "ray::Replica":
@@ -37,12 +37,12 @@ def replicas() -> list[psutil.Process]:
 
 
 def parts(home: Path) -> int:
-    """Parts that are stored."""
+    """Return the number of stored parts."""
     return len(list((home / "parts" / "item_logprob").glob("[!_]*.parquet")))
 
 
 def wait(done: int, home: Path, run: subprocess.Popen[str]) -> float:
-    """Until so many parts are stored; returns when."""
+    """Wait until `done` parts are stored; return the time."""
     while parts(home) < done and run.poll() is None:
         time.sleep(0.02)
     return time.monotonic()
@@ -53,16 +53,8 @@ def main() -> None:
     ray("start", "--head", "--node-ip-address=127.0.0.1", "--port=6379", "--num-cpus=0", *QUIET)
     for _ in range(2):
         ray("start", f"--address={ADDRESS}", "--num-cpus=2", "--disable-usage-stats")
-    command = [
-        sys.executable,
-        "-m",
-        "deployments.cli.app",
-        *sys.argv[2:],
-        "--replicas",
-        "2",
-        "--ray",
-        ADDRESS,
-    ]
+    program = [sys.executable, "-m", "deployments.cli.app"]
+    command = [*program, *sys.argv[2:], "--replicas", "2", "--ray", ADDRESS]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait(4, home, run)
     seen = {process.pid for process in replicas()}

@@ -1,4 +1,4 @@
-"""Sessions of a made-up evaluation, for tests of the loop without engines."""
+"""Sessions of an invented evaluation, for tests of the loop without engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPEC = EngineSpec(name="m", kind="fake", model="m")
 
 
 def engine(name: str, spec: EngineSpec | None = SPEC) -> Engine:
-    """An engine of its own hash; without a spec one that is only read from."""
+    """Return an engine with its own hash; without a spec it is only read from."""
     if spec is SPEC:
         spec = SPEC.model_copy(update={"name": name, "model": name})
     return Engine(name, "fake", name, spec.hash() if spec else f"hash of {name}", spec)
@@ -28,7 +28,7 @@ JUDGE = engine("judge")
 
 
 def prompts(text: str = "?", **fields: Any) -> Prompts:
-    """A request of one prompt."""
+    """Return a request of one prompt."""
     prompt = Prompt([{"role": "user", "content": text}])
     return Prompts(**{"label": "items", "sampling": Sampling(), "prompts": (prompt,), "batch": 1, **fields})
 
@@ -41,7 +41,7 @@ def session(
     occasion: str = "",
     **of_evaluation: Any,
 ) -> RunSession:
-    """A session of models of one spec, and a judge of that name."""
+    """Return a session of models with one spec, and a judge called "judge"."""
     made: dict[str, Any] = {
         "name": "cure", "params": Params, "tables": {}, "study": lambda *_: None, "ask": ask,
         "read": lambda *_: None, "rows": lambda *_: Tables({}), "shared": shared,
@@ -55,5 +55,5 @@ def session(
 
 
 def unstored(answers: Mapping[str, Collection[Answer]], stored: Set[Answer] = frozenset()) -> set[Answer]:
-    """``steps.unstored`` where these answers are stored."""
+    """Return what ``steps.unstored`` returns if these answers are stored."""
     return {answer for own in answers.values() for answer in own} - stored

@@ -1,4 +1,4 @@
-"""Finished runs with headlines, stored as the loop stores them, without anything that was asked."""
+"""Finished runs with headlines, stored like the loop's, without prompts or answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ITEMS = tuple(f"item-{i:04d}" for i in range(400))
 
 @dataclass(frozen=True)
 class Stored:
-    """One run. scores: headline -> score of each of the first ``ITEMS``, NaN where unscored; halves: headline
-    -> its value on all of n units and on half-samples of them; both: (n, values)."""
+    """One run. scores: headline -> score of each of the first ``ITEMS``, NaN if unscored; halves: headline
+    -> (n, values), values being that of all n units and then those of half-samples."""
 
     model: str
     occasion: str = ""
@@ -32,23 +32,23 @@ class Stored:
 
     @property
     def run_id(self) -> str:
-        """As of a run of the loop."""
+        """The id that the loop gives such a run."""
         return digest([self.evaluation, self.config, self.engine_hash, self.occasion])
 
     @property
     def engine_hash(self) -> str:
-        """By default that of the model's name."""
+        """The given hash, or one of the model's name."""
         return self.engine or digest(self.model)
 
     def metrics(self) -> list[Metric]:
-        """Its rows."""
+        """Return the run's metric rows."""
         rows = [
             mean_row(metric, OVERALL, values, "unscored", items=ITEMS[: values.size])
             for metric, values in self.scores.items()
         ]
         for metric, (n, values) in self.halves.items():
-            kept = half_samples(n, values.size - 1, 0)
-            points = resampled_points("half", ITEMS[:n], kept, values[1:])
+            samples = half_samples(n, values.size - 1, 0)
+            points = resampled_points("half", ITEMS[:n], samples, values[1:])
             rows.append(scored(metric, OVERALL, float(values[0]), (n, 0), None, 0.0, points))
         return rows
 

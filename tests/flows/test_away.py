@@ -1,4 +1,4 @@
-"""A run whose store went away ends as what the automations of a pool run again, and as an error by hand."""
+"""A run whose store is away crashes, so that a pool's automations resume it; by hand it is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warehouse import StoreAway
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, flow_run: object, error: Exception) -> BaseException:
-    """What comes out of a flow in which an error was raised."""
+    """Return the exception that leaves a flow in which this error was raised."""
     context = SimpleNamespace(flow_run=flow_run) if flow_run else None
     monkeypatch.setattr(away.FlowRunContext, "get", lambda: context)
     with pytest.raises(BaseException) as raised, crashed_if_away():  # noqa: PT011 - whatever it is
@@ -22,7 +22,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, flow_run: object, error: Exception) -
     return raised.value
 
 
-def test_what_a_deployment_started_has_crashed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_of_a_deployment_crashes_if_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ended(monkeypatch, SimpleNamespace(deployment_id="d"), StoreAway("s3 does not answer"))
     assert isinstance(error, StoreUnreachable)
     assert not isinstance(error, Exception), "Prefect would call the run failed"
@@ -30,15 +30,15 @@ def test_what_a_deployment_started_has_crashed(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("flow_run", [None, SimpleNamespace(deployment_id=None)])
-def test_by_hand_the_error_is_raised(monkeypatch: pytest.MonkeyPatch, flow_run: object) -> None:
+def test_run_by_hand_raises_the_error(monkeypatch: pytest.MonkeyPatch, flow_run: object) -> None:
     assert isinstance(ended(monkeypatch, flow_run, StoreAway("s3")), StoreAway)
 
 
-def test_other_errors_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_are_raised_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(ended(monkeypatch, SimpleNamespace(deployment_id="d"), ValueError("x")), ValueError)
 
 
-def test_no_further_evaluation_is_tried_on_a_store_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_further_evaluation_is_tried_if_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def run(name: str, params: object) -> str:

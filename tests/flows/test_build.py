@@ -1,4 +1,4 @@
-"""Builds through the command line and Prefect: a real server writes drafts, a fake model nonsense."""
+"""Builds through the command line and Prefect: a scripted server drafts, a fake model gives nonsense."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_from_seeds_to_published_items(
+def test_specnorm_build_goes_from_seeds_to_published_items(
     culturescope: Cli, culturescope_process: Cli, home: Path, tmp_path: Path
 ) -> None:
-    """Of 12 seeds, each whose statement has an even number of letters gets an answer without its cues."""
+    """Of 12 seeds, those whose statement has an even number of letters get a draft without their cues."""
     warehouse, queue, out = Warehouse.open(home), tmp_path / "queue.csv", tmp_path / "published.csv"
 
     def is_bad(norm: str) -> bool:
@@ -60,7 +60,7 @@ def test_from_seeds_to_published_items(
         again = culturescope(*BUILD, "--n", "12", "--queue", str(queue), check=False)
         assert (again.returncode, len(scenes)) == (1, 12)
         assert "exists and may hold decisions" in words(again.stderr)
-        # A larger build asks for its new seeds alone; who waits already is in the new queue as well.
+        # A larger build drafts its new seeds only; drafts that wait already are in the new queue too.
         culturescope(*BUILD, "--n", "13", "--queue", str(tmp_path / "second.csv"))
         assert len(scenes) == 13
     shorter = {"question": "Is this all right there?"}
@@ -85,8 +85,10 @@ def test_from_seeds_to_published_items(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_build_is_a_run_in_prefect(culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str) -> None:
-    """Drafts that are nonsense are stored with their faults; a second build asks none."""
+def test_culturall_build_is_a_prefect_run_and_a_second_one_requests_nothing(
+    culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
+) -> None:
+    """Nonsense drafts are stored with their faults."""
     pages = tmp_path / "pages.jsonl"
     lines = [{"text": f"In Britain the post comes {n} times a day, and never on Sundays."} for n in range(3)]
     pages.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -104,8 +106,10 @@ def test_a_build_is_a_run_in_prefect(culturescope: Cli, home: Path, tmp_path: Pa
 
 
 @pytest.mark.heavy
-def test_a_killed_build_goes_on(culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str) -> None:
-    """20 drafts in batches of 8, killed at the 12th: the 8 of the first batch are not asked again."""
+def test_killed_build_resumes_with_the_next_batch(
+    culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
+) -> None:
+    """20 drafts in batches of 8, killed at the 12th: the 8 of the first batch are not requested again."""
     victims: list[subprocess.Popen[bytes]] = []
 
     def writer(scene: Scene) -> object:
@@ -133,10 +137,12 @@ def test_a_killed_build_goes_on(culturescope: Cli, home: Path, tmp_path: Path, p
 
 
 @pytest.mark.heavy
-def test_a_budget_and_an_engine_that_writes_nonsense(culturescope: Cli, home: Path, tmp_path: Path) -> None:
+def test_build_stops_at_its_budget_and_writes_no_queue_of_nonsense(
+    culturescope: Cli, home: Path, tmp_path: Path
+) -> None:
     warehouse, queue = Warehouse.open(home), tmp_path / "queue.csv"
     with drafting(home, good) as scenes:
-        # A draft may take 1,700 tokens and takes 1,400: one batch of 8 fits ($0.014), a second does not.
+        # A draft may use 1,700 tokens and uses 1,400: one batch of 8 fits ($0.014), a second does not.
         build = (*BUILD, "--n", "20", "--queue", str(queue), "--max-usd", "0.02")
         stopped = culturescope(*build, check=False)
         assert stopped.returncode == 1

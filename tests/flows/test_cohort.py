@@ -1,4 +1,4 @@
-"""Whose rows a run makes, and against whom: the rule by which cohorts freeze, and how the loop uses it."""
+"""The rule by which cohorts freeze: which rows a run makes and which models they are compared with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from warehouse import CorruptPart
 
 
 def run_of(model: str, occasion: str = "") -> runs.FinishedRun:
-    """An earlier run of a model, with an id of model and occasion."""
+    """Return an earlier run of a model, whose id is model and occasion."""
     now = datetime(2026, 11, 23)
     return runs.FinishedRun(
         f"{model}{occasion}", "cure", "config", model, f"hash of {model}", occasion, "demo", {}, {}, "none",
@@ -34,23 +34,23 @@ def run_of(model: str, occasion: str = "") -> runs.FinishedRun:
 
 CASES = {
     # own, frozen, others, new, compares -> rows, against, earlier
-    "the first run is the cohort": ("ab", "", "", "ab", True, "ab", "ab", ""),
-    "who finished before is of it": ("ab", "", "z", "ab", True, "abz", "abz", "z"),
-    "and gets rows anew even where nothing of this run is new": ("a", "", "z", "", True, "az", "az", "z"),
-    "also where nothing compares": ("a", "", "z", "a", False, "az", "az", "z"),
-    "a later model is compared with the cohort": ("c", "ab", "", "c", True, "c", "ab", "ab"),
-    "a member again, with something new": ("ac", "ab", "", "ac", True, "ac", "ab", "b"),
-    "a member again, with nothing new": ("ac", "ab", "", "c", True, "c", "ab", "b"),
-    "nothing new at all": ("ac", "ab", "", "", True, "", "ab", "b"),
-    "who finished since does not matter": ("c", "a", "z", "c", True, "c", "a", "a"),
-    "nobody is read where nothing compares": ("c", "ab", "", "c", False, "c", "", ""),
-    "a member is there where nothing compares": ("ac", "ab", "", "ac", False, "ac", "a", ""),
+    "first run is the cohort": ("ab", "", "", "ab", True, "ab", "ab", ""),
+    "earlier finished model joins the cohort": ("ab", "", "z", "ab", True, "abz", "abz", "z"),
+    "all get new rows though this run has no new answers": ("a", "", "z", "", True, "az", "az", "z"),
+    "same in an evaluation that does not compare": ("a", "", "z", "a", False, "az", "az", "z"),
+    "later model is compared with the cohort": ("c", "ab", "", "c", True, "c", "ab", "ab"),
+    "member again, with new answers": ("ac", "ab", "", "ac", True, "ac", "ab", "b"),
+    "member again, without new answers": ("ac", "ab", "", "c", True, "c", "ab", "b"),
+    "no new answers": ("ac", "ab", "", "", True, "", "ab", "b"),
+    "models that finished after freezing do not matter": ("c", "a", "z", "c", True, "c", "a", "a"),
+    "no other model is read without comparison": ("c", "ab", "", "c", False, "c", "", ""),
+    "own member is used without comparison": ("ac", "ab", "", "ac", False, "ac", "a", ""),
 }
 
 
 @pytest.mark.parametrize(("own", "frozen", "others", "new", "compares", "rows", "against", "earlier"),
                          CASES.values(), ids=CASES)  # fmt: skip
-def test_the_rule(
+def test_cohort_rule(
     own: str, frozen: str, others: str, new: str, compares: bool, rows: str, against: str, earlier: str
 ) -> None:
     made = cohort_of(
@@ -62,7 +62,7 @@ def test_the_rule(
     assert made.is_frozen == bool(frozen)
 
 
-def test_a_model_on_another_occasion_is_compared_with_its_answers_of_the_first() -> None:
+def test_model_on_another_occasion_is_compared_with_its_first_answers() -> None:
     made = cohort_of({"a": "a on w2"}, [run_of("a"), run_of("b")], [], {"a"})
     assert [run.run_id for run in made.earlier] == ["a", "b"]
     cohort = made.cohort({"a": "new"}, {"a": "old", "b": "of b"}, {"a": run_of("a", "w2").candidate})
@@ -72,18 +72,18 @@ def test_a_model_on_another_occasion_is_compared_with_its_answers_of_the_first()
 
 @dataclass
 class World:
-    """What the warehouse knows of other runs, and what was saved."""
+    """Other runs in the warehouse, and what the run saves."""
 
     frozen: str = ""
     finished: str = ""
     asks: list[Any] = field(default_factory=list)
     unanswered: str = ""
-    """Engines of which an answer is missing."""
+    """Engines with a missing answer."""
     corrupt: str = ""
     saved: list[tuple[Cohort[Any], Selection]] = field(default_factory=list)
 
     def session(self, *models: str, shared: bool = False, **fields: Any) -> RunSession:
-        """A run of some models, each of which answers with its name."""
+        """Return a run of models, each of which answers with its name."""
 
         def read(study: Any, completions: Any, shared: Any) -> str:
             if completions.candidate.name == self.corrupt:
@@ -100,7 +100,7 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """No run has finished and no cohort is frozen, unless a test says so."""
+    """A world without finished runs and frozen cohorts; tests add them."""
     known = World()
 
     def save(session: RunSession, cohort: Cohort[Any], selection: Selection) -> None:
@@ -125,8 +125,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return known
 
 
-def test_what_is_read_is_what_is_scored(world: World) -> None:
-    """Answers of runs before and of this one; not those of a model that this run has again, or lost."""
+def test_earlier_and_new_runs_are_scored_without_lost_models(world: World) -> None:
+    """Earlier answers of a model that this run repeats or lost are not used."""
     world.finished = "abz"
     made = world.session("a", "b", shared=True)
     made.drop("b", EngineError("it is gone"))
@@ -140,7 +140,7 @@ def test_what_is_read_is_what_is_scored(world: World) -> None:
 @pytest.mark.parametrize(
     ("worked", "finished", "scored"), [("ac", "ab", "ac"), ("", "ab", "c"), ("", "", "ac")]
 )
-def test_a_model_has_something_new_if_it_was_answered_about_or_has_no_rows(
+def test_model_is_scored_if_it_has_new_answers_or_no_rows(
     world: World, worked: str, finished: str, scored: str
 ) -> None:
     world.frozen, world.finished = "ab", finished
@@ -151,7 +151,7 @@ def test_a_model_has_something_new_if_it_was_answered_about_or_has_no_rows(
 
 
 @pytest.mark.parametrize("compares", [True, False])
-def test_a_lost_member_of_the_cohort_stops_only_what_compares(world: World, compares: bool) -> None:
+def test_lost_cohort_member_stops_only_comparing_evaluations(world: World, compares: bool) -> None:
     world.frozen = "a"
     made = world.session("a", "b", compares=compares)
     made.drop("a", EngineError("it is gone"))
@@ -160,24 +160,23 @@ def test_a_lost_member_of_the_cohort_stops_only_what_compares(world: World, comp
     assert any("the cohort needs a" in failure for failure in made.failures) == compares
 
 
-def test_a_member_whose_answers_are_gone_is_to_be_run_again(world: World) -> None:
+def test_cohort_member_without_answers_must_be_run_again(world: World) -> None:
     world.frozen, world.asks, world.unanswered = "a", [prompts()], "a"
-    with pytest.raises(
-        EngineError, match=r"the cohort needs answers of a that are missing: run that model again"
-    ):
+    missing = r"the cohort needs answers of a that are missing: run that model again"
+    with pytest.raises(EngineError, match=missing):
         loop._score(world.session("b"))
     world.unanswered, world.corrupt = "", "a"
     with pytest.raises(CorruptPart, match="set aside"):
         loop._score(world.session("b"))
     assert not world.saved
-    # A judge that never answered about it is no reason.
+    # Missing answers of a judge do not matter.
     world.corrupt, world.unanswered = "", "judge"
     world.asks = [prompts(), replace(prompts(), role="judge", engine="judge")]
     loop._score(world.session("b"))
     assert set(world.saved[0][0].against) == {"a"}
 
 
-def test_the_progress_counts_the_models_that_are_read(world: World) -> None:
+def test_progress_counts_the_models_that_are_read(world: World) -> None:
     heard: list[tuple[str, int, int]] = []
     made = world.session("a", "b", "c")
     made.drop("c", EngineError("it is gone"))
@@ -187,7 +186,7 @@ def test_the_progress_counts_the_models_that_are_read(world: World) -> None:
 
 
 @pytest.mark.parametrize("lost", [[SHARED], ["a", "b"]])
-def test_where_nothing_can_be_scored_nothing_is_stored(world: World, lost: list[str]) -> None:
+def test_nothing_is_stored_if_nothing_can_be_scored(world: World, lost: list[str]) -> None:
     made = world.session("a", "b", shared=True)
     for name in lost:
         made.drop(name, EngineError("it is gone"))
@@ -195,7 +194,7 @@ def test_where_nothing_can_be_scored_nothing_is_stored(world: World, lost: list[
     assert not world.saved
 
 
-def test_answers_that_cannot_be_read_cost_their_model_and_those_about_null_models_all(world: World) -> None:
+def test_unreadable_answers_lose_their_model_and_those_of_nulls_lose_all(world: World) -> None:
     world.corrupt = "b"
     made = world.session("a", "b")
     loop._score(made)

@@ -1,4 +1,4 @@
-"""Which runs are compared, and what their stored points come to."""
+"""The runs that are compared, and the differences of their stored points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_two_models_are_compared_item_by_item(warehouse: Warehouse) -> None:
     assert turned["p_value"] == pytest.approx(row["p_value"])
 
 
-def test_items_that_only_one_answered_are_left_out(warehouse: Warehouse) -> None:
+def test_items_scored_for_one_model_only_are_left_out(warehouse: Warehouse) -> None:
     some = np.where(np.arange(60) < 20, np.nan, BAD)
     store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": some})])
     (row,) = compared(warehouse, ComparedRuns("a", "b")).to_dicts()
@@ -50,13 +50,13 @@ def test_items_that_only_one_answered_are_left_out(warehouse: Warehouse) -> None
     assert row["difference"] == pytest.approx(GOOD[20:].mean() - BAD[20:].mean())
 
 
-def test_the_same_answers_do_not_differ(warehouse: Warehouse) -> None:
+def test_equal_scores_have_difference_0_and_p_1(warehouse: Warehouse) -> None:
     store(warehouse, [Stored(m, scores={"coverage": GOOD}) for m in ("a", "b")])
     (row,) = compared(warehouse, ComparedRuns("a", "b")).to_dicts()
     assert (row["difference"], row["p_value"], row["unscored_reason"]) == (0.0, 1.0, "nothing differs")
 
 
-def test_numbers_that_are_no_means_are_compared_by_their_half_samples(warehouse: Warehouse) -> None:
+def test_metrics_that_are_no_means_are_compared_by_half_samples(warehouse: Warehouse) -> None:
     own, other = 0.6 + 0.05 * RNG.standard_normal((2, 101))
     runs = [
         Stored(name, evaluation="spectral", halves={"macro_f1": (40, values)})
@@ -70,8 +70,8 @@ def test_numbers_that_are_no_means_are_compared_by_their_half_samples(warehouse:
     assert row["n_common"] == 40
 
 
-def test_classes_by_the_medians_of_one_of_two_models_have_no_test(warehouse: Warehouse) -> None:
-    """An occasion of that model has one, and so have correlations, which are taken over no cohort."""
+def test_classes_by_medians_of_one_of_two_models_have_no_p_value(warehouse: Warehouse) -> None:
+    """An occasion of that model has a p-value, and so do correlations, which need no cohort."""
     own, other = 0.6 + 0.05 * RNG.standard_normal((2, 101))
     halves = {"macro_f1": (40, own), "rank_spearman": (40, own)}
     runs = [
@@ -93,8 +93,8 @@ def test_classes_by_the_medians_of_one_of_two_models_have_no_test(warehouse: War
     assert compared(warehouse, ComparedRuns("a", "b", occasion=""))["p_value"].null_count() == 0
 
 
-def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:
-    """The same values, as correlations and as shares: their errors differ by the scale."""
+def test_correlations_are_compared_on_the_fisher_scale(warehouse: Warehouse) -> None:
+    """The same values are stored as correlations and as shares: their errors differ by the scale."""
     own, other = 0.95 + 0.02 * RNG.standard_normal((2, 101)) * [[0.1], [1]]
     runs = [
         Stored(name, evaluation="spectral", halves={"rank_spearman": (40, values), "macro_f1": (40, values)})
@@ -109,7 +109,7 @@ def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:
     assert ours / plain == pytest.approx(fisher * slope / np.std(own[1:] - other[1:], ddof=1))
 
 
-def test_an_occasion_is_compared_with_the_one_before(warehouse: Warehouse) -> None:
+def test_occasion_is_compared_with_the_one_before_or_a_chosen_one(warehouse: Warehouse) -> None:
     values = {"": GOOD, "w1": GOOD - 0.1, "w2": GOOD - 0.3}
     store(warehouse, [Stored("a", occasion=name, scores={"coverage": v}) for name, v in values.items()])
     (row,) = compared(warehouse, ComparedRuns("a")).to_dicts()
@@ -121,7 +121,7 @@ def test_an_occasion_is_compared_with_the_one_before(warehouse: Warehouse) -> No
     assert row["difference"] == pytest.approx(-0.1)
 
 
-def test_two_engines_and_two_wordings_of_a_model(warehouse: Warehouse) -> None:
+def test_engines_and_configurations_of_a_model_are_compared(warehouse: Warehouse) -> None:
     runs = [
         Stored("a", scores={"coverage": GOOD}, engine="1111"),
         Stored("a#2222", scores={"coverage": BAD}, engine="2222"),
@@ -135,7 +135,7 @@ def test_two_engines_and_two_wordings_of_a_model(warehouse: Warehouse) -> None:
     assert row["difference"] == pytest.approx(0.05)
 
 
-def test_holm_is_over_all_that_is_shown(warehouse: Warehouse) -> None:
+def test_holm_adjusts_for_all_rows_shown(warehouse: Warehouse) -> None:
     runs = [
         Stored(name, evaluation=evaluation, scores={metric: values[:12]})
         for evaluation, metric in (("cure", "coverage"), ("fmlama", "map"))
@@ -148,7 +148,7 @@ def test_holm_is_over_all_that_is_shown(warehouse: Warehouse) -> None:
     assert compared(warehouse, ComparedRuns("a", "b", "cure"))["p_holm"][0] == rows["p_value"][0]
 
 
-def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
+def test_row_that_cannot_be_compared_has_a_reason(warehouse: Warehouse) -> None:
     few = Stored("few", scores={"coverage": BAD[:4]})
     others = Stored("others", scores={"coverage": np.r_[np.full(60, np.nan), BAD]})
     store(warehouse, [Stored("a", scores={"coverage": GOOD}), few, others])
@@ -160,7 +160,7 @@ def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "message"),
     [
         (ComparedRuns("nobody", "a"), "the model 'nobody'; known: b, a"),
         (ComparedRuns("a", "nobody"), "the model 'nobody'"),
@@ -170,22 +170,24 @@ def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
         (ComparedRuns("a", evaluation="fmlama"), "none: start with"),
     ],
 )
-def test_errors_say_what_there_is(warehouse: Warehouse, wanted: ComparedRuns, said: str) -> None:
+def test_unknown_runs_are_refused_with_the_known_ones(
+    warehouse: Warehouse, wanted: ComparedRuns, message: str
+) -> None:
     runs = [("a", ""), ("a", "w1"), ("b", "")]
     store(warehouse, [Stored(m, occasion=o, scores={"coverage": GOOD}) for m, o in runs])
     with pytest.raises(WarehouseError) as error:
         compared(warehouse, wanted)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_the_last_two_occasions_of_every_engine(warehouse: Warehouse) -> None:
+def test_last_two_occasions_are_found_for_every_engine(warehouse: Warehouse) -> None:
     names = [("a", ""), ("a", "w1"), ("a", "w2"), ("b", "w1"), ("c", ""), ("c", "w2")]
     store(warehouse, [Stored(m, occasion=o, scores={"coverage": GOOD}) for m, o in names])
     pairs = last_two_occasions(every_finished(warehouse))
     assert {(x.model, x.occasion, y.occasion) for x, y in pairs} == {("a", "w2", "w1"), ("c", "w2", "")}
 
 
-def test_paired_differences_are_sql(warehouse: Warehouse) -> None:
+def test_sql_over_headline_values_gives_the_paired_difference(warehouse: Warehouse) -> None:
     store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": BAD})])
     sql = """SELECT avg(a.value - b.value) AS difference, count(*) AS n
     FROM headline_value AS a JOIN headline_value AS b USING (metric, unit)

@@ -1,4 +1,4 @@
-"""The cure flow through the command line, a real Prefect server, a real warehouse and served models."""
+"""The cure flow through the command line, a real Prefect server, a real warehouse and scripted models."""
 
 from __future__ import annotations
 
@@ -8,62 +8,37 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from tests.conftest import command, environment
-from tests.engines.test_openai import Reply, Scripted, completion
+from tests.deployments.commands import call, one_line, refused, table
+from tests.engines.test_openai import completion
+from tests.flows.conftest import Serve
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
-Invoke = Callable[..., Result]
-Serve = Callable[[Reply], Scripted]
 METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
-# Three items of four benchmarks, the fewest on which a judge is compared with people; thin and thick.
+# Three items of four benchmarks, the fewest for a comparison of judge and people; thin and thick.
 N_ITEMS, N_SAMPLES = 5 + 4 + 3 + 3, 15 * 2
 # Three items of each benchmark: the last story of NormAd and the last pair of CASA are drawn whole.
 STORY = re.compile(r"Story (\d+) ends (yes|no|neutral)\.")
 VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 
 
-@pytest.fixture
-def invoke(home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Run a command that starts no flow, in this process: quicker."""
+@pytest.fixture(autouse=True)
+def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that start no flow run in this process, on this home: quicker."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-@pytest.fixture
-def serve(home: Path) -> Iterator[Serve]:
-    """A server of the OpenAI chat API, known as the models knower and marker."""
-    servers: list[Scripted] = []
-
-    def start(reply: Reply) -> Scripted:
-        servers.append(Scripted(reply))
-        for name in ("knower", "marker"):
-            (home / "engines" / f"{name}.toml").write_text(
-                f'kind = "openai"\nmodel = "{name}"\nbase_url = "{servers[-1].url}"\n'
-            )
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-def said(result: Result) -> str:
-    return " ".join(result.stderr.split())
 
 
 def published(folder: Path) -> tuple[str, ...]:
-    """Arguments: a NormAd file of 12 stories and a pair of CASA files with one query each, as published."""
+    """Return arguments for a NormAd file of 12 stories and two CASA files of one query, in published form."""
     countries, labels = ("india", "japan", "mexico", "kenya"), ("yes", "no", "neutral")
     stories = [f"{n},{countries[n % 4]},Story {n} ends {labels[n % 3]}.,It is norm-{n}.,{labels[n % 3]}"
                for n in range(12)]  # fmt: skip
@@ -78,7 +53,7 @@ def published(folder: Path) -> tuple[str, ...]:
 
 
 def knows(request: dict[str, Any]) -> str:
-    """A candidate that knows how every story ends, and why."""
+    """Return the answer of a candidate that knows the label and the norm of every story."""
     story = STORY.search(request["messages"][-1]["content"])
     assert story
     label = {"label": story[2]}
@@ -87,7 +62,7 @@ def knows(request: dict[str, Any]) -> str:
 
 
 def marks(request: dict[str, Any]) -> str:
-    """A judge that wants the item's own norm in the explanation."""
+    """Return the verdict of a judge that requires the item's own norm in the explanation."""
     shown = request["messages"][-1]["content"]
     reason = re.search(r"Reason: norm-(\d+)", shown)
     is_right = reason and set(re.findall(r"norm-(\d+)", shown)) == {reason[1]}
@@ -96,7 +71,7 @@ def marks(request: dict[str, Any]) -> str:
 
 
 def rate(path: Path, dimension: str) -> None:
-    """Fill in one dimension of the annotators' file, as Ana would: the rows in turn yes and no."""
+    """Fill in one dimension of the annotators' file for Ana: yes and no in turn."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     for n, row in enumerate(row for row in rows if row["dimension"] == dimension):
@@ -107,17 +82,14 @@ def rate(path: Path, dimension: str) -> None:
         writer.writerows(rows)
 
 
-def test_from_items_to_a_leaderboard_with_a_validated_judge(
-    culturescope: Cli, invoke: Invoke, home: Path
-) -> None:
+def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturescope: Cli, home: Path) -> None:
     smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "--judges", "fake-b",
              "--items-per-benchmark", "3")  # fmt: skip
-    planned = invoke(*smoke, "--dry-run")
-    assert planned.exit_code == 0, planned.output
-    assert "normad 5, casa 4, culturebank 3, specnorm 3" in said(planned)
-    assert f"{N_SAMPLES} of {N_SAMPLES}" in said(planned)
+    planned = one_line(call(*smoke, "--dry-run").stderr)
+    assert "normad 5, casa 4, culturebank 3, specnorm 3" in planned
+    assert f"{N_SAMPLES} of {N_SAMPLES}" in planned
     # The judge's: four sources, SpecNorm's in three votes.
-    assert f"{4 * (5 + 4 + 3 + 3 * 3)} completions" in said(planned)
+    assert f"{4 * (5 + 4 + 3 + 3 * 3)} completions" in planned
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
@@ -127,7 +99,7 @@ def test_from_items_to_a_leaderboard_with_a_validated_judge(
     models = board.filter(~board["is_null"])
     assert dict(models.select("benchmark", "metric").rows()) == METRICS
     lacking = {column.name for column in models.drop("finished_at") if column.null_count()}
-    # Two items are too few for these, and always of two countries.
+    # Two items of two countries are too few for these.
     few = {f"{name}_{end}" for name in ("ci", "gain", "thin_em", "thick_em") for end in ("low", "high")}
     assert lacking <= few | {"tells_real_from_shuffled"}
     assert set(models["judge"]) == {"fake-b"}
@@ -137,42 +109,37 @@ def test_from_items_to_a_leaderboard_with_a_validated_judge(
     assert dict(modes.rows()) == {"thin": N_ITEMS, "thick": N_ITEMS}
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
-    again = invoke(*smoke)
-    assert again.exit_code == 0
-    assert "nothing to do" in said(again)
-    # Data alone goes to standard output.
-    lines = list(csv.DictReader(io.StringIO(invoke("leaderboard", "cure", "-f", "csv").stdout)))
-    rows = json.loads(invoke("leaderboard", "cure", "-f", "json").stdout)
+    assert "nothing to do" in call(*smoke).stderr
+    # Standard output has data only.
+    lines = list(csv.DictReader(io.StringIO(call("leaderboard", "cure", "-f", "csv").stdout)))
     stored = {(r["model"], r["benchmark"]): r["thin_em"] for r in board.to_dicts()}
+    rows = table("leaderboard", "cure")
     assert {(r["model"], r["benchmark"]): r["thin_em"] for r in rows} == stored
     assert {(r["model"], r["benchmark"]): float(r["thin_em"]) for r in lines} == pytest.approx(stored)
-    assert "null:majority" in invoke("leaderboard", "cure").stdout
-    page = Path(invoke("report", "cure").stdout.strip())
+    assert "null:majority" in call("leaderboard", "cure").stdout
+    page = Path(call("report", "cure").stdout.strip())
     assert (page.name, page.parent.parent) == ("report-cure.html", home / "reports")
     assert {"fake-a", "fake-b", "coverage"} <= set(re.findall(r"[\w-]+", page.read_text()))
 
     assert dict(warehouse.query(VALIDATED).rows()) == dict.fromkeys(METRICS.values(), False)
     audit = home / "audit.csv"
-    drawn = invoke("judge", "audit", "--sample", N_ITEMS, "--out", audit)
-    assert drawn.exit_code == 0, drawn.output
+    call("judge", "audit", "--sample", N_ITEMS, "--out", audit)
     rate(audit, "coverage")
-    validated = invoke("judge", "validate", audit)
-    assert validated.exit_code == 0, validated.output
-    assert "now show fake-b as validated on coverage" in said(validated)
+    assert "fake-b as validated on coverage" in one_line(call("judge", "validate", audit).stderr)
     wanted = dict.fromkeys(METRICS.values(), False) | {"coverage": True}
     assert dict(warehouse.query(VALIDATED).rows()) == wanted
-    rows = json.loads(invoke("leaderboard", "cure", "-f", "json").stdout)
+    rows = table("leaderboard", "cure")
     assert {r["metric"]: r["validated"] for r in rows if not r["is_null"]} == wanted
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
 @pytest.mark.heavy
-def test_published_files_and_a_run_that_is_killed_while_judging(
+def test_run_on_published_files_resumes_after_a_kill_during_judging(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
-    """14 items in two modes, and of the judge 12 stories with three nulls each; of CASA's two queries the
-    violating one, which has no other to take a shuffled explanation from. Judge's answers are
-    stored 32 at a time."""
+    """14 items in two modes; the judge has 12 stories with three nulls each, and of CASA's two queries the
+    violating one, which has no other item to take a shuffled explanation from. Its answers are stored 32 at
+    a time."""
     n_answers, n_calls, batch = 14 * 2, 12 * 4 + 3, 32
     running: list[subprocess.Popen[bytes]] = []
 
@@ -181,15 +148,11 @@ def test_published_files_and_a_run_that_is_killed_while_judging(
             running[0].kill()
         return 200, completion(knows(request) if request["model"] == "knower" else marks(request))
 
-    server = serve(reply)
+    server = serve(reply, "knower", "marker")
     arguments = ("run", "cure", "-m", "knower", "--judges", "marker", "--items-per-benchmark", "99",
                  *published(home))  # fmt: skip
-    nowhere = subprocess.DEVNULL
-    running.append(
-        subprocess.Popen(
-            command(*arguments), env=environment(home, prefect_api), stdout=nowhere, stderr=nowhere
-        )
-    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    running.append(subprocess.Popen(command(*arguments), env=environment(home, prefect_api), **quiet))
     assert running[0].wait() == -9
     warehouse = Warehouse.open(home)
     n_stored = dict(warehouse.query("SELECT model, count(*) FROM response GROUP BY model").rows())
@@ -202,7 +165,7 @@ def test_published_files_and_a_run_that_is_killed_while_judging(
     asked = Counter((r["model"], json.dumps(r["messages"], ensure_ascii=False)) for r in server.requests)
     assert len(asked) == n_answers + n_calls
     assert {asked[request] for request in stored} == {1}
-    assert max(asked.values()) == 2  # only what was under way when the run was killed
+    assert max(asked.values()) == 2  # requests in flight when the run was killed
     board = {r["benchmark"]: r for r in warehouse.query(
         "SELECT * FROM leaderboard_cure WHERE NOT is_null").to_dicts()}  # fmt: skip
     normad, casa = board["normad"], board["casa"]
@@ -221,7 +184,7 @@ def test_published_files_and_a_run_that_is_killed_while_judging(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, home: Path) -> None:
+def test_wrong_inputs_are_one_error_and_change_nothing(home: Path) -> None:
     published(home)
     other = home / "other.csv"
     other.write_text("land,tale\nindia,A story.\n")
@@ -240,24 +203,16 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
         (("--files", str(other)), f"--files {other}: write it as"),
         (("--files", f"normda={other}"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
         (("--files", f"normad={home / 'none.csv'}"), f"{home / 'none.csv'}: cannot be read (No such file"),
-        (
-            ("--files", f"normad={other}"),
-            "expected the columns country, story, explanation, gold_label, found",
-        ),
+        (("--files", f"normad={other}"), "expected the columns country, story, explanation, gold_label"),
         (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
         (
             ("--benchmarks", "casa", "--files", f"normad={other}"),
             "files of normad, which is not among `benchmarks`",
         ),
-        (
-            ("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"),
-            "no file is of the violate side",
-        ),
+        (("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"), "no file is of the violate side"),
     ):
-        failed = invoke(*smoke, *wrong)
-        assert failed.exit_code == 1, wrong
-        assert said(failed).count("error:") == 1, wrong
-        assert message in said(failed), (wrong, failed.stderr)
-        assert "Traceback" not in failed.output
+        error = refused(*smoke, *wrong)
+        assert error.count("error:") == 1, wrong
+        assert message in error, wrong
     assert Warehouse.open(home).query(tables).equals(before)
     assert not list(home.glob("parts/*/[!_]*"))

@@ -1,4 +1,4 @@
-"""Drift: what moved between two occasions, how often by chance, and who is told."""
+"""Drift: headlines that moved between two occasions, its false-alarm rate, and its notifications."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BEFORE = RNG.beta(2, 2, 80)
 NOISE = RNG.normal(0, 0.05, 80)
 
 
-def test_what_moved_is_told_from_what_did_not(warehouse: Warehouse) -> None:
+def test_only_moved_headlines_are_marked(warehouse: Warehouse) -> None:
     runs = [
         Stored("steady", "w1", scores={"coverage": BEFORE}),
         Stored("moved", "w1", scores={"coverage": BEFORE, "exact_match": BEFORE}),
@@ -53,8 +53,8 @@ def test_what_moved_is_told_from_what_did_not(warehouse: Warehouse) -> None:
     assert look(warehouse, DriftParams(days=8))[0].is_empty()
 
 
-def test_local_answers_that_differ_say_why_and_what_it_comes_to(warehouse: Warehouse) -> None:
-    """Of two countries one has another log-probability, by 0.25; one of two headlines moves by -0.01."""
+def test_changed_answers_of_a_local_model_are_noted_with_their_effect(warehouse: Warehouse) -> None:
+    """One of two countries has another log-probability, by 0.25; one of two headlines moves by -0.01."""
     for occasion, first, halves in (("w1", -1.0, 0.62), ("w2", -1.25, 0.61)):
         run = Stored(
             "m", occasion, "spectral", kind="vllm", scores={"reference_mass": BEFORE},
@@ -73,15 +73,13 @@ def test_local_answers_that_differ_say_why_and_what_it_comes_to(warehouse: Wareh
             register_parts(connection, [part])
             save_run_requests(connection, run.run_id, pl.DataFrame(asked))
     (note,) = look(warehouse, DriftParams())[1]
-    assert note.startswith(
-        "m, spectral, w1 and w2: 1 of 2 answers are not bit-equal, log-probabilities by at "
-    )
+    assert note.startswith("m, spectral, w1 and w2: 1 of 2 ")
     assert f"at most 0.25: {VLLM}. " in note
-    assert note.endswith("This alone moves Category macro-F1 by -0.01.")
+    assert note.endswith("Category macro-F1 by -0.01.")
 
 
 @pytest.mark.heavy
-def test_unchanged_models_raise_in_less_than_five_of_a_hundred_looks() -> None:
+def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
     """Ten models, three headlines each: a look raises if any of the thirty is adjusted below the level."""
     rng, looks, raised = np.random.default_rng(1), 300, 0
     for _ in range(looks):
@@ -103,7 +101,7 @@ def test_unchanged_models_raise_in_less_than_five_of_a_hundred_looks() -> None:
 
 @pytest.fixture
 def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A real server on 127.0.0.1, and what was posted to it."""
+    """A local server, and what was posted to it."""
     posted: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -113,7 +111,7 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             self.end_headers()
 
         def log_message(self, *args: Any) -> None:
-            """Says nothing."""
+            """Log nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=listening.serve_forever, daemon=True)
@@ -126,7 +124,7 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_who_is_told(
+def test_drift_notifies_a_webhook_and_shows_a_table(
     warehouse: Warehouse, prefect_api: str, webhook: tuple[str, list[dict[str, Any]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -147,7 +145,7 @@ def test_who_is_told(
         CustomWebhookNotificationBlock(name="lab", url=url, json_data=body).save("lab", overwrite=True)
         first = automations.alert("custom-webhook/lab")
         assert automations.alert("custom-webhook/lab").id == first.id  # changed, not doubled
-        # In a process of its own, as a deployment's runs: events go where the environment says at the start.
+        # In its own process, like a deployment's runs: events go to the server in the environment at start.
         code = "from flows.drift import *; assert drift(DriftParams()) == 1"
         env = environment(warehouse.home, prefect_api)
         subprocess.run([sys.executable, "-c", code], env=env, check=True)
@@ -163,10 +161,10 @@ def test_who_is_told(
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_two_occasions_of_a_stochastic_model(
+def test_two_occasions_of_a_stochastic_model_have_differences_and_changed_answers(
     blank: Path, prefect_api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two rows a metric, a paired difference, and the answers that changed."""
+    """Two rows per metric, a paired difference, and the answers that changed."""
     occasion = {"w1": 0, "w2": 1000}
     asked = {"seed": 0}
 

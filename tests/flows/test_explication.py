@@ -1,4 +1,4 @@
-"""The whole evaluation on a real warehouse, with scripts in all roles: rounds, rows, views, page, checks."""
+"""The whole evaluation on a real warehouse with scripted engines: rounds, rows, views, page, checks."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from warehouse import Warehouse
 from warehouse.recovery import run_checks
 
 HOSTILE = "<script>alert('x')</script> & <b>10</b>"
-SAY = {"adapts": recommend, "sim": user, "judge": judge}
-CONFIGURED: dict[str, Any] = {
+REPLIES = {"adapts": recommend, "sim": user, "judge": judge}
+PARAMS: dict[str, Any] = {
     "models": ["adapts", "ignores"],
     "personas": SIX,
     "simulator": "sim",
@@ -44,7 +44,7 @@ CONFIGURED: dict[str, Any] = {
 def generate(
     self: FakeEngine, conversations: Conversations, samplings: Samplings, schemas: Schemas = None, *_: object
 ) -> list[Generation]:
-    """The script of the engine's name; another one gives everybody the same hostile recipe."""
+    """Generate by the script of the engine's name; other engines always give one hostile recipe."""
 
     def ignore(*_: object) -> str:
         return f"#Dish name: Eggs {HOSTILE}\n#Ingredients: 2 eggs, bacon, peanuts\n#Instructions: Fry."
@@ -52,7 +52,7 @@ def generate(
     n = len(conversations)
     own = list(zip(conversations, each(samplings, n), each_schema(schemas, n), strict=True))
     sent.extend((self.spec.name, str(c), sampling.seed) for c, sampling, _ in own)
-    say = SAY.get(self.spec.name, ignore)
+    say = REPLIES.get(self.spec.name, ignore)
     return [Generation(say(c, s, schema), "stop", 9, 3, s.seed) for c, s, schema in own]
 
 
@@ -62,7 +62,7 @@ loaded: list[str] = []
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    """After one run."""
+    """A warehouse with one run."""
     home = tmp_path_factory.mktemp("explication") / "home"
     (home / "engines").mkdir(parents=True)
     for name in ("adapts", "ignores", "sim", "judge", "gone"):
@@ -82,7 +82,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         patch.setattr(FakeEngine, "generate", generate)
         sent.clear()
         loaded.clear()
-        evaluate(EVALUATION, ExplicationParams(**CONFIGURED))
+        evaluate(EVALUATION, ExplicationParams(**PARAMS))
         yield Warehouse.open(home)
 
 
@@ -90,22 +90,22 @@ def config(warehouse: Warehouse) -> str:
     return str(warehouse.query("SELECT min(config_hash) FROM leaderboard_explication").item())
 
 
-def test_engines_that_do_not_fit_together_are_loaded_once_or_twice(warehouse: Warehouse) -> None:
-    """Model by model through all turns, then the judge: not at every turn of eleven."""
+def test_engines_that_do_not_fit_together_are_loaded_at_most_twice(warehouse: Warehouse) -> None:
+    """The loop goes model by model through all turns, then to the judge, not turn by turn."""
     times = Counter(loaded)
     assert times.keys() == {"adapts", "ignores", "sim", "judge"}
     assert max(times.values()) <= 2
     assert loaded.index("judge") == len(loaded) - 1
 
 
-def test_nothing_is_sent_twice_and_a_second_run_sends_nothing(warehouse: Warehouse) -> None:
+def test_no_request_is_sent_twice_and_a_second_run_sends_none(warehouse: Warehouse) -> None:
     assert len(set(sent)) == len(sent) > 100
     before = len(sent)
-    evaluate(EVALUATION, ExplicationParams(**CONFIGURED))
+    evaluate(EVALUATION, ExplicationParams(**PARAMS))
     assert len(sent) == before
 
 
-def test_the_leaderboard_shows_who_adapts(warehouse: Warehouse) -> None:
+def test_leaderboard_tells_the_adapting_model_from_the_other(warehouse: Warehouse) -> None:
     board = warehouse.query("SELECT * FROM leaderboard_explication ORDER BY place")
     assert board["model"].to_list() == [*["adapts", "ignores"] * 2, "null:fixed", "null:generic"]
     assert board["condition"].to_list() == ["control", "control", "treatment", "treatment", "", ""]
@@ -121,7 +121,7 @@ def test_the_leaderboard_shows_who_adapts(warehouse: Warehouse) -> None:
     assert leaderboard(warehouse, "explication", config(warehouse)).height == 6
 
 
-def test_conversations_can_be_read(warehouse: Warehouse) -> None:
+def test_conversations_transcripts_and_personas_are_stored(warehouse: Warehouse) -> None:
     talks = warehouse.query("SELECT * FROM explication_conversation WHERE model = 'adapts'")
     assert talks.height == 6 * 2 * 2
     assert talks["seed"].unique().to_list() == [0]
@@ -135,19 +135,19 @@ def test_conversations_can_be_read(warehouse: Warehouse) -> None:
     assert people["country_name"].null_count() == 0
 
 
-def test_meta_says_how_many_models(warehouse: Warehouse) -> None:
+def test_meta_view_counts_models_and_has_no_correlation_of_two(warehouse: Warehouse) -> None:
     meta = warehouse.query("SELECT * FROM meta_explication")
     assert set(meta["n_models"]) == {2}
     assert meta["spearman"].null_count() == meta.height  # two models have no correlation
 
 
-def test_the_warehouse_is_sound_and_every_number_is_in_the_catalogue(warehouse: Warehouse) -> None:
+def test_integrity_checks_pass_and_verdicts_have_all_sources(warehouse: Warehouse) -> None:
     assert run_checks(warehouse)["n_violations"].sum() == 0
     judged = warehouse.query("SELECT DISTINCT split_part(judged, ':', 1) AS source FROM verdict")["source"]
     assert set(judged) == {"real", "shuffled", "empty"}
 
 
-def test_the_page_shows_figures_transcripts_and_no_live_markup(warehouse: Warehouse) -> None:
+def test_page_has_figures_and_escaped_transcripts(warehouse: Warehouse) -> None:
     html = page(warehouse, "explication", config(warehouse))
     assert html == page(warehouse, "explication", config(warehouse))
     assert "<script" not in html
@@ -156,11 +156,11 @@ def test_the_page_shows_figures_transcripts_and_no_live_markup(warehouse: Wareho
     assert "adapts</bdi> less <bdi" in html
 
 
-def test_a_simulator_that_fails_leaves_numbers_unscored(
+def test_failed_simulator_leaves_numbers_unscored(
     warehouse: Warehouse, own_copy: Callable[[Warehouse], Warehouse]
 ) -> None:
     own = own_copy(warehouse)
-    params = ExplicationParams(**CONFIGURED | {"simulator": "gone", "models": ["adapts"]})
+    params = ExplicationParams(**PARAMS | {"simulator": "gone", "models": ["adapts"]})
     with pytest.raises(EngineError, match="simulator gone"):
         evaluate(EVALUATION, params)
     values = own.query(
@@ -171,7 +171,7 @@ def test_a_simulator_that_fails_leaves_numbers_unscored(
     assert values["unscored_reason"].to_list() == ["the conversation was not finished"]
 
 
-def test_profiles_fit_the_knobs() -> None:
+def test_profiles_are_valid_parameters() -> None:
     for name, values in profiles("explication").items():
         chosen = ExplicationParams(models=["m"], **values)
         assert chosen.profile == name

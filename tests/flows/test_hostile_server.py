@@ -1,6 +1,6 @@
-"""Runs against servers that repeat the key that they were sent: no file of the home holds a spelling of it.
+"""Runs against servers that echo the key: no file of the home contains a spelling of it.
 
-Looked at is every file, as it lies on the disk and decoded: tables of DuckDB and SQLite, Parquet, archives.
+Every file is searched, raw and decoded: tables of DuckDB and SQLite, Parquet, archives.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 VARIABLE = "HOSTILE_SERVER_KEY"
 KEY = "".join(random.Random(19).choices(ALPHABET, k=57))
-"""Drawn anew in no test, so that a failure can be had again; nobody's."""
+"""An invented key, the same in every test, so that a failure can be repeated."""
 PIECE = 8
 ORDER = sorted(SPELLINGS)
 
@@ -42,31 +42,31 @@ RUN: dict[str, Any] = {"profile": "smoke", "benchmarks": ["normad"], "max_tokens
 
 
 def spelled(number: int) -> str:
-    """The key in one spelling after the other."""
+    """Return the key in the spelling of this number."""
     return SPELLINGS[ORDER[number % len(ORDER)]](KEY)
 
 
 def answered(request: Request) -> Send:
-    """A good answer, which repeats the key in all fields that are not needed, and within those that are."""
-    said = spelled(request.number)
+    """Return a good answer that echoes the key in all unused fields and inside the used ones."""
+    key = spelled(request.number)
     body = served.reply({"seed": None, **request.json})
-    hostile = {name: value for name, value in reply(said).items() if name not in ("choices", "usage")}
+    hostile = {name: value for name, value in reply(key).items() if name not in ("choices", "usage")}
     choice = body["choices"][0]
     text = choice["message"]["content"]
     with suppress(ValueError, TypeError):
         fields = json.loads(text)
-        text = json.dumps({n: v if n in ("label", "verdict") else f"{v} {said}" for n, v in fields.items()})
-    choice["message"] |= {"content": text, "reasoning_content": said, "name": said, "audio": {"id": said}}
-    choice[said] = said
-    body |= hostile | {"id": said, "model": said, "system_fingerprint": said, "service_tier": said}
-    body["usage"][said] = said
+        text = json.dumps({n: v if n in ("label", "verdict") else f"{v} {key}" for n, v in fields.items()})
+    choice["message"] |= {"content": text, "reasoning_content": key, "name": key, "audio": {"id": key}}
+    choice[key] = key
+    body |= hostile | {"id": key, "model": key, "system_fingerprint": key, "service_tier": key}
+    body["usage"][key] = key
     return Answer(body, headers={"X-Request-Id": KEY, "Server": KEY})
 
 
 def failed(status: int) -> Callable[[Request], Send]:
     def answer(request: Request) -> Send:
-        said = " ".join(spelled(n) for n in range(len(ORDER)))
-        error = {"error": {"message": said, "type": said, "code": said, "param": said}, said: [said]}
+        keys = " ".join(spelled(n) for n in range(len(ORDER)))
+        error = {"error": {"message": keys, "type": keys, "code": keys, "param": keys}, keys: [keys]}
         return Answer(error, status, {"Retry-After": "0", "X-Error": KEY})
 
     return answer
@@ -77,10 +77,10 @@ def raw(body: Callable[[], bytes], kind: str, status: int = 200) -> Callable[[Re
 
 
 def of_every_field(request: Request) -> Send:
-    """An answer to whatever is asked, of all APIs at once: ids of files and batches are the key, too."""
-    said = spelled(request.number)
-    ids = dict.fromkeys(("id", "object", "status", "output_file_id", "error_file_id", "batch", said), said)
-    return Answer(ids | message(said) | content(said) | reply(said))
+    """Return an answer of all APIs at once, with the key in every field, also in ids of files and batches."""
+    key = spelled(request.number)
+    ids = dict.fromkeys(("id", "object", "status", "output_file_id", "error_file_id", "batch", key), key)
+    return Answer(ids | message(key) | content(key) | reply(key))
 
 
 WRONG: dict[str, Callable[[Request], Send]] = {
@@ -120,11 +120,11 @@ def _serve() -> Iterator[Callable[[Callable[[Request], Send]], str]]:
         server.close()
 
 
-# --- looking for it ------------------------------------------------------------------------------------
+# --- the search ----------------------------------------------------------------------------------------
 
 
 def pieces() -> set[str]:
-    """What any 15 characters in a row of a spelling hold one of."""
+    """Return pieces of 8 characters, one of which is in any 15 characters in a row of a spelling."""
     every = [SPELLINGS[name](KEY) for name in ("as it is", "JSON", "hexadecimal", "capitals", "reversed")]
     every += [SPELLINGS["Base64"](KEY), SPELLINGS["Base64"]("a" + KEY), SPELLINGS["Base64"]("ab" + KEY)]
     every += [SPELLINGS["address"](KEY).partition("key=")[2].partition("&")[0]]
@@ -135,7 +135,7 @@ PIECES = pieces()
 
 
 def assert_free(text: str, where: object) -> None:
-    """No 15 characters in a row of any spelling stand in a text."""
+    """Check that a text contains no 15 characters in a row of any spelling."""
     for piece in PIECES:
         at = text.find(piece)
         while at >= 0:
@@ -145,7 +145,7 @@ def assert_free(text: str, where: object) -> None:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """All texts of a file, as it is and as its format has them."""
+    """Yield all texts of a file, raw and decoded by its format."""
     data = path.read_bytes()
     yield data.decode("utf-8", "replace")
     yield data.decode("utf-16-le", "replace")
@@ -171,9 +171,9 @@ def _decoded(path: Path, data: bytes) -> Iterator[str]:
 
 
 def assert_no_file_holds_it(folder: Path) -> int:
-    """Returns how many files were looked at. Engines and licences of other projects are not ours to leak."""
+    """Check every file; return their number. Engines and licences of other projects are left out."""
     files = [p for p in folder.rglob("*") if p.is_file() and p.suffix != ".wasm" and "/engine/" not in str(p)]
-    contents = [path.read_bytes() for path in files]  # before one is opened: SQLite then tidies its logs up
+    contents = [path.read_bytes() for path in files]  # first, as opening SQLite removes its logs
     for path, data in zip(files, contents, strict=True):
         assert_free(str(path), path)
         for text in (data.decode("utf-8", "replace"), data.decode("utf-16-le", "replace")):
@@ -183,22 +183,21 @@ def assert_no_file_holds_it(folder: Path) -> int:
     return len(files)
 
 
-def test_a_planted_secret_is_found(tmp_path: Path) -> None:
-    """In every spelling, and in every format that a home has."""
+def test_planted_key_is_found_in_every_spelling_and_format(tmp_path: Path) -> None:
     for number in range(len(ORDER)):
-        said = f"before {spelled(number)} after"
-        (tmp_path / "log").write_text(said)
-        pl.DataFrame({"a": [said] * 100}).write_parquet(tmp_path / "part.parquet", compression="zstd")
+        text = f"before {spelled(number)} after"
+        (tmp_path / "log").write_text(text)
+        pl.DataFrame({"a": [text] * 100}).write_parquet(tmp_path / "part.parquet", compression="zstd")
         with closing(sqlite3.connect(tmp_path / "db.sqlite")) as database:
             database.execute("CREATE TABLE IF NOT EXISTS t (a)")
-            database.execute("INSERT INTO t VALUES (?)", [said])
+            database.execute("INSERT INTO t VALUES (?)", [text])
             database.commit()
         with duckdb.connect(str(tmp_path / "db.duckdb")) as connection:
-            connection.execute("CREATE OR REPLACE TABLE t AS SELECT ? AS a", [said])
+            connection.execute("CREATE OR REPLACE TABLE t AS SELECT ? AS a", [text])
         with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.json", said)
+            archive.writestr("a.json", text)
         for path in sorted(tmp_path.iterdir()):
-            assert any(is_held(text) for text in texts_of(path)), (path, said)
+            assert any(is_held(part) for part in texts_of(path)), (path, text)
             path.unlink()
 
 
@@ -221,15 +220,13 @@ def _keyed(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_failing_servers_leave_nothing_of_the_key(
+def test_failing_servers_leave_no_key_in_any_file(
     keyed: Path,
     serve: Callable[[Callable[[Request], Send]], str],
     caplog: pytest.LogCaptureFixture,
     kind: str,
 ) -> None:
-    caplog.set_level(
-        logging.INFO
-    )  # libraries' own debugging shows headers, and no setting of ours asks for it
+    caplog.set_level(logging.INFO)  # debug logs of libraries show headers; no setting here enables them
     caplog.set_level(logging.DEBUG, "culturescope")
     for n, wrong in enumerate(WRONG.values()):
         url = serve(wrong)
@@ -242,11 +239,11 @@ def test_failing_servers_leave_nothing_of_the_key(
     assert assert_no_file_holds_it(keyed) > 10
 
 
-def test_a_whole_run_through_the_command_line_leaves_nothing_of_the_key(
+def test_whole_run_leaves_no_key_in_any_file(
     keyed: Path, serve: Callable[[Callable[[Request], Send]], str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With a Prefect server of its own, whose database is at home; then reports, logs and a site of it, made
-    where the key is not in the environment."""
+    """The run has its own Prefect server with a database in the home; report, logs and site are made without
+    the key in the environment."""
     url = serve(answered)
     for name in ("echo", "other", "marker"):
         write_spec(keyed, name, "openai", f"{url}/v1")

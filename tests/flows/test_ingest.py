@@ -1,4 +1,4 @@
-"""The ingest flow through the command line, against real servers and files."""
+"""The ingest flow through the command line, against local servers and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTACT = "someone@example.org"
 
 
 def write_dishes(file: Path, language: str, *names: str) -> None:
-    """A file as FmLAMA is published."""
+    """Write a file in FmLAMA's published format."""
     lines = [
         {"url": f"http://www.wikidata.org/entity/Q{number}", "origin": "Peru", "lang": language,
          "sub_label": name, "obj_label": ["fish", "lime"]}
@@ -36,7 +36,9 @@ def write_dishes(file: Path, language: str, *names: str) -> None:
 
 
 @pytest.mark.heavy
-def test_from_wikidata_to_a_plan(culturescope: Cli, culturescope_process: Cli, home: Path) -> None:
+def test_dishes_from_wikidata_are_stored_and_planned(
+    culturescope: Cli, culturescope_process: Cli, home: Path
+) -> None:
     with oxigraph(TURTLE.read_bytes()) as url:
         live = ("--live", "--endpoint", url, "--contact", CONTACT, "--minimum", "1", "--language", "en,ko")
         done = culturescope_process("ingest", "--source", "wikidata", *live)
@@ -61,15 +63,15 @@ def test_from_wikidata_to_a_plan(culturescope: Cli, culturescope_process: Cli, h
     assert warehouse.query(in_view).item() == len(rows)
     assert run_checks(warehouse)["n_violations"].sum() == 0
     assert CONTACT.encode() not in warehouse.path.read_bytes()
-    asked = ("--dish-set", "wikidata", "--languages", "en", "--profile", "full", "--dry-run")
-    plan = culturescope("run", "fmlama", "-m", "fake-a", *asked)
+    options = ("--dish-set", "wikidata", "--languages", "en", "--profile", "full", "--dry-run")
+    plan = culturescope("run", "fmlama", "-m", "fake-a", *options)
     n_english = sum(r["language"] == "en" for r in rows)
-    asked_about = re.search(r"(\d+) dishes, ", plan.stderr)
-    assert asked_about, plan.stderr
-    assert 0 < int(asked_about[1]) <= n_english  # those of the 14 groups
+    planned = re.search(r"(\d+) dishes, ", plan.stderr)
+    assert planned, plan.stderr
+    assert 0 < int(planned[1]) <= n_english  # dishes of the 14 groups
 
 
-def test_files_and_a_broken_line(culturescope: Cli, home: Path, tmp_path: Path) -> None:
+def test_broken_line_in_a_file_changes_nothing(culturescope: Cli, home: Path, tmp_path: Path) -> None:
     english, chinese = tmp_path / "en.jsonl", tmp_path / "zh.jsonl"
     write_dishes(english, "en", "ceviche", "tiradito")
     write_dishes(chinese, "zh", "酸橘汁腌鱼", "秘鲁生鱼片")
@@ -91,9 +93,7 @@ def test_files_and_a_broken_line(culturescope: Cli, home: Path, tmp_path: Path) 
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_nobody_is_asked_without_a_contact_and_other_sources_go_on(
-    culturescope: Cli, home: Path, tmp_path: Path
-) -> None:
+def test_without_a_contact_no_live_source_is_requested(culturescope: Cli, home: Path, tmp_path: Path) -> None:
     warehouse = Warehouse.open(home)
     before = items(warehouse, "currencies"), items(warehouse, "religions")
     failed = culturescope("ingest", "--live", "--contact", "Jane <jane@example.org>", check=False)
@@ -108,7 +108,7 @@ def test_nobody_is_asked_without_a_contact_and_other_sources_go_on(
 
 
 @pytest.mark.heavy
-def test_a_killed_ingest_leaves_what_was_there(
+def test_killed_ingest_changes_nothing_and_leaves_no_lock(
     culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
 ) -> None:
     arrived, stopping = Event(), Event()

@@ -1,4 +1,4 @@
-"""A key that a server refuses: said once, before anything is asked, and it costs nobody else's numbers."""
+"""A key that a server refuses is reported once, before any prompt, and other models get their numbers."""
 
 from __future__ import annotations
 
@@ -15,40 +15,27 @@ LINE = "run cure --profile smoke --benchmarks normad --items-per-benchmark 2 --n
 
 @pytest.fixture
 def server() -> Iterator[HttpServer]:
-    """Refuses every key."""
+    """A server that refuses every key."""
     own = HttpServer(lambda request: Answer({"error": {"message": "no such key"}}, 401))
     yield own
     own.close()
 
 
-def run(home: Path, server: HttpServer, more: str) -> tuple[int, str]:
+@pytest.mark.parametrize(
+    ("options", "has_numbers"),
+    [("-m hosted", False), ("-m hosted -m fake-a", True), ("-m fake-a --judges hosted", True)],
+    ids=["a model alone", "one of two models", "a judge"],
+)
+def test_refused_key_is_reported_once_and_leaves_other_models_their_numbers(
+    home: Path, server: HttpServer, options: str, has_numbers: bool
+) -> None:
     spec = f'kind = "openai"\nmodel = "m"\nbase_url = "{server.address}/v1"\napi_key_env = "OWN_KEY"\n'
     (home / "engines" / "hosted.toml").write_text(spec)
     env = environment(home, None) | {"OWN_KEY": "sk-wrong-0123456789abcdef"}
-    done = in_process((*LINE.split(), *more.split()), env)
-    return done.returncode, done.stderr
-
-
-def test_nothing_is_asked_of_a_model_whose_key_is_refused(home: Path, server: HttpServer) -> None:
-    code, said = run(home, server, "-m hosted")
-    assert code == 1
-    assert said.count("refused the key (401): check the variable OWN_KEY") == 1
-    assert [request.method for request in server.received] == ["GET"]
-
-
-def test_another_model_gets_its_numbers(home: Path, server: HttpServer) -> None:
-    code, said = run(home, server, "-m hosted -m fake-a")
-    assert code == 1
-    assert said.count("refused the key") == 1
-    done = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None))
-    assert "fake-a" in done.stdout
-    assert "hosted" not in done.stdout
-
-
-def test_a_judge_costs_its_own_numbers(home: Path, server: HttpServer) -> None:
-    code, said = run(home, server, "-m fake-a --judges hosted")
-    assert code == 1
-    assert said.count("refused the key") == 1
-    assert [request.method for request in server.received] == ["GET"]
-    done = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None))
-    assert "fake-a" in done.stdout
+    done = in_process((*LINE.split(), *options.split()), env)
+    assert done.returncode == 1
+    assert done.stderr.count("refused the key (401): check the variable OWN_KEY") == 1
+    assert [request.method for request in server.received] == ["GET"], "no prompt is sent"
+    shown = in_process(("leaderboard", "cure", "-f", "csv"), environment(home, None)).stdout
+    assert ("fake-a" in shown) is has_numbers
+    assert "hosted" not in shown or "--judges" in options

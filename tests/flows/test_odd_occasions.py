@@ -1,6 +1,6 @@
-"""Occasions of odd names: each stands for itself alone, in rows, histories, leaderboards and pages.
+"""Occasions with odd names stay separate in rows, histories, leaderboards and pages.
 
-Which names are refused is in tests/test_names.py.
+The names that are refused are in tests/test_names.py.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from warehouse import Warehouse, run_checks
 
 NAMES = ("w1", "W1", "../../w1", "w1'; DROP TABLE run; --", "null", "%", "<script>alert(1)</script>",
          "=HYPERLINK(1)", "$$ {week}", "--help")  # fmt: skip
-"""Alike, or more than a name, to some reader: a folder, SQL, a spreadsheet, a browser, a terminal."""
+"""Names that some reader mixes up or runs: a folder, SQL, a spreadsheet, a browser, a terminal."""
 
 
 @pytest.mark.heavy
-def test_every_occasion_is_a_run_of_its_own(copied_home: Callable[[], Path]) -> None:
+def test_occasions_with_odd_names_are_separate_runs(copied_home: Callable[[], Path]) -> None:
     home = copied_home()
     write_engine(home, FAKES[0])
     small = {"models": [FAKES[0]], "domains": ["currency", "religions"], "max_items": 6}

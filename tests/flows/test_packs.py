@@ -1,4 +1,4 @@
-"""Every evaluation's example pack is right and runs; packs keep their numbers apart, and old numbers stay."""
+"""Every evaluation's example pack is valid and runs; packs keep their numbers apart, old numbers stay."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ pytestmark = pytest.mark.usefixtures("warehouse")
 SMALL = {"models": ["fake-a"], "countries": ["BR", "DE", "JP", "US"], "domains": ["currency"], "max_items": 5}
 VECTORS = ("embedder", "word_vectors")
 METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
-"""Of cure's benchmarks, each of which a pack may make one like."""
+"""Cure's benchmarks and their metrics; a pack may copy each of them."""
 RUN = [
     name if name in ("cure", "spectral") else pytest.param(name, marks=pytest.mark.heavy) for name in shapes()
 ]
-"""A judged evaluation and one that scores are quick tests; the others follow the same code."""
+"""A judged evaluation and a scoring one are quick tests; the others use the same code."""
 
 
 def new(home: Path, name: str, *names: str) -> Path:
-    """A new pack with the examples of these evaluations."""
+    """Write a new pack with the examples of these evaluations."""
     write_new(home / "packs" / name, names)
     return home / "packs" / name
 
 
 def vectors(home: Path) -> str:
-    """A file with a vector for every word of the warehouse's scenarios and of the pack."""
+    """Write a file with a vector for every word of the warehouse's scenarios and of the pack."""
     texts = " ".join(path.read_text() for path in (home / "packs").rglob("*.csv"))
     rows = Warehouse.open(home).query("SELECT text, option_a, option_b FROM scenario").rows()
     rows += Warehouse.open(home).query("SELECT text FROM exemplar").rows()
@@ -50,7 +50,7 @@ def vectors(home: Path) -> str:
 
 
 def example(home: Path, name: str) -> dict[str, object]:
-    """Params of the example's profile, with fakes in every role."""
+    """Return parameters of the example's profile, with fake models in every role."""
     write_engine(home, "fake-j")
     new(home, "mine", name)
     chosen = {"models": ["fake-a"]} | profile(name, "mine/smoke", ["fake-a"])
@@ -62,12 +62,12 @@ def example(home: Path, name: str) -> dict[str, object]:
     return chosen
 
 
-def test_every_evaluation_takes_packs() -> None:
+def test_every_evaluation_accepts_packs() -> None:
     assert set(shapes()) == set(with_items())
 
 
 @pytest.mark.parametrize("name", list(shapes()))
-def test_the_example_is_right_and_explains_every_column(home: Path, name: str) -> None:
+def test_example_pack_is_valid_and_describes_every_column(home: Path, name: str) -> None:
     folder = new(home, "mine", name)
     assert faults_of(folder_of("mine", home)) == []
     for file in shapes()[name].files:
@@ -84,7 +84,7 @@ def test_the_example_is_right_and_explains_every_column(home: Path, name: str) -
 @pytest.mark.nets(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
-def test_the_example_runs_to_a_leaderboard_of_its_own(home: Path, name: str) -> None:
+def test_example_pack_runs_to_its_own_leaderboard(home: Path, name: str) -> None:
     config = evaluate(evaluation(name), params(name)(**example(home, name)))
     warehouse = Warehouse.open()
     board = warehouse.query(f"SELECT * FROM leaderboard_{name} WHERE config_hash = ?", [config])
@@ -102,16 +102,16 @@ def test_the_example_runs_to_a_leaderboard_of_its_own(home: Path, name: str) -> 
 
 
 def config(**values: object) -> str:
-    """The configuration of a small spectral run."""
+    """Return the configuration of a small spectral run."""
     return comparable(build(evaluation("spectral"), params("spectral")(**SMALL | values))[0])
 
 
-def test_numbers_with_a_pack_stand_apart_by_content_alone(home: Path) -> None:
+def test_only_the_content_of_a_pack_changes_the_configuration(home: Path) -> None:
     own = config()
     folder = new(home, "mine", "spectral")
     assert config() == own
     used, unused = config(pack=["mine"], domains=["currency", "national_sports"]), config(pack=["mine"])
-    assert len({own, used, unused}) == 3  # also where nothing of it is asked
+    assert len({own, used, unused}) == 3  # also if its content is not used
     folder.rename(home / "packs" / "renamed")
     (home / "packs" / "renamed" / "pack.toml").write_text('title = "Another"\n')
     assert config(pack=["renamed"]) == unused
@@ -122,7 +122,7 @@ def test_numbers_with_a_pack_stand_apart_by_content_alone(home: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_an_edited_pack_is_another_configuration_and_the_old_one_is_still_there(home: Path) -> None:
+def test_edited_pack_is_another_configuration_and_the_old_one_remains(home: Path) -> None:
     folder = new(home, "mine", "spectral")
     asked = SMALL | {"pack": ["mine"], "domains": ["national_sports", "currency"], "half_samples": 20}
     spectral, kind = evaluation("spectral"), params("spectral")
@@ -148,12 +148,10 @@ def test_an_edited_pack_is_another_configuration_and_the_old_one_is_still_there(
         build(spectral, kind(**asked | {"pack": ["mine@0123456789abcdef"]}))
 
 
-def test_packs_do_not_take_each_others_names(home: Path) -> None:
+def test_two_packs_with_one_name_are_refused(home: Path) -> None:
     new(home, "one", "spectral")
     new(home, "two", "spectral")
-    with pytest.raises(
-        PackError, match="'national_sports' is shipped already, or in another pack; rename it"
-    ):
+    with pytest.raises(PackError, match="'national_sports' is shipped already, or in another pack; rename"):
         config(pack=["one", "two"])
     other = home / "packs" / "two" / "spectral"
     for path in other.iterdir():
@@ -162,7 +160,7 @@ def test_packs_do_not_take_each_others_names(home: Path) -> None:
     assert both == config(pack=["two", "one"], domains=["sports", "national_sports"])
 
 
-def test_a_pack_for_another_evaluation_is_refused(home: Path) -> None:
+def test_pack_for_another_evaluation_is_refused(home: Path) -> None:
     new(home, "mine", "spectral")
     kind = params("worldwise")
     with pytest.raises(ValueError, match="the pack 'mine' has no folder worldwise/"):
@@ -174,7 +172,7 @@ def test_a_pack_for_another_evaluation_is_refused(home: Path) -> None:
 
 
 def as_toml(value: object) -> str:
-    """JSON's values as TOML writes them in one line."""
+    """Return a JSON value as TOML in one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name} = {as_toml(part)}" for name, part in value.items()) + "}"
     if isinstance(value, list):
@@ -182,7 +180,7 @@ def as_toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def test_a_persona_of_a_pack_takes_part(home: Path) -> None:
+def test_persona_of_a_pack_is_validated_and_used(home: Path) -> None:
     folder = new(home, "mine", "explication")
     rows = Warehouse.open().query("SELECT profile FROM explication_persona ORDER BY persona LIMIT 1")
     profile = json.loads(rows["profile"][0])
@@ -207,7 +205,7 @@ def test_a_persona_of_a_pack_takes_part(home: Path) -> None:
     assert list(study.tasks) == ["packed_lunch"]  # type: ignore[attr-defined]
 
 
-def test_a_pack_brings_dimensions_targets_and_values(home: Path) -> None:
+def test_pack_adds_dimensions_targets_and_values(home: Path) -> None:
     folder = new(home, "mine", "worldwise") / "worldwise"
     (folder / "scenario.csv").write_text(
         "scenario,framework,dimension,category,text,option_a,option_b\nx-1,mine,pace,work,Hurry?,Yes.,No.\n"
@@ -232,7 +230,7 @@ def test_a_pack_brings_dimensions_targets_and_values(home: Path) -> None:
 
 
 def names_on_page(home: Path, config: str) -> set[str]:
-    """Headers of rows and texts of figures on the page of a configuration of worldwise."""
+    """Return row headers and texts of figures on a configuration's page of worldwise."""
     page = write_report(Warehouse.open(), home / "page.html", config, "worldwise").read_text()
     cells = BeautifulSoup(page, "html.parser").select("th[scope=row], svg text")
     return {" ".join(cell.get_text().split()) for cell in cells}
@@ -240,8 +238,8 @@ def names_on_page(home: Path, config: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_report_names_what_a_pack_brings_as_it_was_then(home: Path) -> None:
-    """Scenarios, values and dimensions of a pack, like the shipped ones beside them: out of the warehouse."""
+def test_report_names_a_packs_content_from_the_warehouse(home: Path) -> None:
+    """Scenarios, values and dimensions of the pack change after the run; the page keeps the stored ones."""
     folder = new(home, "mine", "worldwise") / "worldwise"
     tables = {
         "scenario": "scenario,framework,dimension,category,text,option_a,option_b\n"
@@ -260,26 +258,23 @@ def test_a_report_names_what_a_pack_brings_as_it_was_then(home: Path) -> None:
     own, both = (evaluate(worldwise, kind(**asked, targets=t)) for t in ("walks", "hofstede_published"))
     alone = evaluate(worldwise, kind(**asked | {"pack": []}))
     for name, text in tables.items():
-        (folder / f"{name}.csv").write_text(
-            text.replace("public_places", "queues").replace("Taking", "Loving")
-        )
+        changed = text.replace("public_places", "queues").replace("Taking", "Loving")
+        (folder / f"{name}.csv").write_text(changed)
     assert "x-1 Pace of life, public places" in names_on_page(home, own)
     on_page = {config: names_on_page(home, config) for config in (both, alone)}
     assert "x-2 Individualism, own time" in on_page[both] - on_page[alone]
-    assert all(
-        any(name.startswith("ww-idv-01 Individualism, ") for name in some) for some in on_page.values()
-    )
-    data = {config: read_data(Warehouse.open(), "worldwise", config) for config in (own, both, alone)}
-    assert [each.names["value"].get("slowness") for each in data.values()] == ["Taking one's time"] * 2 + [
-        None
-    ]
+    for names in on_page.values():
+        assert any(name.startswith("ww-idv-01 Individualism, ") for name in names)
+    data = [read_data(Warehouse.open(), "worldwise", config) for config in (own, both, alone)]
+    labels_of_value = [each.names["value"].get("slowness") for each in data]
+    assert labels_of_value == ["Taking one's time", "Taking one's time", None]
     labels = "SELECT DISTINCT label FROM worldwise_values WHERE config_hash = ? AND value = 'slowness'"
     assert Warehouse.open().query(labels, [both]).rows() == [("Taking one's time",)]
 
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_packs_benchmark_is_judged_as_the_published_one_that_it_is_made_like(home: Path) -> None:
+def test_packs_benchmark_is_judged_like_the_published_one_it_copies(home: Path) -> None:
     write_engine(home, "fake-j")
     file = new(home, "mine", "cure") / "cure" / "item.csv"
     columns = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues\n"
@@ -302,7 +297,7 @@ def test_a_packs_benchmark_is_judged_as_the_published_one_that_it_is_made_like(h
         "SELECT metric, n_scored + n_unscored FROM metric_value WHERE run_id = ? AND slice_kind = 'overall'"
     )
     counts = dict(warehouse.query(headlines, [board["run_id"][0]]).rows())
-    # Three of the pack and three of the published ones, of which pairs and stories are drawn whole.
+    # Three of the pack and three published items; published pairs and stories are drawn whole.
     assert all(6 <= counts[metric] <= 8 for metric in METRICS.values()), counts
     page = write_report(warehouse, home / "page.html", config, "cure").read_text()
     assert "NormAd mine" in page

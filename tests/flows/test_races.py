@@ -1,4 +1,4 @@
-"""Runs of one configuration that end at once: one of them freezes the cohort, and the other waits for it."""
+"""Runs of one configuration that end at the same time: one freezes the cohort, the other waits for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.golden.harness import run
 home, model, other = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 locked = loop.steps.locked_cohort
 def at_once(config):
-    # Both are ready to score before either takes the lock; then who comes first is the machine's affair.
+    # Both are ready to score before either takes the lock.
     (home / f"ready-{model}").touch()
     until = time.monotonic() + 300
     while other and not (home / f"ready-{other}").exists():
@@ -46,19 +46,19 @@ def racers(home: Path, first: str, second: str, at_once: bool) -> None:
     if at_once:
         running = [start(first, second), start(second, first)]
         for process in running:
-            _, said = process.communicate(timeout=600)
-            assert process.returncode == 0, said
+            _, errors = process.communicate(timeout=600)
+            assert process.returncode == 0, errors
         return
     for model in (first, second):
         process = start(model, "")
-        _, said = process.communicate(timeout=600)
-        assert process.returncode == 0, said
+        _, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
 
 
-def test_of_two_runs_that_end_at_once_one_freezes_the_cohort(
+def test_one_of_two_simultaneous_runs_freezes_the_cohort(
     blank: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whichever wins, the rows are those of two runs one after the other in that order."""
+    """The rows equal those of two runs one after the other in the order of winning."""
     first, second = FAKES[:2]
     place = Path(shutil.copytree(blank, tmp_path_factory.mktemp("race") / "blank"))
     raced = new_home(place, "raced", "spectral", "http://127.0.0.1:9")

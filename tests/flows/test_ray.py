@@ -1,4 +1,4 @@
-"""A run on a Ray cluster of two nodes that loses a replica and a node: the numbers of one process."""
+"""A run on a Ray cluster of two nodes that loses a replica and a node has the numbers of one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NODES = Path(__file__).with_name("ray_nodes.py")
 
 
 def namespace() -> str | None:
-    """Why no network namespace can be had; None: it can."""
+    """Return why no network namespace can be created, or None."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return "there is no unshare or ip"
     done = subprocess.run(["unshare", "-rn", "true"], capture_output=True, text=True)
@@ -30,7 +30,7 @@ def namespace() -> str | None:
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install '.[ray]'")
 @pytest.mark.skipif(namespace() is not None, reason=f"no network namespace: {namespace()}")
-def test_a_replica_and_a_node_are_lost_and_no_number_changes(
+def test_lost_replica_and_lost_node_change_no_number(
     home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     run = ["run", "spectral", "-m", "slow", *SMALL, "--no-server", "--verbose"]

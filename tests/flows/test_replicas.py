@@ -1,4 +1,4 @@
-"""A whole run with two replicas, one of which is killed: every part once, and the numbers of one replica."""
+"""A run with two replicas, one of which is killed, stores every part once and has the numbers of one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,9 @@ from tests.conftest import command, environment, prefect_post
 from tests.waiting import until
 from warehouse import Warehouse
 
-# One country a part: 9 questions x 5 countries.
-SMALL = (
-    "--profile",
-    "smoke",
-    "--countries",
-    "BR,DE,JP,NG,PE",
-    "--max-items",
-    "6",
-    "--countries-per-part",
-    "1",
-)
+# One country per part: 9 questions x 5 countries.
+SMALL = ("--profile", "smoke", "--countries", "BR,DE,JP,NG,PE", "--max-items", "6",
+         "--countries-per-part", "1")  # fmt: skip
 N_PARTS = 9 * 5
 STORED = "SELECT question, country, item, logprob, n_tokens FROM item_logprob ORDER BY ALL"
 NUMBERS = "SELECT model, metric, slice_kind, slice, value, ci_low, ci_high FROM metric_value ORDER BY ALL"
@@ -34,7 +26,7 @@ PARTS = "SELECT count(DISTINCT part) AS parts, count(*) AS units FROM part_unit 
 
 
 def killed_once(home: Path, api: str | None, *more: str) -> tuple[str, int]:
-    """Run with two replicas and kill the first that appears; the log, and how many replicas there were."""
+    """Run with two replicas and kill the first; return the log and the number of replicas started."""
     arguments = ("run", "spectral", "-m", "slow", *SMALL, "--replicas", "2", "--verbose", *more)
     run = subprocess.Popen(
         command(*arguments), env=environment(home, api), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -63,7 +55,7 @@ def killed_once(home: Path, api: str | None, *more: str) -> tuple[str, int]:
 
 
 def _children(pid: int) -> list[psutil.Process]:
-    """Of a process, and theirs; none where it has ended."""
+    """Return all descendants of a process; none if it has ended."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -71,7 +63,7 @@ def _children(pid: int) -> list[psutil.Process]:
 
 
 def assert_as_of_one_replica(home: Path, alone: Path) -> None:
-    """Every part is there once, and log-probabilities and numbers are those of a run of one replica."""
+    """Check that every part is stored once and that all numbers equal those of a run with one replica."""
     warehouse = Warehouse.open(home)
     assert warehouse.query(PARTS).row(0) == (N_PARTS, N_PARTS)
 
@@ -84,7 +76,7 @@ def assert_as_of_one_replica(home: Path, alone: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_two_replicas_and_a_kill_change_no_number(
+def test_run_with_two_replicas_and_a_kill_has_the_numbers_of_one(
     home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     output, n_loads = killed_once(home, None, "--no-server")
@@ -95,7 +87,7 @@ def test_two_replicas_and_a_kill_change_no_number(
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_the_retry_shows_in_prefect(home: Path, prefect_api: str) -> None:
+def test_retry_of_a_killed_replica_is_shown_in_prefect(home: Path, prefect_api: str) -> None:
     # The server is shared with other tests, which retry tasks of their own.
     begun = datetime.now(UTC).isoformat()
     killed_once(home, prefect_api)

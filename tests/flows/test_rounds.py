@@ -1,4 +1,4 @@
-"""The loop's rounds on an evaluation of two questions, without engines or a warehouse."""
+"""The loop's rounds on an evaluation of two prompts, without engines or a warehouse."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SERVED = EngineSpec(name="served", kind="openai", model="m", base_url="http://12
 
 @dataclass
 class World:
-    """What is stored, what failed, and all that the loop did, in order."""
+    """Stored answers, failures, and everything the loop did, in order."""
 
     patches: pytest.MonkeyPatch
     stored: set[tuple[str, str]] = field(default_factory=set)
@@ -40,7 +40,7 @@ class World:
     fails: dict[str, Exception] = field(default_factory=dict)
     room: int = 9
     loaded: list[str] = field(default_factory=list)
-    """Engines of this machine that are loaded, of which ``room`` fit, the least recently used first."""
+    """Loaded local engines, at most ``room``, the least recently used first."""
     loads: list[str] = field(default_factory=list)
 
     def has_room(self, engine: Engine) -> bool:
@@ -55,7 +55,7 @@ class World:
         self.loaded.append(name)
 
     def session(self, *models: str, shared: bool = False) -> RunSession:
-        """A run whose models are asked first, and then, once they have answered, the judge about each."""
+        """Return a run in which each model answers first and the judge is asked about its answer."""
 
         def ask(study: Any, completions: Any) -> Sequence[Prompts]:
             name = completions.candidate.name
@@ -121,7 +121,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return known
 
 
-def test_rounds_go_on_until_nothing_is_left(world: World) -> None:
+def test_rounds_continue_until_no_request_is_left(world: World) -> None:
     run = world.session("a", "b")
     assert world.evaluate(run) == "config"
     assert [what for what in world.done if what[0] != "asks"] == [
@@ -133,7 +133,7 @@ def test_rounds_go_on_until_nothing_is_left(world: World) -> None:
     assert run.answered == world.stored
 
 
-def test_what_is_stored_and_has_rows_is_left_alone(world: World) -> None:
+def test_stored_answers_are_not_requested_and_rows_not_recomputed(world: World) -> None:
     world.evaluate(world.session("a"))
     world.done.clear()
     world.evaluate(world.session("a"))
@@ -143,7 +143,7 @@ def test_what_is_stored_and_has_rows_is_left_alone(world: World) -> None:
     assert ("score", "a") in world.done
 
 
-def test_what_is_deleted_between_the_plan_and_the_start_is_asked_again(world: World) -> None:
+def test_answers_deleted_between_plan_and_start_are_requested_again(world: World) -> None:
     world.evaluate(world.session("a"))
     world.finished.clear()
     run = world.session("a")
@@ -157,14 +157,14 @@ def test_what_is_deleted_between_the_plan_and_the_start_is_asked_again(world: Wo
     assert asked == ["a", "judge judges a"]
 
 
-def test_what_is_said_of_null_models_stands_under_the_first_model_and_counts_for_all(world: World) -> None:
+def test_judgements_of_nulls_are_stored_with_the_first_model_for_all(world: World) -> None:
     run = world.session("a", "b", shared=True)
     world.evaluate(run)
     assert ("judge judges null models", "a", 1) in world.done
     assert run.updated >= {SHARED, "a", "b"}
 
 
-def test_a_failed_model_gets_no_more_prompts_and_is_reported_at_the_end(world: World) -> None:
+def test_failed_model_gets_no_more_prompts_and_is_reported_at_the_end(world: World) -> None:
     world.fails["a"] = EngineError("no memory")
     run = world.session("a", "b")
     with pytest.raises(EngineError, match=r"^a: no memory$"):
@@ -173,7 +173,7 @@ def test_a_failed_model_gets_no_more_prompts_and_is_reported_at_the_end(world: W
     assert world.done[-2:] == [("score", "b"), ("shown", "cure", "config")]
 
 
-def test_a_judge_that_fails_costs_its_own_numbers(world: World) -> None:
+def test_failed_judge_loses_only_its_own_numbers(world: World) -> None:
     world.fails["judge judges a"] = EngineError("full")
     run = world.session("a", "b")
     with pytest.raises(EngineError, match=r"^a, judge judge: full$"):
@@ -183,8 +183,8 @@ def test_a_judge_that_fails_costs_its_own_numbers(world: World) -> None:
 
 
 @pytest.mark.parametrize("lost", ["model", "judge"])
-def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -> None:
-    """Several replicas work at once: one may fail while the work of the others waits."""
+def test_work_of_a_model_or_judge_lost_meanwhile_is_not_started(world: World, lost: str) -> None:
+    """Replicas work in parallel: one may fail while the work of the others waits."""
     run = world.session("a")
     run.plan_round()
     (work,) = run.plan.work
@@ -210,11 +210,11 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
         ("simulator", "", "engine talks with null models"),
     ],
 )
-def test_the_progress_names_who_does_what_about_whom(role: Any, model: str, label: str) -> None:
+def test_progress_label_names_engine_role_and_model(role: Any, model: str, label: str) -> None:
     assert label_of(Wanted(model, prompts(role=role), sessions.engine("engine"))) == label
 
 
-def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_died() -> None:
+def test_step_outside_a_flow_is_retried_after_a_replica_died() -> None:
     calls: list[int] = []
 
     def dies_of(n: int) -> str:
@@ -232,7 +232,7 @@ def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_d
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_each_piece_of_work_is_done_and_the_first_error_stops_the_rest(
+def test_all_work_is_done_and_the_first_error_stops_the_rest(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.engines.replicas.width", lambda spec: width)
@@ -250,7 +250,7 @@ def test_each_piece_of_work_is_done_and_the_first_error_stops_the_rest(
     assert len(done) == 1 if width == 1 else done[0] == 0
 
 
-def test_listeners_hear_what_is_reported_within_the_block() -> None:
+def test_listener_gets_only_reports_within_its_block() -> None:
     heard: list[tuple[str, int, int]] = []
     with progress.listen(lambda *report: heard.append(report)):
         progress.report("metrics", 1, 2)
@@ -258,8 +258,8 @@ def test_listeners_hear_what_is_reported_within_the_block() -> None:
     assert heard == [("metrics", 1, 2)]
 
 
-def test_engines_that_do_not_fit_together_are_loaded_once_a_phase(world: World) -> None:
-    """Candidates and simulator share the machine, the judge needs it alone: all talk first, then judges."""
+def test_engines_that_do_not_fit_together_are_loaded_once_per_phase(world: World) -> None:
+    """All conversations are held first, then judged, as the judge does not fit beside the others."""
     turns = 7
     run = talking(world, turns, "a", "b", "c")
     world.room = 2
@@ -270,7 +270,7 @@ def test_engines_that_do_not_fit_together_are_loaded_once_a_phase(world: World) 
     assert world.loads == ["a", "simulator", "b", "c", "judge"]
 
 
-def test_the_turns_of_a_conversation_have_one_bar_that_ends_when_it_does(world: World) -> None:
+def test_turns_of_a_conversation_share_one_progress_bar(world: World) -> None:
     run = talking(world, 2, "a")
     most = Later("candidate", "", 9, 1), Later("simulator", "simulator", 9, 1), Later("judge", "judge", 9, 1)
     run.evaluation = replace(run.evaluation, later=lambda study: most)
@@ -284,8 +284,8 @@ def test_the_turns_of_a_conversation_have_one_bar_that_ends_when_it_does(world: 
     assert of_talk == [("a: conversations", 0, 19), ("a: conversations", 0, 4)]
 
 
-def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(world: World) -> None:
-    """Each waits for the other to have begun, which ends only if both are under way at once."""
+def test_served_judge_works_while_the_next_local_candidate_generates(world: World) -> None:
+    """Each waits until the other has begun, so the test ends only if both work in parallel."""
     judging, writing = Event(), Event()
 
     def complete(work: Work, run: tuple[str, str], *more: Any) -> Any:
@@ -305,8 +305,8 @@ def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(wo
     assert {what[0] for what in world.done} >= {"judge judges a", "judge judges b"}
 
 
-def test_what_follows_on_the_first_half_is_planned_while_the_second_is_under_way(world: World) -> None:
-    """The candidate's second part waits for the judge, which is asked about the first."""
+def test_next_round_of_the_first_half_is_planned_during_the_second(world: World) -> None:
+    """The candidate's second part waits until the judge has a prompt about the first."""
     judging = Event()
 
     def ask(study: Any, completions: Any) -> Sequence[Prompts]:
@@ -332,7 +332,7 @@ def test_what_follows_on_the_first_half_is_planned_while_the_second_is_under_way
     assert len(world.stored) == 4
 
 
-def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:
+def test_engines_of_one_server_in_parallel_are_limited(world: World) -> None:
     busy, most, lock = 0, 0, Lock()
 
     def complete(*arguments: Any) -> Any:
@@ -357,7 +357,7 @@ def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:
     assert run.updated == set(names)
 
 
-def test_what_cannot_be_stored_ends_the_run(world: World) -> None:
+def test_error_while_storing_ends_the_run(world: World) -> None:
     def full(answered: Any) -> Any:
         raise OSError("no space left")
 
@@ -367,7 +367,7 @@ def test_what_cannot_be_stored_ends_the_run(world: World) -> None:
     assert not world.stored
 
 
-def test_what_the_evaluation_raises_ends_the_run(world: World) -> None:
+def test_error_of_the_evaluation_ends_the_run(world: World) -> None:
     run = world.session("a")
     asked = run.evaluation.ask
 
@@ -382,17 +382,17 @@ def test_what_the_evaluation_raises_ends_the_run(world: World) -> None:
 
 
 def talking(world: World, turns: int, *models: str) -> RunSession:
-    """A run in which models talk with a simulator by turns, before a judge reads each of the talks."""
+    """Return a run in which models and a simulator take turns, then a judge reads each conversation."""
 
     def ask(study: Any, completions: Any) -> Sequence[Prompts]:
         name = completions.candidate.name
-        said: list[Prompts] = []
+        requests: list[Prompts] = []
         for turn in range(2 * turns):
             role: dict[str, Any] = {"engine": "simulator", "role": "simulator"} if turn % 2 else {}
-            said.append(prompts(f"{name}, turn {turn}", **role))
-            if not any(unit == said[-1].units[0] for _, unit in world.stored):
-                return said
-        return [*said, prompts(f"Is {name} right?", engine="judge", role="judge")]
+            requests.append(prompts(f"{name}, turn {turn}", **role))
+            if not any(unit == requests[-1].units[0] for _, unit in world.stored):
+                return requests
+        return [*requests, prompts(f"Is {name} right?", engine="judge", role="judge")]
 
     roles = {"simulator": "simulator", "judge": "judge"}
     run = sessions.session(*models, ask=ask, engines=lambda params: roles)

@@ -1,4 +1,4 @@
-"""What a run writes into the warehouse: when it starts, when a round wants more, and with all its rows."""
+"""A run's writes to the warehouse: at its start, at a round with new requests, and with its rows."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def detail(value: float, key: str = "") -> Detail:
 
 
 def save(made: RunSession, values: dict[str, float], is_frozen: bool = False) -> None:
-    """Rows of the session's models and of others, which are null models."""
+    """Save rows of the session's models; all others are null models."""
     tables = Tables({name: [row(value)] for name, value in values.items()})
     records.save(made, tables, Selection(made.ids, made.ids, [], is_frozen))
 
 
-def test_a_run_is_there_before_it_has_rows(warehouse: Warehouse) -> None:
+def test_run_and_its_requests_are_stored_before_any_rows(warehouse: Warehouse) -> None:
     made = started("a", "b", occasion="may")
     assert warehouse.query(RUNS).rows() == [
         ("a", False, "running", "may", "fake"), ("b", False, "running", "may", "fake"),
@@ -59,7 +59,7 @@ def test_a_run_is_there_before_it_has_rows(warehouse: Warehouse) -> None:
     assert runs.newest("config") == []
 
 
-def test_a_round_that_wants_nothing_new_writes_nothing(warehouse: Warehouse) -> None:
+def test_round_without_new_requests_writes_nothing(warehouse: Warehouse) -> None:
     made = started("a", "b")
     version = warehouse.path.stat().st_ino
     records.add_requests(made)
@@ -70,7 +70,7 @@ def test_a_round_that_wants_nothing_new_writes_nothing(warehouse: Warehouse) -> 
     assert warehouse.path.stat().st_ino != version
 
 
-def test_requests_that_differ_in_units_alone_are_one_with_their_labels_in_order(warehouse: Warehouse) -> None:
+def test_requests_that_differ_only_in_units_are_one_row_with_all_labels(warehouse: Warehouse) -> None:
     made = session("a")
     labels = [f"{letter}-{k}" for k in range(5) for letter in "zyx"]
     own = made.candidates["a"]
@@ -95,11 +95,11 @@ def test_rows_finish_their_runs_and_freeze_the_cohort(warehouse: Warehouse) -> N
     assert run.candidate == replace(made.candidates["a"], spec=None)
     assert runs.namesakes("config") == {name: {made.candidates[name].hash} for name in ("a", "b")}
     points = "SELECT DISTINCT model FROM headline_value ORDER BY ALL"
-    assert warehouse.query(points)["model"].to_list() == ["a", "b"]  # nobody compares null models
+    assert warehouse.query(points)["model"].to_list() == ["a", "b"]  # null models are not compared
 
 
 @pytest.mark.parametrize(("is_frozen", "failures"), [(True, []), (False, ["a judge failed"])])
-def test_no_cohort_is_frozen_again_or_where_something_failed(
+def test_cohort_is_not_frozen_twice_or_after_a_failure(
     warehouse: Warehouse, is_frozen: bool, failures: list[str]
 ) -> None:
     made = started("a")
@@ -111,7 +111,7 @@ def test_no_cohort_is_frozen_again_or_where_something_failed(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("worked", [{"a"}, {"a", SHARED}])
-def test_later_rows_take_the_place_of_earlier_ones_but_for_nulls_about_which_nothing_is_new(
+def test_later_rows_replace_earlier_ones_except_of_unchanged_nulls(
     warehouse: Warehouse, worked: set[str]
 ) -> None:
     made = started("a")
@@ -124,7 +124,7 @@ def test_later_rows_take_the_place_of_earlier_ones_but_for_nulls_about_which_not
     assert warehouse.query(values)["value"].to_list() == [0.5]
 
 
-def test_details_of_one_kind_are_distinguished_by_their_keys(warehouse: Warehouse) -> None:
+def test_details_of_one_kind_are_stored_by_key(warehouse: Warehouse) -> None:
     made = started("a")
     tables = Tables({"a": [row(1.0)]}, {"a": [detail(1.0, "one"), detail(2.0, "two")]})
     records.save(made, tables, Selection(made.ids, made.ids, [], False))

@@ -1,4 +1,4 @@
-"""What a run asks in each round, whom it gives up, and what its occasion is called, without a warehouse."""
+"""A run's requests in each round, its lost models and engines, and its occasion, without a warehouse."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCORES_ONLY = EngineSpec(name="m", kind="packed_trie", model="x/y", dtype="float
 def run_of(
     *models: str, asked: Sequence[Any] = (), shared: Sequence[Any] = (), spec: EngineSpec | None = SPEC
 ) -> RunSession:
-    """A run of models of one spec, all of which are asked the same."""
+    """Return a run of models with one spec and the same requests."""
 
     def ask(study: Any, completions: Any) -> Sequence[Any]:
         if asked and completions.candidate.name == "rotten":
@@ -44,15 +44,14 @@ def run_of(
 
 @pytest.fixture(autouse=True)
 def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is stored: all that is wanted has no answer."""
-
+    """Store nothing: no request has an answer."""
     monkeypatch.setattr("tasks.loop.steps.unstored", sessions.unstored)
     monkeypatch.setattr(
         "tasks.loop.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside")
     )
 
 
-def test_later_rounds_are_foreseen_until_something_is_answered() -> None:
+def test_later_rounds_are_planned_until_there_is_an_answer() -> None:
     run = run_of("a", asked=[prompts()])
     run.plan_round()
     assert (run.plan.later, run.plan.left) == (LATER, 1)
@@ -61,17 +60,17 @@ def test_later_rounds_are_foreseen_until_something_is_answered() -> None:
     assert (run.plan.later, run.plan.left) == ((), 1)
 
 
-def test_what_was_answered_and_is_not_there_is_an_error() -> None:
+def test_missing_answer_of_finished_work_is_an_error() -> None:
     run = run_of("a", asked=[prompts()])
     run.plan_round()
     (work,) = run.plan.work
-    run.record_answers(work, set(), is_whole=False)  # its engine said that it failed
+    run.record_answers(work, set(), is_whole=False)  # its engine reported a failure
     with pytest.raises(EngineError, match="a: it left part of 'items' unanswered"):
         run.record_answers(work, set())
 
 
-def test_what_two_models_ask_alike_is_done_for_one_and_the_other_waits() -> None:
-    """Two models that wrote the same are judged once; if the first cannot be judged, the second is."""
+def test_equal_requests_of_two_models_are_worked_on_once() -> None:
+    """Equal answers of two models are judged once; if judging the first fails, the second is tried."""
     run = run_of("a", "b", asked=[JUDGED])
     run.plan_round()
     assert [(line.model, len(line.work)) for line in run.plan.lines] == [("a", 1), ("b", 0)]
@@ -90,7 +89,7 @@ def test_what_two_models_ask_alike_is_done_for_one_and_the_other_waits() -> None
     assert run.updated == {"b"}
 
 
-def test_a_round_about_one_model_leaves_the_plan_of_the_others_alone() -> None:
+def test_round_of_one_model_keeps_the_plan_of_the_others() -> None:
     run = run_of("a", "b", asked=[prompts(), JUDGED])
     run.plan_round()
     before = [line for line in run.plan.lines if line.model == "b" and line.work]
@@ -99,7 +98,7 @@ def test_a_round_about_one_model_leaves_the_plan_of_the_others_alone() -> None:
     assert [line for line in run.plan.lines if line.work] == before
 
 
-def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
+def test_model_with_unreadable_answers_is_lost_alone() -> None:
     run = run_of("rotten", "a", asked=[prompts()])
     run.plan_round()
     assert [each.model for each in run.wanted] == run.remaining() == ["a"]
@@ -110,14 +109,14 @@ def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
     def fail(*_: Any) -> Any:
         raise CorruptPart("unreadable")
 
-    run = run_of("a", asked=[prompts()])  # null models are given up as a whole
+    run = run_of("a", asked=[prompts()])  # null models are lost as a whole
     run.evaluation = replace(run.evaluation, shared=Shared(fail, fail))
     run.plan_round()
     assert (run.failures, list(run.dropped)) == (["unreadable, set aside"], [SHARED])
     assert [each.model for each in run.wanted] == ["a"]
 
 
-def test_requests_of_the_study_stand_under_no_model() -> None:
+def test_requests_about_null_models_belong_to_no_model() -> None:
     run = run_of("a", asked=[prompts()], shared=[JUDGED])
     run.plan_round()
     assert [(each.model, each.engine.name) for each in run.wanted] == [(SHARED, "judge"), ("a", "a")]
@@ -126,7 +125,7 @@ def test_requests_of_the_study_stand_under_no_model() -> None:
     assert [each.model for each in run.wanted] == ["a"]
 
 
-def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
+def test_engine_that_failed_for_a_model_gets_no_more_of_its_requests() -> None:
     run = run_of("a", "b", asked=[prompts(), JUDGED])
     run.plan_round()
     about_a = next(each for each in run.wanted if (each.model, each.engine.name) == ("a", "judge"))
@@ -140,7 +139,7 @@ def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
     assert own == [("a", "a"), ("b", "b"), ("b", "judge")]
 
 
-def test_a_failed_model_is_left_out_and_reported_once() -> None:
+def test_failed_model_is_left_out_and_reported_once() -> None:
     run = run_of("a", "b", asked=[prompts()])
     run.plan_round()
     about_a = run.wanted[0]
@@ -154,18 +153,18 @@ def test_a_failed_model_is_left_out_and_reported_once() -> None:
     assert run.failures[-1] == "the null models, judge judge: full"
 
 
-def test_what_an_engine_cannot_do_is_found_before_it_is_loaded() -> None:
+def test_unable_engine_is_found_before_it_is_loaded() -> None:
     run = run_of("a", spec=SCORES_ONLY, asked=[prompts()])
     run.plan_round()
     assert not run.wanted
     assert "only scores" in run.failures[0]
-    read_only = run_of("a", spec=None, asked=[prompts()])  # of an earlier run: it is read and not asked
+    read_only = run_of("a", spec=None, asked=[prompts()])  # of an earlier run: read only
     read_only.plan_round()
     assert not read_only.failures
 
 
 @pytest.mark.parametrize("spec", [None, SCORES_ONLY])
-def test_an_embedder_is_no_engine_that_is_checked(spec: EngineSpec | None) -> None:
+def test_ability_of_embedders_is_not_checked(spec: EngineSpec | None) -> None:
     run = run_of("a")
     request: Any = SimpleNamespace(ability="embed", role="embedder")
     engine = Engine("e", "embedder", "e", "hash", spec)
@@ -173,7 +172,9 @@ def test_an_embedder_is_no_engine_that_is_checked(spec: EngineSpec | None) -> No
     assert not run.failures
 
 
-def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_is_done_when_no_request_is_left_and_all_models_have_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run, rows = run_of("a", "b", asked=[prompts()]), set(run_of("a", "b").run_ids().values())
     monkeypatch.setattr(runs, "is_finished", lambda name: name in rows)
     assert run.is_done() is True
@@ -189,7 +190,7 @@ def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytes
     assert run.is_done() is False
 
 
-def test_a_prepared_session_is_of_its_evaluation_and_params_alone() -> None:
+def test_prepared_session_is_used_for_its_evaluation_and_parameters_only() -> None:
     run = run_of("a")
     other = Params(models=["b"])
     with handed_over(run):
@@ -199,7 +200,7 @@ def test_a_prepared_session_is_of_its_evaluation_and_params_alone() -> None:
     assert prepared(run.evaluation, run.params) is None
 
 
-def test_an_occasion_is_a_name_in_which_time_is_filled_in() -> None:
+def test_time_is_filled_into_the_name_of_an_occasion() -> None:
     assert occasion("") == ""
     assert occasion("before") == "before"
     assert re.fullmatch(r"on-\d{4}-\d{2}-\d{2}", occasion("on-{date}"))
@@ -207,13 +208,13 @@ def test_an_occasion_is_a_name_in_which_time_is_filled_in() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", occasion("{time}"))
 
 
-@pytest.mark.parametrize("given", ["{year}", "{date", "date}", "{date.year}", "{date:>100}"])
-def test_other_braces_are_refused(given: str) -> None:
+@pytest.mark.parametrize("name", ["{year}", "{date", "date}", "{date.year}", "{date:>100}"])
+def test_unknown_braces_in_an_occasion_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="occasion"):
-        occasion(given)
+        occasion(name)
 
 
-def test_two_models_of_one_name_stand_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_models_of_one_name_get_different_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is taken if another engine has it, in this run or in an earlier one."""
     specs = {
         f"{kind}/{name}": EngineSpec(name=name, kind="fake", model=kind)

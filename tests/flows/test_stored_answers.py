@@ -1,4 +1,4 @@
-"""One part from a loaded engine into the warehouse: whole, cut short, and what it cost."""
+"""One part from a loaded engine into the warehouse: whole, cut short, and its cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUN = ("run", "m")
 
 
 class Stops(Prompts):
-    """An engine that answers one unit and fails at the others."""
+    """A request whose engine answers one unit and fails at the others."""
 
     def compute(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> Any:
         whole = super().compute(engine, units[:1], progress)
@@ -37,7 +37,7 @@ def unanswered() -> list[str]:
     return sorted(steps.unanswered([WANTED])[REQUEST.kind]["unit"])
 
 
-def test_a_part_is_stored_under_its_engine_and_its_request(warehouse: Warehouse) -> None:
+def test_part_is_stored_with_its_request_and_run(warehouse: Warehouse) -> None:
     assert unanswered() == sorted(REQUEST.units)
     heard: list[tuple[str, int, int]] = []
     with progress.listen(lambda *report: heard.append(report)):
@@ -51,9 +51,7 @@ def test_a_part_is_stored_under_its_engine_and_its_request(warehouse: Warehouse)
     assert set(stored) == set(REQUEST.units)
 
 
-def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(
-    warehouse: Warehouse,
-) -> None:
+def test_answers_before_a_failure_are_stored_and_the_failure_is_raised(warehouse: Warehouse) -> None:
     request = Stops(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
     work = Work.of(Wanted("m", request, FAKE), request.units)
     with pytest.raises(EngineError, match="the line is down"):
@@ -62,23 +60,21 @@ def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(
     assert warehouse.query("SELECT count(*) FROM response").item() == 1
 
 
-def test_what_a_budget_has_no_room_for_is_not_asked(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_above_the_budget_loads_no_engine(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "load_engine", lambda *_: pytest.fail("an engine is loaded"))
     with pytest.raises(BudgetReached):
         steps.compute_answers(WORK, RUN, Meter(Budget(1, None)), "m", 3)
     assert unanswered() == sorted(REQUEST.units)
 
 
-def test_engines_are_the_users_own_first(warehouse: Warehouse, home: Path) -> None:
+def test_users_engine_specs_come_first(warehouse: Warehouse, home: Path) -> None:
     assert steps.spec_of("fake-a").kind == "fake"
     (home / "engines" / "mine.toml").write_text('kind = "fake"\nmodel = "another"\n')
     assert steps.engine_of("mine", "candidate").model == "another"
     assert steps.engine_of("embedded:all-minilm-l6-v2", "embedder").kind == "embedder"
 
 
-def test_requests_that_cost_nothing_use_nothing() -> None:
+def test_requests_without_cost_have_no_usage() -> None:
     assert REQUEST.at_most(REQUEST.units)
     free = super(Prompts, REQUEST)
     assert free.at_most(REQUEST.units) == []

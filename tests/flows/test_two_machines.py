@@ -1,4 +1,4 @@
-"""Two machines that evaluate one model at the same time have each answer once, also where one is killed."""
+"""Two machines that evaluate one model at the same time store each answer once, also if one is killed."""
 
 from __future__ import annotations
 
@@ -37,10 +37,7 @@ ONCE = f"{REGISTERED} GROUP BY kind, request_hash, unit HAVING count(*) > 1"
 
 @pytest.fixture
 def homes(
-    blank: Path,
-    tmp_path: Path,
-    shared_environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> list[Path]:
     """The homes of two machines on one shared store."""
     for name, value in shared_environment.items():
@@ -64,11 +61,11 @@ def counted(url: str, sql: str) -> list[Any]:
 
 
 def ended(machine: subprocess.Popen[str]) -> None:
-    _, said = machine.communicate(timeout=500)
-    assert machine.returncode == 0, said
+    _, errors = machine.communicate(timeout=500)
+    assert machine.returncode == 0, errors
 
 
-def test_no_answer_is_asked_twice(
+def test_two_machines_request_no_answer_twice(
     homes: list[Path], shared_environment: dict[str, str], postgres_url: str
 ) -> None:
     machines = [started(home, shared_environment) for home in homes]
@@ -81,7 +78,7 @@ def test_no_answer_is_asked_twice(
     assert differences(recorded, metric_rows(homes[0], "spectral")) == []
 
 
-def test_what_a_killed_machine_had_claimed_is_answered_by_the_other(
+def test_claims_of_a_killed_machine_are_answered_by_the_other(
     homes: list[Path], shared_environment: dict[str, str], postgres_url: str
 ) -> None:
     killed = started(homes[0], shared_environment)

@@ -1,4 +1,4 @@
-"""The worldwise flow through the command line, a real Prefect server, a real warehouse and served models."""
+"""The worldwise flow through the command line, a Prefect server, a warehouse and scripted models."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from tests.conftest import command, environment, prefect_post
-from tests.engines.test_openai import Reply, Scripted, completion
+from tests.deployments.commands import call, one_line, refused, table
+from tests.engines.test_openai import Scripted, completion
+from tests.flows.conftest import Serve
 from tests.flows.worldwise_material import (
     AXES,
     SCENARIOS,
@@ -34,8 +34,6 @@ from warehouse import Warehouse, run_checks
 pytestmark = pytest.mark.slow
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
-Invoke = Callable[..., Result]
-Serve = Callable[[Reply], Scripted]
 TEXTS = """
 SELECT text FROM exemplar UNION ALL SELECT concat_ws(' ', text, option_a, option_b) FROM scenario
 UNION ALL SELECT label || ', ' || label || '. Neither.' FROM guiding_value
@@ -45,36 +43,15 @@ N_SAMPLES = 4 * 6
 KEY = "sk-never-to-be-seen-5d1f"
 
 
-@pytest.fixture
-def invoke(home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Run a command that starts no flow, in this process: quicker."""
+NAMES = ("knower", "neutral", "moody")
+PRICED = 'api_key_env = "TEST_KEY"\nusd_per_million_input_tokens = 1e6\nusd_per_million_output_tokens = 1e6\n'
+
+
+@pytest.fixture(autouse=True)
+def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that start no flow run in this process, on this home: quicker."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    monkeypatch.setenv("COLUMNS", "200")
-    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-@pytest.fixture
-def serve(home: Path) -> Iterator[Serve]:
-    """A server of the OpenAI chat API, known as the models knower, neutral and moody."""
-    servers: list[Scripted] = []
-
-    def start(reply: Reply) -> Scripted:
-        servers.append(Scripted(reply))
-        for name in ("knower", "neutral", "moody"):
-            (home / "engines" / f"{name}.toml").write_text(
-                f'kind = "openai"\nmodel = "{name}"\nbase_url = "{servers[-1].url}"\n'
-                'api_key_env = "TEST_KEY"\nusd_per_million_input_tokens = 1e6\n'
-                "usd_per_million_output_tokens = 1e6\n"
-            )
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-def said(result: Result) -> str:
-    return " ".join(result.stderr.split())
+    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def asked(server: Scripted) -> Counter[tuple[str, int]]:
@@ -82,15 +59,17 @@ def asked(server: Scripted) -> Counter[tuple[str, int]]:
 
 
 @pytest.mark.heavy
-def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home: Path) -> None:
+def test_worldwise_run_gives_a_leaderboard_and_a_second_run_does_nothing(
+    culturescope: Cli, home: Path
+) -> None:
     words = sorted({word for text in Warehouse.open(home).query(TEXTS)["text"] for word in text.split()})
     vectors = [f"{word} {1 + n % 7} {n % 5} {n % 3}" for n, word in enumerate(words)]
     (home / "words.vec").write_text("\n".join([f"{len(words)} 3", *vectors]) + "\n")
     both = ("run", "worldwise", "--profile", "smoke", "-m", "fake-a", "-m", "fake-b",
             "--embedder", str(home / "words.vec"))  # fmt: skip
-    planned = invoke(*both, "--dry-run")
-    assert said(planned).count(f"{N_SAMPLES} of {N_SAMPLES} completions") == 2
-    assert "unknown none" in said(planned).replace("│ ", "")  # neither time nor cost
+    planned = one_line(call(*both, "--dry-run").stderr)
+    assert planned.count(f"{N_SAMPLES} of {N_SAMPLES} completions") == 2
+    assert "unknown none" in planned  # neither time nor cost
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
@@ -98,13 +77,10 @@ def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home
     board = warehouse.query("SELECT * FROM leaderboard_worldwise")
     models = board.filter(~board["is_null"])
     assert set(models["model"]) == {"fake-a", "fake-b"}
-    assert set(board["model"]) - set(models["model"]) == {
-        "null:zero",
-        "null:global-mean",
-        "null:scenario-text",
-    }
+    nulls = {"null:zero", "null:global-mean", "null:scenario-text"}
+    assert set(board["model"]) - set(models["model"]) == nulls
     lacking = {column.name for column in models if column.null_count()}
-    # The list of stereotypes is an option, and what fakes write varies with nothing.
+    # The list of stereotypes is an option, and texts of fake models do not vary with the culture.
     assert lacking <= {"decline_share", "stereotype_score", "recognition_low", "recognition_high"}
     assert (models["gain_low"] <= models["alignment_gain"]).all()
     assert (models["alignment_gain"] <= models["gain_high"]).all()
@@ -113,27 +89,23 @@ def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home
     assert dict(answers.rows()) == {"fake-a": N_SAMPLES, "fake-b": N_SAMPLES}
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
-    again = invoke(*both)
-    assert again.exit_code == 0
-    assert "nothing to do" in said(again)
-    # Data alone goes to standard output.
-    lines = list(csv.DictReader(io.StringIO(invoke("leaderboard", "worldwise", "-f", "csv").stdout)))
-    rows = json.loads(invoke("leaderboard", "worldwise", "-f", "json").stdout)
+    assert "nothing to do" in call(*both).stderr
+    # Standard output has data only.
+    lines = list(csv.DictReader(io.StringIO(call("leaderboard", "worldwise", "-f", "csv").stdout)))
+    rows = table("leaderboard", "worldwise")
     stored = {r["model"]: r["alignment_gain"] for r in board.to_dicts()}
     assert {r["model"]: r["alignment_gain"] for r in rows} == stored
     assert {r["model"]: r["alignment_gain"] and float(r["alignment_gain"]) for r in lines} == {
         model: "" if gain is None else pytest.approx(gain) for model, gain in stored.items()
     }
-    table = invoke("leaderboard", "worldwise").stdout
-    assert "gain over null [95 %]" in table
-    assert "null:scenario-text" in table
-    page = Path(invoke("report", "worldwise").stdout.strip())
+    assert "null:scenario-text" in call("leaderboard", "worldwise").stdout
+    page = Path(call("report", "worldwise").stdout.strip())
     assert (page.name, page.parent.parent) == ("report-worldwise.html", home / "reports")
     assert {"fake-a", "null:zero"} <= set(re.findall(r"[\w:-]+", page.read_text()))
 
 
-def test_the_users_files_and_a_model_that_knows_the_targets(
-    culturescope: Cli, serve: Serve, home: Path, monkeypatch: pytest.MonkeyPatch
+def test_alignment_of_scripted_models_on_the_users_files_equals_hand_sums(
+    culturescope: Cli, serve: Serve, home: Path
 ) -> None:
     bad = {
         "AE": completion(None, "content_filter"),
@@ -148,8 +120,7 @@ def test_the_users_files_and_a_model_that_knows_the_targets(
         word = knows(request) if request["model"] == "knower" else "middle"
         return 200, completion(text_answer(f"I lean to {word} here."))
 
-    monkeypatch.setenv("TEST_KEY", KEY)
-    server = serve(reply)
+    server = serve(reply, *NAMES, more=PRICED)
     models = ("-m", "knower", "-m", "neutral", "-m", "moody")
     culturescope(*mine(home, *models, "--answer-format", "text"))
     assert len(server.requests) == 3 * 6 * 2
@@ -166,7 +137,7 @@ def test_the_users_files_and_a_model_that_knows_the_targets(
     assert knower["alignment"] == pytest.approx(10 - 2.5 * 0.15, abs=1e-6)
     assert knower["alignment_gain"] == pytest.approx(9.625 - 7.3, abs=1e-6)
     assert knower["gain_low"] is None  # two scenarios are too few for an interval
-    # Whoever is neutral does as the zero profile does, and worse than the mean of the targets.
+    # The neutral model equals the zero profile, and is worse than the mean of the targets.
     assert neutral["alignment"] == pytest.approx(7.125, abs=1e-6)
     assert neutral["alignment_gain"] == pytest.approx(7.125 - 7.3, abs=1e-6)
     assert {knower["best_null"], neutral["best_null"]} == {"global_mean"}
@@ -179,15 +150,10 @@ def test_the_users_files_and_a_model_that_knows_the_targets(
 
 
 @pytest.mark.heavy
-def test_a_hosted_model_its_budget_and_its_key(
-    culturescope: Cli,
-    invoke: Invoke,
-    serve: Serve,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    prefect_api: str,
+def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
+    culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
-    """Two rounds of asking: the first ends at the budget, the second also meets a model that is not there."""
+    """The first run ends at the budget; the second resumes and also names a missing model."""
     bad = [
         completion(None, "content_filter"), completion(""), completion('{"decision": "A", "value_'),
         completion('{"decision": "B", "val', "length"), completion(json_answer("so").replace('"B"', '"C"')),
@@ -197,46 +163,36 @@ def test_a_hosted_model_its_budget_and_its_key(
 
     def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if n == 3:
-            return 503, {"error": {"message": "busy"}}  # asked again
-        # Asked first are 12 answers of the first repetition, then the same for the second.
+            return 503, {"error": {"message": "busy"}}  # retried
+        # The 12 prompts of the first repetition come first, then those of the second.
         answer = bad.pop() if bad and len(request["messages"]) > 1 else completion(json_answer("middle"))
         return 200, answer | {"usage": {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000}}
 
-    monkeypatch.setenv("TEST_KEY", KEY)
-    server = serve(reply)
+    server = serve(reply, *NAMES, more=PRICED)
     (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
     profiles = home / "profiles.csv"
     rows = [f"mine,{c},{a},{t},hofstede" for c, of in TARGETS.items() for a, t in zip(AXES, of, strict=True)]
     profiles.write_text("\n".join(["profile,country,dimension,score,framework", *rows]) + "\n")
-    own = (
-        "--profiles-file",
-        str(profiles),
-        "--targets",
-        "mine",
-        "--persona-language",
-        "own",
-        "--repetitions",
-        "2",
-    )
-    arguments = mine(home, "-m", "moody", *own)
+    own = ("--profiles-file", str(profiles), "--targets", "mine", "--persona-language", "own")
+    arguments = mine(home, "-m", "moody", *own, "--repetitions", "2")
     stopped = culturescope(*arguments, "--max-total-tokens", "20000", check=False)
     assert stopped.returncode == 1
-    told = " ".join(stopped.stderr.split())
-    assert "model 'moody': the budget is reached: 12,000 of 20,000 tokens are used" in told
-    assert "raise the limit" in told
-    assert "Traceback" not in told
+    error = one_line(stopped.stderr)
+    assert "model 'moody': the budget is reached: 12,000 of 20,000 tokens are used" in error
+    assert "raise the limit" in error
+    assert "Traceback" not in error
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM response").item() == 12
-    planned = invoke(*arguments, "--dry-run")
-    left = re.search(r"12 of 24 completions │.*≤ ([\d,]+) tokens, ≤ \$([\d.]+) │", said(planned))
+    planned = call(*arguments, "--dry-run")
+    left = re.search(r"12 of 24 completions .*≤ ([\d,]+) tokens, ≤ \$([\d.]+)", one_line(planned.stderr))
     assert left, planned.stderr
     tokens, usd = int(left[1].replace(",", "")), float(left[2])
-    assert usd == tokens > 12 * 320  # a dollar a token
+    assert usd == tokens > 12 * 320  # a dollar per token
 
     done = culturescope(*arguments, "-m", "gone", check=False)
     assert done.returncode == 1
     assert "error: gone:" in done.stderr
-    assert asked(server).total() == 24 + 1  # the one that met a busy server
+    assert asked(server).total() == 24 + 1  # one retry of the busy server
     assert len(asked(server)) == 24
     board = warehouse.query("SELECT model, answered FROM leaderboard_worldwise WHERE NOT is_null")
     assert board.rows() == [("moody", pytest.approx(18 / 24))]
@@ -251,26 +207,22 @@ def test_a_hosted_model_its_budget_and_its_key(
     assert sent["schema"]["additionalProperties"] is False
     assert any("日本で育ち" in r["messages"][0]["content"] for r in server.requests)
     assert {r.headers["Authorization"] for r in server.received} == {f"Bearer {KEY}"}
-    told_prefect = json.dumps(prefect_post(prefect_api, "/flow_runs/filter", {"sort": "START_TIME_DESC"}))
-    for where in (stopped.stderr, done.stderr, done.stdout, planned.output, told_prefect):
+    flow_runs = json.dumps(prefect_post(prefect_api, "/flow_runs/filter", {"sort": "START_TIME_DESC"}))
+    for where in (stopped.stderr, done.stderr, done.stdout, planned.output, flow_runs):
         assert KEY not in where
-    assert "moody" in told_prefect
+    assert "moody" in flow_runs
     assert not [p for p in home.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
 
 
 @pytest.mark.heavy
-def test_killed_runs_lose_and_repeat_nothing(
+def test_killed_runs_resume_without_losses_or_repeats(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
     running: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
-        nowhere = subprocess.DEVNULL
-        running.append(
-            subprocess.Popen(
-                command(*arguments), env=environment(home, prefect_api), stdout=nowhere, stderr=nowhere
-            )
-        )
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        running.append(subprocess.Popen(command(*arguments), env=environment(home, prefect_api), **quiet))
         return running[-1]
 
     def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -278,13 +230,13 @@ def test_killed_runs_lose_and_repeat_nothing(
             running[0].kill()
         return 200, completion(json_answer(f"I lean to {knows(request)} here."))
 
-    server = serve(reply)
+    server = serve(reply, *NAMES, more=PRICED)
     arguments = mine(home, "-m", "knower", "--repetitions", "3", "--batch", "12")
     assert start().wait() == -9
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT * FROM response").height in (0, 12)  # the first part may be on its way
 
-    # Killed again once everything is answered: parts of answers and vectors may be stored or not.
+    # Killed again when all prompts are answered: parts of answers and vectors may be stored or not.
     again = start()
     until(lambda: len(asked(server)) == 36, again, every=0.005)
     again.kill()
@@ -308,7 +260,7 @@ def test_killed_runs_lose_and_repeat_nothing(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, home: Path) -> None:
+def test_wrong_inputs_are_one_error_and_change_nothing(home: Path) -> None:
     arguments = mine(home, "-m", "fake-a")
     profiles = home / "profiles.csv"
     profiles.write_text("profile,country,dimension,score,framework\nmine,JP,power_distance,high,hofstede\n")
@@ -328,9 +280,6 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
         (("--exemplars-file", str(home / "none.csv")), f"{home / 'none.csv'} cannot be read (No such file"),
         (("--exemplars-file", str(home / "scenarios.csv")), "scenarios.csv, line 1: columns are scenario"),
     ):
-        failed = invoke(*arguments, *wrong)
-        assert failed.exit_code == 1, wrong
-        assert message in said(failed), wrong
-        assert "Traceback" not in failed.output
+        assert message in refused(*arguments, *wrong), wrong
     assert Warehouse.open(home).query(tables).equals(before)
     assert not list(home.glob("parts/*/[!_]*"))

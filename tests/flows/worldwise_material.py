@@ -1,4 +1,4 @@
-"""Two scenarios of our own, word vectors in which scores can be spelt, and what a served model answers."""
+"""Two invented scenarios, word vectors that encode scores, and answers of scripted models."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ hofstede,power_distance,low,1,We are all equals
 hofstede,individualism,high,1,I decide alone
 hofstede,individualism,low,1,We decide together
 """
-# What WorldWiseAI 2024 holds its five countries to (section 7.4), on those two dimensions.
+# WorldWiseAI 2024's targets for its five countries (section 7.4) on these two dimensions.
 TARGETS = {"AE": (2, -1.5), "IN": (1.5, 0), "JP": (0, 0), "MX": (2, -1.5), "US": (-1, 2)}
 NAMES = {"AE": "Emirates", "IN": "India", "JP": "Japan", "MX": "Mexico", "US": "United States"}
 AXES = ("power_distance", "individualism")
 
 
 def mine(home: Path, *more: str) -> tuple[str, ...]:
-    """Arguments of a run on two scenarios of our own.
+    """Return arguments of a run on two invented scenarios.
 
-    The only words with vectors are those of the exemplars, which are the axes, "middle", which lies at 0, and
-    "<dimension>:<score>" for the scores that are wanted of an answer: r = (h - l) / (h + l) of the vector
-    (1 + r, 1 - r) is r again, and 2 tanh r the score.
+    Only these words have vectors: those of the exemplars, which are the axes, "middle", which lies at 0, and
+    "<dimension>:<score>" for each score an answer needs: r = (h - l) / (h + l) of the vector (1 + r, 1 - r)
+    is r again, and 2 tanh r the score.
     """
     (home / "scenarios.csv").write_text(SCENARIOS)
     (home / "exemplars.csv").write_text(EXEMPLARS)
@@ -45,13 +45,13 @@ def mine(home: Path, *more: str) -> tuple[str, ...]:
 
 
 def persona(request: Mapping[str, Any]) -> str | None:
-    """The code of the country that a model is asked to be from."""
+    """Return the code of the country in the prompt's persona."""
     system = request["messages"][0]["content"]
     return next((c for c, n in NAMES.items() if n in system), None) if len(request["messages"]) > 1 else None
 
 
 def knows(request: Mapping[str, Any]) -> str:
-    """The word for the persona's target, 1.5 where that is 2, which no answer can reach; else for 0."""
+    """Return the word for the persona's target (1.5 for 2, which no answer can reach), or for 0."""
     axis = "chief" not in request["messages"][-1]["content"].lower()
     return f"{AXES[axis]}:{min(TARGETS.get(persona(request) or '', (0, 0))[axis], 1.5)}"
 

@@ -1,4 +1,4 @@
-"""A warehouse of one's own, a real server with hand-made pages, and sessions that may reach it."""
+"""A warehouse per test, a local server with hand-made pages, and sessions that may reach it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def warehouse(blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> W
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[MisbehavingServer]:
-    """A server that stands for Wikipedia. Sessions may reach it, make no pause and do not retry."""
+    """A server in place of Wikipedia; sessions may reach it, without pauses and retries."""
     polite = partial(PoliteSession, pause_s=0, allow_private=True, retries=0)
     monkeypatch.setattr(steps, "PoliteSession", polite)
     with running() as server:
@@ -44,7 +44,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[MisbehavingServer]:
 
 @pytest.fixture
 def serve(web: MisbehavingServer) -> Serve:
-    """Let the server answer with hand-made pages from now on, by name without ".html"."""
+    """A function that sets the hand-made pages of the server, by name without ".html"."""
 
     def answer(**pages: str) -> None:
         for path, name in pages.items():

@@ -1,4 +1,4 @@
-"""The flow in this process, under a real Prefect server: who is tried again, what is written down."""
+"""The flow in this process with a real Prefect server: retries, and the recorded attempts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUSY = Reply(503)
 def run(
     prefect_api: str, warehouse: Warehouse, web: MisbehavingServer, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Run]:
-    """Run the flow; Prefect tries again at once."""
+    """Run the flow; Prefect retries without delay."""
     monkeypatch.setattr(steps, "refresh", steps.refresh.with_options(retry_delay_seconds=0))
 
     def flow(*sources: str, **given: Any) -> dict[str, str]:
@@ -42,7 +42,7 @@ def run(
 
 
 @pytest.mark.slow
-def test_one_source_fails_and_the_others_are_refreshed(
+def test_failed_source_does_not_stop_the_others(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
 ) -> None:
     serve(currencies="currencies_changed_layout", religions="religions_ranges")
@@ -58,7 +58,7 @@ def test_one_source_fails_and_the_others_are_refreshed(
     assert (failed["status"], failed["n_kept"], failed["sha256"]) == ("failed", None, None)
     assert "layout has probably changed" in failed["message"]
     assert (replaced["status"], replaced["message"]) == ("replaced", None)
-    assert len(web.asked(CURRENCIES)) == 1  # the same page would come again
+    assert len(web.asked(CURRENCIES)) == 1  # not retried: the page would be the same
     assert run_checks(warehouse)["n_violations"].sum() == 0
     assert run("wikipedia-religions") == {"wikipedia-religions": "unchanged"}
 
@@ -68,10 +68,10 @@ def test_one_source_fails_and_the_others_are_refreshed(
     ("replies", "n_asked", "status"),
     [
         ([BUSY, Reply(manner="reset"), GOOD], 3, "replaced"),
-        ([BUSY, BUSY, BUSY, GOOD], 3, "failed"),  # tried twice more and no further
+        ([BUSY, BUSY, BUSY, GOOD], 3, "failed"),  # two retries only
     ],
 )
-def test_a_source_is_tried_twice_more(
+def test_source_is_retried_twice(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, replies: list[Reply], n_asked: int, status: str
 ) -> None:
     web.replies[RELIGIONS] = replies
@@ -83,7 +83,7 @@ def test_a_source_is_tried_twice_more(
             run("wikipedia-religions")
         assert items(warehouse, "religions") == before
     assert len(web.asked(RELIGIONS)) == n_asked
-    assert [row["status"] for row in attempts(warehouse)] == [status]  # one row, however many tries
+    assert [row["status"] for row in attempts(warehouse)] == [status]  # one row for all tries
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_only_transient_failures_are_retried(error: Exception, may_pass: bool) -
 
 
 @pytest.mark.slow
-def test_a_refused_harvest_is_one_row_and_not_asked_for_again(
+def test_refused_harvest_is_one_row_and_is_not_retried(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
 ) -> None:
     serve(religions="religions_ranges")
@@ -119,7 +119,7 @@ def test_a_refused_harvest_is_one_row_and_not_asked_for_again(
     [{"endpoint": "ftp://nowhere.example"}, {"languages": ["English!"]}],
     ids=["endpoint", "language"],
 )
-def test_a_parameter_that_only_the_source_can_judge(
+def test_parameter_refused_by_a_source_fails_only_that_source(
     run: Run, warehouse: Warehouse, serve: Serve, given: dict[str, Any]
 ) -> None:
     serve(religions="religions_ranges")

@@ -1,8 +1,7 @@
-"""Files and pages for ``ingest`` that name others, unfold, or are cells without end: one error, or a text.
+"""Hostile files and pages for ``ingest`` (other files, entities, endless cells) give an error or a text.
 
-What servers do on the way (packed bombs, endless bodies, redirects) is in tests/scrapers/test_http_*.py,
-files for ``reproduce`` and packs in tests/packs, those of Potato and Label Studio in
-tests/people/test_elsewhere.py.
+Faults of servers (compression bombs, endless bodies, redirects) are in tests/scrapers/test_http_*.py, files
+for ``reproduce`` and packs in tests/packs, exports of annotation tools in tests/people/test_elsewhere.py.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ PAGES = {
 
 @pytest.mark.filterwarnings("ignore::bs4.XMLParsedAsHTMLWarning")
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_reads_no_file_and_unfolds_nothing(page: str) -> None:
+def test_page_reads_no_file_and_expands_no_entity(page: str) -> None:
     found = str(tables(PAGES[page]))
     assert "root:" not in found
     assert len(found) < 2000
 
 
-def test_a_page_without_end_is_refused() -> None:
+def test_too_long_page_is_refused() -> None:
     with pytest.raises(ScrapeError, match="no source has such pages"):
         tables("<table><tr><td>" + "x" * MAX_CHARACTERS)
 
@@ -48,13 +47,13 @@ ENDLESS = [b"a,b\n" + b"x" * 200_000 + b",1\n", b'a\n"' + b"x\n" * 200_000, b"\0
 
 
 @pytest.mark.parametrize("content", ENDLESS, ids=range(len(ENDLESS)))
-def test_cells_without_end_are_one_error(content: bytes) -> None:
-    said = ""
+def test_endless_cells_give_a_short_result_or_error(content: bytes) -> None:
+    result = ""
     try:
-        said = str(read(content, "wvs").rows)
+        result = str(read(content, "wvs").rows)
     except ScrapeError as error:
-        said = str(error)
-    assert len(said) < 1000
+        result = str(error)
+    assert len(result) < 1000
 
 
 JSON = {

@@ -1,4 +1,4 @@
-"""One source, from a real server into a real warehouse, without Prefect around it."""
+"""One source from a local server into a real warehouse, without Prefect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TICKS = count()
 
 
 def refresh(source: str, **given: Any) -> str:
-    """The task's own work, each time at another time."""
+    """Run the task's function, each time with a later start."""
     params = IngestParams.model_validate(
         {"sources": [source], "contact": "me@example.org", "minimum": 1} | given
     )
@@ -33,9 +33,7 @@ def refresh(source: str, **given: Any) -> str:
     return steps.refresh.fn(source, params, started_at)
 
 
-def test_a_replaced_list_has_its_source_on_record(
-    warehouse: Warehouse, web: MisbehavingServer, serve: Serve
-) -> None:
+def test_replaced_list_records_its_source(warehouse: Warehouse, web: MisbehavingServer, serve: Serve) -> None:
     serve(currencies="currencies_shared")
     assert refresh("wikipedia-currencies") == "replaced"
     franc, dollar = "West African CFA franc", "United States dollar"
@@ -63,7 +61,7 @@ def test_a_replaced_list_has_its_source_on_record(
 
 
 @pytest.mark.heavy
-def test_items_without_countries_keep_those_that_were_known(warehouse: Warehouse, serve: Serve) -> None:
+def test_items_without_countries_keep_their_known_ones(warehouse: Warehouse, serve: Serve) -> None:
     before = {row["item"]: row["countries"] for row in items(warehouse, "religions")}
     serve(religions="religions_ranges", currencies="currencies_no_iso_code")
     refresh("wikipedia-religions")
@@ -84,9 +82,7 @@ def test_items_without_countries_keep_those_that_were_known(warehouse: Warehouse
     }
 
 
-def test_the_same_bytes_are_left_alone_until_something_else_replaced_them(
-    warehouse: Warehouse, serve: Serve
-) -> None:
+def test_equal_bytes_are_unchanged_until_the_list_was_replaced(warehouse: Warehouse, serve: Serve) -> None:
     serve(religions="religions_ranges")
     assert refresh("wikipedia-religions") == "replaced"
     stamp = "SELECT loaded_at FROM item_list WHERE item_list = 'religions' AND is_current"
@@ -99,9 +95,7 @@ def test_the_same_bytes_are_left_alone_until_something_else_replaced_them(
     assert [row["status"] for row in attempts(warehouse)] == ["replaced", "unchanged", "replaced"]
 
 
-def test_a_page_that_has_not_changed_comes_from_the_cache(
-    warehouse: Warehouse, web: MisbehavingServer
-) -> None:
+def test_unchanged_page_comes_from_the_cache(warehouse: Warehouse, web: MisbehavingServer) -> None:
     body = (PAGES / "religions_ranges.html").read_bytes()
     web.replies[RELIGIONS] = [Reply(body=body, headers={"ETag": '"one"'})]
     assert [refresh("wikipedia-religions") for _ in range(2)] == ["replaced", "unchanged"]
@@ -119,7 +113,7 @@ def test_a_page_that_has_not_changed_comes_from_the_cache(
         ("religions_category", {}, "1 items, 5 the last time: 80% fewer, at most 20% are accepted"),
     ],
 )
-def test_a_harvest_that_looks_wrong_is_refused(
+def test_too_small_harvest_is_refused(
     warehouse: Warehouse, serve: Serve, page: str, given: dict[str, Any], message: str
 ) -> None:
     serve(religions="religions_ranges")
@@ -136,13 +130,13 @@ def test_a_harvest_that_looks_wrong_is_refused(
 
 
 @pytest.mark.heavy
-def test_shrinkage_can_be_accepted_and_a_refusal_is_no_new_measure(
+def test_accepted_shrinkage_replaces_and_a_refusal_keeps_the_old_count(
     warehouse: Warehouse, serve: Serve
 ) -> None:
     serve(religions="religions_ranges")
     refresh("wikipedia-religions")
     serve(religions="religions_category")
-    for _ in range(2):  # the refused attempt's own count must not become what the next is held against
+    for _ in range(2):  # the next attempt is not compared with a refused one
         with pytest.raises(steps.Refused, match="5 the last time"):
             refresh("wikipedia-religions")
     assert refresh("wikipedia-religions", max_shrinkage=0.8) == "replaced"
@@ -159,7 +153,7 @@ def test_shrinkage_can_be_accepted_and_a_refusal_is_no_new_measure(
         ("currencies_truncated", "ends in the middle"),
     ],
 )
-def test_a_changed_page_fails_and_nothing_is_replaced(
+def test_changed_page_is_refused_and_replaces_nothing(
     warehouse: Warehouse, serve: Serve, page: str, message: str
 ) -> None:
     serve(currencies=page)
@@ -176,12 +170,12 @@ def test_without_a_contact_no_request_is_sent(
     for source in ("wikipedia-currencies", "wikidata"):
         with pytest.raises(ScrapeError, match="--contact, or set CULTURESCOPE_CONTACT") as caught:
             refresh(source, contact=contact, endpoint=web.url("/sparql"))
-        # The message is written down, and who it would name has not agreed to that.
+        # The message is stored, and the person has not agreed to that.
         assert "jane" not in str(caught.value).lower()
     assert web.requests == []
 
 
-def test_the_contact_comes_from_the_environment_too(
+def test_contact_may_come_from_the_environment(
     warehouse: Warehouse, web: MisbehavingServer, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(religions="religions_ranges")
@@ -192,7 +186,7 @@ def test_the_contact_comes_from_the_environment_too(
     assert b"of-the-environment@example.org" not in warehouse.path.read_bytes()
 
 
-def test_a_source_of_the_network_takes_no_files(warehouse: Warehouse, web: MisbehavingServer) -> None:
+def test_network_source_refuses_files(warehouse: Warehouse, web: MisbehavingServer) -> None:
     with pytest.raises(ScrapeError, match="leave out --file"):
         refresh("wikipedia-currencies", files=["page.html"])
     assert web.requests == []
@@ -200,7 +194,7 @@ def test_a_source_of_the_network_takes_no_files(warehouse: Warehouse, web: Misbe
 
 @pytest.mark.nets(1)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1"])
-def test_nothing_private_can_be_reached(
+def test_private_addresses_are_refused(
     warehouse: Warehouse, web: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     monkeypatch.setattr(steps, "PoliteSession", PoliteSession)  # as users have it
@@ -212,7 +206,7 @@ def test_nothing_private_can_be_reached(
     assert items(warehouse, "dishes") == before
 
 
-def test_a_source_that_fails_does_not_stop_the_next_one(
+def test_failed_source_does_not_stop_the_next_one(
     warehouse: Warehouse, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""The sanity check, the files that sources read, and what is kept of addresses."""
+"""The size check of a harvest, the files that sources read, and the stored part of addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tasks.ingest.sources import (
 from tests.scrapers.hand_made import COUNTRIES
 
 
-def test_every_name_is_a_source() -> None:
+def test_names_are_those_of_the_sources() -> None:
     assert tuple(SOURCES) == NAMES
 
 
@@ -39,10 +39,10 @@ def test_every_name_is_a_source() -> None:
         (100, 100, 1, 0.0, None),
         (1, 100, 1, 1.0, None),
         (300, 100, 1, 0.2, None),  # growing is not refused
-        (1, 100, 2, 1.0, "at least 2"),  # nor does accepting any loss lower the minimum
+        (1, 100, 2, 1.0, "at least 2"),  # accepting any shrinkage does not lower the minimum
     ],
 )
-def test_fault(
+def test_minimum_and_shrinkage_rules(
     n_kept: int, n_before: int | None, minimum: int, max_shrinkage: float, refused: str | None
 ) -> None:
     found = fault(n_kept, n_before, minimum, max_shrinkage)
@@ -56,7 +56,7 @@ ENTRIES = st.builds(
 
 
 @given(st.lists(ENTRIES, unique_by=lambda entry: entry.item))
-def test_spellings_that_differ_in_case_are_one_item_and_no_country_is_lost(entries: list[ListItem]) -> None:
+def test_spellings_that_differ_in_case_are_merged_with_all_countries(entries: list[ListItem]) -> None:
     found = one_per_spelling(entries)
     lower = [item.item.lower() for item in found]
     assert len(set(lower)) == len(lower)
@@ -66,7 +66,7 @@ def test_spellings_that_differ_in_case_are_one_item_and_no_country_is_lost(entri
         assert set(entry.countries) <= set(kept.countries)
 
 
-def test_known_countries_are_for_items_without_any() -> None:
+def test_known_countries_are_added_to_items_without_countries() -> None:
     given_ = [ListItem("a", ("x",), (), ("salt",), "AAA"), ListItem("b", (), ("FR",)), ListItem("c")]
     assert with_known_countries(given_, {"a": ["BR", "PE"], "b": ["BR"]}) == [
         ListItem("a", ("x",), ("BR", "PE"), ("salt",), "AAA"),
@@ -86,7 +86,7 @@ def test_known_countries_are_for_items_without_any() -> None:
         ("folder/what?/file.csv", "folder/what?/file.csv"),
     ],
 )
-def test_without_queries(text: str, kept: str) -> None:
+def test_queries_of_addresses_are_removed(text: str, kept: str) -> None:
     assert without_queries(text) == kept
 
 
@@ -97,7 +97,7 @@ def test_no_query_of_an_address_is_stored(address: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if SOURCES[name].needs == "files"])
-def test_a_source_of_files_says_which_it_wants(name: str, tmp_path: Path) -> None:
+def test_file_source_without_readable_files_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ScrapeError, match=r"give .* with --file"):
         SOURCES[name].harvest(Asked(COUNTRIES))
     missing = tmp_path / "not there"
@@ -108,18 +108,18 @@ def test_a_source_of_files_says_which_it_wants(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("name", "n"), [("tasteatlas", 2), ("worldcuisines", 2), ("wvs", 3)])
-def test_no_file_is_left_unread_in_silence(name: str, n: int) -> None:
+def test_too_many_files_are_refused(name: str, n: int) -> None:
     with pytest.raises(ScrapeError, match=f"{n} files are more than this source reads"):
         SOURCES[name].harvest(Asked(COUNTRIES, files=["a"] * n))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if SOURCES[name].needs == "network"])
-def test_a_live_source_without_a_session_asks_for_live(name: str) -> None:
+def test_network_source_without_a_session_names_the_option_live(name: str) -> None:
     with pytest.raises(ScrapeError, match="add --live"):
         SOURCES[name].harvest(Asked(COUNTRIES))
 
 
-def test_files_are_identified_by_all_their_bytes(tmp_path: Path) -> None:
+def test_hash_of_a_harvest_covers_all_files(tmp_path: Path) -> None:
     survey, labels = tmp_path / "survey.csv", tmp_path / "labels.csv"
     survey.write_text("B_COUNTRY_ALPHA,Q272: Language at home\nPER,1\nPER,2\nBRA,-1\n")
     labels.write_text("code,label\n1,Quechua\n2,Other\n")
@@ -131,7 +131,7 @@ def test_files_are_identified_by_all_their_bytes(tmp_path: Path) -> None:
     assert (found.n_bytes, found.sha256) == (len(both), sha256(both).hexdigest())
 
 
-def test_dishes_that_differ_in_case_only_are_one(tmp_path: Path) -> None:
+def test_dishes_that_differ_only_in_case_are_merged(tmp_path: Path) -> None:
     file = tmp_path / "worldcuisines.csv"
     file.write_text("Name,Countries\nNasi Goreng,Indonesia\nNasi goreng,Malaysia\nPho,Vietnam\n")
     found = SOURCES["worldcuisines"].harvest(Asked(COUNTRIES, files=[str(file)]))
@@ -142,7 +142,7 @@ def test_dishes_that_differ_in_case_only_are_one(tmp_path: Path) -> None:
     assert found.dropped == {"other_case": 1}
 
 
-def test_the_key_of_an_export_is_not_kept() -> None:
+def test_key_in_the_address_of_an_export_is_not_stored() -> None:
     class Answering:
         def get(self, url: str) -> FetchedPage:
             return FetchedPage(url, b'[{"name": "Ceviche", "country": "Peru"}]')
@@ -167,6 +167,6 @@ def test_the_key_of_an_export_is_not_kept() -> None:
         {"source": ["wvs"]},
     ],
 )
-def test_parameters_that_cannot_be_meant(given_: dict[str, object]) -> None:
+def test_invalid_parameters_are_refused(given_: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         IngestParams.model_validate(given_)

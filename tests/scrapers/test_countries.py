@@ -40,7 +40,7 @@ ALIASES = Path(__file__).parents[2] / "scrapers" / "country_aliases.csv"
         ("  ireland ² [note a]", "IE"),
         ("Guinea-Bissau", "GW"),
         ("Guinea", "GN"),
-        # Not countries of ours, however close they sound.
+        # Not countries of the warehouse.
         ("Guam", None),
         ("Taiwan", None),
         ("China (Hong Kong)", None),
@@ -51,7 +51,7 @@ ALIASES = Path(__file__).parents[2] / "scrapers" / "country_aliases.csv"
         ("", None),
     ],
 )
-def test_code(name: str, code: str | None) -> None:
+def test_names_of_countries_give_their_code(name: str, code: str | None) -> None:
     assert COUNTRIES.code(name) == code
 
 
@@ -81,7 +81,7 @@ def test_code(name: str, code: str | None) -> None:
         ("s", None),
     ],
 )
-def test_region(name: str, region: str | None) -> None:
+def test_names_peoples_and_regions_give_their_region(name: str, region: str | None) -> None:
     assert COUNTRIES.region(name) == region
 
 
@@ -89,16 +89,16 @@ def test_codes_are_sorted_and_distinct_and_unknown_names_counted() -> None:
     assert COUNTRIES.codes(["Peru", "Guam", "Brazil", "peru", "Atlantis"]) == (("BR", "PE"), 2)
 
 
-def test_a_list_of_countries_in_one_text() -> None:
+def test_text_with_several_countries_is_split() -> None:
     assert COUNTRIES.split_names("Laos, Thailand") == ["Laos", "Thailand"]
     assert COUNTRIES.split_names("Korea, South") == ["Korea, South"]
 
 
-def test_an_alias_counts_only_for_a_country_of_the_warehouse() -> None:
+def test_alias_counts_only_for_a_country_of_the_warehouse() -> None:
     assert CountryCodes({"Peru": "PE"}).code("Burma") is None
 
 
-def test_the_file_of_aliases_is_sorted_and_each_is_needed() -> None:
+def test_aliases_are_sorted_unique_and_lead_to_their_place() -> None:
     with ALIASES.open(encoding="utf-8", newline="") as file:
         rows = [(row["name"], row["country"]) for row in csv.DictReader(file)]
     assert rows == sorted(set(rows))

@@ -1,4 +1,4 @@
-"""Grids against independent placements, and the text of cells hazard by hazard."""
+"""Grids compared with independent placements, and texts of cells for each kind of markup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cell = tuple[str, int, int]  # text, rowspan, colspan
 
 
 def html(rows: list[list[Cell]], tag: str = "td") -> str:
-    """A table without header cells, as the first row's text is of no matter here."""
+    """Return a table without header cells."""
     cells = [
         "".join(f'<{tag} rowspan="{r}" colspan="{c}">{escape(text)}</{tag}>' for text, r, c in row)
         for row in rows
@@ -31,7 +31,7 @@ def grid_of(source: str) -> list[list[str]]:
 
 @st.composite
 def tilings(draw: st.DrawFn) -> tuple[list[list[Cell]], list[list[str]]]:
-    """A grid cut into rectangles at random: the cells by row, and the grid that they make."""
+    """Draw a grid cut into random rectangles: the cells by row, and the grid."""
     height, width = draw(st.integers(1, 6)), draw(st.integers(1, 6))
     grid: list[list[str]] = [[""] * width for _ in range(height)]
     rows: list[list[Cell]] = [[] for _ in range(height)]
@@ -50,18 +50,18 @@ def tilings(draw: st.DrawFn) -> tuple[list[list[Cell]], list[list[str]]]:
 
 @given(tilings())
 @settings(max_examples=150, deadline=None)
-def test_a_grid_cut_into_rectangles_comes_back(case: tuple[list[list[Cell]], list[list[str]]]) -> None:
+def test_grid_cut_into_rectangles_is_read_back(case: tuple[list[list[Cell]], list[list[str]]]) -> None:
     rows, grid = case
     assert grid_of(html(rows)) == grid
 
 
 def placed_by_slot(rows: list[list[Cell]]) -> list[list[str]]:
-    """A second placement: slot by slot over a dictionary of owners, spans cut at the last row."""
+    """Place cells a second way: slot by slot in a dictionary of owners, spans cut at the last row."""
     owner: dict[tuple[int, int], str] = {}
     for y, row in enumerate(rows):
         for text, rowspan, colspan in row:
             x = min(x for x in range(200) if (y, x) not in owner)
-            # The next cell of a row never goes left of this one: mark what it passes by with its own slot.
+            # The next cell of a row never goes left of this one: mark the slots it passes with its own.
             last = y + (rowspan or len(rows)) - 1
             for slot in [(i, j) for i in range(len(rows)) for j in range(x, x + colspan) if y <= i <= last]:
                 owner.setdefault(slot, text)
@@ -77,7 +77,7 @@ def placed_by_slot(rows: list[list[Cell]]) -> list[list[str]]:
     st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), max_size=5), min_size=1, max_size=6)
 )
 @settings(max_examples=200, deadline=None)
-def test_any_spans_overlapping_or_too_long(spans: list[list[tuple[int, int]]]) -> None:
+def test_overlapping_and_too_long_spans_equal_a_second_placement(spans: list[list[tuple[int, int]]]) -> None:
     rows = [[(f"{y}.{n}", *span) for n, span in enumerate(row)] for y, row in enumerate(spans)]
     if any(rows):
         assert grid_of(html(rows)) == placed_by_slot(rows)
@@ -97,7 +97,7 @@ def test_rowspan_ends_with_its_row_group_and_tfoot_comes_last() -> None:
     ("attribute", "width"),
     [("2", 2), (" +3px", 3), ("0", 1), ("-2", 1), ("two", 1), ("", 1), ("5000", 1000), ("9" * 40, 1000)],
 )
-def test_colspan_is_read_as_html_does(attribute: str, width: int) -> None:
+def test_colspan_is_parsed_by_the_html_rules(attribute: str, width: int) -> None:
     assert grid_of(f'<table><tr><td colspan="{attribute}">x</td></tr></table>') == [["x"] * width]
 
 
@@ -113,13 +113,13 @@ def test_colspan_is_read_as_html_does(attribute: str, width: int) -> None:
     ],
     ids=["b", "nested tables", "tables in tables", "rows below b", "cells", "div"],
 )
-def test_small_pages_that_are_deep_or_odd_take_little_time(page: str) -> None:
+def test_small_pages_with_deep_nesting_take_little_time(page: str) -> None:
     start = time.thread_time()
     assert tables(page)
     assert time.thread_time() - start < 5
 
 
-def test_a_page_of_many_tables_cannot_fill_the_memory() -> None:
+def test_page_of_many_tables_has_a_size_limit() -> None:
     wide = "<table><tr><td colspan=1000 rowspan=99>x</td></tr>" + "<tr></tr>" * 98 + "</table>"
     with pytest.raises(ScrapeError, match="over 1,000,000 slots"):
         tables(wide * 12)
@@ -129,7 +129,7 @@ def test_a_page_of_many_tables_cannot_fill_the_memory() -> None:
         tables("x" * 5_000_001)
 
 
-def test_a_small_page_cannot_fill_the_memory() -> None:
+def test_table_of_huge_spans_has_a_size_limit() -> None:
     bomb = "<table>" + "<tr>" + "<td colspan=1000 rowspan=65534>x</td>" * 20 + "</tr>" + "<tr></tr>" * 200
     with pytest.raises(ScrapeError, match="over 1,000,000 slots"):
         tables(bomb + "</table>")
@@ -167,11 +167,11 @@ def test_a_small_page_cannot_fill_the_memory() -> None:
         ("R&amp;D &lt;x&gt;", "R&D <x>"),
     ],
 )
-def test_text_of_a_cell(inner: str, text: str) -> None:
+def test_text_of_a_cell_has_no_markup_notes_or_hidden_parts(inner: str, text: str) -> None:
     assert tables(f"<table><tr><td>{inner}</td></tr></table>")[0].header[0][0] == text
 
 
-def test_nested_tables_are_tables_of_their_own() -> None:
+def test_nested_tables_are_separate_tables() -> None:
     outer, inner = tables("<table><tr><td>a<table><tr><td>b<tr><td>c</table></td><td>d</td></tr></table>")
     assert outer.header == (("a", "d"),)
     assert (inner.header, inner.rows) == ((("b",),), (("c",),))
@@ -190,7 +190,7 @@ TWO_ROWS = (
 )
 
 
-def test_headers_of_two_rows_are_found_whole_or_by_part_in_any_order() -> None:
+def test_two_row_headers_are_found_whole_or_in_part_and_in_any_order() -> None:
     (table,) = found = tables(TWO_ROWS)
     assert table.titles == ("ISO code", "Currency Name", "Currency Symbol", "Followers (in millions)")
     assert matching_tables(found, ["followers", ("Money", "currency"), "ISO-Code"]) == [table]
@@ -198,7 +198,7 @@ def test_headers_of_two_rows_are_found_whole_or_by_part_in_any_order() -> None:
     assert table.column("Number") is None
 
 
-def test_a_missing_header_lists_the_headers_that_are_there() -> None:
+def test_missing_header_is_refused_with_the_existing_ones() -> None:
     with pytest.raises(ScrapeError) as error:
         matching_tables(tables(TWO_ROWS + "<table><tr><td>x<td>y</table>"), ["ISO code", ("Land", "Country")])
     message = str(error.value)
@@ -211,12 +211,12 @@ def test_a_missing_header_lists_the_headers_that_are_there() -> None:
         list(tables(TWO_ROWS)[0].records(["Land"]))
 
 
-def test_repeated_headers() -> None:
+def test_repeated_header_rows_are_recognised() -> None:
     table = HtmlTable(header=(("Name", "Type"),), rows=(("NAME", "type (all)"), ("Name", "x")))
     assert [is_repeated_header(table, row) for row in table.rows] == [True, False]
 
 
-def test_a_page_that_ends_in_the_middle_is_refused() -> None:
+def test_truncated_page_is_refused() -> None:
     whole = b"<html><table><tr><td>a</table></HTML>\n"
     assert len(tables_of(FetchedPage("https://x.example", whole))) == 1
     with pytest.raises(ScrapeError, match=r"x\.example: the page ends in the middle"):

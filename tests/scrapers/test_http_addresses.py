@@ -1,4 +1,4 @@
-"""Where a request may go: no other host by redirect, no private address, and https as named."""
+"""Allowed targets of requests: no redirect to other hosts, no private address, valid certificates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
 
 @pytest.fixture
 def public_only(tmp_path: Path) -> PoliteSession:
-    """A session as users get it."""
+    """A session with the defaults of users."""
     return PoliteSession(user_agent("someone@example.org"), tmp_path, retries=0)
 
 
@@ -36,12 +36,12 @@ def public_only(tmp_path: Path) -> PoliteSession:
         "http://[::1",
     ],
 )
-def test_only_http_addresses(url: str) -> None:
+def test_addresses_without_http_or_host_are_refused(url: str) -> None:
     with pytest.raises(ScrapeError, match=r"give http:// or https://|cannot be read"):
         checked_url(url)
 
 
-def test_credentials_are_refused_and_not_repeated(public_only: PoliteSession) -> None:
+def test_credentials_are_refused_and_not_shown(public_only: PoliteSession) -> None:
     with pytest.raises(ScrapeError, match=r"example\.org holds a user name or password") as caught:
         public_only.get("https://user:secret@example.org/")
     assert "secret" not in str(caught.value)
@@ -51,7 +51,7 @@ def test_credentials_are_refused_and_not_repeated(public_only: PoliteSession) ->
     assert "secret" not in str(caught.value)
 
 
-def test_keys_in_a_query_are_not_repeated(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_query_is_not_shown_in_errors(web: MisbehavingServer, open_session: OpenSession) -> None:
     with pytest.raises(ScrapeError, match=r"/page\?\.\.\. answers with status 404") as caught:
         open_session().get(web.url("/page?key=secret"))
     assert "secret" not in str(caught.value)
@@ -67,7 +67,7 @@ def test_redirects_on_the_host_are_followed(
     assert (page.content, page.url) == (b"x", web.url("/new?q=1"))
 
 
-def test_five_redirects_and_no_more(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_redirects_are_limited_to_five(web: MisbehavingServer, open_session: OpenSession) -> None:
     for number in range(6):
         web.replies[f"/{number}"] = [Reply(302, headers={"Location": f"/{number + 1}"})]
     web.replies["/6"] = [Reply(body=b"x")]
@@ -76,14 +76,14 @@ def test_five_redirects_and_no_more(web: MisbehavingServer, open_session: OpenSe
         open_session().get(web.url("/0"))
 
 
-def test_no_redirect_to_another_host(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_redirect_to_another_host_is_refused(web: MisbehavingServer, open_session: OpenSession) -> None:
     web.replies["/page"] = [Reply(302, headers={"Location": web.url("/there", host="localhost")})]
     with pytest.raises(ScrapeError, match=r"127\.0\.0\.1:\d+/page redirects to http://localhost:\d+/there"):
         open_session().get(web.url("/page"))
     assert [seen.path for seen in web.requests] == ["/robots.txt", "/page"]
 
 
-def test_no_redirect_to_a_private_address(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_redirect_to_a_private_address_is_refused(web: MisbehavingServer, open_session: OpenSession) -> None:
     web.replies["/page"] = [Reply(302, headers={"Location": "http://169.254.169.254/latest/meta-data/"})]
     with pytest.raises(ScrapeError, match=r"redirects to http://169\.254\.169\.254/latest/meta-data/"):
         open_session().get(web.url("/page"))
@@ -107,7 +107,7 @@ def test_no_redirect_to_a_private_address(web: MisbehavingServer, open_session: 
         ("https://example.org/a", "http://[broken", None),
     ],
 )
-def test_where_a_redirect_may_lead(start: str, location: str, target: str | None) -> None:
+def test_redirect_targets_are_checked(start: str, location: str, target: str | None) -> None:
     if target is None:
         with pytest.raises(ScrapeError):
             checked_redirect(httpx.URL(start), location)
@@ -116,39 +116,22 @@ def test_where_a_redirect_may_lead(start: str, location: str, target: str | None
 
 
 @pytest.mark.parametrize(
-    ("address", "public"),
+    "address",
     [
-        ("93.184.215.14", True),
-        ("2606:2800:21f::1", True),
-        ("64:ff9b::93.184.215.14", True),
-        ("0.0.0.0", False),
-        ("10.1.2.3", False),
-        ("100.64.0.1", False),
-        ("127.0.0.1", False),
-        ("169.254.169.254", False),
-        ("172.16.0.1", False),
-        ("192.168.0.1", False),
-        ("224.0.0.251", False),
-        ("240.0.0.1", False),
-        ("255.255.255.255", False),
-        ("::", False),
-        ("::1", False),
-        ("fc00::1", False),
-        ("fe80::1%eth0", False),
-        ("ff0e::1", False),
-        ("::ffff:127.0.0.1", False),
-        ("::ffff:93.184.215.14", False),
-        ("::ffff:0:93.184.215.14", False),
-        ("::127.0.0.1", False),
-        ("::93.184.215.14", False),
-        ("64:ff9b:1::93.184.215.14", False),
-        ("fec0::1", False),
-        ("64:ff9b::169.254.169.254", False),
-        ("2002:7f00:1::", False),
+        "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "192.168.0.1",
+        "224.0.0.251", "240.0.0.1", "255.255.255.255", "::", "::1", "fc00::1", "fe80::1%eth0", "ff0e::1",
+        "::ffff:127.0.0.1", "::ffff:93.184.215.14", "::ffff:0:93.184.215.14", "::127.0.0.1",
+        "::93.184.215.14", "64:ff9b:1::93.184.215.14", "fec0::1", "64:ff9b::169.254.169.254",
+        "2002:7f00:1::",
     ],
-)
-def test_public_addresses(address: str, public: bool) -> None:
-    assert is_public(address) is public
+)  # fmt: skip
+def test_private_and_special_addresses_are_not_public(address: str) -> None:
+    assert is_public(address) is False
+
+
+@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f::1", "64:ff9b::93.184.215.14"])
+def test_other_addresses_are_public(address: str) -> None:
+    assert is_public(address) is True
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"])
@@ -161,7 +144,7 @@ def test_private_addresses_are_refused_before_connecting(
 
 
 def _answers(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """Let the resolver give these answers for names, in turn; returns the names asked for."""
+    """Let the resolver give these answers for names in turn; return the names resolved."""
     real = socket.getaddrinfo
     left, asked = list(answers), []
 
@@ -175,7 +158,7 @@ def _answers(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     return asked
 
 
-def test_one_private_address_among_public_ones(
+def test_host_with_one_private_address_is_refused(
     web: MisbehavingServer, public_only: PoliteSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _answers(monkeypatch, ["93.184.215.14", "127.0.0.1"])
@@ -183,11 +166,10 @@ def test_one_private_address_among_public_ones(
         public_only.get(web.url("/page", host="example.org"))
 
 
-def test_a_name_that_changes_between_check_and_connection(
+def test_host_is_resolved_once_for_check_and_connection(
     web: MisbehavingServer, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The second answer is where nobody listens: a second look-up would end there. A dead first address is
-    # passed over.
+    # Nothing listens at the second answer, so a second look-up would fail. A dead first address is skipped.
     asked = _answers(monkeypatch, ["127.0.0.9", "127.0.0.1"], ["127.0.0.9"])
     web.replies["/robots.txt"] = web.replies["/page"] = [Reply(body=b"x")]
     assert open_session().get(web.url("/page", host="example.org")).content == b"x"
@@ -195,11 +177,8 @@ def test_a_name_that_changes_between_check_and_connection(
     assert {seen.headers["Host"] for seen in web.requests} == {f"example.org:{web.server_port}"}
 
 
-def test_https_keeps_the_name(
-    web: MisbehavingServer,
-    open_session: OpenSession,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+def test_https_checks_the_certificate_of_the_name(
+    web: MisbehavingServer, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "authority.pem")

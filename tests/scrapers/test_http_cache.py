@@ -1,4 +1,4 @@
-"""The copy on disk: asked about, believed when the server says so, ignored when damaged."""
+"""The copy on disk: used if the server confirms it, ignored if damaged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODIFIED = "Wed, 21 Oct 2015 07:28:00 GMT"
     ("validator", "condition"),
     [({"ETag": 'W/"1"'}, "If-None-Match"), ({"Last-Modified": MODIFIED}, "If-Modified-Since")],
 )
-def test_an_unchanged_page_comes_from_the_cache(
+def test_unchanged_page_comes_from_the_cache(
     web: MisbehavingServer, open_session: OpenSession, validator: dict[str, str], condition: str
 ) -> None:
     headers = {"Content-Type": "text/html; charset=utf-8", **validator}
@@ -33,21 +33,18 @@ def test_an_unchanged_page_comes_from_the_cache(
     assert asked == [None, *validator.values()]
 
 
-def test_a_changed_page_replaces_the_copy(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_changed_page_replaces_the_copy(web: MisbehavingServer, open_session: OpenSession) -> None:
     old, new = Reply(body=b"old", headers={"ETag": '"1"'}), Reply(body=b"new", headers={"ETag": '"2"'})
     web.replies["/page"] = [old, new]
     pages = [open_session().get(web.url("/page")) for _ in range(3)]
-    assert [(page.content, page.from_cache) for page in pages] == [
-        (b"old", False),
-        (b"new", False),
-        (b"new", True),
-    ]
+    assert [page.content for page in pages] == [b"old", b"new", b"new"]
+    assert [page.from_cache for page in pages] == [False, False, True]
 
 
 @pytest.mark.parametrize(
     "headers", [{}, {"ETag": '"1"', "Cache-Control": "private, No-Store"}, {"ETag": '"é"'}]
 )
-def test_a_page_that_cannot_be_asked_about_is_not_stored(
+def test_page_without_a_validator_is_not_stored(
     web: MisbehavingServer, open_session: OpenSession, tmp_path: Path, headers: dict[str, str]
 ) -> None:
     web.replies["/page"] = [Reply(body=b"content", headers=headers)]
@@ -77,11 +74,8 @@ DAMAGES: dict[str, Callable[[Path, Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_copy_is_fetched_anew(
-    web: MisbehavingServer,
-    open_session: OpenSession,
-    tmp_path: Path,
-    damage: Callable[[Path, Path], object],
+def test_damaged_copy_is_fetched_again(
+    web: MisbehavingServer, open_session: OpenSession, tmp_path: Path, damage: Callable[[Path, Path], object]
 ) -> None:
     web.replies["/page"] = [Reply(body=b"content", headers={"ETag": '"1"'})]
     open_session().get(web.url("/page"))
@@ -91,7 +85,7 @@ def test_a_damaged_copy_is_fetched_anew(
     assert [(page.content, page.from_cache) for page in again] == [(b"content", False), (b"content", True)]
 
 
-def test_addresses_do_not_share_a_copy_and_are_not_written_down(
+def test_each_address_has_its_own_copy_and_is_not_stored(
     web: MisbehavingServer, open_session: OpenSession, tmp_path: Path
 ) -> None:
     for path in ("/page?key=secret1", "/page?key=secret2"):
@@ -103,7 +97,7 @@ def test_addresses_do_not_share_a_copy_and_are_not_written_down(
     assert not any(b"secret" in file.read_bytes() for file in files if file.suffix == ".json")
 
 
-def test_a_failed_write_leaves_the_old_copy_and_no_litter(
+def test_failed_write_leaves_the_old_copy_and_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = http_cache.CachedPage(b"old", "text/html", '"1"', "")

@@ -9,7 +9,7 @@ from tests.scrapers.conftest import Clock, OpenSession
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
 
 
-def test_the_server_sees_the_pause_between_any_two_requests(
+def test_server_sees_the_pause_between_any_two_requests(
     web: MisbehavingServer, open_session: OpenSession
 ) -> None:
     web.replies["/page"] = [Reply(302, headers={"Location": "/there"})]
@@ -22,7 +22,7 @@ def test_the_server_sees_the_pause_between_any_two_requests(
     assert min(later.at - earlier.at for earlier, later in pairwise(web.requests)) >= 0.2
 
 
-def test_a_request_to_another_host_does_not_wait(
+def test_request_to_another_host_does_not_wait(
     web: MisbehavingServer, open_session: OpenSession, clock: Clock
 ) -> None:
     web.replies["/page"] = [Reply(body=b"x")]
@@ -38,11 +38,11 @@ def test_pages_share_one_connection(web: MisbehavingServer, open_session: OpenSe
     session = open_session()
     for _ in range(3):
         session.get(web.url("/page"))
-    # robots.txt is a 404, whose body is not read: its connection is not used again.
+    # robots.txt is a 404 whose body is not read: its connection is not reused.
     assert len({seen.connection for seen in web.asked("/page")}) == 1
 
 
-def test_threads_wait_for_each_other(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_threads_send_one_request_at_a_time(web: MisbehavingServer, open_session: OpenSession) -> None:
     web.replies["/robots.txt"] = [Reply(404, manner="slow")]
     web.replies["/page"] = [Reply(body=b"x", manner="slow")]
     session = open_session()

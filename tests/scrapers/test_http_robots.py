@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309: which group speaks to us, which rule wins, and when a site is closed."""
+"""robots.txt by RFC 9309: the group that applies, the rule that wins, and sites that are closed."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _open(rules: str, path: str) -> bool:
         ("User-agent: *\nDisallow: /", "/a", False),
         ("\ufeffUser-agent: *\nDisallow: /", "/a", False),
         ("User-agent: *\nDisallow:", "/a", True),
-        # Our own group counts alone, whatever its place and case, and split groups are one.
+        # Only the group of our own agent counts, in any place and case; split groups are merged.
         ("User-agent: *\nDisallow: /\n\nUser-agent: CultureScope\nDisallow: /b", "/a", True),
         ("User-agent: culturescope\nDisallow: /a\n\nUser-agent: *\nAllow: /", "/a", False),
         ("User-agent: other\nUser-agent: culturescope\nDisallow: /a", "/a", False),
         ("User-agent: culturescope\nAllow: /x\n\nUser-agent: culturescope\nDisallow: /a", "/a", False),
         ("User-agent: otherbot\nDisallow: /", "/a", True),
-        # The longest rule wins, not the first; of equal ones Allow.
+        # The longest rule wins, not the first; for equal lengths Allow.
         ("User-agent: *\nDisallow: /a\nAllow: /a/b", "/a/b/c", True),
         ("User-agent: *\nAllow: /a\nDisallow: /a/b", "/a/b/c", False),
         ("User-agent: *\nDisallow: /a\nAllow: /a", "/a", True),
@@ -47,11 +47,11 @@ def _open(rules: str, path: str) -> bool:
         ("User-agent: *\nDisallow: /caf%C3%A9", "/caf%c3%a9", False),
     ],
 )
-def test_rules(rules: str, path: str, is_open: bool) -> None:
+def test_robots_rules(rules: str, path: str, is_open: bool) -> None:
     assert _open(rules, path) is is_open
 
 
-def test_a_closed_address_is_not_asked_for(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_disallowed_address_is_not_requested(web: MisbehavingServer, open_session: OpenSession) -> None:
     web.replies["/robots.txt"] = [CLOSED]
     web.replies["/closed/but-open"] = [Reply(body=b"x")]
     session = open_session()
@@ -59,7 +59,7 @@ def test_a_closed_address_is_not_asked_for(web: MisbehavingServer, open_session:
     with pytest.raises(ScrapeError, match=r"/closed/page: robots\.txt closes this address"):
         session.get(web.url("/closed/page"))
     assert not web.asked("/closed/page")
-    assert len(web.asked("/robots.txt")) == 1, "asked once a session"
+    assert len(web.asked("/robots.txt")) == 1, "once per session"
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -73,7 +73,7 @@ def test_no_robots_txt_means_open(web: MisbehavingServer, open_session: OpenSess
     [Reply(500), Reply(503), Reply(429), Reply(manner="reset"), Reply(body=b"User", manner="truncated")],
     ids=["500", "503", "429", "reset", "truncated"],
 )
-def test_a_site_whose_robots_txt_fails_is_closed(
+def test_site_is_closed_while_its_robots_txt_fails(
     web: MisbehavingServer, open_session: OpenSession, clock: Clock, broken: Reply
 ) -> None:
     web.replies["/robots.txt"], web.replies["/page"] = [broken], [Reply(body=b"x")]
@@ -83,7 +83,7 @@ def test_a_site_whose_robots_txt_fails_is_closed(
 
 
 @pytest.mark.parametrize("status", [204, 505])
-def test_a_site_whose_robots_txt_is_odd_is_closed(
+def test_site_is_closed_if_its_robots_txt_has_another_status(
     web: MisbehavingServer, open_session: OpenSession, status: int
 ) -> None:
     web.replies["/robots.txt"], web.replies["/page"] = [Reply(status)], [Reply(body=b"x")]
@@ -92,7 +92,7 @@ def test_a_site_whose_robots_txt_is_odd_is_closed(
     assert not web.asked("/page")
 
 
-def test_a_failure_of_robots_txt_is_not_remembered(web: MisbehavingServer, open_session: OpenSession) -> None:
+def test_failure_of_robots_txt_is_not_cached(web: MisbehavingServer, open_session: OpenSession) -> None:
     web.replies["/robots.txt"], web.replies["/page"] = [Reply(503), Reply(404)], [Reply(body=b"x")]
     session = open_session(retries=0)
     with pytest.raises(TransientError, match="closed"):
@@ -107,7 +107,7 @@ def test_robots_txt_may_redirect_on_its_host(web: MisbehavingServer, open_sessio
         open_session().get(web.url("/closed/page"))
 
 
-def test_a_redirect_does_not_lead_behind_robots_txt(
+def test_redirect_to_a_disallowed_address_is_refused(
     web: MisbehavingServer, open_session: OpenSession
 ) -> None:
     web.replies["/robots.txt"] = [CLOSED]
@@ -121,24 +121,20 @@ def test_a_redirect_does_not_lead_behind_robots_txt(
     ("delay", "pause_s", "expected"), [("7.5", 2, 7.5), ("1", 2, 2), ("60", 2, 60), ("soon", 2, 2)]
 )
 def test_crawl_delay_lengthens_the_pause(
-    web: MisbehavingServer,
-    open_session: OpenSession,
-    clock: Clock,
-    delay: str,
-    pause_s: float,
+    web: MisbehavingServer, open_session: OpenSession, clock: Clock, delay: str, pause_s: float,
     expected: float,
-) -> None:
+) -> None:  # fmt: skip
     web.replies["/robots.txt"] = [Reply(body=f"User-agent: *\nCrawl-delay: {delay}\n".encode())]
     web.replies["/page"] = [Reply(body=b"x")]
     session = open_session(pause_s=pause_s)
     session.get(web.url("/page"))
     session.get(web.url("/page"))
-    # Before each page, the first one after robots.txt too. A little time passes on its own.
+    # A pause before each page, also the first one after robots.txt. A little real time passes.
     assert len(clock.slept) == 2
     assert all(expected - 0.5 < slept <= expected for slept in clock.slept)
 
 
-def test_an_unreasonable_crawl_delay_is_an_error(
+def test_crawl_delay_above_60_s_is_refused(
     web: MisbehavingServer, open_session: OpenSession, clock: Clock
 ) -> None:
     web.replies["/robots.txt"] = [Reply(body=b"User-agent: culturescope\nCrawl-delay: 61\n")]
@@ -147,7 +143,7 @@ def test_an_unreasonable_crawl_delay_is_an_error(
     assert (web.asked("/page"), clock.slept) == ([], [])
 
 
-def test_rules_beyond_the_size_cap_are_ignored() -> None:
+def test_rules_beyond_the_size_limit_are_ignored() -> None:
     comment = b"#" + b" " * MAX_BYTES + b"\n"
     closing = b"User-agent: *\nDisallow: /\n"
     Robots(comment + closing).require(httpx.URL("https://example.org/a"))

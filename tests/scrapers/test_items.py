@@ -1,4 +1,4 @@
-"""Merging, and refusing an empty source."""
+"""Merging of items, and refusal of an empty source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_equal_texts_become_one_item_in_code_point_order() -> None:
     assert all(merged(order) == wanted for order in itertools.permutations(entries))
 
 
-def test_parsed_counts_only_what_happened_and_refuses_nothing() -> None:
+def test_parsed_counts_nonzero_drops_and_refuses_an_empty_list() -> None:
     assert parsed([ListItem("a")], {"b": 2, "a": 0}, "s").dropped == {"b": 2}
     with pytest.raises(ScrapeError, match=r"s: no item was found \(a: 3\)\. The page's layout has probably"):
         parsed([], {"a": 3}, "s")

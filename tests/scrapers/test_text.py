@@ -14,16 +14,16 @@ from scrapers.text import decode
         (b"\xef\xbb\xbf\xc3\xa9", None, "é"),
         ("é".encode("utf-16"), "utf-8", "é"),
         ("щ".encode("koi8-r"), "koi8-r", "щ"),
-        (b"\xe9", None, "é"),  # Windows-1252, as nothing else is said
+        (b"\xe9", None, "é"),  # Windows-1252 by default
         (b"\xe9", "no-such-charset", "é"),
         (b"\xe9", "a\0b", "é"),
         (b"\xe9\x81", None, "é\ufffd"),
     ],
 )
-def test_decode(content: bytes, charset: str | None, text: str) -> None:
+def test_text_is_decoded_by_mark_content_and_header(content: bytes, charset: str | None, text: str) -> None:
     assert decode(content, charset) == text
 
 
-def test_the_declaration_inside_the_page_wins_over_the_header() -> None:
+def test_charset_in_the_page_overrides_the_header() -> None:
     page = b'<html><head><meta charset="koi8-r"></head>' + "щ".encode("koi8-r")
     assert decode(page, "iso-8859-1").endswith("щ")

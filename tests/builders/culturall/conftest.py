@@ -1,4 +1,4 @@
-"""A warehouse of each test's own, and the files that a build is made from."""
+"""Files that a build is made from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.builders.culturall.model_server import rows
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Callable[..., str]:
-    """A file of excerpts: the facts of so many shipped items of each language."""
+    """A function that writes a file of excerpts: the facts of n shipped items of each language."""
 
     def write(n: int = 2, languages: str = "ja kk ru es km", name: str = "pages.jsonl") -> str:
         path = tmp_path / name

@@ -1,7 +1,6 @@
-"""A local server that plays every model of a build: it writes, solves, labels and translates the shipped
-items.
+"""A local server for every model of a build: it drafts, solves, labels and translates the shipped items.
 
-An excerpt is the fact that a shipped item rests on, and what is written about it is that item.
+An excerpt is the fact behind a shipped item, and the draft from it is that item.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Row = dict[str, str]
 
 
 def rows(languages: str = "ja kk ru es km") -> list[Row]:
-    """Shipped items of some languages, with their facts."""
+    """Return shipped items of some languages, with their facts."""
     shipped: list[Row] = []
     for language in languages.split():
         with (SAMPLE / f"{language}.csv").open(encoding="utf-8", newline="") as file:
@@ -36,19 +35,19 @@ def rows(languages: str = "ja kk ru es km") -> list[Row]:
 
 
 def items(languages: str = "ja kk ru es km") -> list[CulturallItem]:
-    """The same as items, in the order of the files."""
+    """Return the shipped rows as items, in the order of the files."""
     shipped = rows(languages)
     by_id = {item.item: item for item in load_items(shipped, "sample").items}
     return [by_id[row["item"]] for row in shipped]
 
 
 def is_odd(item: CulturallItem) -> bool:
-    """Which items the solver ``half`` solves."""
+    """Return whether the solver ``half`` solves the item."""
     return len(item.native.scenario) % 2 == 1
 
 
 class Models:
-    """Answers by what is asked; ``spoil`` may change any answer: (kind, item, fields) -> fields or text."""
+    """Models whose answers follow from the prompt; ``spoil(kind, item, fields)`` may change one."""
 
     def __init__(self, languages: str = "ja kk ru es km") -> None:
         self.spoil: Callable[[str, CulturallItem, dict[str, Any]], object] = lambda kind, item, fields: fields
@@ -106,7 +105,7 @@ class Models:
 
 
 def fields_of(item: CulturallItem) -> dict[str, Any]:
-    """An item as a drafting model writes it."""
+    """Return an item's fields in a drafting model's format."""
     texts = item.native
     return {
         **texts._asdict(),
@@ -116,7 +115,7 @@ def fields_of(item: CulturallItem) -> dict[str, Any]:
 
 
 def with_texts(item: CulturallItem, **texts: str) -> CulturallItem:
-    """The item with other native texts."""
+    """Return the item with other native texts."""
     return replace(item, native=item.native._replace(**texts))
 
 
@@ -126,7 +125,7 @@ def _asked(question: str) -> str:
 
 @contextmanager
 def serving(home: Path, models: Models) -> Iterator[Scripted]:
-    """The models as engines of a home: writer, judge and ``SOLVERS``."""
+    """Serve the models and write the engine specs writer, judge and ``SOLVERS``."""
     server = Scripted(models.reply)
     for name in ("writer", "judge", *SOLVERS):
         (home / "engines" / f"{name}.toml").write_text(

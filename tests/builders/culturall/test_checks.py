@@ -1,4 +1,4 @@
-"""Planted faults of each kind are named; items without one pass: texts, languages, duplicates."""
+"""Planted faults of texts, languages and duplicates are found; good items pass."""
 
 from __future__ import annotations
 
@@ -21,19 +21,14 @@ REGIONS = {"JP", "KZ", "RU", "ES", "KH", "GB"}
 SPOKEN = {"JP": ["ja"], "KZ": ["kk", "ru"], "RU": ["ru"], "KH": ["km"]}
 
 GOOD = CulturallItem(
-    item="a",
-    language="en",
-    region="GB",
-    topic="Habitat",
-    form="free",
-    native=ItemTexts(
+    item="a", language="en", region="GB", topic="Habitat", form="free", native=ItemTexts(
         "Mira rents a room on the first floor of an old house in Leeds. Her aunt from Kansas, who has never "
         "been abroad, comes to visit and stands at the front door with her suitcase.",
         "How many flights of stairs does the aunt have to climb to the room?",
         "One",
         "In Britain the floor at street level is the ground floor.",
     ),
-)
+)  # fmt: skip
 CHOICE = replace(
     GOOD,
     form="choice",
@@ -50,7 +45,7 @@ def reasons(item: CulturallItem, **labels: Any) -> set[str]:
     return {fault.reason for fault in release_faults(item, Labels(**labels), REGIONS, SPOKEN)}
 
 
-def test_good_items_pass() -> None:
+def test_good_items_have_no_fault() -> None:
     assert reasons(GOOD) == reasons(CHOICE) == set()
     faulty = {item.item: {fault.reason for fault in draft_faults(item)} for item in ALL[::2]}
     assert [name for name, faults in faulty.items() if faults - DOUBTS] == []
@@ -84,19 +79,19 @@ def test_planted_faults_are_named(planted: CulturallItem, reason: str) -> None:
     assert reason in reasons(planted)
 
 
-def test_a_leak_is_found_in_scripts_without_spaces() -> None:
+def test_leaked_answer_is_found_in_scripts_without_spaces() -> None:
     item = next(item for item in items("ja") if item.form == "free" and len(item.native.answer) > 2)
     leaked = with_texts(item, scenario=f"{item.native.scenario}{item.native.answer}だ。")
     assert "answer_leaked" not in {fault.reason for fault in draft_faults(item)}
     assert "answer_leaked" in {fault.reason for fault in draft_faults(leaked)}
 
 
-def test_a_models_opinion_is_a_doubt_and_never_a_fault() -> None:
-    said = {"region": "KZ", "topic": "Food", "content": "offensive"}
-    assert reasons(GOOD, **said) == {"region_differs", "topic_differs", "sensitive"} < DOUBTS
+def test_labels_of_a_model_are_doubts_and_no_faults() -> None:
+    labels = {"region": "KZ", "topic": "Food", "content": "offensive"}
+    assert reasons(GOOD, **labels) == {"region_differs", "topic_differs", "sensitive"} < DOUBTS
 
 
-def test_a_translation_is_held_to_its_source() -> None:
+def test_translation_is_checked_against_its_source() -> None:
     item = next(item for item in items("ru") if item.form == "free" and item.region == "RU")
     assert item.english
     assert reasons(item) & {"not_translated", "translation_differs"} == set()
@@ -117,7 +112,7 @@ def test_a_translation_is_held_to_its_source() -> None:
     assert "broken_choice" in reasons(turned)
 
 
-def test_options_and_answer_of_a_source_stay() -> None:
+def test_changed_options_or_answer_of_a_source_are_faults() -> None:
     choices = ["at the street", "one up", "two up", "three up"]
     assert unchanged(CHOICE, choices, "B") == unchanged(GOOD, [], "one") == []
     for item, options, answer, reason in (
@@ -129,8 +124,8 @@ def test_options_and_answer_of_a_source_stay() -> None:
         assert [fault.reason for fault in unchanged(item, options, answer)] == [reason]
 
 
-def test_duplicates_within_a_language_and_across_languages() -> None:
-    """The first stays: a reworded twin and a translated one go; items of one template do not."""
+def test_duplicates_are_found_within_and_across_languages() -> None:
+    """The first item stays; a reworded and a translated twin go; items of one template stay."""
     shipped = [item for item in items("ja kk") if item.english][:12]
     assert near_duplicates(shipped) == [None] * 12
     reworded = with_texts(replace(shipped[0], item="twin"), explanation="other words")
@@ -141,7 +136,7 @@ def test_duplicates_within_a_language_and_across_languages() -> None:
     assert [twin.detail.split()[-1] for twin in twins[12:] if twin] == [shipped[0].item, shipped[5].item]
 
 
-def test_duplicates_by_meaning() -> None:
+def test_duplicates_are_found_by_meaning() -> None:
     shipped = items("ja")[:4]
     vectors = np.eye(4, dtype=np.float32)
     assert near_duplicates(shipped, vectors) == [None] * 4
@@ -149,20 +144,19 @@ def test_duplicates_by_meaning() -> None:
     twins = near_duplicates(shipped, vectors)
     assert twins[3] is not None
     assert shipped[1].item in twins[3].detail
-    vectors[1] = vectors[2] = 0  # no vector is like no other
+    vectors[1] = vectors[2] = 0  # an item without vector has no duplicate
     assert near_duplicates(shipped, vectors) == [None] * 4
 
 
-def test_an_item_similar_only_to_a_duplicate_is_kept() -> None:
-    """Of three in a row, each like the next, the middle one goes and the last, which is not like the
-    first, stays."""
+def test_item_similar_only_to_a_duplicate_is_kept() -> None:
+    """Of three items, each similar to the next, the middle one goes; the last, unlike the first, stays."""
     vectors = np.array([[1, 0], [0.9, 0.436], [0.62, 0.785]], dtype=np.float32)
     twins = near_duplicates(items("ja")[:3], vectors)
     assert [twin is None for twin in twins] == [True, False, True]
 
 
-def test_thousands_of_a_kind_are_no_burden() -> None:
-    """Only what stays is compared, so that a model which writes the same again and again costs nothing."""
+def test_600_equal_items_are_one_item_and_599_duplicates() -> None:
+    """Only kept items are compared, so that a model which repeats itself costs little time."""
     first, *_ = items("ja")
     twins = near_duplicates([replace(first, item=str(n)) for n in range(600)])
     assert [twin is None for twin in twins] == [True] + [False] * 599
@@ -170,9 +164,8 @@ def test_thousands_of_a_kind_are_no_burden() -> None:
     assert twins[-1].detail == "100 % the same as 0"
 
 
-def test_every_shipped_item_is_in_its_language_and_in_no_other() -> None:
-    """14 languages, each declared as each other one: Serbian is not taken for Russian, nor Malay for
-    Spanish."""
+def test_every_shipped_item_is_in_its_language_and_no_other() -> None:
+    """14 languages, each declared as each other one: Serbian is not accepted as Russian, for example."""
     for item in ALL[::6]:
         text = f"{item.native.scenario} {item.native.question}"
         passed = {language for language in SCRIPTS if wrong_language(text, language) is None}
@@ -189,7 +182,7 @@ def test_every_shipped_item_is_in_its_language_and_in_no_other() -> None:
         ("Dnes ráno jsme v obchodě koupili chléb a mléko.", "en", "looks like cs"),
     ],
 )
-def test_evidence_against_a_declared_language_is_named(text: str, language: str, reason: str) -> None:
+def test_wrong_declared_language_is_found_with_its_evidence(text: str, language: str, reason: str) -> None:
     assert reason in (wrong_language(text, language) or "")
 
 
@@ -202,14 +195,16 @@ def test_short_texts_and_unknown_languages_are_not_judged() -> None:
 @pytest.mark.parametrize(
     ("given", "left_out"),
     [
-        # As the paper: what all of its 15 settings solve. Three solvers throw away nothing.
+        # The paper leaves out items that all of its 15 settings solve. Three solvers leave out none.
         ({}, {(15, 15), (16, 16)}),
         ({"settings": 3}, {(3, 3), (15, 15), (16, 16)}),
         ({"settings": 3, "leave_out": "easy"}, {(2, 3), (3, 3), (10, 15), (14, 15), (15, 15), (16, 16)}),
         ({"settings": 1, "leave_out": "nothing"}, set()),
     ],
 )
-def test_what_is_left_out_is_an_option(given: dict[str, object], left_out: set[tuple[int, int]]) -> None:
+def test_option_sets_which_easy_items_are_left_out(
+    given: dict[str, object], left_out: set[tuple[int, int]]
+) -> None:
     params = ReleaseParams.model_validate(given)
     measured = [(0, 0), (1, 3), (2, 3), (3, 3), (9, 15), (10, 15), (14, 15), (15, 15), (16, 16)]
     assert {pair for pair in measured if easy(*pair, params)} == left_out

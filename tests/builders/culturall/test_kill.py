@@ -1,4 +1,4 @@
-"""kill -9 in each stage: the same command goes on, and asks again at most the batch that was under way."""
+"""After kill -9 in each stage the same command resumes and repeats at most the batch in flight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pages = Callable[..., str]
 
 
 class Killer(Models):
-    """Kills the process under way when the n-th question of a kind comes."""
+    """Models that kill the running process at the n-th prompt of a kind."""
 
     def __init__(self, languages: str) -> None:
         super().__init__(languages)
@@ -37,15 +37,14 @@ class Killer(Models):
 
 
 def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command("culturall", *arguments, "--batch", str(BATCH), "--no-server"),
-        env=environment(home, None),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    line = command("culturall", *arguments, "--batch", str(BATCH), "--no-server")
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(line, env=environment(home, None), **pipes)
 
 
-def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) -> None:
+def test_build_killed_in_each_stage_resumes_without_repeats(
+    warehouse: Warehouse, pages: Pages, tmp_path: Path
+) -> None:
     models, home = Killer("ja kk"), warehouse.home
     harder, queue = tmp_path / "harder.csv", tmp_path / "review.csv"
     writer, solvers = ("--model", "writer"), ("--solvers", "good,half,bad", "--judges", "judge")
@@ -54,8 +53,7 @@ def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) 
         return int(warehouse.query("SELECT count(*) FROM response").item())
 
     def run_killed(kinds: dict[str, int], *arguments: str) -> None:
-        """Die at the n-th question of each kind, then run to the end; nothing that was stored is asked
-        again."""
+        """Kill at the n-th prompt of each kind, then run to the end; no stored answer is repeated."""
         asked, stored = len(models.kinds), n_stored()
         for kind, n in kinds.items():
             models.kind, models.n = kind, models.kinds.count(kind) + n
@@ -64,8 +62,8 @@ def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) 
         models.victim = None
         asked_at_death, stored_at_death = len(models.kinds), n_stored()
         again = start(home, *arguments)
-        _, said = again.communicate(timeout=600)
-        assert again.returncode == 0, said.decode()
+        _, errors = again.communicate(timeout=600)
+        assert again.returncode == 0, errors.decode()
         assert len(models.kinds) - asked_at_death == n_stored() - stored_at_death
         assert len(models.kinds) - asked <= n_stored() - stored + BATCH * len(kinds)
         assert run_checks(warehouse)["n_violations"].sum() == 0

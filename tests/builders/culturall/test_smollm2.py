@@ -1,5 +1,4 @@
-"""A whole build with the embedded model: 30 excerpts to a queue. Most of its drafts are no items, and are
-told so."""
+"""A whole build with the embedded model, from 30 excerpts to a queue; most drafts are rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 N = 30
 
 
-def test_thirty_excerpts_through_every_stage(
+def test_build_of_30_excerpts_with_smollm2_explains_every_rejection(
     culturescope_process: Callable[..., subprocess.CompletedProcess[str]],
     home: Path,
     models_cache: Path,

@@ -1,4 +1,4 @@
-"""Every stage against a real server and a real warehouse, without Prefect: sources to a published version."""
+"""Every stage with a scripted server and a real warehouse, from sources to a published version."""
 
 from __future__ import annotations
 
@@ -43,22 +43,15 @@ def create(**given: Any) -> None:
 
 
 def publish(folder: Path, queue: str = "review.csv", **given: Any) -> None:
-    run(
-        ReleaseParams,
-        **{"model": "writer", "embedder": "", "batch": 64, "queue": str(folder / queue)} | given,
-    )
+    own = {"model": "writer", "embedder": "", "batch": 64, "queue": str(folder / queue)}
+    run(ReleaseParams, **own | given)
 
 
-def test_a_build_that_was_begun_before_goes_on(warehouse: Warehouse) -> None:
-    """Requests and configurations are named as they ever were."""
+def test_hashes_of_requests_and_configurations_are_unchanged(warehouse: Warehouse) -> None:
+    """A build that was started before an upgrade resumes only with equal hashes."""
     named = {}
-    stages: list[BuildStage[Any, Any]] = [
-        steps.TOPICS,
-        steps.CREATE,
-        steps.ELEVATE,
-        steps.LABEL,
-        steps.MEASURE,
-    ]
+    stages: list[BuildStage[Any, Any]] = [steps.TOPICS, steps.CREATE, steps.ELEVATE, steps.LABEL]
+    stages.append(steps.MEASURE)
     for stage in stages:
         given = {"solvers": ["fake-a"]} if stage is steps.MEASURE else {"model": "fake-a"}
         session = planned(stage, stage.params.model_validate(given))
@@ -79,7 +72,7 @@ def states(warehouse: Warehouse) -> Counter[str]:
     return Counter(warehouse.query("SELECT status FROM culturall_draft_state")["status"])
 
 
-def test_from_excerpts_to_a_version(
+def test_build_goes_from_excerpts_to_a_published_version(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
     create(pages=[pages(2)], examples=2)
@@ -90,7 +83,7 @@ def test_from_excerpts_to_a_version(
     for draft, scenario in warehouse.query("SELECT draft, scenario FROM culturall_draft").rows():
         assert hard[draft] == (not is_odd(by_scenario[scenario]))  # good and half solve the odd ones
     create(pages=[pages(2)], examples=2)
-    assert len(models.kinds) == 57  # nothing is asked again
+    assert len(models.kinds) == 57  # no request is repeated
 
     publish(tmp_path)
     assert states(warehouse) == {"review_waits": 10}
@@ -119,12 +112,12 @@ def test_from_excerpts_to_a_version(
     loaded = load_items(published, "items.jsonl")
     assert (len(loaded.items), loaded.dropped) == (8, {})
     assert "So it is." in {item.native.explanation for item in loaded.items}
-    # Who revised is the reviewer of that item, not its author.
+    # The reviser is the reviewer of the item, not its author.
     people = warehouse.query(
         "SELECT DISTINCT decision, author, reviewer FROM culturall_release_item ORDER BY 1"
     )
     assert people.rows() == [("accept", "writer", "ana"), ("revise", "writer", "ben")]
-    # The same again is the same version; another decision makes another.
+    # Without a new decision there is no new version.
     publish(tmp_path, "third.csv")
     assert warehouse.query("SELECT count(*) FROM culturall_release").item() == 1
     decide(tmp_path / "second.csv", ACCEPT)
@@ -136,11 +129,10 @@ def test_from_excerpts_to_a_version(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_every_planted_fault_is_caught(
+def test_every_planted_fault_is_rejected_and_the_rest_reviewed(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
-    """Eight drafts are spoilt as they are written or labelled, two are not; only these and doubts reach
-    people."""
+    """Drafts are spoilt when they are written or labelled; only the others reach people."""
     first: dict[str, Any] = {}
     spoilt: dict[str, str] = {}
 
@@ -185,11 +177,10 @@ def test_every_planted_fault_is_caught(
 
 
 @pytest.mark.heavy
-def test_easy_drafts_are_made_harder_and_measured_again(
+def test_easy_drafts_are_elevated_and_measured_again(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
-    """What two of three solve is elevated; an accepted proposal takes its parent's place, a rejected one
-    not."""
+    """Drafts that two of three solve are elevated; an accepted proposal replaces its parent."""
     create(pages=[pages(4, "ja kk")])
     easy = warehouse.query("SELECT count(*) FROM culturall_draft_state WHERE NOT is_hard").item()
     assert easy >= 2
@@ -201,11 +192,11 @@ def test_easy_drafts_are_made_harder_and_measured_again(
     assert techniques <= {"long_tail", "more_context", "less_context", "composition"}
     assert len(techniques) == min(easy, 4)
     run(ElevateParams, **given | {"queue": str(tmp_path / "again.csv")})
-    assert models.kinds.count("elevate") == easy  # who waits is not asked for again
+    assert models.kinds.count("elevate") == easy  # a waiting proposal is not requested again
 
     decide(queue, REJECT, *[ACCEPT] * (easy - 1))
     steps.read_review(queue)
-    # Each accepted one is drafted in its parent's place.
+    # Each accepted proposal becomes a draft in its parent's place.
     assert states(warehouse) == {"drafted": 8, "replaced": easy - 1, "elevation_rejected": 1}
     create(model=None)
     measured = warehouse.query(
@@ -216,7 +207,7 @@ def test_easy_drafts_are_made_harder_and_measured_again(
 
 
 @pytest.mark.heavy
-def test_forbidden_decisions_of_a_reviewer_are_refused(
+def test_invalid_review_decisions_are_refused(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:
     create(pages=[pages(1, "ja")], solvers=[])
@@ -243,9 +234,10 @@ def test_forbidden_decisions_of_a_reviewer_are_refused(
 
 
 @pytest.mark.heavy
-def test_datasets_people_and_a_judge(warehouse: Warehouse, models: Models, tmp_path: Path) -> None:
-    """A question whose options the model changed is refused; what a person wrote is drafted by nobody
-    else."""
+def test_drafts_from_datasets_and_people_are_stored_and_judged(
+    warehouse: Warehouse, models: Models, tmp_path: Path
+) -> None:
+    """A question whose options the model changed has a fault; items by people need no drafting model."""
     choices = [item for item in models.items if item.form == "choice" and item.language == "ru"][:2]
     shown = [fields_of(item) | {"language": "ru", "region": item.region} for item in choices]
     (tmp_path / "old.json").write_text(json.dumps(shown), encoding="utf-8")
@@ -257,12 +249,8 @@ def test_datasets_people_and_a_judge(warehouse: Warehouse, models: Models, tmp_p
         return fields | {"options": fields["options"][::-1]} if changed else fields
 
     models.spoil = spoil
-    create(
-        datasets=[str(tmp_path / "old.json")],
-        written=[str(tmp_path / "own.json")],
-        solvers=["good"],
-        judges=["judge"],
-    )
+    files = {"datasets": [str(tmp_path / "old.json")], "written": [str(tmp_path / "own.json")]}
+    create(**files, solvers=["good"], judges=["judge"])
     faults = warehouse.query(
         "SELECT faults FROM culturall_draft WHERE origin = 'dataset' ORDER BY len(faults)"
     )

@@ -1,4 +1,4 @@
-"""A local server that writes SpecNorm drafts: good ones, or spoilt as a test wants."""
+"""A local server that writes SpecNorm drafts, good ones or with a test's faults."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ WORDS = [
     for first in ("bar", "kel", "min", "tor", "vus", "zal")
     for last in ("do", "fe", "gi", "la", "no", "pu")
 ]
-"""36 words without a meaning."""
+"""36 meaningless words."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a drafting prompt asks for, read back from it."""
+    """The scene of a drafting prompt, read back from it."""
 
     country: str
     cues: dict[str, str]
@@ -41,7 +41,7 @@ def scene_of(conversation: list[Message]) -> Scene:
 
 
 def good(scene: Scene) -> dict[str, str]:
-    """A draft without fault: all cues named, words of its own for each norm."""
+    """Return a draft without fault: all cues are named, and each norm has its own words."""
     words = random.Random(scene.norm).sample(WORDS, 24)
     return {
         "persona": f"Sam of {words[0]} {words[1]} is known for this: {', '.join(scene.cues.values())}.",
@@ -53,23 +53,20 @@ def good(scene: Scene) -> dict[str, str]:
 
 
 Writer = Callable[[Scene], object]
-"""What the model answers: a text, or fields that become JSON."""
+"""Returns the model's answer: a text, or fields that become JSON."""
 
 
 @contextmanager
 def drafting(home: Path, writer: Writer) -> Iterator[list[Scene]]:
-    """A server that is known in a home as the model ``writer``, at a dollar for a million tokens; yields the
-    scenes that are asked for."""
+    """Serve the model ``writer`` of a home at a dollar per million tokens; yield the requested scenes."""
     scenes: list[Scene] = []
 
     def reply(number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         scene = scene_of(request["messages"])
         scenes.append(scene)
         written = writer(scene)
-        usage = {"prompt_tokens": 1000, "completion_tokens": 400, "total_tokens": 1400}
-        return 200, completion(written if isinstance(written, str) else json.dumps(written)) | {
-            "usage": usage
-        }
+        usage = {"usage": {"prompt_tokens": 1000, "completion_tokens": 400, "total_tokens": 1400}}
+        return 200, completion(written if isinstance(written, str) else json.dumps(written)) | usage
 
     server = Scripted(reply)
     (home / "engines" / "writer.toml").write_text(

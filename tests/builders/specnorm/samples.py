@@ -1,4 +1,4 @@
-"""A seed and a draft without a fault, to be spoilt by tests."""
+"""A seed and a draft without fault, in which tests plant faults."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ DRAFT = SpecnormDraft(
 
 
 def spoilt(**changes: Any) -> SpecnormDraft:
-    """The draft with other texts."""
+    """Return the draft with other texts."""
     return replace(DRAFT, written=DRAFT.written.model_copy(update=changes))

@@ -1,4 +1,4 @@
-"""Every check lets a good draft pass and finds the fault that it is there for."""
+"""Every check passes good drafts and finds its fault."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ ADAM = "Adam is a Chechen who studies in Grozny"
     "changes",
     [
         {},
-        {
-            "persona": "Adam is a Chechen.",
-            "situation": "In Chechnya a young man gets up for a neighbour of eighty.",
-        },
+        {"persona": "Adam is a Chechen.", "situation": "In Chechnya a young man gets up for a neighbour."},
         *({"question": q} for q in ("Isn't Adam's conduct fitting?", "May Adam do so?", "is this in order?")),
     ],
 )
@@ -26,19 +23,16 @@ def test_good_drafts_have_no_fault(changes: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changes", "reasons"),
     [
         ({"persona": f"{ADAM}."}, ["cue_not_named"] * 2),
-        (
-            {
-                "persona": f"{ADAM}, a young man.",
-                "question": "Would people in Chechnya find this acceptable?",
-            },
-            ["cue_not_named"],
-        ),
+        ({"persona": f"{ADAM}, a young man.", "question": "Would Chechnya accept this?"}, ["cue_not_named"]),
         ({"label": "no"}, ["stance_changed"]),
-        ({"norm": "Coffee is ground by hand and boiled three times."}, ["norm_changed"]),  # another one
-        ({"norm": "Young people do not stand up when an elder enters the room."}, ["norm_changed"]),  # turned
+        ({"norm": "Coffee is ground by hand and boiled three times."}, ["norm_changed"]),  # another norm
+        (
+            {"norm": "Young people do not stand up when an elder enters the room."},
+            ["norm_changed"],
+        ),  # negated
         *(
             ({"question": question}, ["not_a_yes_no_question"])
             for question in (
@@ -56,11 +50,11 @@ def test_good_drafts_have_no_fault(changes: dict[str, str]) -> None:
         ),
     ],
 )
-def test_all_faults_are_found(changes: dict[str, str], found: list[str]) -> None:
-    assert [fault.reason for fault in faults(spoilt(**changes))] == found
+def test_all_faults_are_found(changes: dict[str, str], reasons: list[str]) -> None:
+    assert [fault.reason for fault in faults(spoilt(**changes))] == reasons
 
 
-def test_a_fault_says_what_is_wrong() -> None:
+def test_detail_of_a_fault_says_what_is_wrong() -> None:
     cues, stance = faults(spoilt(persona="Adam is a Chechen in Chechnya.", label="no"))
     assert cues.detail == "neither persona nor situation contains 'young' (age: young)"
     assert stance.detail == "asked for a scene with the answer yes, got no"
@@ -76,17 +70,11 @@ def test_a_fault_says_what_is_wrong() -> None:
             {"question": "Is it acceptable that Adam gets up, because his neighbour is old?"},
             "the question gives a reason: 'because his neighbour is old?'",
         ),
-        (
-            {"question": "Should Adam stand up when an elder enters?"},
-            "the norm's words 'stand up when an elder enters'",
-        ),
-        (
-            {"situation": "The young stand up when an elder comes, and so does Adam."},
-            "stand in scene or question",
-        ),
+        ({"question": "Should Adam stand up when an elder enters?"}, "'stand up when an elder enters'"),
+        ({"situation": "The young stand up when an elder comes, and so does Adam."}, "in scene or question"),
     ],
 )
-def test_an_answer_that_shows(changes: dict[str, str], detail: str) -> None:
+def test_leaked_answer_is_found_with_its_words(changes: dict[str, str], detail: str) -> None:
     leaks = faults(spoilt(**changes))
     assert {fault.reason for fault in leaks} == {"answer_leaked"}
     assert any(detail in fault.detail for fault in leaks)
@@ -107,7 +95,7 @@ def test_near_duplicates_keep_the_first() -> None:
     assert fourth.detail.startswith("100 %")
 
 
-def test_a_twin_of_a_dropped_item_is_compared_with_the_kept_ones() -> None:
+def test_near_duplicate_of_a_dropped_item_is_kept() -> None:
     chain = [spoilt(situation="a" * (100 - 12 * i) + "b" * 12 * i) for i in range(3)]
-    # Each is close to the next; the third is close to the second, which is out, but not to the first.
+    # Each is similar to the next; the third is similar to the second, which is dropped, but not to the first.
     assert [fault is None for fault in near_duplicates(chain, limit=90)] == [True, False, True]

@@ -1,4 +1,4 @@
-"""Cues: which values count, how they are written, and when a text names one."""
+"""Cues: generic values, their written form, and texts that name them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ WORDS = st.text(alphabet=st.characters(exclude_characters="|", categories=["L", 
 
 @settings(deadline=None)
 @given(st.lists(st.builds(Cue, st.sampled_from(KINDS), WORDS), max_size=7))
-def test_cues_come_back_as_they_were_written(cues: list[Cue]) -> None:
+def test_written_cues_are_read_back(cues: list[Cue]) -> None:
     assert parse_cues(join_cues(cues)) == tuple(cues)
 
 
 @pytest.mark.parametrize("text", ["Bali", "colour: red", "region:", "region: Bali|Hindu"])
-def test_an_unknown_cue_is_named_in_the_error(text: str) -> None:
+def test_unknown_cue_is_refused_with_the_known_kinds(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a cue: write <kind>: <value>.*marital_status"):
         parse_cues(text)
 
@@ -59,12 +59,12 @@ def test_an_unknown_cue_is_named_in_the_error(text: str) -> None:
         ("हिन्दू", "एक हिन्दू किसान", True),
     ],
 )
-def test_a_cue_is_named_by_its_whole_words(value: str, text: str, named: bool) -> None:
+def test_cue_is_named_only_by_its_whole_words(value: str, text: str, named: bool) -> None:
     assert is_named(Cue("occupation", value), text) is named
 
 
-def test_levels_of_specificity() -> None:
-    """Vo and Koyejo (2025): a single cue, multiple cues, four or more cues."""
+def test_specificity_follows_the_number_of_cues() -> None:
+    """The levels of Vo and Koyejo (2025): a single cue, multiple cues, four or more cues."""
     levels = {1: "low", 2: "medium", 3: "medium", 4: "high", 5: "high", 7: "high"}
     assert {n: specificity(n) for n in levels} == levels
     with pytest.raises(ValueError, match="at least one cue, got 0"):

@@ -1,4 +1,4 @@
-"""The review queue to a file and back, as a reviewer with a spreadsheet would leave it."""
+"""The review queue is written to a file and read back with a reviewer's decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_new_queue_is_pending_and_never_overwritten(path: Path) -> None:
+def test_new_queue_is_pending_and_not_overwritten(path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_queue(path, [], "writer", PROMPT_HASH)
     reviews = read_reviews(path)
@@ -40,7 +40,7 @@ def test_a_new_queue_is_pending_and_never_overwritten(path: Path) -> None:
 PERSONA = {"persona": "Isa, a young Chechen in Chechnya."}
 
 
-def test_decisions_come_back_and_are_published_with_their_provenance(path: Path) -> None:
+def test_decisions_are_read_and_published_with_their_provenance(path: Path) -> None:
     decide(path, ACCEPT, REVISE | PERSONA | {"decision": "Revise"}, REJECT)
     reviews = read_reviews(path)
     assert [(r.decision, r.reviewer, r.note) for r in reviews.decided] == [
@@ -73,7 +73,7 @@ def test_decisions_come_back_and_are_published_with_their_provenance(path: Path)
         ({"seed": "seed-1"}, "line 4, column seed: on line 2 already"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(path: Path, cells: Row, message: str) -> None:
+def test_wrong_cell_is_refused_with_its_place(path: Path, cells: Row, message: str) -> None:
     decide(path, {}, cells)
     with pytest.raises(ReviewError, match=message):
         read_reviews(path)
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_named_with_its_place(path: Path, cells: Row, message: 
 @pytest.mark.parametrize(
     ("line", "message"), [("a," * 20, "number of cells and columns differ"), ('"a"b', "not CSV")]
 )
-def test_a_line_that_is_no_row_is_refused(path: Path, line: str, message: str) -> None:
+def test_malformed_line_is_refused(path: Path, line: str, message: str) -> None:
     path.write_text(f"{','.join(COLUMNS)}\n{line}\n")
     with pytest.raises(ReviewError, match=f"line 2: {message}"):
         read_reviews(path)

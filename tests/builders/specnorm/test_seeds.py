@@ -1,4 +1,4 @@
-"""Rows to seeds: generic values are no cues, key cues come first, and what is dropped is counted."""
+"""Seeds from rows: generic values give no cues, key cues come first, dropped rows are counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNTRIES = CountryCodes({"Kenya": "KE", "the Gambia": "GM"})
 ROW: dict[str, Any] = {"statement": "Children greet elders first.", "country": "Kenya", "ethnicity": "Maasai"}
 
 
-def test_a_row_with_generic_values() -> None:
+def test_generic_values_give_no_cues() -> None:
     generic = {"region": "Kenya", "gender": "all genders", "religion": None}
     row = ROW | generic | {"age": "child", "topic": "greeting"}
     (seed,) = load_seeds({"f": [row]}, COUNTRIES).seeds
@@ -24,7 +24,7 @@ def test_a_row_with_generic_values() -> None:
     assert seed.has_key_cue
 
 
-def test_other_cues_come_after_key_cues_in_the_order_of_the_rows() -> None:
+def test_seeds_with_key_cues_come_first() -> None:
     young = {"statement": "The young stand up.", "country": "Kenya", "age": "young"}
     wives = {"statement": "Wives cover their hair.", "country": "Kenya", "marital_status": "married"}
     loaded = load_seeds({"f": [young, ROW, wives]}, COUNTRIES)
@@ -40,7 +40,7 @@ def test_dropped_rows_are_counted_by_reason() -> None:
     assert loaded.dropped == {"duplicate": 2, "no_cue": 1, "no_statement": 1}
 
 
-def test_countries_and_subgroups_make_the_seed() -> None:
+def test_country_and_subgroup_identify_a_seed() -> None:
     rows = [ROW, ROW | {"ethnicity": "Samburu"}, ROW | {"country": "Gambia"}]
     seeds = load_seeds({"f": rows}, COUNTRIES).seeds
     assert len({seed.seed for seed in seeds}) == 3
@@ -52,6 +52,6 @@ def test_countries_and_subgroups_make_the_seed() -> None:
     assert join_cues(unknown.cues) == "ethnicity: Maasai"
 
 
-def test_a_file_of_something_else_is_refused() -> None:
+def test_file_with_other_columns_is_refused() -> None:
     with pytest.raises(BenchmarkError, match="expected the columns statement, country"):
         load_seeds({"f": [{"norm": "x"}]}, COUNTRIES)

@@ -1,4 +1,4 @@
-"""The choice of seeds, against a plain greedy search and its promises."""
+"""The choice of seeds compared with a plain greedy search and its guarantees."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WORDS = ("tea", "shoes", "elders", "bread", "river", "song", "market", "silver",
 
 
 def make(number: int, country: str, kinds: tuple[str, ...], topic: str, statement: str = "") -> Seed:
-    """A seed whose statement shares few words with another's."""
+    """Return a seed whose statement shares few words with others."""
     text = statement or f"{WORDS[number % 10] * 3} {WORDS[(number * 7 + 3) % 10]}{number * 7919}"
     return Seed(f"s{number}", text, country, country, tuple(Cue(kind, "x") for kind in kinds), topic)
 
 
 def objective(seeds: list[Seed]) -> float:
-    """F by counting, without numpy."""
+    """Return the objective F by counting, without numpy."""
     counts = Counter(("country", s.country) for s in seeds)
     counts += Counter(("kind", cue.kind) for s in seeds for cue in s.cues)
     counts += Counter(("topic", s.topic) for s in seeds if s.topic)
@@ -44,7 +44,7 @@ def pools(draw: st.DrawFn) -> list[Seed]:
 
 @settings(max_examples=20, deadline=None)
 @given(pools(), st.integers(0, 14), st.randoms(use_true_random=False), st.integers(0, 5))
-def test_a_choice_is_the_beginning_of_a_larger_one_in_any_order(
+def test_smaller_choice_is_the_start_of_a_larger_one_in_any_order(
     pool: list[Seed], n: int, random: Random, seed: int
 ) -> None:
     chosen = select(pool, n, seed, similar=101)
@@ -59,7 +59,7 @@ def test_a_choice_is_the_beginning_of_a_larger_one_in_any_order(
 
 @settings(max_examples=20, deadline=None)
 @given(pools())
-def test_every_step_gains_most(pool: list[Seed]) -> None:
+def test_every_step_has_the_largest_gain(pool: list[Seed]) -> None:
     chosen = select(pool, len(pool), similar=101)
     for step, pick in enumerate(chosen):
         before, left = chosen[:step], [s for s in pool if s not in chosen[:step]]
@@ -71,7 +71,7 @@ def test_every_step_gains_most(pool: list[Seed]) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(pools().filter(lambda pool: len(pool) >= 4), st.integers(1, 4))
-def test_close_to_the_best_choice_there_is(pool: list[Seed], n: int) -> None:
+def test_choice_is_within_63_percent_of_the_best(pool: list[Seed], n: int) -> None:
     pool = [
         make(i, s.country or "", (*{c.kind for c in s.cues} | {"region"},), s.topic)
         for i, s in enumerate(pool)
@@ -80,7 +80,7 @@ def test_close_to_the_best_choice_there_is(pool: list[Seed], n: int) -> None:
     assert objective(select(pool, n, similar=101)) >= (1 - 1 / math.e) * best
 
 
-def test_countries_come_before_repeats() -> None:
+def test_new_countries_come_before_repeated_ones() -> None:
     # One kind and topic throughout, so a new country gains 1 and a second seed of one sqrt(2) - 1 = 0.41.
     pool = [make(i, "A" if i < 20 else "BCDE"[i - 20], ("region",), "p") for i in range(24)]
     assert {s.country for s in select(pool, 5)} == set("ABCDE")
@@ -88,42 +88,33 @@ def test_countries_come_before_repeats() -> None:
 
 def test_seeds_without_a_key_cue_come_last() -> None:
     # B gains more (a new country, two new kinds), but A has the key cue.
-    pool = [
-        make(0, "A", ("region",), ""),
-        make(1, "A", ("region",), ""),
-        make(2, "B", ("age", "gender"), "p"),
-    ]
+    pool = [make(n, "A", ("region",), "") for n in (0, 1)] + [make(2, "B", ("age", "gender"), "p")]
     assert [s.country for s in select(pool, 3)] == ["A", "A", "B"]
 
 
-def test_the_same_statement_is_not_chosen_twice_for_a_country() -> None:
+def test_statement_is_chosen_once_per_country() -> None:
     text = "Guests take off their shoes at the door."
-    pool = [
-        make(0, "A", ("region",), "", text),
-        make(1, "A", ("region",), "", text.upper().replace("THEIR", "the")),
-    ]
+    variant = text.upper().replace("THEIR", "the")
+    pool = [make(n, "A", ("region",), "", each) for n, each in enumerate((text, variant))]
     assert len(select(pool, 2)) == 1
     assert len(select(pool, 2, similar=101)) == 2
     other = make(2, "B", ("region",), "", text)
     assert {s.country for s in select([*pool, other], 3)} == {"A", "B"}
 
 
-def test_among_equals_the_least_similar_statement_is_next() -> None:
-    texts = [
-        "Guests bring bread and salt.",
-        "Guests bring bread and honey.",
-        "Nobody whistles on a boat at night.",
-    ]
+def test_least_similar_statement_is_next_among_equal_gains() -> None:
+    texts = [f"Guests bring bread and {gift}." for gift in ("salt", "honey")]
+    texts.append("Nobody whistles on a boat at night.")
     pool = [make(i, "A", ("region",), "", text) for i, text in enumerate(texts)]
     for seed in range(8):
         assert texts[2] in [s.statement for s in select(pool, 2, seed)]
 
 
-def test_the_seed_of_the_draw_decides_between_equals() -> None:
+def test_random_seed_decides_between_equal_seeds() -> None:
     pool = [make(i, "A", ("region",), "") for i in range(10)]
     assert len({select(pool, 1, seed)[0].seed for seed in range(20)}) > 1
 
 
-def test_a_negative_number_is_refused() -> None:
+def test_negative_number_is_refused() -> None:
     with pytest.raises(ValueError, match="n cannot be negative, got -1"):
         select([], -1)

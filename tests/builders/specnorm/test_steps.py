@@ -1,4 +1,4 @@
-"""Seeds to a plan, answers to rows, decisions to published items, in a real warehouse; no Prefect."""
+"""Plans from seeds, rows from answers and published items from decisions, in a real warehouse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 @pytest.fixture
 def make(warehouse: Warehouse, tmp_path: Path) -> Make:
-    """Plans a build of four drafts by fake-a, each with a queue of its own."""
+    """A function that plans a build of four drafts by fake-a, each with its own queue."""
     numbers = count()
 
     def plan(**given: Any) -> SpecnormStudy:
@@ -43,7 +43,7 @@ def make(warehouse: Warehouse, tmp_path: Path) -> Make:
 
 
 def write(study: SpecnormStudy, writer: Writer = good) -> Path:
-    """Let ``writer`` answer what the build still asks for; returns the queue."""
+    """Let ``writer`` answer the open requests of the build; return the queue."""
     completions = {}
     for job in steps.open_jobs(study):
         written = writer(scene_of(list(prompt(job.seed, job.stance).conversation)))
@@ -56,12 +56,12 @@ def write(study: SpecnormStudy, writer: Writer = good) -> Path:
 
 @pytest.fixture
 def queue(make: Make) -> Path:
-    """Four drafts that wait."""
+    """A queue of four drafts."""
     return write(make())
 
 
 def drafts(warehouse: Warehouse) -> dict[str, Row]:
-    """Rows of specnorm_draft by seed."""
+    """Return rows of specnorm_draft by seed."""
     return {row["seed"]: row for row in warehouse.query("FROM specnorm_draft").to_dicts()}
 
 
@@ -69,7 +69,7 @@ def items(warehouse: Warehouse) -> dict[str, Row]:
     return {row["seed"]: row for row in warehouse.query("FROM specnorm_item").to_dicts()}
 
 
-def test_prompts_name_the_country_and_ask_for_both_answers(make: Make) -> None:
+def test_prompts_have_the_country_and_65_percent_yes(make: Make) -> None:
     study = make(n=20)
     names = dict(Warehouse.open().query("SELECT country, name FROM country").rows())
     scenes = [scene_of(list(prompt(*pair).conversation)) for pair in study.chosen]
@@ -78,8 +78,8 @@ def test_prompts_name_the_country_and_ask_for_both_answers(make: Make) -> None:
     assert [scene.stance for scene in scenes].count("yes") == 13  # 65 % of 20
 
 
-def test_a_build_that_was_begun_before_goes_on(make: Make) -> None:
-    """Request, configuration and drafts are named as they ever were."""
+def test_hashes_of_request_configuration_and_drafts_are_unchanged(make: Make) -> None:
+    """A build that was started before an upgrade resumes only with equal hashes."""
     study = make(n=2)
     names = [study.request_hash, study.config_hash(), study.jobs[0].draft]
     assert names == ["007c0213974ef04d", "a2b02d2c7d9f1016", "d7d50f0046295a41"]
@@ -100,7 +100,7 @@ def test_seeds_from_a_file_replace_the_shipped_ones(make: Make, tmp_path: Path) 
     assert values == {"Finnmark/Troms", "Sámi", "Atlantean"}  # a | would end the cue in files
 
 
-def test_bad_input_is_refused_before_anything_is_done(make: Make, tmp_path: Path) -> None:
+def test_bad_input_is_refused_and_changes_nothing(make: Make, tmp_path: Path) -> None:
     published = Warehouse.open().path.read_bytes()
     other, generic, taken = tmp_path / "other.csv", tmp_path / "generic.csv", tmp_path / "taken.csv"
     other.write_text("name,place\na,b\n")
@@ -120,7 +120,9 @@ def test_bad_input_is_refused_before_anything_is_done(make: Make, tmp_path: Path
     assert Warehouse.open().path.read_bytes() == published
 
 
-def test_good_drafts_are_queued_and_bad_ones_kept_with_their_faults(make: Make, warehouse: Warehouse) -> None:
+def test_good_drafts_are_queued_and_bad_ones_stored_with_their_faults(
+    make: Make, warehouse: Warehouse
+) -> None:
     study = make()
     norms = [seed.statement for seed, _ in study.chosen]
     wrong = {"question": "Why is that?", "norm": "Bread is baked on Mondays"}
@@ -142,8 +144,8 @@ def test_good_drafts_are_queued_and_bad_ones_kept_with_their_faults(make: Make, 
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_near_duplicates_are_found_also_among_earlier_builds(make: Make, warehouse: Warehouse) -> None:
-    """All scenes are the same but for the cues: the first of all builds stays."""
+def test_near_duplicates_of_earlier_builds_are_found(make: Make, warehouse: Warehouse) -> None:
+    """All scenes differ only in their cues: the first of all builds stays."""
     same = {"situation": f"Sam sees {' '.join(['bench', 'river', 'lamp', 'kettle'] * 12)}."}
     for n in (2, 4):
         write(make(n=n), lambda scene: good(scene) | same)
@@ -154,7 +156,7 @@ def test_near_duplicates_are_found_also_among_earlier_builds(make: Make, warehou
     assert {row["fault_details"][0].split()[-1] for row in stored if row["faults"]} == {first}
 
 
-def test_a_seed_is_drafted_once_unless_its_draft_is_no_good(make: Make, warehouse: Warehouse) -> None:
+def test_seed_is_drafted_again_only_after_a_rejected_draft(make: Make, warehouse: Warehouse) -> None:
     mine, other = make(), make(model="fake-b")
     bad = mine.chosen[0][0]
     path = write(mine, lambda scene: "no JSON" if scene.norm == bad.statement else good(scene))
@@ -165,15 +167,15 @@ def test_a_seed_is_drafted_once_unless_its_draft_is_no_good(make: Make, warehous
     rejected = decide(path, REJECT)[0]["seed"]
     steps.review(path)
     assert {job.seed.seed for job in steps.open_jobs(other)} == {bad.seed, rejected}
-    # What a person rejected is not drafted by the same model again: it would write the same.
+    # A draft that a person rejected is not requested from the same model again.
     assert [job.seed for job in steps.open_jobs(mine)] == [bad]
     write(larger)
     assert {row["status"] for row in drafts(warehouse).values()} == {"queued", "rejected"}
-    kept = before.keys() - {bad.seed, rejected}
-    assert {seed: drafts(warehouse)[seed] for seed in kept} == {seed: before[seed] for seed in kept}
+    unchanged = before.keys() - {bad.seed, rejected}
+    assert {seed: drafts(warehouse)[seed] for seed in unchanged} == {s: before[s] for s in unchanged}
 
 
-def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, warehouse: Warehouse) -> None:
+def test_decisions_are_stored_and_accepted_items_published(queue: Path, warehouse: Warehouse) -> None:
     new = {"situation": "Sam waits at the corner and then walks past the old mill without a word."}
     seeds = [row["seed"] for row in decide(queue, ACCEPT, REVISE | new, REJECT)]
     out = queue.parent / "published.csv"
@@ -185,7 +187,7 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
         ("queued", None, None),
     ]  # fmt: skip
     revised = stored[1]
-    assert revised["situation"] != new["situation"]  # what the model wrote stays
+    assert revised["situation"] != new["situation"]  # the model's text stays
     published = items(warehouse)
     assert set(published) == set(seeds[:2])
     names = "draft country country_name cues specificity model prompt_hash norm label reviewer reviewed_at"
@@ -202,7 +204,7 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_a_file_can_be_read_again_and_a_later_decision_wins(queue: Path, warehouse: Warehouse) -> None:
+def test_later_decision_replaces_an_earlier_one(queue: Path, warehouse: Warehouse) -> None:
     first, second, third, _ = (row["seed"] for row in decide(queue, ACCEPT, ACCEPT))
     steps.review(queue)
     before = drafts(warehouse)
@@ -220,9 +222,7 @@ def test_a_file_can_be_read_again_and_a_later_decision_wins(queue: Path, warehou
     assert items(warehouse) == published
 
 
-def test_revised_texts_are_checked_and_a_faulty_one_is_not_published(
-    queue: Path, warehouse: Warehouse
-) -> None:
+def test_faulty_revision_is_not_published(queue: Path, warehouse: Warehouse) -> None:
     first, _, third, _ = lines(queue)
     persona = third["persona"].replace("Sam of", "Sam, of")
     twin = {name: first[name] for name in ("situation", "question")} | {"persona": persona}
@@ -234,7 +234,7 @@ def test_revised_texts_are_checked_and_a_faulty_one_is_not_published(
     assert {drafts(warehouse)[row["seed"]]["status"] for row in rows[1:]} == {"queued"}
 
 
-def test_a_wrong_file_changes_nothing(queue: Path, warehouse: Warehouse) -> None:
+def test_wrong_review_file_changes_nothing(queue: Path, warehouse: Warehouse) -> None:
     original, before, out = queue.read_bytes(), warehouse.path.read_bytes(), queue.parent / "published.csv"
     for cells, message in (
         ({"seed": "seed-of-mine"}, "seed seed-of-mine: no such draft waits in this warehouse"),

@@ -1,4 +1,4 @@
-"""Studies of every kind as folders without a warehouse, served on a port of this machine."""
+"""Studies of every kind as folders without a warehouse, served on a local port."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORDS = {"ar": "أرز بالزعفران كانت جدتي تطبخه في ال
 
 
 class Asks:
-    """An interviewer without a model."""
+    """An interviewer that needs no model."""
 
     def reply(self, turns: Turns, language: str) -> str:
         return f"<b>Why?</b> {LONG}"
@@ -46,7 +46,7 @@ class Asks:
 
 
 def folder_of(kind: str, folder: Path, n_people: int = 2, n_items: int = 2, languages: str = "en") -> Path:
-    """A study of a kind with made-up items, two or more people of each language, and no answers."""
+    """Write a study of a kind with invented items, `n_people` people per language, and no answers."""
     shipped = (KINDS / f"{kind}.toml").read_text(encoding="utf-8")
     codes = languages.split()
     head = f'name = "s"\nkind = "{kind}"\nlanguages = {json.dumps(codes)}\nannotators_per_item = {n_people}\n'
@@ -82,7 +82,7 @@ def _content(page: FormPage, language: str, n: int) -> dict[str, str | list[str]
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[Site, str]]:
-    """The app on a free port, in a thread; gives the site and its address."""
+    """Serve the app on a free port in a thread; yield the site and its address."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     app = create_app(folder, address, Asks())

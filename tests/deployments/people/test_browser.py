@@ -1,7 +1,7 @@
 """Studies of every kind in a real browser: clicked through, by keyboard, without scripts, in three widths.
 
-Playwright is fetched from PyPI and axe-core from npm where they are not there; without either, or without
-chromium, these tests are skipped and say so. CULTURESCOPE_SCREENSHOTS names a folder to look at the pages in.
+Playwright is fetched from PyPI and axe-core from npm if they are missing; without them or without chromium
+these tests are skipped with the reason. CULTURESCOPE_SCREENSHOTS names a folder for screenshots.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Visitor:
-    """One person in a browser. Everything that came over the wire is kept in ``seen``."""
+    """One person in a browser; ``seen`` collects every response."""
 
     def __init__(self, chromium: Any, axe: str = "", **context: Any) -> None:
         self.context, self.axe = chromium.new_context(**context), axe
@@ -63,7 +63,7 @@ class Visitor:
 
     def _keep(self, response: Any) -> None:
         if response.status == 200 and "/static/" not in response.url:
-            with suppress(Exception):  # of a page that is left already there is no body
+            with suppress(Exception):  # a page that was left has no body
                 self.seen.append(f"{response.headers} {response.text()}")
 
     def enter(self, address: str, token: str) -> None:
@@ -76,7 +76,7 @@ class Visitor:
         self.page.click("main a")
 
     def look(self, name: str) -> None:
-        """In every width nothing sticks out, and axe-core finds nothing serious, in light and dark."""
+        """Check that the page fits every width and axe-core finds nothing serious, in light and dark."""
         self.seen.append(self.page.content())
         if not self.axe:
             return
@@ -94,7 +94,7 @@ class Visitor:
         self.page.emulate_media(color_scheme="light")
 
     def fill(self) -> None:
-        """Every field of the page, and a chat to its end."""
+        """Fill in every field of the page, or chat to the end."""
         page = self.page
         if page.locator(".chat").count():
             page.fill("#said", "Tea, <script>alert(1)</script>.")
@@ -118,7 +118,7 @@ CASES = [*((kind, "en") for kind in sorted(DRAWS)), ("fmlama-mes", "ar"), ("spec
 
 
 @pytest.mark.parametrize(("kind", "language"), CASES)
-def test_a_study_is_clicked_through(
+def test_every_study_can_be_filled_in_accessibly_at_every_width(
     kind: str, language: str, chromium: Any, axe: str, tmp_path: Path
 ) -> None:
     with serving(folder_of(kind, tmp_path / "s", languages=language)) as (site, address):
@@ -140,7 +140,7 @@ def test_a_study_is_clicked_through(
         assert "alert(1)</script>" not in everything
 
 
-def test_ranking_by_keyboard_alone_says_at_once_what_is_wrong(chromium: Any, tmp_path: Path) -> None:
+def test_ranking_by_keyboard_marks_a_repeated_rank_at_once(chromium: Any, tmp_path: Path) -> None:
     with serving(folder_of("spectral-ranking", tmp_path / "s")) as (site, address):
         who = Visitor(chromium)
         who.page.goto(f"{address}/enter/{site.store.invite('en0', 'annotator', 'en')}")
@@ -175,7 +175,7 @@ def test_ranking_by_keyboard_alone_says_at_once_what_is_wrong(chromium: Any, tmp
         who.page.keyboard.press("Enter")
         who.page.wait_for_url(f"{address}/item/2")
         order = [entry.split(".")[1] for entry in _shown(who, address)]
-        assert order != sorted(order, key=int)  # in an order of the person's own
+        assert order != sorted(order, key=int)  # each person has their own order
 
 
 def _shown(who: Visitor, address: str) -> list[str]:
@@ -183,7 +183,7 @@ def _shown(who: Visitor, address: str) -> list[str]:
     return [str(select.get_attribute("name")) for select in who.page.locator("select").all()]
 
 
-def test_without_scripts_all_is_saved_too(chromium: Any, tmp_path: Path) -> None:
+def test_answers_are_saved_without_scripts(chromium: Any, tmp_path: Path) -> None:
     with serving(folder_of("judge-ratings", tmp_path / "s")) as (site, address):
         who = Visitor(chromium, java_script_enabled=False)
         who.enter(address, site.store.invite("en0", "annotator", "en"))
@@ -193,7 +193,7 @@ def test_without_scripts_all_is_saved_too(chromium: Any, tmp_path: Path) -> None
         assert "RATED" in who.page.inner_text("main")
 
 
-def test_a_save_that_fails_says_so_and_going_back_keeps_all(chromium: Any, tmp_path: Path) -> None:
+def test_failed_save_is_shown_and_going_back_keeps_answers(chromium: Any, tmp_path: Path) -> None:
     with serving(folder_of("judge-ratings", tmp_path / "s")) as (site, address):
         who = Visitor(chromium)
         who.enter(address, site.store.invite("en0", "annotator", "en"))

@@ -1,6 +1,6 @@
-"""Guessing of links, sessions and secrets: how often one may guess, and that nobody else is kept out by it.
+"""Guesses of links, sessions and form secrets are limited, and the limit keeps nobody else out.
 
-Links, sessions and secrets of forms have 192 bits and more, so that a limit only spares the machine.
+Links, sessions and form secrets have at least 192 bits, so the limit only protects the machine's load.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BURST = 150
 
 @pytest.fixture(name="clock", autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Time stands still but where a test moves it."""
+    """A clock that only the test moves."""
     time = [0.0]
     monkeypatch.setattr("deployments.people.site.time.monotonic", lambda: time[0])
     return time
@@ -33,7 +33,7 @@ def stranger(site: Site, address: str = "10.0.0.1", session: str = "") -> TestCl
     return TestClient(app, base_url=ORIGIN, client=(address, 1), cookies={"session": session})
 
 
-def test_what_is_guessed_is_long(site: Site) -> None:
+def test_tokens_have_at_least_192_bits(site: Site) -> None:
     token = site.store.invite("p0", "annotator", "en")
     who = Person(site.app, token)  # type: ignore[attr-defined]
     for secret in (token, who.browser.cookies["session"], who.csrf or (who.get("/consent") and who.csrf)):
@@ -41,20 +41,20 @@ def test_what_is_guessed_is_long(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/enter/{}", "/join"])
-def test_links_are_guessed_at_a_limited_rate(site: Site, clock: list[float], path: str) -> None:
+def test_guesses_of_links_are_limited(site: Site, clock: list[float], path: str) -> None:
     token = site.store.invite("p0", "annotator", "en")
     guesser = stranger(site)
     codes = Counter(guesser.post(path.format(f"guess-{n}")).status_code for n in range(BURST + 50))
     assert codes[429] == 50
     assert sum(codes.values()) == BURST + 50
     assert set(codes) <= {403, 415, 400, 429}
-    assert guesser.post(f"/enter/{token}").status_code == 429, "not even what is right"
+    assert guesser.post(f"/enter/{token}").status_code == 429, "the right token too"
     assert stranger(site, "10.0.0.2").post(f"/enter/{token}").status_code in (200, 303)
     clock[0] += 10
     assert [guesser.post(path.format("x")).status_code for _ in range(11)].count(429) == 1
 
 
-def test_sessions_are_guessed_at_a_limited_rate_and_who_has_one_goes_on(site: Site) -> None:
+def test_guesses_of_sessions_are_limited_and_valid_sessions_go_on(site: Site) -> None:
     who = person(site, "p0").begun()
     own = who.browser.cookies["session"]
     codes = Counter(
@@ -66,7 +66,7 @@ def test_sessions_are_guessed_at_a_limited_rate_and_who_has_one_goes_on(site: Si
     assert stranger(site, "testclient", own).get("/item/1").status_code == 200, "behind the same address"
 
 
-def test_the_secret_of_forms_is_guessed_at_a_limited_rate(site: Site) -> None:
+def test_guesses_of_form_secrets_are_limited(site: Site) -> None:
     who = person(site, "p0").begun()
     secret, codes = who.csrf, Counter[int]()
     for n in range(100):

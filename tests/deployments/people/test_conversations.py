@@ -1,4 +1,4 @@
-"""Conversations in pairs, rated by simulated people, and what a pull says of simulator and judges."""
+"""Conversations in pairs, rated by simulated people; agreement with simulator and judges."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from deployments.show.report import read_data
 from tasks.evaluations.explication.rows import SCHEMA
 from tasks.people.study import read_folder
 from tests.deployments.judged_run import store_run
-from tests.deployments.test_cli_people import people, say, started
+from tests.deployments.test_cli_people import people, save_answers, started
 from warehouse import Warehouse, register_parts, run_checks, write_part
 
 MODELS = {"model-good": 8.0, "model-fair": 5.0, "model-poor": 2.0}
 
 
 def talks(warehouse: Warehouse, judge_is_right: bool = True, **more: str) -> None:
-    """Conversations of three models with six shipped personas, graded by how good the model is."""
+    """Store conversations of three models with six shipped personas, graded by the model's quality."""
     personas = warehouse.query(
         "SELECT persona, name, country, cuisine FROM explication_persona ORDER BY ALL LIMIT 6"
     )
@@ -50,34 +50,32 @@ def talks(warehouse: Warehouse, judge_is_right: bool = True, **more: str) -> Non
 
 
 def rated(home: Path) -> None:
-    """Everyone sees how good a conversation is, and gives the first of a page a point less where they can."""
+    """Save ratings equal to the model's quality, with one point less for the first of a page."""
     folder, database = started(home, "talks")
     for each in folder.assignments:
         hidden = folder.private[each.item]
         if hidden.expected:
-            say(database, each.annotator, each.item, **hidden.expected, confidence="high")
+            save_answers(database, each.annotator, each.item, **hidden.expected, confidence="high")
             continue
         values: dict[str, str] = {"confidence": "high"}
         for which, model in zip(("first", "second"), hidden.model.split(" | "), strict=True):
             rating = {"good": 5, "fair": 4, "poor": 2}[model.removeprefix("model-")] - (which == "first")
             values |= {f"{which}_{field}": str(rating) for field in ("persona", "fit", "asked")}
-        say(database, each.annotator, each.item, **values)
+        save_answers(database, each.annotator, each.item, **values)
     database.close()
 
 
 def drawn(home: Path) -> None:
     arguments = ("--study", "conversation-ratings", "--items", 18, "--people", 4, "--per-item", 2)
-    result = people("new", "talks", *arguments)
-    assert result.exit_code == 0, result.output
+    people("new", "talks", *arguments)
     path = home / "people" / "talks" / "study.toml"
     path.write_text(path.read_text().replace("min_seconds = 20", "min_seconds = 0"))
 
 
-def test_pairs_are_in_both_orders_for_different_people_and_blinded(warehouse: Warehouse) -> None:
-    few = people("new", "talks", "--study", "conversation-ratings", "--people", 3, "--per-item", 2)
-    assert "ask for at least 4 people" in " ".join(few.output.split())
-    none = people("new", "talks", "--study", "conversation-ratings", "--people", 4, "--per-item", 2)
-    assert "start with: culturescope run explication" in " ".join(none.output.split())
+def test_pairs_are_drawn_in_both_orders_and_without_model_names(warehouse: Warehouse) -> None:
+    new = ("new", "talks", "--study", "conversation-ratings", "--per-item", 2, "--people")
+    assert "ask for at least 4 people" in people(*new, 3, code=1)
+    assert "start with: culturescope run explication" in people(*new, 4, code=1)
     talks(warehouse)
     drawn(warehouse.home)
     folder = read_folder(warehouse.home / "people" / "talks")
@@ -98,13 +96,12 @@ def test_pairs_are_in_both_orders_for_different_people_and_blinded(warehouse: Wa
     assert not [word for word in ("run-", "model-", "config") if word in shown]
 
 
-def test_who_was_interviewed_rates_the_talks_of_their_own_persona(warehouse: Warehouse) -> None:
-    # A persona of a file: known from the conversation's own row alone, and nobody recommended anything.
+def test_interviewed_person_rates_conversations_of_their_own_persona(warehouse: Warehouse) -> None:
+    # The persona comes from a file, is described only in the conversation's row, and got no recommendation.
     talks(warehouse, persona="k-01", description="Aidana. Never eats nuts.", ended_by="farewell")
     codes = "K_01,k02"
     arguments = ("--study", "conversation-ratings", "--items", 9, "--people", 2, "--per-item", 1)
-    result = people("new", "talks", *arguments, "--codes", codes)
-    assert result.exit_code == 0, result.output
+    people("new", "talks", *arguments, "--codes", codes)
     folder = read_folder(warehouse.home / "people" / "talks")
     pairs = {each.item for each in folder.assignments if folder.private[each.item].code}
     assert pairs
@@ -113,31 +110,29 @@ def test_who_was_interviewed_rates_the_talks_of_their_own_persona(warehouse: War
     assert len({frozenset(json.loads(folder.private[item].code)) for item in pairs}) == len(pairs)
 
 
-def test_ratings_say_how_fit_simulator_and_judges_are(warehouse: Warehouse) -> None:
+def test_ratings_give_order_effect_and_agreement_with_judges(warehouse: Warehouse) -> None:
     talks(warehouse)
     drawn(warehouse.home)
     rated(warehouse.home)
-    result = people("pull", "talks")
-    assert result.exit_code == 0, result.output
+    people("pull", "talks")
     rows = {
         (row["dimension"], row["metric"]): row
         for row in warehouse.query("FROM conversation_validation").iter_rows(named=True)
     }
-    # By hand: of the two who see a conversation first and the two who see it second, one point apart.
+    # By hand: the two who see a conversation first and the two who see it second differ by one point.
     assert rows["apr", "order_effect"]["value"] == -1.0
     assert rows["apr", "order_effect"]["n"] == 36
     assert rows["persona", "mean"]["n"] == 36 * 4
     assert abs(rows["persona", "mean"]["value"] - ((5 + 4 + 2) / 3 - 0.5)) < 1e-9
     assert rows["apr", "spearman_models"]["value"] == 1.0
     assert rows["apr", "spearman_models"]["n"] == 3
-    # Where people see a difference, judges see the same; but what comes first loses its point.
+    # Judges agree with people's differences, except for the point that the first of a page loses.
     assert 0 < rows["apr", "opposite"]["value"] < 0.2
     assert rows["apr", "opposite"]["null_value"] == 0.5
     assert rows["apr", "cohen_kappa"]["value"] > 0.4
     low, high = rows["interaction", "opposite"]["ci_low"], rows["interaction", "opposite"]["ci_high"]
     assert low <= rows["interaction", "opposite"]["value"] <= high
-    shown = people("agreement", "talks")
-    assert "Simulator and judges compared with people" in " ".join(shown.output.split())
+    people("agreement", "talks")
     frames = vars(read_data(warehouse, "explication", "c1")).values()
     assert any("spearman_models" in str(each.rows()) for each in frames if isinstance(each, pl.DataFrame))
     assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flows.build import run_stages
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import ReleaseParams
 from tasks.people.study import Entry, StudyFolder, read_folder
-from tests.deployments.test_cli_people import people, say, started
+from tests.deployments.test_cli_people import people, save_answers, started
 from warehouse import Warehouse, culturall_build, run_checks
 
 CASE = {
@@ -22,37 +20,31 @@ CASE = {
 HARDER = CASE["scenario"].replace("5 November", "the day after 4 November")
 
 
-def new(name: str, kind: str, *arguments: object, n_people: int = 2) -> Any:
+def new(name: str, kind: str, *arguments: object, n_people: int = 2, code: int = 0) -> str:
     own = ("--study", kind, "--people", n_people, "--per-item", 1, "--languages", "en", *arguments)
-    return people("new", name, *own)
-
-
-def pulled(name: str) -> str:
-    result = people("pull", name)
-    assert result.exit_code == 0, result.output
-    return " ".join(result.output.split())
+    return people("new", name, *own, code=code)
 
 
 def written(warehouse: Warehouse) -> str:
-    """One item by p001, and one by p002 that the checks refuse; returns the good draft."""
-    assert new("cases", "culturall-create", "--items", 4).exit_code == 0
+    """Store one item by p001 and one by p002 that the checks refuse; return the good draft."""
+    new("cases", "culturall-create", "--items", 4)
     folder, database = started(warehouse.home, "cases")
     own = [a for a in folder.assignments if a.place == 1]
     for each in folder.assignments:
-        say(database, each.annotator, each.item, decision="none")
-    say(database, own[0].annotator, own[0].item, **CASE, decision="written")
+        save_answers(database, each.annotator, each.item, decision="none")
+    save_answers(database, own[0].annotator, own[0].item, **CASE, decision="written")
     broken = CASE | {"form": "choice", "answer": "A", "scenario": CASE["scenario"] + " It rains."}
-    say(database, own[1].annotator, own[1].item, **broken, decision="written")
+    save_answers(database, own[1].annotator, own[1].item, **broken, decision="written")
     database.close()
-    said = pulled("cases")
-    assert "1 drafts, 1 of them new" in said
-    assert "left out, nothing came to mind: 2" in said
-    assert "no_options" in said
+    pulled = people("pull", "cases")
+    assert "1 drafts, 1 of them new" in pulled
+    assert "left out, nothing came to mind: 2" in pulled
+    assert "no_options" in pulled
     row = warehouse.query("SELECT draft, author, author_kind, origin, language, topic FROM culturall_draft")
     draft, *rest = row.row(0)
     topic = folder.items[own[0].item].content["topic"]
     assert rest == ["p001", "person", "person", "en", topic]
-    assert "1 drafts, 0 of them new" in pulled("cases")
+    assert "1 drafts, 0 of them new" in people("pull", "cases")
     return str(draft)
 
 
@@ -67,12 +59,12 @@ def solved(warehouse: Warehouse, draft: str, n_right: int) -> None:
 
 
 def decide(warehouse: Warehouse, name: str, decision: str, **texts: str) -> StudyFolder:
-    """Everyone's items, as they stand but for these texts."""
+    """Save this decision for everyone's items, with the texts unchanged except these."""
     folder, database = started(warehouse.home, name)
     for each in folder.assignments:
         content = folder.items[each.item].content
         fields = {f.name: content[f.of] for f in folder.study.fields if f.kind == "edit"}
-        say(database, each.annotator, each.item, **fields | texts, decision=decision, note="because")
+        save_answers(database, each.annotator, each.item, **fields | texts, decision=decision, note="because")
     database.close()
     return folder
 
@@ -81,37 +73,37 @@ def status(warehouse: Warehouse) -> dict[str, str]:
     return dict(warehouse.query("SELECT draft, status FROM culturall_draft_state").rows())
 
 
-def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
+def test_item_goes_from_topic_to_published_version(warehouse: Warehouse) -> None:
     easy = written(warehouse)
-    assert "there is no easy draft" in " ".join(new("harder", "culturall-elevate").output.split())
+    assert "there is no easy draft" in new("harder", "culturall-elevate", code=1)
     solved(warehouse, easy, 2)
-    assert new("harder", "culturall-elevate").exit_code == 0
+    new("harder", "culturall-elevate")
     folder, database = started(warehouse.home, "harder")
     (each,) = folder.assignments
     content = folder.items[each.item].content
     same = {name: content[name] for name in ("scenario", "question", "answer", "variants", "explanation")}
-    say(database, each.annotator, each.item, **same, decision="harder", technique="more_context")
-    assert "left out, no text was changed: 1" in pulled("harder")
+    save_answers(database, each.annotator, each.item, **same, decision="harder", technique="more_context")
+    assert "left out, no text was changed: 1" in people("pull", "harder")
     database.save(each.annotator, each.item, "scenario", Entry(value=HARDER))
     database.close()
-    assert "1 drafts, 1 of them new" in pulled("harder")
+    assert "1 drafts, 1 of them new" in people("pull", "harder")
     (child,) = (draft for draft, where in status(warehouse).items() if where == "elevation_waits")
 
-    # Whoever made it harder is not given it, and cannot be: the other one decides.
-    assert new("first", "culturall-review").exit_code == 0
+    # The person who made it harder may not review it: the other one decides.
+    new("first", "culturall-review")
     folder = decide(warehouse, "first", "accept")
     assert [a.annotator for a in folder.assignments] == [{"p001": "p002", "p002": "p001"}[each.annotator]]
-    assert "accept: 1" in pulled("first")
+    assert "accept: 1" in people("pull", "first")
     assert status(warehouse) == {easy: "replaced", child: "drafted"}
-    assert "decided already: 1" in pulled("first")
+    assert "decided already: 1" in people("pull", "first")
 
     solved(warehouse, child, 1)
     params = ReleaseParams.model_validate({"embedder": ""})
     run_stages(params, steps.CHECK)
     assert status(warehouse)[child] == "review_waits"
-    assert new("last", "culturall-review").exit_code == 0
+    new("last", "culturall-review")
     decide(warehouse, "last", "revise", explanation="On Guy Fawkes Night one lights bonfires.")
-    assert "revise: 1" in pulled("last")
+    assert "revise: 1" in people("pull", "last")
     version = steps.publish(params)
     assert version is not None
     row = warehouse.query("FROM culturall_release_item").row(0, named=True)
@@ -121,28 +113,26 @@ def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_the_author_alone_cannot_review(warehouse: Warehouse) -> None:
-    """Codes stand for people, in every study."""
+def test_author_of_an_item_cannot_review_it(warehouse: Warehouse) -> None:
+    """A code means the same person in every study."""
     written(warehouse)
     run_stages(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
-    alone = new("alone", "culturall-review", "--codes", "p001", n_people=1)
-    assert alone.exit_code == 1
-    assert "needs 1 people and only 0 may see it" in " ".join(alone.output.split())
+    alone = new("alone", "culturall-review", "--codes", "p001", n_people=1, code=1)
+    assert "needs 1 people and only 0 may see it" in alone
     assert not (warehouse.home / "people" / "alone").exists()
-    assert new("other", "culturall-review", "--codes", "q1", n_people=1).exit_code == 0
+    new("other", "culturall-review", "--codes", "q1", n_people=1)
     folder = read_folder(warehouse.home / "people" / "other")
     assert [a.annotator for a in folder.assignments] == ["q1"]
     assert {hidden.author for hidden in folder.private.values()} == {"p001"}
-    assert "2 codes for 1 people" in " ".join(
-        new("two", "culturall-review", "--codes", "a,b", n_people=1).output.split()
-    )
+    two = new("two", "culturall-review", "--codes", "a,b", n_people=1, code=1)
+    assert "2 codes for 1 people" in two
 
 
-def test_a_review_is_held_to_its_decision(warehouse: Warehouse) -> None:
+def test_review_texts_must_match_the_decision(warehouse: Warehouse) -> None:
     written(warehouse)
     run_stages(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
-    assert new("reviews", "culturall-review").exit_code == 0
-    for decision, texts, said in (
+    new("reviews", "culturall-review")
+    for decision, texts, line in (
         ("accept", {"answer": "fire"}, "left out, accepted with changed texts: 1"),
         ("revise", {}, "left out, revised without any change: 1"),
         ("revise", {"answer": "one two " * 8}, "left out, the revised texts have an error: 1"),
@@ -150,4 +140,4 @@ def test_a_review_is_held_to_its_decision(warehouse: Warehouse) -> None:
         ("reject", {"answer": "fire"}, "reject: 1"),
     ):
         decide(warehouse, "reviews", decision, **texts)
-        assert said in pulled("reviews")
+        assert line in people("pull", "reviews")

@@ -1,4 +1,4 @@
-"""A form arrives whole and in time, or is refused."""
+"""A form that is incomplete, late, too long or malformed is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORM = (b"content-type", b"application/x-www-form-urlencoded")
 
 
 def read(chunks: Sequence[bytes], *, ends: bool = True) -> dict[str, str]:
-    """The form that arrives in these chunks; one that does not end keeps its sender waiting for ever."""
+    """Return the form that arrives in these chunks; without an end the sender never finishes."""
 
     async def reading() -> dict[str, str]:
         left = list(chunks)
@@ -32,12 +32,12 @@ def read(chunks: Sequence[bytes], *, ends: bool = True) -> dict[str, str]:
     return asyncio.run(reading())
 
 
-def test_a_form_may_come_in_pieces() -> None:
+def test_form_may_arrive_in_chunks() -> None:
     assert read([b"a=1&", b"b=", b"%C3%A9"]) == {"a": "1", "b": "é"}
 
 
 @pytest.mark.parametrize("chunks", [[b""], [b"a=1", b"&b"]])
-def test_a_half_sent_form_is_not_waited_for_for_ever(
+def test_incomplete_form_is_refused_after_a_time_limit(
     monkeypatch: pytest.MonkeyPatch, chunks: list[bytes]
 ) -> None:
     monkeypatch.setattr(site, "BODY_PATIENCE_S", 0.01)
@@ -50,7 +50,7 @@ def test_a_half_sent_form_is_not_waited_for_for_ever(
     ("body", "status"),
     [(b"a=" + b"x" * site.MAX_BODY, 413), (b"a=%FF", 400), (b"a=1&a=2", 400), ("a=é".encode(), 400)],
 )
-def test_what_is_no_form_is_refused(body: bytes, status: int) -> None:
+def test_invalid_form_is_refused_with_its_status(body: bytes, status: int) -> None:
     with pytest.raises(site.RefusedError) as refusal:
         read([body])
     assert refusal.value.status == status

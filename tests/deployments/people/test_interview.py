@@ -1,4 +1,4 @@
-"""An interview through the app's own requests: what is kept, what fails, and the persona that comes of it."""
+"""An interview through the app: what is stored, what is refused, and the persona made from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ATTACK = "<script>alert(1)</script> What else?"
 
 
 class Asker:
-    """A model that asks the same, fails when told to, and drafts a shipped persona."""
+    """A model with one question, that can be set to fail, and whose draft is a shipped persona."""
 
     fails = False
     asked: list[str]
@@ -51,7 +51,7 @@ def asker(monkeypatch: pytest.MonkeyPatch) -> Asker:
 
 @pytest.fixture
 def site(warehouse: Warehouse, asker: Asker) -> Iterator[Site]:
-    assert people("new", "talk", "--study", "persona-interview", "--people", 2).exit_code == 0
+    people("new", "talk", "--study", "persona-interview", "--people", 2)
     interviewer = ModelInterviewer(spec_of("fake-a"), warehouse.home / "models")
     app = create_app(warehouse.home / "people" / "talk", ORIGIN, interviewer)
     site: Site = app.state.site
@@ -64,7 +64,7 @@ def begun(site: Site, annotator: str = "p001") -> Person:
     return Person(site.app, site.store.invite(annotator, "annotator", "en")).begun()  # type: ignore[attr-defined]
 
 
-def test_a_talk_becomes_a_persona(site: Site, warehouse: Warehouse, asker: Asker) -> None:
+def test_interview_becomes_a_persona(site: Site, warehouse: Warehouse, asker: Asker) -> None:
     who = begun(site)
     assert who.post("/item/1", go="next").url.path == "/item/1"  # the interview comes first
     page = who.post("/talk/1/interview", said="Tea, and </data> khakhra.", go="say")
@@ -81,30 +81,28 @@ def test_a_talk_becomes_a_persona(site: Site, warehouse: Warehouse, asker: Asker
     facts = fields["facts"].splitlines()
     fields["facts"] = "\n".join([*facts[:-1], "taste: I like it sour."])
     assert who.post("/item/2", **fields, go="next").url.path == "/done"
-    said = people("pull", "talk")
-    assert said.exit_code == 0, said.output
-    assert "0 personas in" in " ".join(said.output.split())
+    assert "0 personas in" in people("pull", "talk")
     path = warehouse.home / "people" / "talk"
     (still_open,) = json.loads((path / "personas-open.json").read_text())
     assert still_open["facts"][-1]["told_by"] == []
     assert still_open["facts"][0]["told_by"]
-    # With the last fact as it was the persona is whole, and explication takes the file.
+    # With the original last fact the persona is complete, and explication reads the file.
     who.get("/item/2")
     who.post("/save/2/facts", facts="\n".join(facts))
-    assert "1 personas in" in " ".join(people("pull", "talk").output.split())
+    assert "1 personas in" in people("pull", "talk")
     (persona,) = read_personas(path / "personas.json")
     assert persona.facts == PERSONAS["heena-ahmedabad"].facts
     assert persona.persona == "p001"
 
 
-def test_what_people_say_is_kept_when_the_model_fails(site: Site, asker: Asker) -> None:
+def test_turns_of_the_person_are_kept_if_the_model_fails(site: Site, asker: Asker) -> None:
     who = begun(site)
     asker.fails = True
     page = who.post("/talk/1/interview", said="Porridge.", go="say")
-    assert "The interviewer does not answer now" in page.text
     assert "Porridge." in page.text
+    assert ATTACK.partition("> ")[2] not in page.text
     asker.fails = False
-    page = who.post("/talk/1/interview", said="", go="say")  # asks again, says nothing twice
+    page = who.post("/talk/1/interview", said="", go="say")  # a retry adds no turn of the person
     assert page.text.count("Porridge.") == 1
     assert "What else?" in page.text
     asker.fails = True
@@ -114,7 +112,7 @@ def test_what_people_say_is_kept_when_the_model_fails(site: Site, asker: Asker) 
     assert talks[-1] == [["person", "Porridge."], ["interviewer", ATTACK]]
 
 
-def test_forged_turns_are_refused(site: Site) -> None:
+def test_forged_turns_are_refused_and_withdrawal_deletes_drafts(site: Site) -> None:
     who, other = begun(site), begun(site, "p002")
     for path, fields, status in (
         ("/talk/2/name", {"said": "x"}, 404),
@@ -135,15 +133,13 @@ def test_forged_turns_are_refused(site: Site) -> None:
     assert not site.store.given("p001", "persona")
 
 
-def test_an_interview_needs_somebody_who_asks(site: Site, warehouse: Warehouse) -> None:
+def test_interview_without_an_engine_is_refused(site: Site, warehouse: Warehouse) -> None:
     with pytest.raises(ValueError, match="--engine"):
         create_app(warehouse.home / "people" / "talk", ORIGIN)
-    result = people("serve", "talk")
-    assert result.exit_code == 1
-    assert "--engine" in result.output
+    assert "--engine" in people("serve", "talk", code=1)
 
 
-def test_shipped_personas_survive_the_form() -> None:
+def test_shipped_personas_are_unchanged_by_the_form() -> None:
     for persona in PERSONAS.values():
         draft = persona.model_dump(mode="json")
         profile, faults = persona_of("P_1", texts_of(draft), draft)
@@ -155,7 +151,7 @@ def test_shipped_personas_survive_the_form() -> None:
     assert any(fault.startswith("constraints.budget") for fault in faults)
 
 
-def test_the_folder_holds_no_name(site: Site, warehouse: Warehouse) -> None:
+def test_study_folder_contains_no_token(site: Site, warehouse: Warehouse) -> None:
     token = site.store.invite("p001", "annotator", "en")
     folder: Path = warehouse.home / "people" / "talk"
     assert not [f for f in folder.iterdir() if f.is_file() and token.encode() in f.read_bytes()]

@@ -1,4 +1,4 @@
-"""Ratings on a rubric's own menu: who sides with the judge agrees with it, who guesses does not."""
+"""Ratings on a rubric's own menu, and their agreement with the judge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = 400
 
 
 def kappa(rubric: Rubric, path: Path, rated: list[str], verdicts: list[str]) -> float | None:
-    """Cohen's kappa of people's cells and the judge's verdicts, through the file that is exported."""
+    """Return Cohen's kappa of people's ratings and the judge's verdicts, through an exported file."""
     lines = [f"i{n},ana,{rubric.name},{cell}" for n, cell in enumerate(rated)]
     path.write_text("\n".join(["item,annotator,dimension,rating", *lines]))
     menu = {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
@@ -29,7 +29,7 @@ def kappa(rubric: Rubric, path: Path, rated: list[str], verdicts: list[str]) -> 
 
 
 @pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.name)
-def test_perfect_agreement_is_1_and_chance_is_0(rubric: Rubric, tmp_path: Path) -> None:
+def test_kappa_is_1_for_equal_ratings_and_0_for_guesses(rubric: Rubric, tmp_path: Path) -> None:
     menu = menu_of(rubric)
     assert menu == list(rubric.verdicts)
     generator = np.random.default_rng(0)
@@ -39,25 +39,25 @@ def test_perfect_agreement_is_1_and_chance_is_0(rubric: Rubric, tmp_path: Path) 
     assert kappa(rubric, tmp_path / "b.csv", guesses, verdicts) == pytest.approx(0.0, abs=0.15)
 
 
-def test_five_points_of_a_yes_or_no_stand_for_the_nearer_one(tmp_path: Path) -> None:
+def test_five_point_ratings_of_a_yes_no_rubric_take_the_nearer_verdict(tmp_path: Path) -> None:
     (rubric,) = (each for each in RUBRICS if each.name == "coverage")
     verdicts = ["YES", "NO"] * 20
     points = {"YES": ["1.00", "0.75"], "NO": ["0.00", "0.25"]}
     rated = [points[verdict][n // 2 % 2] for n, verdict in enumerate(verdicts)]
     assert kappa(rubric, tmp_path / "a.csv", rated, verdicts) == pytest.approx(1.0)
-    # In the middle is neither: these items are left out.
+    # Items rated in the middle are left out.
     rated[:4] = ["0.50"] * 4
     assert kappa(rubric, tmp_path / "b.csv", rated, verdicts) == pytest.approx(1.0)
 
 
-def test_five_points_of_a_scale_of_its_own_are_refused(tmp_path: Path) -> None:
+def test_five_point_ratings_of_another_scale_are_refused(tmp_path: Path) -> None:
     (rubric,) = (each for each in RUBRICS if each.name == "quality")
     with pytest.raises(RatingsError, match=r"line 2, column rating: '1.00' is not one of 1, 2, 3"):
         kappa(rubric, tmp_path / "a.csv", ["1.00"] * 4, ["10"] * 4)
 
 
-def test_coherence_is_compared_at_equal_length_too() -> None:
-    # A score that is half what people see and half the length: without the length it is people's alone.
+def test_coherence_scores_are_adjusted_to_equal_length() -> None:
+    # The score is half people's quality and half the length: adjusted for length it equals the quality.
     generator = np.random.default_rng(0)
     quality, words = generator.uniform(size=200), generator.integers(20, 200, 200)
     graded = 0.5 * quality + 0.5 * np.log1p(words) / np.log1p(200)

@@ -1,4 +1,4 @@
-"""The server killed twenty times while people save: every acknowledged save is there."""
+"""The server is killed twenty times while people save: every acknowledged save is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.heavy
 KILLS, PEOPLE = 20, 20
 
 
-def test_no_acknowledged_save_is_lost(tmp_path: Path) -> None:
+def test_no_acknowledged_save_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     command(tmp_path, "new", STUDY, "--study", "spectral-ranking", "--people", str(PEOPLE))
     port, crowd, dice, done = free_port(), Crowd(), Random(0), threading.Event()
 

@@ -1,4 +1,4 @@
-"""A survey asked in another program, from the export to the ground truth of a run, with simulated people."""
+"""A survey in another program, from the export to human scores, with simulated people."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
-from deployments.cli.app import app
 from deployments.people.results import export
 from deployments.people.studies import DRAWS, KINDS
 from tasks.people.answers import quotas
@@ -29,19 +27,16 @@ from tasks.people.study import (
     write_assignments,
     write_rows,
 )
-from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS
+from tests.deployments.commands import table
+from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS, people
 from tests.evaluations.spectral.reference_patterns import are_many
 from warehouse import Warehouse
 
 N = 12
 
 
-def people(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["people", *map(str, arguments)])
-
-
 def answered(study: Path, project: Path, n_failing: int) -> list[dict[str, Any]]:
-    """What Label Studio exports of simulated people, of whom the first ones fail a check."""
+    """Return Label Studio's export of simulated people, the first `n_failing` of whom fail a check."""
     folder = read_folder(study)
     (form,), ((_, origin),) = forms(folder), quotas(folder)
     many = {d: "high" if are_many(d) else "low" for d in DOMAINS}
@@ -50,7 +45,7 @@ def answered(study: Path, project: Path, n_failing: int) -> list[dict[str, Any]]
     rows = json.loads((project / "tasks.json").read_text())
     for number, row in enumerate(rows):
         task = by_name[row["data"]["task"]]
-        said: dict[str, Any] = {
+        values: dict[str, Any] = {
             "ranking": {d: str(int(r)) for d, r in zip(DOMAINS, ranks[number], strict=True)},
             "patterns": many,
             "rank_one": "common",
@@ -61,68 +56,52 @@ def answered(study: Path, project: Path, n_failing: int) -> list[dict[str, Any]]
         }
         result = []
         for page, field in form.fields:
-            value = said.get(field.name)
+            value = values.get(field.name)
             if isinstance(value, dict):
                 slots = enumerate(task.slots(page, field, form.language))
                 result += [(f"{field.name}.{n}", value[entry]) for n, (entry, _) in slots]
             elif value:
                 result.append((field.name, value))
-        row["annotations"] = [
-            {
-                "completed_by": {"email": "ana@example.org"},
-                "was_cancelled": False,
-                "updated_at": "2026-11-22T12:00:00.000000Z",
-                "lead_time": 300,
-                "result": [{"from_name": name, "value": {"choices": [v]}} for name, v in result],
-            }
-        ]
+        choices = [{"from_name": name, "value": {"choices": [value]}} for name, value in result]
+        times = {"updated_at": "2026-11-22T12:00:00.000000Z", "lead_time": 300}
+        who = {"completed_by": {"email": "ana@example.org"}, "was_cancelled": False}
+        row["annotations"] = [{**who, **times, "result": choices}]
     return rows
 
 
-def test_a_survey_asked_elsewhere_becomes_a_ground_truth(warehouse: Warehouse, tmp_path: Path) -> None:
-    assert people("new", "survey", "--study", "spectral-ranking", "--people", N).exit_code == 0
+def test_survey_from_label_studio_becomes_human_scores(warehouse: Warehouse, tmp_path: Path) -> None:
+    people("new", "survey", "--study", "spectral-ranking", "--people", N)
     out, study = tmp_path / "projects", warehouse.home / "people" / "survey"
-    result = people("export", "survey", "--to", "labelstudio", "--out", out)
-    assert result.exit_code == 0, result.output
+    people("export", "survey", "--to", "labelstudio", "--out", out)
     project = out / "annotator-once-en"
-    missing = people("pull", "survey", "--from", out)
-    assert missing.exit_code == 1
-    assert "export as JSON from Label Studio" in " ".join(missing.output.split())
+    assert "export as JSON from Label Studio" in people("pull", "survey", "--from", out, code=1)
     (project / "export.json").write_text(json.dumps(answered(study, project, n_failing=2)))
-    pulled = people("pull", "survey", "--from", out)
-    assert pulled.exit_code == 0, pulled.output
-    assert "failed an attention check: 2" in pulled.output
+    assert "failed an attention check: 2" in people("pull", "survey", "--from", out)
     rows = warehouse.query(BESIDE_TABLE_1).rows()
     assert len(rows) == 9
     assert all(ours == papers and n == N - 2 for _, ours, papers, n in rows)
     stored = warehouse.query("FROM human_answer")
     assert set(stored["tool"]) == {"labelstudio"}
-    # Everyone has an order of their own, and it is stored.
+    # Each person's own order is stored.
     orders = (
         stored.filter(field="ranking").sort("annotator", "place").group_by("annotator", maintain_order=True)
     )
     assert len({tuple(own["entry"]) for _, own in orders}) == N
     assert "@" not in (study / "answers.jsonl").read_text()
-    shown = people("agreement", "survey")
-    assert shown.exit_code == 0, shown.output
-    assert "Mean ranks by region" in shown.output
-    halves = people("agreement", "survey", "--table", "halves", "--format", "json").output
-    numbers = {row["metric"]: row for row in json.loads(halves)}
-    assert (
-        0.5 < numbers["macro_f1"]["ci_low"] < numbers["macro_f1"]["value"] <= numbers["macro_f1"]["ci_high"]
-    )
+    agreement = ("agreement", "survey", "--table")
+    numbers = {row["metric"]: row for row in table("people", *agreement, "halves")}
+    f1 = numbers["macro_f1"]
+    assert 0.5 < f1["ci_low"] < f1["value"] <= f1["ci_high"]
     assert numbers["split_half_reliability"]["n_people"] == N - 2
-    regions = people("agreement", "survey", "--table", "regions", "--format", "csv").output.splitlines()
-    assert regions[0] == "region,n_people," + ",".join(sorted(DOMAINS))
-    assert len(regions) == 1 + N - 2
-    other = people("agreement", "survey", "--table", "validation")
-    assert "has no table validation" in " ".join(other.output.split())
-    again = people("export", "survey", "--to", "potato", "--out", out)
-    assert "exists already" in " ".join(again.output.split())
+    regions = table("people", *agreement, "regions")
+    assert list(regions[0]) == ["region", "n_people", *sorted(DOMAINS)]
+    assert len(regions) == N - 2
+    assert "has no table validation" in people(*agreement, "validation", code=1)
+    assert "exists already" in people("export", "survey", "--to", "potato", "--out", out, code=1)
 
 
 @pytest.mark.parametrize("kind", sorted(DRAWS))
-def test_every_study_but_an_interview_can_be_asked_elsewhere(kind: str, tmp_path: Path) -> None:
+def test_every_study_except_an_interview_is_exported_to_other_programs(kind: str, tmp_path: Path) -> None:
     languages = ("ar", "en", "he", "ko", "ru", "zh")
     path = tmp_path / kind
     path.mkdir()

@@ -1,4 +1,4 @@
-"""What follows from a study's answers, in numbers worked out by hand: rows, decisions, and who counts."""
+"""Rows, decisions and exclusions from a study's answers, with numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def held(
     excluded: Mapping[str, list[Reason]] | None = None,
     fields: Sequence[FormField] = (),
 ) -> StudyResults:
-    """Results of a study in memory; its items are those that have a private row."""
+    """Return results of a study in memory; its items are those with a private row."""
     items = {each.item: PeopleItem(item=each.item, page="page") for each in private}
     folder = StudyFolder(study(kind, *fields), items, {each.item: each for each in private}, ())
     return StudyResults(folder, list(answers), excluded or {}, [], list(ratings))
@@ -64,7 +64,7 @@ def answer(annotator: str, item: str, field: str, value: Any, **more: Any) -> Pe
 
 
 class TestAnswerRows:
-    def test_a_ranking_is_a_row_for_each_entry_with_the_place_where_it_was_shown(self) -> None:
+    def test_ranking_has_a_row_per_entry_with_its_shown_place(self) -> None:
         ranked = answer("p1", "rank", "ranking", {"a": "2", "b": "1"}, shown=["b", "c", "a"], revision=4)
         rows = results._answer_rows("mine", ranked)
         assert [(row["entry"], row["value"], row["place"]) for row in rows] == [("a", "2", 3), ("b", "1", 1)]
@@ -72,7 +72,7 @@ class TestAnswerRows:
             ("mine", "p1", 4, "complete")
         }
 
-    def test_a_choice_is_one_row_without_entry_at_the_place_of_what_was_chosen(self) -> None:
+    def test_choice_is_one_row_with_the_shown_place_of_its_option(self) -> None:
         (row,) = results._answer_rows("mine", answer("p1", "page", "label", "no", shown=["yes", "no"]))
         assert (row["entry"], row["value"], row["place"]) == ("", "no", 2)
         (row,) = results._answer_rows("mine", answer("p1", "page", "said", "Well."))
@@ -82,7 +82,7 @@ class TestAnswerRows:
         (row,) = results._answer_rows("mine", answer("p1", "rank", "ranking", {}, revision=2, status="draft"))
         assert (row["entry"], row["value"], row["revision"], row["status"]) == ("", "", 2, "draft")
 
-    def test_times_are_utc_without_a_zone(self) -> None:
+    def test_times_are_stored_as_utc_without_a_zone(self) -> None:
         east = datetime(2026, 3, 1, 14, 30, tzinfo=timezone(timedelta(hours=2)))
         bare = datetime(2026, 3, 1, 9, 15)
         (row,) = results._answer_rows("mine", answer("p1", "page", "said", "x", started=east, saved=bare))
@@ -90,7 +90,7 @@ class TestAnswerRows:
 
 
 def ranked(ranks: Mapping[str, Mapping[str, int]], field: str = "ranking") -> list[PersonRating]:
-    """Ratings of a ranking: person -> domain -> rank."""
+    """Return the ratings of a ranking from person -> domain -> rank."""
     return [
         PersonRating(who, "rank", "en", field, domain, str(rank))
         for who, own in ranks.items()
@@ -116,7 +116,7 @@ REGIONS = [
 
 
 class TestDomainRows:
-    def test_scores_spreads_shares_and_categories(self) -> None:
+    def test_domain_rows_have_mean_rank_sd_share_and_category(self) -> None:
         rows = results._domain_rows(held("spectral-ranking", ratings=[*ranked(RANKS), *PATTERNS]))
         assert [(row["domain"], row["n_people"]) for row in rows] == [("a", 3), ("b", 3), ("c", 3)]
         assert [row["human_score"] for row in rows] == pytest.approx([4 / 3, 2, 8 / 3])
@@ -126,7 +126,7 @@ class TestDomainRows:
         # The median of the scores is 2: a alone lies below it. People are tied on c.
         assert [row["human_category"] for row in rows] == ["LH", "HL", None]
 
-    def test_a_snapshot_is_of_what_people_say_and_of_nothing_else(self) -> None:
+    def test_snapshot_depends_only_on_rankings_and_patterns(self) -> None:
         def snapshot(ratings: Sequence[PersonRating]) -> object:
             (name,) = {
                 row["snapshot"] for row in results._domain_rows(held("spectral-ranking", ratings=ratings))
@@ -138,21 +138,21 @@ class TestDomainRows:
         turned = RANKS | {"p3": {"a": 1, "b": 2, "c": 3}}
         assert snapshot([*ranked(turned), *PATTERNS]) != before
 
-    def test_nobody_has_ranked(self) -> None:
+    def test_without_rankings_there_are_no_domain_rows(self) -> None:
         assert results._domain_rows(held("spectral-ranking", ratings=PATTERNS)) == []
 
-    def test_where_patterns_were_asked_within_a_country_there_is_no_category(self) -> None:
+    def test_patterns_within_one_country_give_no_category(self) -> None:
         field = TEXT.model_copy(update={"name": "pluralism"})
         within = held("spectral-ranking", ratings=ranked(RANKS), fields=[field])
         scores, _, _ = results.of_ranking(within)
         assert {(row.category, row.unscored_reason) for row in scores} == {(None, WITHIN_ONE_COUNTRY)}
 
 
-def test_tables_of_a_ranking() -> None:
+def test_ranking_tables_have_domains_regions_and_halves() -> None:
     tables = results.ranking_tables(held("spectral-ranking", ratings=[*ranked(RANKS), *PATTERNS, *REGIONS]))
     _, domains = tables["domains"]
     assert domains["domain"].to_list() == ["a", "b", "c"]
-    # Of three people there is no interval; its columns are there.
+    # Three people are too few for an interval; its columns exist.
     assert domains.select("ci_low", "ci_high").rows() == [(None, None)] * 3
     assert "interval" not in domains.columns
     _, regions = tables["regions"]
@@ -164,7 +164,7 @@ def test_tables_of_a_ranking() -> None:
     assert set(halves["n_people"]) == {3}
 
 
-def test_an_interval_becomes_two_columns_in_its_place() -> None:
+def test_interval_becomes_two_columns_in_its_place() -> None:
     row = results._ends({"score": 2.0, "interval": (1.5, 2.5), "n": 9})
     assert list(row.items()) == [("score", 2.0), ("ci_low", 1.5), ("ci_high", 2.5), ("n", 9)]
 
@@ -185,7 +185,7 @@ def decided(who: str, item: str, decision: str, **more: str) -> list[PeopleAnswe
 def reviewed(
     *answers: PeopleAnswer, excluded: Mapping[str, list[Reason]] | None = None
 ) -> dict[str, dict[str, str]]:
-    """The review's rows by the text of their norm's draft."""
+    """Return the review's rows by their number."""
     rows = results.review_rows(
         held("specnorm-review", answers=answers, private=HIDDEN, excluded=excluded), DRAFTS
     )
@@ -193,28 +193,28 @@ def reviewed(
 
 
 class TestReviewRows:
-    def test_who_agree_are_one_decision_with_the_texts_and_note_of_the_first_by_code(self) -> None:
+    def test_equal_decisions_take_texts_and_note_of_the_first_code(self) -> None:
         second = decided("r2", "i1", "revise", norm="Ask twice.", note="second")
         first = decided("r1", "i1", "revise", norm="Always ask.", note="first")
         (row,) = reviewed(*second, *first).values()
         assert (row["decision"], row["reviewer"], row["note"]) == ("revise", "r1", "first")
-        # What was not revised is the draft's.
+        # Parts that were not revised come from the draft.
         assert {part: row[part] for part in PARTS} == PARTS | {"norm": "Always ask."}
         assert row["country"] == "Norway"
         assert "country_name" not in row
 
     @pytest.mark.parametrize("decision", ["accept", "reject"])
-    def test_texts_change_by_a_revision_alone(self, decision: str) -> None:
+    def test_only_a_revision_changes_texts(self, decision: str) -> None:
         (row,) = reviewed(*decided("r1", "i1", decision, norm="Never.")).values()
         assert (row["decision"], row["norm"]) == (decision, "Ask.")
 
-    def test_who_decide_otherwise_leave_it_pending(self) -> None:
+    def test_different_decisions_leave_an_item_pending(self) -> None:
         (row,) = reviewed(
             *decided("r1", "i1", "accept"), *decided("r2", "i1", "revise", norm="Other.")
         ).values()
         assert (row["decision"], row["reviewer"], row["note"], row["norm"]) == ("", "", "", "Ask.")
 
-    def test_drafts_of_answers_old_revisions_and_the_excluded_do_not_count(self) -> None:
+    def test_drafts_old_revisions_and_excluded_people_do_not_count(self) -> None:
         of_r1 = decided("r1", "i1", "accept")
         changed = answer("r1", "i1", "decision", "reject", revision=2)
         unfinished = answer("r2", "i1", "decision", "accept", status="draft")
@@ -222,14 +222,14 @@ class TestReviewRows:
         (row,) = reviewed(*of_r1, changed, unfinished, *out, excluded={"r3": ["too fast"]}).values()
         assert (row["decision"], row["reviewer"]) == ("reject", "r1")
 
-    def test_an_item_with_a_note_and_no_decision_is_pending(self) -> None:
+    def test_note_without_decision_leaves_an_item_pending(self) -> None:
         rows = reviewed(answer("r1", "i1", "note", "hm"), *decided("r1", "i2", "accept"))
         assert [(row["decision"], row["reviewer"], row["note"]) for row in rows.values()] == [
             ("", "", ""),
             ("accept", "r1", ""),
         ]
 
-    def test_a_draft_that_is_gone_and_a_study_of_another_kind_are_refused(self) -> None:
+    def test_missing_draft_and_other_kind_of_study_are_refused(self) -> None:
         mine = held("specnorm-review", answers=decided("r1", "i2", "accept"), private=HIDDEN)
         with pytest.raises(StudyError, match="item i2: its draft is not in the warehouse"):
             results.review_rows(mine, {"d1": DRAFTS["d1"]})
@@ -238,7 +238,7 @@ class TestReviewRows:
 
 
 class TestRatingsFile:
-    def test_verdicts_are_of_the_items_own_dimension_and_points_have_two_digits(self) -> None:
+    def test_ratings_file_has_only_the_items_dimension_and_two_digits(self) -> None:
         hidden = [
             Private(item="i1", condition="coverage", code="c1"),
             Private(item="i2", condition="mes", code="c2"),
@@ -255,12 +255,12 @@ class TestRatingsFile:
             ("c2", "p1", "mes", "0.50"),
         ]
 
-    def test_a_study_of_another_kind_is_refused(self) -> None:
+    def test_ratings_file_of_another_kind_of_study_is_refused(self) -> None:
         with pytest.raises(StudyError, match="not judge-ratings"):
             results.ratings_csv(held("fmlama-mes"))
 
 
-def test_items_say_where_they_are_from_and_which_are_checks() -> None:
+def test_item_rows_have_source_columns_and_mark_checks() -> None:
     hidden = [
         Private(item="i1", stratum="Italy", model="m", author="p9", condition="x", code="c"),
         Private(item="i2", expected={"said": "2"}),
@@ -274,25 +274,25 @@ def test_items_say_where_they_are_from_and_which_are_checks() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A study in files whose answers came from another program: of p1 two revisions, of p2 one."""
+    """A study in files with answers from another program: two revisions by p1, one by p2."""
     (tmp_path / STUDY).write_text(
         'name = "mine"\nkind = "fmlama-mes"\ntitle = "Mine"\nconsent = "Yes?"\n'
         '[[pages]]\nname = "page"\ntitle = "Page"\n[[pages.fields]]\nname = "said"\n'
         'kind = "text"\nlabel = "Said"\n'
     )
     write_rows(tmp_path / ITEMS, [PeopleItem(item="i1", page="page")])
-    said = [("p1", "a", 1), ("p1", "b", 2), ("p2", "c", 1)]
-    write_rows(tmp_path / ANSWERS, [answer(who, "i1", "said", v, revision=n) for who, v, n in said])
+    values = [("p1", "a", 1), ("p1", "b", 2), ("p2", "c", 1)]
+    write_rows(tmp_path / ANSWERS, [answer(who, "i1", "said", v, revision=n) for who, v, n in values])
     return tmp_path
 
 
-def test_the_last_revision_of_each_person_counts(folder: Path) -> None:
+def test_last_revision_of_each_person_counts(folder: Path) -> None:
     read = results.read(folder)
     assert [(r.annotator, r.value) for r in read.ratings] == [("p1", "b"), ("p2", "c")]
     assert len(read.answers) == 3
 
 
-def test_answers_of_people_who_withdrew_leave_the_file(folder: Path) -> None:
+def test_answers_of_withdrawn_people_are_removed_from_the_file(folder: Path) -> None:
     (folder / results.WITHDRAWN).write_text("p1\n")
     read = results.read(folder)
     assert read.withdrawn == ["p1"]
@@ -300,13 +300,13 @@ def test_answers_of_people_who_withdrew_leave_the_file(folder: Path) -> None:
     assert '"p1"' not in (folder / ANSWERS).read_text()
 
 
-def test_an_answer_about_no_item_of_the_study_is_refused(folder: Path) -> None:
+def test_answer_about_an_unknown_item_is_refused(folder: Path) -> None:
     write_rows(folder / ANSWERS, [answer("p1", "i7", "said", "a")])
     with pytest.raises(StudyError, match=r"answers\.jsonl: this study has no item i7"):
         results.read(folder)
 
 
-def test_agreement_of_people_who_agree_is_1() -> None:
+def test_alpha_of_equal_ratings_is_1() -> None:
     label = FormField(
         name="label",
         kind="choice",

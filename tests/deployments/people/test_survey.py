@@ -1,4 +1,4 @@
-"""The survey of domains: what it asks is what the metric counts, who counts, and who is turned away."""
+"""The survey of domains: its questions match the metric, who is excluded, and who is refused."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RANKS = [float(n) for n in range(1, 10)]
 
 @pytest.fixture
 def study(warehouse: Warehouse) -> PeopleStudy:
-    assert people("new", "survey", "--study", "spectral-ranking", "--people", 80).exit_code == 0
+    people("new", "survey", "--study", "spectral-ranking", "--people", 80)
     return read_folder(warehouse.home / "people" / "survey").study
 
 
-def test_a_literal_reader_gives_the_papers_first_letters(study: PeopleStudy) -> None:
+def test_literal_answers_give_the_papers_first_letters(study: PeopleStudy) -> None:
     # "Many: most countries have one of their own", counted in the lists by the metric itself.
     paper = {row["domain"]: row["human_category"][0] for row in table("domain")}
     counted = {d: "H" if are_many(d) else "L" for d in DOMAINS}
@@ -35,27 +35,23 @@ def test_a_literal_reader_gives_the_papers_first_letters(study: PeopleStudy) -> 
     (asked,) = (field for field in study.fields if field.name == "patterns")
     assert {row.value for row in asked.rows} == paper.keys()
     assert [option.value for option in asked.options] == ["low", "high"]
-    # How many answers one country has, which is another question, has another order: of currency it is one.
+    # The number of answers within one country is another question with another order: one for currency.
     within = {d: np.median(countries_x_items(d).sum(axis=1)) for d in DOMAINS}
     assert within["currency"] == 1 < within["languages"] < within["national_dish"]
 
 
-def test_examples_name_none_of_what_is_ranked(study: PeopleStudy) -> None:
+def test_examples_name_no_ranked_domain(study: PeopleStudy) -> None:
     (ranked,) = (field for field in study.fields if field.name == "ranking")
-    words = {
-        w
-        for option in ranked.options
-        for w in re.findall("[a-z]{4,}", in_language(option.label, "en").lower())
-    }
+    labels = " ".join(in_language(option.label, "en").lower() for option in ranked.options)
+    words = {word.removesuffix("s") for word in re.findall("[a-z]{4,}", labels)}
     words -= {"your", "country", "most", "common", "used", "major", "house", "easy", "prepare"}
-    shown = [study.guidelines, study.page("patterns").text]
-    said = " ".join(in_language(text, "en").lower() for text in shown)
-    named = {word.removesuffix("s") for word in words}
-    assert {"currency", "dish", "food", "holiday", "language", "religion"} <= named
-    assert not [word for word in named if word in said]
+    texts = [study.guidelines, study.page("patterns").text]
+    examples = " ".join(in_language(text, "en").lower() for text in texts)
+    assert {"currency", "dish", "food", "holiday", "language", "religion"} <= words
+    assert not [word for word in words if word in examples]
 
 
-def test_regions_are_the_papers_and_share_the_places(study: PeopleStudy, warehouse: Warehouse) -> None:
+def test_sixteen_regions_share_the_places(study: PeopleStudy, warehouse: Warehouse) -> None:
     ((page, field),) = quotas(read_folder(warehouse.home / "people" / "survey"))
     assert page == study.pages[0].name
     assert len(field.quota_for) == 16
@@ -64,7 +60,7 @@ def test_regions_are_the_papers_and_share_the_places(study: PeopleStudy, warehou
     assert "Turkmenistan" not in labels
 
 
-def test_who_contradicts_their_ranking_or_comes_too_late_does_not_count(warehouse: Warehouse) -> None:
+def test_contradictory_or_late_answers_are_excluded_with_the_reason(warehouse: Warehouse) -> None:
     folder, database, regions = survey(warehouse.home, 32)  # two of each of 16 regions
     codes = sorted({a.annotator for a in folder.assignments})
     asked: list[dict[str, Any]] = [
@@ -86,7 +82,7 @@ def test_who_contradicts_their_ranking_or_comes_too_late_does_not_count(warehous
     }
 
 
-def test_a_region_that_is_full_is_turned_away_and_its_place_is_free_again(warehouse: Warehouse) -> None:
+def test_full_region_is_refused_and_the_persons_place_is_free_again(warehouse: Warehouse) -> None:
     _, database, _ = survey(warehouse.home, 3)  # one of each region
     database.close()
     app = create_app(warehouse.home / "people" / "survey", ORIGIN)
@@ -111,7 +107,7 @@ def test_a_region_that_is_full_is_turned_away_and_its_place_is_free_again(wareho
     site.store.close()
 
 
-def test_a_study_that_asked_within_one_country_has_scores_and_no_categories(warehouse: Warehouse) -> None:
+def test_survey_within_one_country_has_scores_and_no_categories(warehouse: Warehouse) -> None:
     folder, database, regions = survey(warehouse.home, 16)
     path = warehouse.home / "people" / "survey"
     text = (path / STUDY).read_text()

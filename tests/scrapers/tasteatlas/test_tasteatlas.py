@@ -1,4 +1,4 @@
-"""Exports in the shapes that they come in, and errors that name the place."""
+"""Exports in all their shapes, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import json
 
 import pytest
 
-from scrapers.model import FetchedPage, ListItem, Parsed, ScrapeError
+from scrapers.model import ListItem, Parsed, ScrapeError
 from scrapers.tasteatlas.parse import parse
 from tests.scrapers.hand_made import COUNTRIES
 
+PHO = {"name": "Pho", "country": "Vietnam", "ingredients": [{"name": "beef"}, "rice noodles", None]}
 FOODS = [
-    {
-        "name": "Pho",
-        "country": "Vietnam",
-        "ingredients": [{"name": "beef"}, "rice noodles", None],
-        "alternativeNames": "Phở, pho bo",
-    },
+    PHO | {"alternativeNames": "Phở, pho bo"},
     {"Title": " Kimchi ", "origin": ["Korea, South", {"name": "Korea (North)"}, "Guam"], "rating": 4.5},
     {"name": "Sticky rice", "country": "Laos, Thailand", "ingredients": "glutinous rice, water"},
     {"name": "", "country": "Peru"},
@@ -35,7 +31,7 @@ WANTED = Parsed(
 @pytest.mark.parametrize(
     "export", [FOODS, {"items": FOODS}, {"results": FOODS, "count": 5}, {"data": {"items": FOODS}}]
 )
-def test_a_list_and_its_wrappers(export: object) -> None:
+def test_list_of_foods_is_read_in_every_wrapper(export: object) -> None:
     assert parse(json.dumps(export).encode(), COUNTRIES) == WANTED
     assert parse(json.dumps(export, ensure_ascii=False).encode("utf-8-sig"), COUNTRIES) == WANTED
 
@@ -43,10 +39,7 @@ def test_a_list_and_its_wrappers(export: object) -> None:
 @pytest.mark.parametrize(
     ("export", "message"),
     [
-        (
-            {"rows": []},
-            r"a list, or an object with one of items, .* at \$ of the export, .* an object with rows",
-        ),
+        ({"rows": []}, r"a list, or an object with one of items, .* at \$ of the export, .* with rows"),
         ({"items": {"foods": 3}}, r"expected a list of foods at \$\.items\.foods .* got a number"),
         (["Pho"], r"expected an object at \$\[0\] .* got a text"),
         ([{"name": "a"}, {"name": 7}], r"at \$\[1\]\.name .* got a number"),
@@ -56,18 +49,11 @@ def test_a_list_and_its_wrappers(export: object) -> None:
         (None, r"expected a list of foods at \$ of the export, got null"),
     ],
 )
-def test_something_else_is_named_by_its_place(export: object, message: str) -> None:
+def test_unexpected_value_is_named_with_its_place(export: object, message: str) -> None:
     with pytest.raises(ScrapeError, match=message):
         parse(json.dumps(export).encode(), COUNTRIES)
 
 
-def test_a_page_instead_of_json() -> None:
+def test_page_instead_of_json_is_refused() -> None:
     with pytest.raises(ScrapeError, match="the export is not JSON"):
         parse(b"<html>", COUNTRIES)
-
-
-class Endpoint:
-    """Answers every address with its own text."""
-
-    def get(self, url: str) -> FetchedPage:
-        return FetchedPage(url, url.encode())

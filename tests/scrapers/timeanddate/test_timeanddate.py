@@ -1,4 +1,4 @@
-"""Holidays by country: the index, the countries' pages, and what is no holiday."""
+"""Holidays by country: the index, the countries' pages, and rows that are no holidays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ US = page("timeanddate_us.html", f"{INDEX_URL}us/2026")
 JAPAN = page("timeanddate_japan.html", f"{INDEX_URL}japan/2026")
 
 
-def test_links_to_countries_that_we_know_and_to_nothing_else() -> None:
+def test_links_are_those_to_known_countries() -> None:
     assert country_links(INDEX, COUNTRIES) == {"us": "US", "japan": "JP", "south-korea": "KR"}
 
 
-def test_the_same_holiday_of_several_countries_is_one_item() -> None:
+def test_holiday_of_several_countries_is_one_item() -> None:
     assert parse([INDEX, US, JAPAN], COUNTRIES) == Parsed(
         (
             ListItem("Eid al-Adha", countries=("JP",)),
@@ -34,7 +34,7 @@ def test_the_same_holiday_of_several_countries_is_one_item() -> None:
     )
 
 
-def test_a_country_without_table_is_counted_and_the_others_stay() -> None:
+def test_country_page_without_table_is_counted_and_the_others_stay() -> None:
     korea = page("timeanddate_no_table.html", f"{INDEX_URL}south-korea/2026")
     guam = page("timeanddate_japan.html", f"{INDEX_URL}guam/2026")
     result = parse([US, INDEX, korea, guam], COUNTRIES)
@@ -42,36 +42,34 @@ def test_a_country_without_table_is_counted_and_the_others_stay() -> None:
     assert ListItem("Vernal Equinox Day") in result.items
 
 
-def test_a_changed_layout_fails_loudly() -> None:
+def test_changed_layout_is_refused() -> None:
     empty = page("timeanddate_no_table.html", f"{INDEX_URL}us/2026")
     with pytest.raises(ScrapeError, match=r"\(page_without_table: 1\).*layout has probably changed"):
         parse([INDEX, empty], COUNTRIES)
-    with pytest.raises(
-        ScrapeError, match=r"no link to the holidays of a country.*layout has probably changed"
-    ):
+    with pytest.raises(ScrapeError, match=r"no link to the holidays .*layout has probably changed"):
         parse([page("timeanddate_no_table.html", INDEX_URL), US], COUNTRIES)
     with pytest.raises(ScrapeError, match=r"the index page .* is missing"):
         parse([US], COUNTRIES)
 
 
-def test_a_page_that_was_cut_off_is_not_taken_for_one_without_table() -> None:
+def test_truncated_page_is_refused() -> None:
     with pytest.raises(ScrapeError, match="us/2026: the page ends in the middle"):
         parse([INDEX, FetchedPage(US.url, US.content[:-40])], COUNTRIES)
 
 
 class Site:
-    """Answers with the index, and with the page of the US for every country."""
+    """A site with the index and the page of the US for every country."""
 
     def get(self, url: str) -> FetchedPage:
         return INDEX if url == INDEX_URL else FetchedPage(url, US.content)
 
 
-def test_fetch_asks_for_the_index_and_the_countries_in_order() -> None:
+def test_fetch_requests_the_index_and_then_the_countries() -> None:
     urls = [got.url for got in fetch(Site(), COUNTRIES, 2027)]
     assert urls == [INDEX_URL, *(f"{INDEX_URL}{slug}/2027" for slug in ("japan", "south-korea", "us"))]
     this_year = datetime.now(UTC).year
     assert fetch(Site(), COUNTRIES)[1].url.endswith((f"/{this_year}", f"/{this_year - 1}"))
 
 
-def test_the_notice_names_the_terms() -> None:
+def test_notice_names_the_terms() -> None:
     assert "terms" in NOTICE

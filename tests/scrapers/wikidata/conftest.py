@@ -1,4 +1,4 @@
-"""Servers that several test files ask."""
+"""Servers that several test files use."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def dishes_url() -> Iterator[str]:
 
 @pytest.fixture
 def server() -> Iterator[Misbehaving]:
-    """An HTTP server that answers by scripts."""
+    """An HTTP server with scripted answers."""
     with misbehaving() as server:
         yield server

@@ -1,4 +1,4 @@
-"""Real servers for the tests: oxigraph with a Turtle file, and an HTTP server that misbehaves as told."""
+"""Local servers: oxigraph with a Turtle file, and an HTTP server with scripted faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESULT = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"literal",
 
 @contextmanager
 def oxigraph(turtle: bytes) -> Iterator[str]:
-    """The address of the query endpoint of a server that holds ``turtle`` in memory (starts in 0.05 s)."""
+    """Yield the address of the query endpoint of a server with ``turtle`` in memory (starts in 0.05 s)."""
     place = f"127.0.0.1:{free_port()}"
     server = subprocess.Popen([OXIGRAPH, "serve", "--bind", place], stderr=subprocess.DEVNULL)
     try:
@@ -49,7 +49,7 @@ def _until_it_answers(request: Request) -> None:
 
 
 class Asked(BaseHTTPRequestHandler):
-    """One request, with what a script needs to answer it."""
+    """One request, with the form and server that a script needs."""
 
     form: dict[str, list[str]]
     server: Misbehaving
@@ -77,14 +77,14 @@ class Asked(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
+        """Log nothing."""
 
 
 Script = Callable[[Asked], None]
 
 
 class Misbehaving(ThreadingHTTPServer):
-    """Answers POSTs by the scripts in turn, the last one for ever, and remembers the requests."""
+    """A server that answers POSTs by the scripts in turn, repeats the last one, and records requests."""
 
     daemon_threads = True
     scripts: list[Script]
@@ -99,7 +99,7 @@ class Misbehaving(ThreadingHTTPServer):
 
 @contextmanager
 def misbehaving() -> Iterator[Misbehaving]:
-    """A server on this machine; set its ``scripts``."""
+    """Yield a local server; set its ``scripts``."""
     server = Misbehaving(("127.0.0.1", 0), Asked)
     server.scripts, server.asked, server.ending = [], [], Event()
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -114,5 +114,5 @@ def misbehaving() -> Iterator[Misbehaving]:
 
 
 def reply(status: int, body: bytes = RESULT, /, **headers: str) -> Script:
-    """A script that answers so."""
+    """Return a script with this answer."""
     return lambda asked: asked.reply(status, body, **headers)

@@ -1,4 +1,4 @@
-"""The traps of SPARQL over HTTP, against a real server that sets them."""
+"""Faults of SPARQL over HTTP, against a local scripted server."""
 
 from __future__ import annotations
 
@@ -12,29 +12,21 @@ from scrapers.http import TooSlowError
 from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata import endpoint as endpoint_module
 from scrapers.wikidata.endpoint import Endpoint
-from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, reply
+from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, Script, reply
 
 AGENT = "culturescope-tests (tests@example.org)"
 QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
 WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
 
 
-def ask(
-    server: Misbehaving, retries: int = 1, deadline_s: float = 30, query_timeout_s: float = 30
-) -> list[str | None]:
-    """The values of ?x."""
-    endpoint = Endpoint(
-        server.url,
-        user_agent=AGENT,
-        pause_s=0,
-        retries=retries,
-        deadline_s=deadline_s,
-        query_timeout_s=query_timeout_s,
-    )
+def ask(server: Misbehaving, retries: int = 1, **limits: float) -> list[str | None]:
+    """Return the values of ?x."""
+    limits = {"deadline_s": 30, "query_timeout_s": 30, **limits}
+    endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0, retries=retries, **limits)
     return endpoint.select(QUERY)["x"].to_list()
 
 
-def test_the_query_is_posted_with_content_negotiation_alone(server: Misbehaving) -> None:
+def test_query_is_posted_with_agent_and_accept_header(server: Misbehaving) -> None:
     server.scripts = [reply(200)]
     assert ask(server) == ["ok"]
     (asked,) = server.asked
@@ -44,23 +36,39 @@ def test_the_query_is_posted_with_content_negotiation_alone(server: Misbehaving)
     assert asked.headers["Accept"].startswith("application/sparql-results+json")
 
 
-def test_an_empty_result_keeps_its_columns(server: Misbehaving) -> None:
+def test_empty_result_keeps_its_columns(server: Misbehaving) -> None:
     server.scripts = [reply(200, b'{"head":{"vars":["x"]},"results":{"bindings":[]}}')]
     assert ask(server) == []
 
 
-@pytest.mark.parametrize("status", [301, 307])
-def test_redirects_are_refused_and_name_both_addresses(server: Misbehaving, status: int) -> None:
-    server.scripts = [reply(status, b"", Location="/elsewhere")]
-    with pytest.raises(
-        ScrapeError, match=rf"/sparql redirects \({status}\) to http://127.*/elsewhere"
-    ) as raised:
-        ask(server)
-    assert not isinstance(raised.value, TransientError)
+REDIRECT = r"/sparql redirects \({}\) to http://127.*/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (reply(301, b"", Location="/elsewhere"), ScrapeError, REDIRECT.format(301)),
+        (reply(307, b"", Location="/elsewhere"), ScrapeError, REDIRECT.format(307)),
+        (reply(403, b"<h1>Forbidden</h1>", Content_Type="text/html"), ScrapeError,
+         r"403\): Forbidden\. .*User-Agent_Policy"),
+        (reply(400, b"Parse error\nline 1, column 8\n" + b"at x\n" * 99), ScrapeError,
+         r"400\):\nParse error\nline 1, column 8\nat x\nat x\nat x$"),
+        (reply(500, RESULT[:-9] + WDQS_TIMEOUT), TooSlowError, "took too long"),
+        (reply(200, RESULT[:-9] + WDQS_TIMEOUT), TooSlowError, "took too long"),  # inside a result
+    ],
+    ids=["redirect 301", "redirect 307", "403", "400", "timeout", "timeout inside a result"],
+)  # fmt: skip
+def test_final_answer_is_reported_and_not_retried(
+    server: Misbehaving, answer: Script, error: type[ScrapeError], message: str
+) -> None:
+    server.scripts = [answer]
+    with pytest.raises(error, match=message) as raised:
+        ask(server, retries=5)
+    assert isinstance(raised.value, TransientError) is (error is TooSlowError)
     assert (len(server.asked), server.gets) == (1, 0)
 
 
-def test_429_with_a_date_is_waited_for(server: Misbehaving) -> None:
+def test_retry_after_date_is_waited_for_or_refused(server: Misbehaving) -> None:
     server.scripts = [reply(429, b"slow down", Retry_After="Sat, 01 Jan 2022 00:00:00 GMT"), reply(200)]
     assert ask(server) == ["ok"]
     server.scripts = [reply(429, b"slow down", Retry_After="Thu, 01 Jan 2060 00:00:00 GMT")]
@@ -68,19 +76,11 @@ def test_429_with_a_date_is_waited_for(server: Misbehaving) -> None:
         ask(server)
 
 
-def test_a_wait_past_the_deadline_is_not_begun(server: Misbehaving) -> None:
+def test_wait_beyond_the_deadline_is_not_started(server: Misbehaving) -> None:
     server.scripts = [reply(429, b"You have been banned", Retry_After="86400")]
     with pytest.raises(TransientError, match=r"banned\. It asks to wait 86400 s") as raised:
         ask(server, retries=9)
     assert raised.value.retry_after == 86400
-    assert len(server.asked) == 1
-
-
-def test_403_is_final_and_explains_the_user_agent_policy(server: Misbehaving) -> None:
-    server.scripts = [reply(403, b"<h1>Forbidden</h1>", Content_Type="text/html")]
-    with pytest.raises(ScrapeError, match=r"403\): Forbidden\. .*User-Agent_Policy") as raised:
-        ask(server)
-    assert not isinstance(raised.value, TransientError)
     assert len(server.asked) == 1
 
 
@@ -95,20 +95,12 @@ def test_transient_statuses_are_retried_and_then_reported(server: Misbehaving, s
     assert len(server.asked) == 3
 
 
-def test_400_shows_what_the_endpoint_says(server: Misbehaving) -> None:
-    server.scripts = [reply(400, b"Parse error\nline 1, column 8\n" + b"at x\n" * 99)]
-    with pytest.raises(ScrapeError, match=r"400\):\nParse error\nline 1, column 8\nat x\nat x\nat x$"):
-        ask(server)
-    assert len(server.asked) == 1
-
-
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/sparql-results+json"])
 def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind: str) -> None:
     page = b"<html><style>p {}</style><title>Too busy</title><p>Try &amp; wait" + b" again" * 99 + b"</html>"
     server.scripts = [reply(200, page, Content_Type=kind)]
-    with pytest.raises(
-        TransientError, match=r"not a SPARQL result in JSON: Too busy Try & wait again"
-    ) as raised:
+    quoted = r"not a SPARQL result in JSON: Too busy Try & wait again"
+    with pytest.raises(TransientError, match=quoted) as raised:
         ask(server, retries=0)
     assert "{}" not in str(raised.value)
     server.scripts = [reply(200, page, Content_Type=kind), reply(200)]
@@ -116,24 +108,23 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000],
+    "body", [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000]
 )
-def test_json_that_is_no_result(server: Misbehaving, body: bytes) -> None:
+def test_json_without_a_result_is_refused(server: Misbehaving, body: bytes) -> None:
     server.scripts = [reply(200, body)]
     with pytest.raises(TransientError, match="not a SPARQL result in JSON"):
         ask(server, retries=0)
 
 
 @pytest.mark.parametrize("length", [str(len(RESULT)), str(len(RESULT) - 20)])
-def test_a_truncated_answer_is_asked_again(server: Misbehaving, length: str) -> None:
-    """Cut on the way (shorter than its Content-Length), and cut before it was sent."""
+def test_truncated_answer_is_retried(server: Misbehaving, length: str) -> None:
+    """Cut on the way (shorter than its Content-Length), or before it was sent."""
     server.scripts = [reply(200, RESULT[:-20], Content_Length=length), reply(200)]
     assert ask(server) == ["ok"]
     assert len(server.asked) == 2
 
 
-def test_gzip_is_undone_although_nobody_asked_for_it(server: Misbehaving) -> None:
+def test_unrequested_gzip_is_decoded(server: Misbehaving) -> None:
     server.scripts = [reply(200, gzip.compress(RESULT), Content_Encoding="gzip")]
     endpoint = Endpoint(server.url, user_agent=AGENT)
     assert endpoint.select(QUERY)["x"].to_list() == ["ok"]
@@ -142,7 +133,7 @@ def test_gzip_is_undone_although_nobody_asked_for_it(server: Misbehaving) -> Non
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_too_large_an_answer_is_refused(
+def test_too_large_answer_is_refused(
     server: Misbehaving, monkeypatch: pytest.MonkeyPatch, packed: bool
 ) -> None:
     monkeypatch.setattr(endpoint_module, "MAX_BYTES", 5000)
@@ -156,7 +147,7 @@ def test_too_large_an_answer_is_refused(
 
 
 def drip(asked: Asked) -> None:
-    """A body that never ends, a byte at a time, so that no single read takes long."""
+    """Send an endless body, a byte at a time, so that no single read takes long."""
     asked.send_response(200)
     asked.send_header("Content-Type", "application/sparql-results+json")
     asked.end_headers()
@@ -164,7 +155,7 @@ def drip(asked: Asked) -> None:
 
 
 def drip_header(asked: Asked) -> None:
-    """A header that never ends."""
+    """Send an endless header."""
     asked.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     forever(asked, b"x")
 
@@ -175,36 +166,28 @@ def forever(asked: Asked, piece: bytes) -> None:
             asked.wfile.write(piece)
             asked.server.ending.wait(0.02)
     except OSError:
-        pass  # the client went away, as it should
+        pass  # the client hung up, as expected
 
 
 @pytest.mark.parametrize("script", [drip, drip_header])
-def test_the_deadline_cuts_a_slow_drip(server: Misbehaving, script: object) -> None:
-    server.scripts = [script]  # type: ignore[list-item]
-    with pytest.raises(ScrapeError, match=r"deadline of 2 s is over after 0 answered") as raised:
-        ask(server, retries=5, deadline_s=1.6)
-    assert not isinstance(raised.value, TransientError)
+@pytest.mark.parametrize(
+    ("limit", "error", "message"),
+    [
+        ("deadline_s", ScrapeError, r"deadline of 2 s is over after 0 answered"),
+        ("query_timeout_s", TooSlowError, r"no complete answer within 2\.0 s"),
+    ],
+)
+def test_slow_answer_is_cut_off_and_not_retried(
+    server: Misbehaving, script: Script, limit: str, error: type[ScrapeError], message: str
+) -> None:
+    server.scripts = [script]
+    with pytest.raises(error, match=message) as raised:
+        ask(server, retries=5, **{limit: 1.6})
+    assert isinstance(raised.value, TransientError) is (error is TooSlowError)
     assert len(server.asked) <= 1
 
 
-@pytest.mark.parametrize("script", [drip, drip_header])
-def test_a_query_that_takes_too_long_is_cut_and_not_asked_again(server: Misbehaving, script: object) -> None:
-    server.scripts = [script]  # type: ignore[list-item]
-    with pytest.raises(TooSlowError, match=r"no complete answer within 2\.0 s"):
-        ask(server, retries=5, query_timeout_s=1.6)
-    assert len(server.asked) <= 1
-
-
-@pytest.mark.parametrize("status", [200, 500])
-def test_the_services_own_time_limit_is_recognised(server: Misbehaving, status: int) -> None:
-    """With status 500, or within a result that had been begun."""
-    server.scripts = [reply(status, RESULT[:-9] + WDQS_TIMEOUT)]
-    with pytest.raises(TooSlowError, match="took too long"):
-        ask(server, retries=5)
-    assert len(server.asked) == 1
-
-
-def test_no_server_is_transient() -> None:
+def test_refused_connection_is_transient() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}/"
@@ -213,7 +196,7 @@ def test_no_server_is_transient() -> None:
             endpoint.select(QUERY)
 
 
-def test_traffic_counts_the_answers_in_order(server: Misbehaving) -> None:
+def test_traffic_has_count_bytes_and_hash_of_the_answers(server: Misbehaving) -> None:
     second = RESULT.replace(b"ok", b"no")
     server.scripts = [reply(200), reply(502), reply(200, second)]
     endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0)
@@ -225,13 +208,13 @@ def test_traffic_counts_the_answers_in_order(server: Misbehaving) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "file:///etc/passwd", "https://user:secret@x/", "https:///q"])
-def test_addresses_that_are_not_valid_endpoints_are_refused(url: str) -> None:
+def test_invalid_endpoint_addresses_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="http or https") as raised:
         Endpoint(url, user_agent=AGENT)
     assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("agent", ["", "  ", "x\r\nHost: y"])
-def test_user_agents_that_name_nobody(agent: str) -> None:
+def test_empty_or_injecting_user_agents_are_refused(agent: str) -> None:
     with pytest.raises(ValueError, match="user_agent"):
         Endpoint("https://example.org/sparql", user_agent=agent)

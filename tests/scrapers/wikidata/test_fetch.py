@@ -1,4 +1,4 @@
-"""The five queries against a real SPARQL server, and batches that shrink."""
+"""The five queries against a local SPARQL server, and batches that shrink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGENT = "culturescope-tests (tests@example.org)"
 FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
 
 DROPPED = {
-    # Three classes above "deep dish", a cuisine without country, nothing said.
+    # Three classes above "deep dish", a cuisine without country, no statement.
     "no_origin": ["Q9031", "Q9032", "Q9033", "Q9110", "Q9125"],
     # Region twice (its cuisine does not help), dissolved, ended, historical, deprecated.
     "origin_not_a_current_country": ["Q9113", "Q9114", "Q9116", "Q9117", "Q9118", "Q9119"],
@@ -40,7 +40,7 @@ KEPT_EGG = {
     "Q9122": "Q38",  # unknown origin: the cuisine's
     "Q9124": "Q30",  # an unknown ingredient beside a known one
 }
-"""Dishes whose only row is English and whose only ingredient is egg: their origins."""
+"""Dishes with one row, in English, and one ingredient, egg -> their origins."""
 
 
 def harvest(url: str, languages: Sequence[str] = ("en", "ko"), batch: int = 200) -> Harvest:
@@ -76,13 +76,13 @@ def test_every_dish_is_kept_or_dropped_for_one_reason(joined: tuple[pl.DataFrame
     assert counts["unknown_statement"] == 4
 
 
-def test_only_current_countries(dishes_url: str) -> None:
+def test_only_current_countries_are_origins(dishes_url: str) -> None:
     assert sorted(harvest(dishes_url).countries["country"]) == [
         "Q142", "Q159", "Q21", "Q22", "Q30", "Q38", "Q884", "Q9001", "Q96"
     ]  # fmt: skip
 
 
-def test_origins(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
+def test_origin_rules(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     for dish, origin in KEPT_EGG.items():
         found = row(joined, dish)
         assert (found["origin"], found["ingredients"]) == (origin, ["egg"]), dish
@@ -90,7 +90,7 @@ def test_origins(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     assert row(joined, "Q9104")["ingredients"] == ["flour"]  # reached on two ways: one row
 
 
-def test_whole_rows(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
+def test_row_has_every_column(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     assert joined[0].schema == ROW_SCHEMA
     assert row(joined, "Q178", "ko") == {
         "url": "http://www.wikidata.org/entity/Q178",
@@ -110,7 +110,7 @@ def test_whole_rows(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     assert pictured["country"] == "Scotland"
 
 
-def test_labels(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
+def test_labels_and_their_fallbacks(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     quoted = row(joined, "Q9131")
     assert quoted["name"] == '"Shepherd\'s" pie, with \\ and\na line end'
     assert quoted["ingredients"] == ['salt, "kosher"']
@@ -124,7 +124,9 @@ def test_labels(joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     assert row(joined, "Q9124")["image"] is None  # unknown
 
 
-def test_the_batch_size_does_not_matter(dishes_url: str, joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
+def test_result_does_not_depend_on_the_batch_size(
+    dishes_url: str, joined: tuple[pl.DataFrame, dict[str, int]]
+) -> None:
     small = harvest(dishes_url, batch=3)
     assert small.traffic.queries > harvest(dishes_url).traffic.queries == 5
     rows, counts = join(small, ["en", "ko"])
@@ -132,7 +134,7 @@ def test_the_batch_size_does_not_matter(dishes_url: str, joined: tuple[pl.DataFr
     assert counts == joined[1]
 
 
-def test_english_country_names_come_without_asking_for_english(dishes_url: str) -> None:
+def test_english_country_names_are_fetched_for_other_languages(dishes_url: str) -> None:
     rows, counts = join(harvest(dishes_url, ["KO"]), ["KO"])
     assert rows.select("language", "country").rows() == [
         ("ko", "Italy"), ("ko", "대한민국"), ("ko", "France")
@@ -143,12 +145,8 @@ def test_english_country_names_come_without_asking_for_english(dishes_url: str) 
 
 def test_progress_reaches_the_end_of_each_query(dishes_url: str) -> None:
     seen: list[tuple[str, int, int]] = []
-    fetch(
-        Endpoint(dishes_url, user_agent=AGENT, pause_s=0),
-        ["en"],
-        20,
-        lambda name, done, total: seen.append((name, done, total)),
-    )
+    endpoint = Endpoint(dishes_url, user_agent=AGENT, pause_s=0)
+    fetch(endpoint, ["en"], 20, lambda name, done, total: seen.append((name, done, total)))
     assert list(dict.fromkeys(name for name, _, _ in seen)) == [
         "dishes", "countries", "statements", "cuisines", "labels"
     ]  # fmt: skip
@@ -158,7 +156,7 @@ def test_progress_reaches_the_end_of_each_query(dishes_url: str) -> None:
 
 
 class Limited(Endpoint):
-    """A real endpoint that has no time for more than ``limit`` ids."""
+    """A local endpoint that is too slow for more than ``limit`` ids."""
 
     def __init__(self, url: str, limit: int) -> None:
         super().__init__(url, user_agent=AGENT, pause_s=0)
@@ -174,17 +172,15 @@ class Limited(Endpoint):
         return super().select(query)
 
 
-def test_a_batch_that_takes_too_long_is_halved(
-    dishes_url: str, joined: tuple[pl.DataFrame, dict[str, int]]
-) -> None:
+def test_slow_batch_is_halved(dishes_url: str, joined: tuple[pl.DataFrame, dict[str, int]]) -> None:
     endpoint = Limited(dishes_url, limit=10)
     rows, _ = join(fetch(endpoint, ["en", "ko"]), ["en", "ko"])
     assert rows.equals(joined[0])
-    # 36 dishes: 36 and 18 are too many, 9 x 4 are asked. 5 cuisines fit.
+    # 36 dishes: 36 and 18 are too many, so 4 batches of 9. 5 cuisines fit.
     assert endpoint.sizes[:7] == [36, 18, 9, 9, 9, 9, 5]
 
 
-def test_a_single_id_that_takes_too_long_is_an_error(dishes_url: str) -> None:
+def test_slow_query_of_one_id_is_an_error(dishes_url: str) -> None:
     endpoint = Limited(dishes_url, limit=0)
     with pytest.raises(TooSlowError):
         fetch(endpoint, ["en"])
@@ -192,14 +188,14 @@ def test_a_single_id_that_takes_too_long_is_an_error(dishes_url: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["Q", "Q1 } DROP ALL #", "P31", "q1", "wd:Q1", "Q1\n", "", "Q１"])
-def test_ids_cannot_carry_anything_into_a_query(wrong: str) -> None:
+def test_invalid_ids_are_refused(wrong: str) -> None:
     assert values(["Q1", "Q42"]) == "wd:Q1 wd:Q42"
     with pytest.raises(ValueError, match="not item ids"):
         values(["Q1", wrong])
 
 
 @pytest.mark.parametrize("wrong", ['en")) } #', "e", "en_US", "", "en-", "en\n", "*"])
-def test_languages_cannot_carry_anything_into_a_query(wrong: str) -> None:
+def test_invalid_language_tags_are_refused(wrong: str) -> None:
     assert language_tags(["en", "zh-Hans", "EN", "be-tarask"]) == ["en", "zh-hans", "be-tarask"]
     with pytest.raises(ValueError, match="not language tags"):
         language_tags(["en", wrong])
@@ -207,12 +203,12 @@ def test_languages_cannot_carry_anything_into_a_query(wrong: str) -> None:
         language_tags([])
 
 
-def test_a_batch_is_at_least_one(dishes_url: str) -> None:
+def test_batch_below_one_is_refused(dishes_url: str) -> None:
     with pytest.raises(ValueError, match="at least one id, got 0"):
         harvest(dishes_url, batch=0)
 
 
-def test_traffic_is_the_endpoints(dishes_url: str) -> None:
+def test_harvest_has_the_endpoints_traffic(dishes_url: str) -> None:
     endpoint = Endpoint(dishes_url, user_agent=AGENT, pause_s=0)
     assert endpoint.traffic.queries == 0
     got = fetch(endpoint, ["en"])

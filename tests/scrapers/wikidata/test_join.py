@@ -1,4 +1,4 @@
-"""The join against a plain Python reading of the same rules, on small random worlds."""
+"""The join compared with a plain Python version of its rules, on small random worlds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def triples(prop: str, objects: list[str]) -> st.SearchStrategy[list[tuple[str, 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> Harvest:
-    """Answers to the five queries, rows repeated and in any order."""
+    """Draw answers to the five queries, with repeated rows in any order."""
     statements = [
         *draw(triples("P495", COUNTRIES + UNKNOWN)),
         *draw(triples("P2012", CUISINES + UNKNOWN)),
@@ -58,29 +58,31 @@ def worlds(draw: st.DrawFn) -> Harvest:
 
 
 def plainly(harvest: Harvest) -> tuple[list[dict[str, object]], dict[str, int]]:
-    """Rows and the counts by dish, a dish at a time."""
-    said: dict[tuple[str, str], set[str]] = {}
+    """Return rows and counts, computed dish by dish."""
+    statements_of: dict[tuple[str, str], set[str]] = {}
     for dish, prop, value in harvest.statements.rows():
-        said.setdefault((dish, prop), set()).add(value)
+        statements_of.setdefault((dish, prop), set()).add(value)
     named: dict[tuple[str, str], str] = {}
     for item, language, label in harvest.labels.rows():
         named[item, language] = min(label, named.get((item, language), label))
     rows: list[dict[str, object]] = []
     counts = dict.fromkeys(DISH_OUTCOMES, 0)
     for dish in sorted(set(harvest.dishes["dish"]), key=lambda d: int(d[1:])):
-        reason, origin = judge(dish, said, harvest)
+        reason, origin = judge(dish, statements_of, harvest)
         if origin is not None:
-            own = [row(dish, language, origin, said, named) for language in sorted(LANGUAGES)]
+            own = [row(dish, language, origin, statements_of, named) for language in sorted(LANGUAGES)]
             rows += [r for r in own if r is not None]
             reason = "kept" if any(own) else "no_label"
         counts[reason] += 1
     return rows, counts
 
 
-def judge(dish: str, said: dict[tuple[str, str], set[str]], harvest: Harvest) -> tuple[str, str | None]:
+def judge(
+    dish: str, statements_of: dict[tuple[str, str], set[str]], harvest: Harvest
+) -> tuple[str, str | None]:
     if not dish.startswith("Q"):
         return "not_an_item", None
-    own, cuisines = said.get((dish, "P495"), set()), said.get((dish, "P2012"), set())
+    own, cuisines = statements_of.get((dish, "P495"), set()), statements_of.get((dish, "P2012"), set())
     through = {country for cuisine, country in harvest.cuisines.rows() if cuisine in cuisines}
     candidates = {c for c in own if c.startswith("Q")} or {c for c in through if c.startswith("Q")}
     current = candidates & set(harvest.countries["country"])
@@ -88,7 +90,7 @@ def judge(dish: str, said: dict[tuple[str, str], set[str]], harvest: Harvest) ->
         return "unknown_value" if (own | cuisines | through) & set(UNKNOWN) else "no_origin", None
     if len(current) != 1:
         return "several_origins" if current else "origin_not_a_current_country", None
-    parts = said.get((dish, "P527"), set())
+    parts = statements_of.get((dish, "P527"), set())
     if not parts & set(PARTS):
         return "unknown_value" if parts else "no_ingredient", None
     return "kept", current.pop()
@@ -98,11 +100,11 @@ def row(
     dish: str,
     language: str,
     origin: str,
-    said: dict[tuple[str, str], set[str]],
+    statements_of: dict[tuple[str, str], set[str]],
     named: dict[tuple[str, str], str],
 ) -> dict[str, object] | None:
     def parts(prop: str) -> list[str]:
-        ids = sorted(said.get((dish, prop), set()) & set(PARTS), key=lambda p: int(p[1:]))
+        ids = sorted(statements_of.get((dish, prop), set()) & set(PARTS), key=lambda p: int(p[1:]))
         return [part for part in ids if (part, language) in named]
 
     if (dish, language) not in named or not parts("P527"):
@@ -118,13 +120,13 @@ def row(
         "ingredients": [named[part, language] for part in parts("P527")],
         "ingredient_ids": parts("P527"),
         "materials": [named[part, language] for part in parts("P186")],
-        "image": min(said.get((dish, "P18"), set()) - set(UNKNOWN), default=None),
+        "image": min(statements_of.get((dish, "P18"), set()) - set(UNKNOWN), default=None),
     }
 
 
 @settings(max_examples=50)
 @given(worlds())
-def test_the_join_is_what_its_rules_say(harvest: Harvest) -> None:
+def test_join_equals_a_plain_reading_of_its_rules(harvest: Harvest) -> None:
     rows, counts = join(harvest, LANGUAGES)
     expected, by_dish = plainly(harvest)
     assert rows.schema == ROW_SCHEMA
@@ -139,19 +141,13 @@ def test_the_join_is_what_its_rules_say(harvest: Harvest) -> None:
 
 @settings(max_examples=25)
 @given(worlds(), st.integers(0, 2**32))
-def test_the_order_of_the_answers_does_not_matter(harvest: Harvest, seed: int) -> None:
+def test_join_does_not_depend_on_the_order_of_answers(harvest: Harvest, seed: int) -> None:
     def shuffled(answer: pl.DataFrame) -> pl.DataFrame:
         order = Random(seed).sample(range(answer.height), answer.height)
         return answer[order]
 
-    other = replace(
-        harvest,
-        dishes=shuffled(harvest.dishes),
-        countries=shuffled(harvest.countries),
-        statements=shuffled(harvest.statements),
-        cuisines=shuffled(harvest.cuisines),
-        labels=shuffled(harvest.labels),
-    )
+    names = ("dishes", "countries", "statements", "cuisines", "labels")
+    other = replace(harvest, **{name: shuffled(getattr(harvest, name)) for name in names})
     rows, counts = join(harvest, LANGUAGES)
     again, counts_again = join(other, LANGUAGES[::-1])
     assert counts == counts_again

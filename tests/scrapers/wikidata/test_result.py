@@ -1,4 +1,4 @@
-"""SPARQL results read from files: whole, in any order of members, in little memory, and never for ever."""
+"""SPARQL results from files: complete, in any order of members, in little memory and limited time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = {"vars": ["dish", "name"], "link": [["x"]]}
 
 
 def result(n: int) -> dict[str, object]:
-    """n rows, of which every third has a name."""
+    """Return a result of n rows, every third with a name."""
     rows = [{"dish": {"type": "uri", "value": f"{ITEM}{i}"}} for i in range(n)]
     for i in range(0, n, 3):
         rows[i]["name"] = {"type": "literal", "value": f"ñ{i}", "xml:lang": "es", "type_": "x"}
@@ -34,19 +34,19 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 49, 50, 107])
-def test_every_row_is_there_in_order(n: int) -> None:
+def test_every_row_is_read_in_order(n: int) -> None:
     frame = read_result(of(result(n)))
     assert frame.columns == ["dish", "name"]
     assert frame["dish"].to_list() == [f"{ITEM}{i}" for i in range(n)]
     assert frame["name"].to_list() == [None if i % 3 else f"ñ{i}" for i in range(n)]
 
 
-def test_members_may_come_in_any_order() -> None:
+def test_members_of_a_result_may_be_in_any_order() -> None:
     whole = result(4)
     assert read_result(of(dict(reversed(whole.items())))).equals(read_result(of(whole)))
 
 
-def test_a_large_result_takes_little_more_than_its_frame() -> None:
+def test_large_result_needs_little_more_memory_than_its_frame() -> None:
     content = of(result(6_000))  # 0.5 MB
     tracemalloc.start()
     try:
@@ -76,20 +76,20 @@ def test_a_large_result_takes_little_more_than_its_frame() -> None:
         json.dumps(result(3)) + " java.util.concurrent.TimeoutException",
     ],
 )
-def test_what_is_no_whole_result(text: str) -> None:
+def test_incomplete_or_other_json_is_refused(text: str) -> None:
     with pytest.raises(NOT_A_RESULT):
         read_result(of(text))
 
 
 @pytest.mark.parametrize("deep", ['{"a":', "[", '{"results":{"bindings":[{"x":{"type":'])
-def test_nesting_is_given_up_at_once(deep: str) -> None:
+def test_deep_nesting_is_refused_quickly(deep: str) -> None:
     begun = time.thread_time()
     with pytest.raises(NOT_A_RESULT):
         read_result(of(deep * 100_000))
     assert time.thread_time() - begun < 10
 
 
-def test_values_blank_nodes_and_unbound_variables() -> None:
+def test_values_blank_nodes_and_unbound_variables_are_read() -> None:
     text = (
         '{"head":{"vars":["a","b","c"]},"results":{"bindings":[{"a":{"type":"uri","value":"http://x/1"},'
         '"b":{"type":"bnode","value":"t1"}},{"c":{"type":"literal","xml:lang":"en","value":"\\"q\\", r"}}]}}'

@@ -1,4 +1,4 @@
-"""The two articles, one hazard a page."""
+"""The two articles, with one kind of markup per page."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def parsed_currencies(name: str, charset: str = "utf-8") -> Parsed:
         ("two_row_header", [REAL]),
     ],
 )
-def test_currencies(name: str, items: list[ListItem]) -> None:
+def test_currencies_of_one_page_per_kind_of_markup(name: str, items: list[ListItem]) -> None:
     assert parsed_currencies(name) == Parsed(tuple(items))
 
 
-def test_a_currency_of_many_states_is_one_item_and_territories_are_counted() -> None:
+def test_currency_of_many_states_is_one_item_and_territories_are_counted() -> None:
     assert parsed_currencies("shared") == Parsed(
         (
             ListItem("United States dollar", code="USD"),
@@ -64,15 +64,15 @@ def test_a_currency_of_many_states_is_one_item_and_territories_are_counted() -> 
     )
 
 
-def test_a_currency_without_code_stays_and_one_without_name_does_not() -> None:
-    # Alderney is none of our countries; "R$" is no ISO code.
+def test_currency_needs_a_name_but_no_code() -> None:
+    # Alderney is not in the warehouse; "R$" is no ISO code.
     assert parsed_currencies("no_iso_code") == Parsed(
         (ListItem("Alderney pound"), ListItem("Brazilian real", countries=("BR",))),
         {"empty_name": 1, "unknown_country": 1, "unreadable_iso_code": 1},
     )
 
 
-def test_a_repeated_header_is_no_currency() -> None:
+def test_repeated_header_is_no_currency() -> None:
     result = parsed_currencies("repeated_header")
     assert [item.item for item in result.items] == ["Brazilian real", "Peruvian sol"]
     assert result.dropped == {"repeated_header": 1}
@@ -82,7 +82,7 @@ def test_a_repeated_header_is_no_currency() -> None:
     ("name", "charset"),
     [("charset_of_meta", "utf-8"), ("charset_of_meta", "koi8-r"), ("wrong_header", "iso-8859-1")],
 )
-def test_the_charset_of_the_header_may_be_wrong(name: str, charset: str) -> None:
+def test_wrong_charset_in_the_header_is_corrected(name: str, charset: str) -> None:
     assert parsed_currencies(name, charset).items == (ListItem("Paraguayan guaraní", (), ("PY",), (), "PYG"),)
 
 
@@ -97,12 +97,12 @@ def test_the_charset_of_the_header_may_be_wrong(name: str, charset: str) -> None
         ("truncated", r"https://pages\.example/: the page ends in the middle \(700 bytes"),
     ],
 )
-def test_a_page_with_a_changed_layout_raises_an_error(name: str, message: str) -> None:
+def test_changed_or_truncated_page_is_refused(name: str, message: str) -> None:
     with pytest.raises(ScrapeError, match=message):
         parsed_currencies(name)
 
 
-def test_religions_of_several_tables_with_ranges() -> None:
+def test_religions_of_several_tables_with_ranges_are_read() -> None:
     result = religions([page("religions_ranges.html")], COUNTRIES)
     assert result == Parsed(
         tuple(map(ListItem, ["Christianity", "Islam", "Jainism", "Taoism", "Tenrikyo"])),
@@ -110,10 +110,10 @@ def test_religions_of_several_tables_with_ranges() -> None:
     )
 
 
-def test_religions_by_category() -> None:
+def test_religions_by_category_are_read() -> None:
     assert religions([page("religions_category.html")], COUNTRIES).items == (ListItem("Hinduism"),)
 
 
-def test_religions_with_another_header_fail_loudly() -> None:
+def test_religions_with_another_header_are_refused() -> None:
     with pytest.raises(ScrapeError, match="layout has probably changed; it has: Faith, Share of the world"):
         religions([page("religions_changed_layout.html")], COUNTRIES)

@@ -25,7 +25,7 @@ def file_of(*rows: tuple[str, ...], header: tuple[str, ...] = HEADER) -> bytes:
     [
         ('{"jv - Javanese": "Sega", "ko - Korean": "나시", "id - Indonesian": "NASI"}', ("Sega", "나시")),
         ("[{'sega': 'Javanese'}, {'no_alias': 'not_stated'}, {'name': 'no_alias'}]", ("sega",)),
-        ("[{'Indonesian': 'nasi'}, {'sega': 'not_stated'}]", ("sega",)),  # a pair turned round
+        ("[{'Indonesian': 'nasi'}, {'sega': 'not_stated'}]", ("sega",)),  # a reversed pair
         ("[{'no_alias': []}]", ()),
         ('["sega", "nasi lemak"]', ("nasi lemak", "sega")),
         ("sega, nasi lemak", ("nasi lemak", "sega")),
@@ -33,7 +33,7 @@ def file_of(*rows: tuple[str, ...], header: tuple[str, ...] = HEADER) -> bytes:
         ("", ()),
     ],
 )
-def test_aliases_in_every_shape(alias: str, aliases: tuple[str, ...]) -> None:
+def test_aliases_are_read_in_every_shape(alias: str, aliases: tuple[str, ...]) -> None:
     content = file_of(("Nasi", alias, '["rice"]', '["Indonesia", "Malaysia", "Indonesia"]', "Rice, cooked."))
     assert parse(content, COUNTRIES) == Parsed((ListItem("Nasi", aliases, ("ID", "MY")),))
 
@@ -41,11 +41,11 @@ def test_aliases_in_every_shape(alias: str, aliases: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "countries", ['["South Korea", "Laos"]', "['South Korea', 'Laos']", "South Korea, Laos"]
 )
-def test_countries_in_every_shape(countries: str) -> None:
+def test_countries_are_read_in_every_shape(countries: str) -> None:
     assert parse(file_of(("A", "", "", countries, "")), COUNTRIES).items[0].countries == ("KR", "LA")
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_dropped_and_unreadable_cells_are_counted() -> None:
     content = file_of(
         ("", "", "", '["Peru"]', ""),
         ("A", '[{""no_alias"": true}]', "", '["Hong Kong", "Peru"]', ""),
@@ -58,7 +58,7 @@ def test_what_is_left_out_is_counted() -> None:
     )
 
 
-def test_variants_of_the_header() -> None:
+def test_variants_of_the_header_are_read() -> None:
     content = b"\xef\xbb\xbffood_id;NAME;Country\r\n0;Pho;Vietnam\r\n\r\n1;Short row\r\n"
     assert parse(content, COUNTRIES).items == (ListItem("Pho", countries=("VN",)), ListItem("Short row"))
 
@@ -76,6 +76,6 @@ def test_variants_of_the_header() -> None:
         (b'Name,Countries\n"' + b"x" * 200_000, "not valid CSV"),
     ],
 )
-def test_a_file_that_is_another_one(content: bytes, message: str) -> None:
+def test_other_files_are_refused(content: bytes, message: str) -> None:
     with pytest.raises(ScrapeError, match=message):
         parse(content, COUNTRIES)

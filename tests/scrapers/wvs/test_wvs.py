@@ -1,4 +1,4 @@
-"""Answers with labels, and ready files."""
+"""Survey files with labels, and files that already have names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LABELS = (
         b"Spanish; Castilian", b'"Spanish; Castilian"'
     )
 )
-# As the survey exports it: semicolons, variable and title in the header, one delimiter too many.
+# The survey's export: semicolons, variable and title in the header, one delimiter too many.
 HEADER = (
     '\ufeff"version: Version";"B_COUNTRY_ALPHA: ISO 3166-1 alpha-3 country code";"Q272: Language at home"'
 )
@@ -44,7 +44,7 @@ def test_answers_become_languages_with_countries() -> None:
     )
 
 
-def test_a_language_belongs_to_a_country_from_a_share_of_its_answers_on() -> None:
+def test_language_belongs_to_a_country_from_1_percent_of_its_answers() -> None:
     # 1 of 200 answers is 0.5 %, less than 1 %; 2 of 200 are 1 %. Missing answers are no answers.
     answers = [("BRA", "3190")] * 197 + [("BRA", "1240")] + [("BRA", "4110")] * 2 + [("BRA", "-1")] * 50
     result = parse(survey(*answers), COUNTRIES, LABELS)
@@ -58,12 +58,12 @@ def test_a_language_belongs_to_a_country_from_a_share_of_its_answers_on() -> Non
     assert everything.items[0] == ListItem("English", countries=("BR",))
 
 
-def test_headers_with_a_space_and_commas() -> None:
+def test_header_with_spaces_and_commas_is_read() -> None:
     content = b"Q272 Language at home,B_COUNTRY_ALPHA ISO code\n1240,GBR\n"
     assert parse(content, COUNTRIES, LABELS).items == (ListItem("English", countries=("GB",)),)
 
 
-def test_a_ready_file_needs_no_labels() -> None:
+def test_file_with_names_needs_no_labels() -> None:
     content = b"Language,Country\nQuechua,Peru\nQuechua,BOL\n,Peru\nTok Pisin,Atlantis\n"
     assert parse(content, COUNTRIES) == Parsed(
         (ListItem("Quechua", countries=("BO", "PE")), ListItem("Tok Pisin")),
@@ -82,6 +82,6 @@ def test_a_ready_file_needs_no_labels() -> None:
         (survey(("BRA", "-1")), LABELS, r"no item was found \(missing_answer: 1\)"),
     ],
 )
-def test_what_is_missing_is_named(content: bytes, labels: bytes | None, message: str) -> None:
+def test_missing_labels_and_columns_are_named(content: bytes, labels: bytes | None, message: str) -> None:
     with pytest.raises(ScrapeError, match=message):
         parse(content, COUNTRIES, labels)
