@@ -93,6 +93,9 @@ def test_a_term_is_linked_once_where_it_first_stands_in_prose() -> None:
     assert build.with_terms(page, "g.md") == page.replace("Packs", "[Packs](g.md#pack)").replace(
         "occasions", "[occasions](g.md#occasion)"
     )
+    by_hand = "A [pack](glossary.md#pack) is not linked again: pack.\n"
+    assert build.with_terms(by_hand, "glossary.md") == by_hand
+    assert build.with_terms("NULL, its null.", "g.md") == "NULL, its [null](g.md#null-model)."
 
 
 def test_the_glossary_defines_each_term_once() -> None:
