@@ -31,8 +31,10 @@ NOT_PROSE = (
     r"```.*?```|^ {4}[^\n]*|^#[^\n]*|^\|[^\n]*|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|\*\*.*?\*\*|\*[^*\n]*\*|<[^>]+>"
 )
 """Parts of a page without links of terms: code, headings, tables, links, emphasis, tags."""
-NOT_LINKED = {"run"}
+NOT_LINKED = {"Run"}
 """Glossary terms that are never linked, since pages also use them as verbs."""
+SHORT = {"null": "null model"}
+"""Short form -> its glossary term."""
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -53,7 +55,12 @@ def build(folder: Path) -> Path:
         page.write_text(text, encoding="utf-8")
     for place, name in ELSEWHERE.items():
         text = (REPOSITORY / place).read_text(encoding="utf-8")
-        (pages / name).write_text(linked(text, REPOSITORY / place, pages / name, pages), encoding="utf-8")
+        text = linked(text, REPOSITORY / place, pages / name, pages)
+        text = text if name == "changelog.md" else with_terms(text, "glossary.md")
+        (pages / name).write_text(text, encoding="utf-8")
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    if unlinked := set(with_terms(readme, "docs/glossary.md").split()) - set(readme.split()):
+        raise SystemExit(f"README.md: link where a glossary term first stands: {' '.join(sorted(unlinked))}")
     commands = command_line(pages)
     from_warehouse(pages)
     config = (REPOSITORY / "zensical.toml").read_text(encoding="utf-8").replace('"cli.md"', commands)
@@ -94,12 +101,15 @@ def linked(text: str, source: Path, page: Path, pages: Path) -> str:
 def with_terms(text: str, glossary: str) -> str:
     """Return a page with the first use in prose of each glossary term linked."""
     terms = re.findall(r"^### (.+)$", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.M)
-    names = "|".join(sorted((t for t in terms if t.lower() not in NOT_LINKED), key=len, reverse=True))
+    names = "|".join(sorted({*terms, *SHORT} - NOT_LINKED, key=len, reverse=True))
     seen: set[str] = set()
 
     def lead(match: re.Match[str]) -> str:
+        if by_hand := re.search(r"glossary\.md#([\w-]+)\)$", match[0]):
+            seen.add(by_hand[1].replace("-", " "))
         term = (match[1] or "").lower()
-        if not term or term in seen:
+        term = SHORT.get(term, term)
+        if not term or term in seen or match[1] == "NULL":
             return match[0]
         seen.add(term)
         return f"[{match[0]}]({glossary}#{term.replace(' ', '-')})"

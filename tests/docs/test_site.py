@@ -92,6 +92,9 @@ def test_glossary_term_is_linked_at_its_first_use_in_prose() -> None:
     )
     linked = page.replace("Packs", "[Packs](g.md#pack)").replace("occasions", "[occasions](g.md#occasion)")
     assert build.with_terms(page, "g.md") == linked
+    by_hand = "A [pack](glossary.md#pack) is not linked again: pack.\n"
+    assert build.with_terms(by_hand, "glossary.md") == by_hand
+    assert build.with_terms("NULL, its null.", "g.md") == "NULL, its [null](g.md#null-model)."
 
 
 def test_glossary_defines_each_term_once() -> None:

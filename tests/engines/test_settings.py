@@ -1,4 +1,4 @@
-"""Fields sent to hosted models for each setting: the tables of docs/hosted-models.md against servers."""
+"""Fields sent to hosted models for each setting, as in the tables of docs/hosted-models.md and settings.md."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ Row = tuple[str, str, str, str]
 
 
 def table(last: str) -> list[Row]:
-    """Return the rows of the table whose last column has this name, without code marks."""
-    page = Path("docs/hosted-models.md").read_text(encoding="utf-8")
-    lines = page.split(f"| kind | model | the spec says | {last} |\n")[1].split("\n\n")[0].splitlines()[1:]
+    """Return the rows of both tables whose last column has this name, without code marks."""
+    pages = [Path("docs/hosted-models.md"), Path(__file__).with_name("settings.md")]
+    head = f"| kind | model | the spec says | {last} |\n"
+    texts = [page.read_text(encoding="utf-8").split(head)[1].split("\n\n")[0] for page in pages]
+    lines = [line for text in texts for line in text.splitlines()[1:]]
     cells = ([cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in lines)
     return [(kind, model, says, sent) for kind, model, says, sent in cells]
 
