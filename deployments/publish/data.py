@@ -159,7 +159,7 @@ class SiteAbout:
         return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturescope."
 
     def licence_url(self) -> str | None:
-        """Return the licence's URL, for an SPDX identifier that at SPDX."""
+        """Return the licence's URL; an SPDX identifier has a page at spdx.org."""
         if self.licence is None or self.licence.startswith(("http://", "https://")):
             return self.licence
         return f"https://spdx.org/licenses/{self.licence}.html"

@@ -196,7 +196,7 @@ def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFra
 
 
 def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
-    """Yield each configuration's headlines by model and occasion, with a figure if occasions are several."""
+    """Return each configuration's headlines by model and occasion, with a figure if occasions are several."""
     histories = []
     for name, configurations in boards.items():
         order = _order(warehouse, name)

@@ -150,12 +150,12 @@ def render(
     beside: Mapping[str, str] | None = None,
     foot: str = "",
 ) -> str:
-    """One HTML document that needs nothing from the network; the same sections give the same bytes.
+    """Return one HTML document that needs nothing from the network; equal sections give equal bytes.
 
     Args:
-        agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None: there are none.
-        beside: label -> where that page is, of pages beside those of the evaluations.
-        foot: what stands at the end of the page beside what it is made from.
+        agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None without any.
+        beside: label -> link, of further pages.
+        foot: additional text at the end of the page.
     """
     sections_drawn = [_shown(section) for section in sections]
     names = _names(sections)

@@ -117,16 +117,15 @@ def styled() -> AbstractContextManager[None]:
 
 
 def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -> Markup:
-    """The figure as an ``<svg>`` element without prolog, dates or namespaces, and links that save it.
+    """Return the figure as an ``<svg>`` element without prolog, dates or namespaces, and links that save it.
 
-    The same input gives the same bytes.
-
-    Its width is fixed, so that letters stay legible; where it does not fit, the box around it scrolls.
+    Equal input gives equal bytes. The width is fixed, so that letters stay legible; the box around a figure
+    that does not fit scrolls.
 
     Args:
-        name: letters, digits and hyphens; goes before every id, so that figures of one page do not clash.
-        description: what it shows, for those who cannot see it.
-        numbers: what is drawn, for the link to CSV.
+        name: letters, digits and hyphens; prefix of every id, so that figures of one page do not clash.
+        description: text for people who cannot see the figure.
+        numbers: the drawn numbers, for the link to CSV.
     """
     buffer, extent = io.StringIO(), _extent(figure)
     figure.savefig(buffer, format="svg", bbox_inches=extent, metadata={"Date": None})

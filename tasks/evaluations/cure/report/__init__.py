@@ -27,7 +27,7 @@ from tasks.report.page import render_page
 from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
 from tasks.report.text import short
 
-_JUDGE_NOTE = "A judge that gives another item’s explanation the same score does not look at the item."
+_JUDGE_NOTE = "If another item’s explanation gets the same score, the judge does not look at the item."
 MAJORITY, PRIOR = "null:majority", "null:prior"
 _MODES = {
     "thin": Kind("ringed", "thin: the label alone", PALE),
@@ -41,7 +41,7 @@ _NULLS = {
 _PROFILE = Legend(
     ("score by the judge, 0 to 1",),
     "null: the best of another item’s, a generic and an empty explanation", end=1.0,
-    notes=("▲ distinguished from another item’s explanation (95 %)",),
+    notes=("▲ shown to score higher than another item’s explanation (95 %)",),
 )  # fmt: skip
 
 
@@ -159,13 +159,13 @@ def _picture(data: CureData) -> Chart | None:
             for b in data.benchmarks
             for model in data.models
         ]
-        gains = picture("Explanations over another item’s, by the judge", lines, _JUDGE_NOTE)
+        gains = picture("Judge’s score of explanations, minus that of another item’s", lines, _JUDGE_NOTE)
         scores = [
             (model, f"{metric_of(b)}, {title_of(b)}", data.explained(model, metric_of(b), b))
             for b in data.benchmarks
             for model in data.models
         ]
-        return gains or picture("Explanations, by the judge", scores, _JUDGE_NOTE)
+        return gains or picture("Judge’s score of explanations", scores, _JUDGE_NOTE)
     lines = [
         (model, f"{title_of(b)}, {mode}", data.label_score(model, "exact_match", b, mode))
         for b in data.benchmarks

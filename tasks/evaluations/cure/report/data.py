@@ -69,13 +69,13 @@ class CureData(Frames):
 
     @cached_property
     def benchmarks(self) -> list[str]:
-        """Those that were asked."""
+        """Return the benchmarks of the run."""
         benchmarks = set(self.leaderboard["benchmark"])
         return [*(b for b in BENCHMARKS if b in benchmarks), *sorted(benchmarks - set(BENCHMARKS))]
 
     @cached_property
     def modes(self) -> list[str]:
-        """Those that were asked."""
+        """Return the modes of the run."""
         own = self.values.filter(slice_kind="benchmark_mode")["slice"].str.split(":").list.last()
         benchmarks = set(own)
         return [mode for mode in MODES if mode in benchmarks]
@@ -136,10 +136,10 @@ def badge(line: Row, score: Row | None) -> Badge:
     if value_of(score) is None:
         return "plain", "explanations not scored"
     if line["tells_real_from_shuffled"] is None:
-        return "plain", "too few explanations to be distinguished from shuffled ones"
+        return "plain", "too few explanations for a test against another item’s"
     if line["tells_real_from_shuffled"]:
-        return "good", "explanations distinguished from shuffled ones"
-    return "warn", "explanations not distinguished from shuffled ones"
+        return "good", "explanations beat another item’s"
+    return "warn", "explanations not shown to beat another item’s"
 
 
 def separations(data: CureData) -> list[dict[str, Any]]:

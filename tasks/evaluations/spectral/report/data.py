@@ -72,8 +72,8 @@ class MacroF1Doubts:
     @property
     def badges(self) -> list[Badge]:
         """Return the badges beside the model’s name."""
-        what = "scores less than guessing" if self.is_below else "not distinguishable from guessing"
-        doubts: list[Badge] = [("warn", what)] if self.guessing else []
+        verdict = "scores less than guessing" if self.is_below else "not shown to beat guessing"
+        doubts: list[Badge] = [("warn", verdict)] if self.guessing else []
         if self.look_up:
             doubts.append(("warn", "no better than a list look-up"))
         return doubts or [("good", "better than guessing")]
@@ -115,7 +115,7 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> M
         guessing.insert(0, "its macro-F1 has no interval")
     elif expected is not None and low <= expected:
         average = (
-            f"its 95 % interval is {low:.2f} to {high:.2f}, and guessing scores {expected:.2f} on average"
+            f"its 95 % interval is {low:.2f} to {high:.2f}; guessing scores {expected:.2f} on average"
         )
         guessing.insert(0, average)
     is_below = None not in (high, expected) and high < expected
@@ -126,8 +126,8 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> M
 
 @dataclass(frozen=True)
 class OwnItems:
-    """The domain on which a model tells countries apart best, with two probabilities on a country's own
-    items: that of the country's own answer, and that of another country's answer.
+    """The domain on which a model distinguishes countries best, with two probabilities on a country's own
+    items: under the country's own answer (value) and under another country's answer (exchanged).
     """
 
     model: str

@@ -196,7 +196,7 @@ def _remark(matrix: Matrix) -> str | None:
     least = float(matrix.values.min())
     if least < _NEARLY_ALIKE:
         return None
-    return f"No groups to see: any two countries get nearly the same answer (least cosine {least:.7f})"
+    return f"There are no groups: any two countries get nearly the same answer (least cosine {least:.7f})"
 
 
 def _lowest(cosines: pl.Series) -> float:
