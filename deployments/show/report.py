@@ -373,11 +373,11 @@ GROUP BY a.label, m.place ORDER BY m.place
 
 
 def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
-    """Return a line with the models that are beyond each headline's null; "" if that is known of none."""
+    """Return a line with each headline's models beyond their null; "" if that is not known of any model."""
     variables = {} if occasion is None else {"occasion": occasion}
     rows = warehouse.rows(_BEYOND, [evaluation, config], variables).rows
-    headlines = [f"{label} of {models or 'no model'}" for label, models in rows]
-    return f"Beyond its null: {'; '.join(headlines)}." if headlines else ""
+    headlines = [f"{label}: {models or 'none'}" for label, models in rows]
+    return f"Models beyond their null. {'; '.join(headlines)}." if headlines else ""
 
 
 def reported() -> list[str]:

@@ -210,7 +210,8 @@ def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: st
         subject = f"{share} beat" if n > 1 else "It beats" if beyond else "It does not beat"
         text += f" {subject} the null model’s score here, {number(null)}."
     if n_apart:
-        who = f"{n_apart} of them differ" if n_apart < n else "They differ" if n > 1 else "It differs"
+        part = f"{n_apart} of them {'differ' if n_apart > 1 else 'differs'}"
+        who = part if n_apart < n else "They differ" if n > 1 else "It differs"
         text += f" {who} from ours in definition or setting."
     return text
 

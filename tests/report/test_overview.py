@@ -101,7 +101,7 @@ def test_what_speaks_against_a_number_stands_beside_its_badge() -> None:
     doubted = A | {"is_beyond_null": False, "doubt": f"{HOSTILE} reaches 0.90"}
     page = BeautifulSoup(render([section(doubted, B)]), "lxml")
     check_page(page, n_scripts=1)
-    assert "1 of 2 headline numbers" in text_of(page.select("p.lead")[1])
+    assert "1 of 2 is beyond its null" in text_of(page.select("p.lead")[1])
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
     assert f"not beyond its null {HOSTILE} reaches 0.90" in shown
 
@@ -146,7 +146,7 @@ def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
     assert shown[4] == "Error ↓ distance"
     assert "null:x" not in " ".join(shown)
     assert [text_of(c) for c in differ.select("tbody tr")[0].select("td")] == ["a > b ; a > c", "c · b"]
-    assert "3 of 3 headline numbers" in text_of(page.select("p.lead")[1])
+    assert "3 of 3 are beyond their null" in text_of(page.select("p.lead")[1])
     assert "2 of 3 comparisons" in text_of(page.select("p.lead")[1])
     assert {link["download"] for link in page.select("a[download]") if "history" in link["download"]} == {
         "culturescope-history-e.svg", "culturescope-history-e.csv",
@@ -160,7 +160,7 @@ def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None
     assert len(page.select("table")) == 2
     assert "1 occasion" in page.get_text()
     alone = BeautifulSoup(render([section(row("a", 0.8))]), "lxml").figure
-    assert "measured here, on too few answers for intervals" in text_of(alone)
+    assert "measured here; there are too few answers for intervals." in text_of(alone)
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
 
 
@@ -228,9 +228,9 @@ def test_published_values_are_hollow_marks_beside_the_null_and_apart_where_the_s
     assert "gpt web=Yes 0.900" in said
     assert "all models together 0.200" in said
     assert "another definition or setting: other tokens" in said
-    assert "Who 2025: 0.10 to 0.90 as published. 1 of 3 are better than what a null model" in said
-    assert "1 of them differ from ours in definition or setting." in said
-    assert "measured here, with 95 % intervals" in said
+    assert "Published values: 0.10 to 0.90 (Who 2025). 1 of 3 beat the null model’s score here" in said
+    assert "1 of them differs from ours in definition or setting." in said
+    assert "measured here, with its 95 % interval." in said
     assert len(page.select("tbody.papers .dot")) == 3
 
 
@@ -263,7 +263,8 @@ def test_papers_that_print_another_number_have_a_chart_of_their_own() -> None:
     )
     first, second = page.select("figure.forest")
     assert not first.select("li.published")
-    assert "2.50 as published. It is not better than what a null model scores here" in text_of(second)
+    assert "Published value: 2.50 (Who 2025). It does not beat the null model’s score" in text_of(second)
+    assert ("A dot is" in text_of(first), "A dot is" in text_of(second)) == (True, False)  # said once
     assert second.select_one("li.measured")["class"][1] == "below"  # type: ignore[index]
 
 
@@ -301,16 +302,20 @@ def test_marks_go_from_the_best_to_the_worst_and_published_ones_follow() -> None
     ]
     assert [mark.name for mark in in_order(marks, "higher")] == ["a", "b", "none", "p"]
     assert [mark.name for mark in in_order(marks, "lower")] == ["b", "a", "none", "p"]
-    said = [finding(marks, null, "higher", "Who") for null in (None, 0.5)]
-    assert said[0] == "Who: 0.90 as published. No null model stands beside that."
-    assert "It is better" in said[1]
+    texts = [finding(marks, null, "higher", "Who") for null in (None, 0.5)]
+    assert texts[0] == "Published value: 0.90 (Who). No null model has this number here."
+    assert "It beats the null model’s score here, 0.50." in texts[1]
 
 
 @pytest.mark.parametrize(
     ("beyond", "said"),
     [
-        ((True, True), "On every evaluation at least one model beats its null model."),
-        ((True, False), "On one at least one model beats its null model; on the others none is shown to."),
+        ((True, True), "On every evaluation, at least one model beats its null model."),
+        (
+            (True, False),
+            "On one, at least one model beats its null model; "
+            "on the others, no model is shown to beat its null model.",
+        ),
         ((False, False), "No model is shown to beat a null model on the first headline of any evaluation."),
     ],
 )

@@ -73,8 +73,8 @@ def test_a_number_above_the_mean_of_its_null_and_within_its_draws_is_nowhere_bey
     on_page = {line.bdi.get_text(): line.select_one(".badge").get_text() for line in lines}  # type: ignore[union-attr]
     assert on_page == {
         "clear": "better than guessing",
-        "tie": "not distinguishable from guessing",
-        "gemma": "not distinguishable from guessing",
+        "tie": "not shown to beat guessing",
+        "gemma": "not shown to beat guessing",
     }
     assert reach in own.get_text()
 
@@ -82,7 +82,9 @@ def test_a_number_above_the_mean_of_its_null_and_within_its_draws_is_nowhere_bey
         app, ["leaderboard", "spectral"], env={"CULTURESCOPE_HOME": str(warehouse.home)}
     )
     assert done.exit_code == 0, done.output
-    beyond = "Beyond its null: Category macro-F1 of clear; Rank agreement with people (rho) of clear, tie."
+    beyond = (
+        "Models beyond their null. Category macro-F1: clear; Rank agreement with people (rho): clear, tie."
+    )
     assert beyond in " ".join(done.output.split())
 
 
@@ -178,8 +180,8 @@ def test_a_null_with_an_interval_of_its_own_counts_with_it(
         ("cure", "coverage", [1.0, 0.0], "explanations not shown to beat another item's"),
         ("cure", "coverage", [None], "too few explanations for a test against another item's"),
         ("explication", "apr", [1.0], None),
-        ("explication", "apr", [0.0], "not judged apart from others' recommendations"),
-        ("explication", "apr", [None], "too few personas to tell"),
+        ("explication", "apr", [0.0], "not shown to beat another persona's recommendation"),
+        ("explication", "apr", [None], "too few personas for the judges' check"),
     ],
 )
 def test_judges_have_to_tell_what_is_real_from_what_is_shuffled(

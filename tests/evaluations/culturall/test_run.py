@@ -313,7 +313,7 @@ def test_hostile_names_and_answers_are_text(page: BeautifulSoup) -> None:
 def test_the_page_without_judges_and_with_passages(made: Made) -> None:
     page = parsed(REPORT, read_data(made.warehouse, "culturall", made.matched))
     check_page(page)
-    assert "Nobody judged" in page.get_text()
+    assert "There was no judge" in page.get_text()
     assert "With passages" in text_of(page.select_one("table#board"))
     assert "figure-scenario" not in [f.get("id") for f in page.select("figure")]
 

@@ -178,7 +178,7 @@ def test_a_judge_that_fails_for_one_model_says_nothing_against_another(data: Exp
     )  # fmt: skip
     shown = REPORT.render(replace(data, leaderboard=board, verdicts=data.verdicts.clear()))
     assert "The judges fail their check for <bdi" in shown
-    assert "The whole interval lies above that." in shown
+    assert "The whole interval is above that." in shown
 
 
 def test_judges_are_marked_where_people_were_asked(data: ExplicationData) -> None:

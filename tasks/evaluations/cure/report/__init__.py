@@ -28,6 +28,7 @@ from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
 from tasks.report.text import short
 
 _JUDGE_NOTE = "If another item’s explanation gets the same score, the judge does not look at the item."
+_NULL_NOTE = "The null is the best-scored of three explanations that know nothing of the item."
 MAJORITY, PRIOR = "null:majority", "null:prior"
 _MODES = {
     "thin": Kind("ringed", "thin: the label alone", PALE),
@@ -165,7 +166,7 @@ def _picture(data: CureData) -> Chart | None:
             for b in data.benchmarks
             for model in data.models
         ]
-        return gains or picture("Judge’s score of explanations", scores, _JUDGE_NOTE)
+        return gains or picture("Judge’s score of explanations", scores, _NULL_NOTE)
     lines = [
         (model, f"{title_of(b)}, {mode}", data.label_score(model, "exact_match", b, mode))
         for b in data.benchmarks
@@ -175,10 +176,11 @@ def _picture(data: CureData) -> Chart | None:
     return picture("Exact match of labels", lines)
 
 
-def _largest_gain(board: pl.DataFrame) -> float:
-    """Return the end of the leaderboard's small axes, on both sides of 0."""
+def _largest_gain(board: pl.DataFrame) -> float | None:
+    """Return the end of the leaderboard's small axes, on both sides of 0; None if no model has a gain."""
     sides = pl.max_horizontal(pl.col("explanation_gain", "gain_low", "gain_high").abs())
-    return float(board.select(sides.max()).item() or 0.01)
+    largest = board.select(sides.max()).item()
+    return None if largest is None else float(largest or 0.01)
 
 
 REPORT = Report("report-cure.html", CureData, lambda data: render_page(__name__, data, _context(data)))

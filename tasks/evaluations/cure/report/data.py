@@ -230,13 +230,13 @@ def judge_lines(data: CureData) -> list[dict[str, Any]]:
 
 
 def metric_pairs(data: CureData) -> list[tuple[str, str, list[Row | None]]]:
-    """Return every pair of metrics with their correlation in every model."""
+    """Return every pair of metrics that is correlated in any model, with its correlation in every model."""
     names = dict.fromkeys(metric_of(benchmark) for benchmark in data.benchmarks)
     pairs = [
         (a, b, [data.find(m, "metric_correlation", "metric_pair", f"{a}:{b}") for m in data.models])
         for a, b in combinations(names, 2)
     ]
-    return [pair for pair in pairs if any(pair[2])]
+    return [pair for pair in pairs if any(value_of(row) is not None for row in pair[2])]
 
 
 def cue_rows(data: CureData) -> list[tuple[str, str, str]]:

@@ -114,9 +114,7 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> M
     if low is None:
         guessing.insert(0, "its macro-F1 has no interval")
     elif expected is not None and low <= expected:
-        average = (
-            f"its 95 % interval is {low:.2f} to {high:.2f}; guessing scores {expected:.2f} on average"
-        )
+        average = f"its 95 % interval is {low:.2f} to {high:.2f}; guessing scores {expected:.2f} on average"
         guessing.insert(0, average)
     is_below = None not in (high, expected) and high < expected
     above = look_up is not None and look_up >= own

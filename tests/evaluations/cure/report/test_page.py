@@ -106,7 +106,7 @@ def test_verdict_names_what_metrics_tell_and_who_was_validated(page: BeautifulSo
 @pytest.mark.heavy
 def test_verdict_where_no_metric_tells_anything(many: BeautifulSoup) -> None:
     telling, judging, _ = leads(many)
-    assert "does not tell real explanations from another item’s" in telling
+    assert "The judge is not shown to score any model’s own explanations higher" in telling
     assert "Not validated" in judging
     assert "favour" not in judging
 
@@ -130,7 +130,7 @@ def test_thin_alone_has_a_page_of_labels(thin: BeautifulSoup) -> None:
     assert "the same model" not in shown(figure(thin, "micro"))
     assert len(leads(thin)) == 2
     assert not thin.select("h2#explanations, h2#judges, table#differences, figure#figure-profile")
-    assert "Only one mode" in thin.get_text()
+    assert "only one mode" in thin.get_text()
     assert [text for text in shown(figure(thin, "micro")) if text.startswith("CASA")] == ["CASA, thin"]
     (line,) = lines(thin, "board")[1:]
     assert line[0] == "thin"
@@ -147,8 +147,8 @@ def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: 
     assert len(rows) == data.leaderboard.height + 4 == 4 * 4 + 4
     normad, casa = rows[1:5], rows[6:10]
     assert [row[0] for row in casa] == [
-        "good explanations distinguished from shuffled ones",
-        f"{HOSTILE} explanations not distinguished from shuffled ones",
+        "good explanations beat another item’s",
+        f"{HOSTILE} explanations not shown to beat another item’s",
         "null:majority null model",
         "null:prior null model",
     ]
@@ -204,7 +204,7 @@ def test_differences_have_interval_and_p(page: BeautifulSoup) -> None:
     hostile = next(row for row in rows if row[1] == HOSTILE)
     assert hostile[:6] == ["NormAd", HOSTILE, "0.60", "0.50", "−0.10 −0.16 to −0.04", "0.012"]
     assert hostile[6:] == ["0.20", "0.15", "0.030", "0.020", "3"]
-    assert "With 8 tests, about 0.4" in page.get_text()
+    assert "Of 8 tests, about 0.4" in page.get_text()
 
 
 def test_worthless_explanations_have_their_own_columns(page: BeautifulSoup) -> None:

@@ -109,18 +109,18 @@ def test_chance_is_the_best_baseline_where_it_beats_the_others(data: FmlamaData)
 def test_model_is_warned_of_where_its_gain_reaches_zero(page: BeautifulSoup, data: FmlamaData) -> None:
     # "knows" gains 0.25 +- 0.1 and 0.3 +- 0.1, the other -0.05 +- 0.1 and 0 +- 0.1.
     warning = text_of(page.select_one(".warning"))
-    assert f"{HOSTILE} is not distinguished" in warning
-    assert "under all 4 conditions" in warning
+    assert f"{HOSTILE} is not shown to beat the best baseline" in warning
+    assert "under any of the 4 conditions" in warning
     assert "below 0" not in warning
     assert "knows" not in warning
-    assert "4 of 8 rows" in text_of(page.select_one("p.lead"))
+    assert "In 4 of 8 combinations" in text_of(page.select_one("p.lead"))
     known = data.values.with_columns(ci_low=pl.col("ci_low").clip(0.001))
     assert not parsed(replace(data, values=known)).select("div.warning")
     # From 0 up: the end of the interval itself is no finding.
     touching = data.values.with_columns(ci_low=pl.lit(0.0), ci_high=pl.lit(-0.01))
     text = REPORT.render(replace(data, values=touching))
-    assert "under any condition" in text
-    assert "lies below 0" in " ".join(text.split())
+    assert "No model is shown to know more than" in text
+    assert "It is wholly below 0" in " ".join(text.split())
 
 
 def test_country_bars_have_stars_for_the_adjusted_p(page: BeautifulSoup) -> None:

@@ -67,7 +67,7 @@ def test_badges_are_computed(page: BeautifulSoup) -> None:
     }
     # 0.62, 0.53, 0.44, 0.35, intervals from 0.14 below; guessing 0.22, up to 0.34; look-up 0.31
     assert badges["model-a"] == ["better than guessing"]
-    assert badges["weak"] == ["not distinguishable from guessing"]  # begins at 0.21
+    assert badges["weak"] == ["not shown to beat guessing"]  # begins at 0.21
     assert "weak" in text_of(page.select_one(".warning"))
 
 
@@ -87,7 +87,7 @@ def test_it_opens_with_what_a_model_knows_and_the_figure_that_shows_it() -> None
     assert known is not None
     lead, figure = page.select_one("p.lead.verdict"), page.select_one("header figure.forest")
     assert f"{known.model} puts {known.value:.2f} of its probability" in text_of(lead)
-    assert f"another country’s answer it would be {known.exchanged:.2f}" in text_of(lead)
+    assert f"answers given for other countries put {known.exchanged:.2f} on them" in text_of(lead)
     assert len(figure.select("li.measured")) == len(figure.select("i.own, i.null")) > 0
     nothing = data.values.filter(pl.col("metric") != "reference_mass")
     assert own_items(replace(data, values=nothing)) is None

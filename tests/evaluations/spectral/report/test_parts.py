@@ -57,7 +57,7 @@ def test_verdict(
 
 def test_unscored_model_is_not_told_from_guessing() -> None:
     data = replace(example(), leaderboard=leaderboard(("m", False, None, None, None, 0.2)))
-    assert verdicts(data)["m"].badges == [("warn", "not distinguishable from guessing")]
+    assert verdicts(data)["m"].badges == [("warn", "not shown to beat guessing")]
 
 
 def test_shuffled_copies() -> None:

@@ -99,9 +99,9 @@ def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSo
     lead = [text_of(p) for p in page.select("p.lead")]
     assert lead[0].startswith("1 of 4")
     assert "+0.31 points (+0.16 to +0.46)" in lead[0]
-    assert "1 of 4 is shown to do worse" in lead[0]
+    assert "1 of 4 models is shown to be worse" in lead[0]
     assert "1 could not" in lead[0]
-    assert "6.92 and its four models 6.63" in lead[1]
+    assert "6.92, more than the 6.63 of the paper’s four models" in lead[1]
 
 
 def test_verdict_where_no_model_beats_its_null(data: WorldwiseData, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_verdict_where_no_model_beats_its_null(data: WorldwiseData, monkeypatch:
     lead = text_of(parsed(of_models(data, HOSTILE, "worse")).select_one("p.lead"))
     assert "No model is shown to beat" in lead
     assert "not a finding" in lead
-    assert f"+0.05 points by {HOSTILE} (−0.10 to +0.20)" in lead
+    assert f"+0.05 points (95 % interval −0.10 to +0.20), by {HOSTILE}" in lead
 
 
 def test_verdict_where_no_gain_has_an_interval(data: WorldwiseData, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data
         assert f"null {expected['null_mae']:.2f}" in cells[4]
     badges = [text_of(line.select_one(".badge")) for line in rows]
     assert badges == [
-        "more than its best null", "not distinguished from its best null", "less than its best null",
+        "beats its best null", "not shown to beat its best null", "worse than its best null",
         "not scored", "null model", "null model",
     ]  # fmt: skip
 
