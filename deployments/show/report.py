@@ -454,10 +454,10 @@ def page(
         evaluation
     ):  # from a recipe: not cached, since its frames do not hold all it shows, and drawing is quick
         return render(whole)
-    from deployments.show.kept import kept_drawings
-    from tasks.report.kept import drawn_once, kept_in  # imports Matplotlib
+    from deployments.show.drawings import drawing_cache
+    from tasks.report.cache import cached_in, drawn_once  # imports Matplotlib
 
-    with kept_in(kept_drawings(warehouse.home)):
+    with cached_in(drawing_cache(warehouse.home)):
         return drawn_once(render, whole)
 
 

@@ -46,7 +46,7 @@ class OverviewSection:
 
     Attributes:
         history: its rows of ``leaderboard_history``.
-        differences: paired differences of its models' newest runs, every headline (``told_apart``).
+        differences: paired differences of its models' newest runs, every headline (``ordered_pairs``).
         metrics: rows of the table metric: metric, label, range_low, range_high, direction, description, in
             order. link: link to its page, or None. published: rows of ``beside_published`` for one number
             that papers print too, or None.
@@ -118,7 +118,7 @@ class OverviewSection:
         return extent(self.history.filter(metric=metric, label=label).to_dicts())
 
 
-def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
+def ordered_pairs(differences: Iterable[Row], direction: str) -> list[Pair]:
     """Return the pairs of models that differ on one number at 5 %, over items scored for both, better first.
 
     differences: rows of pairs, with ``first_model``, ``second_model``, ``difference`` (first less second) and
@@ -312,7 +312,7 @@ def _shown(section: OverviewSection) -> dict[str, Any]:
             for row in rows
             if not row["is_null"]
         ]
-        pairs = told_apart(section.differences.filter(metric=metric).iter_rows(named=True), direction)
+        pairs = ordered_pairs(section.differences.filter(metric=metric).iter_rows(named=True), direction)
         arrow = ARROWS.get(direction, "")
         numbers.append(
             {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}
@@ -379,4 +379,4 @@ def _counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
-__all__ = ["OverviewSection", "Pair", "beyond_null", "extent", "render", "told_apart"]
+__all__ = ["OverviewSection", "Pair", "beyond_null", "extent", "ordered_pairs", "render"]

@@ -89,23 +89,23 @@ class Drawn(NamedTuple):
     csv: str
 
 
-_KEPT: ContextVar[dict[str, Drawn] | None] = ContextVar("kept", default=None)
+_COLLECTED: ContextVar[dict[str, Drawn] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
-def kept_figures() -> Iterator[dict[str, Drawn]]:
+def collected_figures() -> Iterator[dict[str, Drawn]]:
     """Collect the figures that are drawn within the block, by name."""
     figures: dict[str, Drawn] = {}
-    token = _KEPT.set(figures)
+    token = _COLLECTED.set(figures)
     try:
         yield figures
     finally:
-        _KEPT.reset(token)
+        _COLLECTED.reset(token)
 
 
-def keep_figures(figures: Mapping[str, Drawn]) -> bool:
-    """Add figures from the cache to those of ``kept_figures``; returns whether figures are collected."""
-    if (drawings := _KEPT.get()) is None:
+def collect_figures(figures: Mapping[str, Drawn]) -> bool:
+    """Add figures from the cache to those of ``collected_figures``; returns whether figures are collected."""
+    if (drawings := _COLLECTED.get()) is None:
         return False
     drawings.update(figures)
     return True
@@ -143,7 +143,7 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
         coloured = coloured.replace(stand_in, f"var(--{variable})")
     alone = f'<svg xmlns="http://www.w3.org/2000/svg" style="background: {_LIGHT["surface"]}" {head}{drawn}'
     table = as_csv([numbers.columns, *numbers.rows()])
-    if (drawings := _KEPT.get()) is not None:
+    if (drawings := _COLLECTED.get()) is not None:
         drawings[name] = Drawn(description, alone, _to_pdf(figure, extent), table)
     return Markup(f"<svg {head}{coloured}") + download_links(name, {"svg": alone, "csv": table})
 

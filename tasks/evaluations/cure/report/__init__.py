@@ -14,9 +14,9 @@ from tasks.evaluations.cure.report.data import (
     MOST_COUNTRIES,
     NULLS,
     CureData,
+    beats_shuffled,
     metric_title,
     title_of,
-    told_apart,
 )
 from tasks.report import Report, drawn, value_of
 from tasks.report.bars import Legend, bar_of, bar_panels
@@ -93,7 +93,7 @@ def profile_figure(data: CureData) -> Markup | None:
         bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
         for model in data.models
         for benchmark in data.benchmarks
-        for mark in ["▲" if told_apart(data, model, benchmark) else ""]
+        for mark in ["▲" if beats_shuffled(data, model, benchmark) else ""]
     ]
     return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
 

@@ -86,7 +86,7 @@ class CureData(Frames):
         return not self.leaderboard["value"].is_null().all()
 
     @cached_property
-    def asked_countries(self) -> dict[str, str]:
+    def all_countries(self) -> dict[str, str]:
         """Return code -> name, easiest first by all models' share of right labels, unscored last."""
         ranked = self._by_country.sort("right", "country", descending=[True, False], nulls_last=True)
         return {code: self.country_names.get(code, code) for code in ranked["country"]}
@@ -98,7 +98,7 @@ class CureData(Frames):
         """
         ranked = self._by_country.sort("n", "country", descending=[True, False])
         most = set(ranked["country"].head(MOST_COUNTRIES))
-        return {code: name for code, name in self.asked_countries.items() if code in most}
+        return {code: name for code, name in self.all_countries.items() if code in most}
 
     @cached_property
     def _by_country(self) -> pl.DataFrame:
@@ -158,16 +158,16 @@ def separations(data: CureData) -> list[dict[str, Any]]:
             {
                 "metric": metric_title(benchmark, data.benchmarks),
                 "scored": [model for model, row in scores.items() if value_of(row) is not None],
-                "known": [model for model in rows if told_apart(data, model, benchmark) is not None],
+                "known": [model for model in rows if beats_shuffled(data, model, benchmark) is not None],
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
-                "separated": [model for model in rows if told_apart(data, model, benchmark) == 1],
+                "separated": [model for model in rows if beats_shuffled(data, model, benchmark) == 1],
                 "validated": bool(validated.all()) if validated.len() else None,
             }
         )
     return checks
 
 
-def told_apart(data: CureData, model: str, benchmark: str) -> float | None:
+def beats_shuffled(data: CureData, model: str, benchmark: str) -> float | None:
     """Return 1 if a model's explanations are distinguished from shuffled ones, else 0; None if they are too
     few.
     """
@@ -212,7 +212,7 @@ def mode_pairs(data: CureData) -> list[dict[str, Any]]:
 def judge_lines(data: CureData) -> list[dict[str, Any]]:
     """Return a line for every judge and metric: judge, metric, rubric, counts of verdicts, its agreement with
     people as rows of judge_validation by metric (none: never validated), and whether one of these rows is
-    about the judge. Judges are told apart by engine, so two with one name get two lines. A judge that was
+    about the judge. Judges are distinguished by engine, so two with one name get two lines. A judge that was
     validated twice has its newest numbers.
     """
     lines = []

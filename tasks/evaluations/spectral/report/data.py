@@ -46,7 +46,7 @@ class SpectralData(Frames):
         return loadings
 
     @cached_property
-    def asked(self) -> pl.DataFrame:
+    def run_countries(self) -> pl.DataFrame:
         """Return the countries of the questions: country, name, region."""
         codes = {country for loadings in self.competence.values() for country in loadings}
         return self.countries.filter(pl.col("country").is_in(codes))

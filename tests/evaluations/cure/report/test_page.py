@@ -285,7 +285,7 @@ def test_countries_are_ordered_by_all_labels_together(data: CureData) -> None:
     exact = pl.DataFrame(cells, schema={"slice": pl.String, **types, "n_scored": pl.Int64}, orient="row")
     fixed = {"is_null": False, "metric": "exact_match", "slice_kind": "benchmark_mode_country"}
     values = exact.with_columns(**{name: pl.lit(value) for name, value in fixed.items()})
-    assert list(replace(data, values=values).asked_countries) == ["IN", "JP", "US", "FR"]
+    assert list(replace(data, values=values).all_countries) == ["IN", "JP", "US", "FR"]
 
 
 def test_frames_are_of_one_configuration(warehouse: Warehouse, data: CureData) -> None:

@@ -28,7 +28,7 @@ def _data(copied_home: Callable[[], Path]) -> SpectralData:
 def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData) -> None:
     assert data.config_hash == "newer"
     assert data.leaderboard["model"].to_list() == ["model-a", "null:list-frequency"]
-    assert data.asked["country"].to_list() == CODES
+    assert data.run_countries["country"].to_list() == CODES
     assert data.similarity.height == 6
     assert data.competence == {("model-a", "currency"): dict.fromkeys(CODES, 0.9)}
     assert data.domains.select("domain", "n_items").rows() == [
