@@ -80,7 +80,7 @@ def configuration(
         fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}
         if not fitting:
             keys = ", ".join(row.config_hash for row in finished)
-            raise WarehouseError(f"no finished run has the configuration {config!r}; there are: {keys}")
+            raise WarehouseError(f"no finished run has the configuration {config!r}; known: {keys}")
         newest = warehouse.rows(_NEWEST).rows
         evaluation = next(name for (name,) in newest if name in fitting)
     page_run = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
@@ -136,7 +136,7 @@ def _check_occasion(warehouse: Warehouse, config: str, occasion: str | None) -> 
         names = ", ".join(
             name or '"" (runs without one)' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows
         )
-        raise WarehouseError(f"no finished run on the occasion {occasion!r}; there are: {names}")
+        raise WarehouseError(f"no finished run on the occasion {occasion!r}; known: {names}")
 
 
 _BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
@@ -493,7 +493,7 @@ def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
 
 def _report(evaluation: str) -> Report[Any]:
     if evaluation not in (known := reported()):
-        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(known)}")
+        raise WarehouseError(f"no report of {evaluation!r}; known: {', '.join(known)}")
     if _has_page(evaluation):
         report: Report[Any] = import_module(f"tasks.evaluations.{evaluation}.report").REPORT
         return report

@@ -167,9 +167,7 @@ def test_the_leaderboard_is_in_the_order_of_its_view(warehouse: Warehouse) -> No
     assert "F1 LL" in runner.invoke(app, ["leaderboard", "spectral", "--wide"]).stdout
     unknown = runner.invoke(app, ["leaderboard", "spectral", "--config", "zzz"])
     assert unknown.exit_code == 1
-    assert f"no finished run of spectral has the configuration 'zzz'; there are: {old}, {new}" in said(
-        unknown
-    )
+    assert f"no finished run of spectral has the configuration 'zzz'; known: {old}, {new}" in said(unknown)
 
 
 @pytest.mark.heavy

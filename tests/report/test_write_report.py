@@ -63,11 +63,9 @@ def test_pages_of_evaluations_do_not_mix(warehouse: Warehouse, tmp_path: Path) -
     assert CONFIG in path.read_text(encoding="utf-8")
     with pytest.raises(WarehouseError, match="culturescope run cure --profile smoke"):
         write_report(warehouse, tmp_path / "none.html", evaluation="cure")
-    with pytest.raises(WarehouseError, match=r"no report of 'none'; there are: .*fmlama.*spectral"):
+    with pytest.raises(WarehouseError, match=r"no report of 'none'; known: .*fmlama.*spectral"):
         usual_file("none")
-    with pytest.raises(
-        WarehouseError, match=f"the configuration 'unknown'; there are: {CONFIG}, newer, older"
-    ):
+    with pytest.raises(WarehouseError, match=f"the configuration 'unknown'; known: {CONFIG}, newer, older"):
         configuration(warehouse, None, "unknown")
 
 
@@ -95,7 +93,7 @@ def test_pages_link_to_each_other(warehouse: Warehouse, tmp_path: Path) -> None:
 
 def test_older_configuration_can_be_asked_for(warehouse: Warehouse, tmp_path: Path) -> None:
     assert read_data(warehouse, "spectral", "older").config_hash == "older"
-    with pytest.raises(WarehouseError, match="there are: newer, older"):
+    with pytest.raises(WarehouseError, match="known: newer, older"):
         write_report(warehouse, tmp_path / "none.html", "unknown")
 
 
