@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 
-from deployments.show import kept as files
+from deployments.show import drawings as files
 from deployments.show.drawings import CachedFiles, drawing_cache
 from deployments.show.report import page
 from tasks.report.cache import cached_in, digest, drawn_once
