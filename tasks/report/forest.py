@@ -189,8 +189,9 @@ def in_order(marks: Iterable[Mark], direction: str) -> list[Mark]:
 
 
 def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
-    """Return the best score of any null of these numbers; None without one."""
-    nulls = [row["null_value"] for row in rows if row.get("null_value") is not None]
+    """Return the best score of any null of these numbers, without unscored ones; None without one."""
+    scored = [row for row in rows if row["value"] is not None]
+    nulls = [row["null_value"] for row in scored if row.get("null_value") is not None]
     return (min if direction == "lower" else max)(nulls, default=None)
 
 
