@@ -60,7 +60,7 @@ OWN = {
     "tasks/evaluations/benchmarks/blend.py": "what it has just written",
     "tasks/evaluations/harness/evaluation.py": "what it has just written",
     "tasks/evaluations/harness/library.py": "what it has just written",
-    "tasks/report/kept.py": "its own cache",
+    "tasks/report/cache.py": "its own cache",
     "tasks/engines/served/transport.py": "a server's answer, as deep as it may be",
     "tasks/builders/culturall/prompts.py": "shipped",
     "tasks/evaluations/culturall/quantities.py": "shipped",

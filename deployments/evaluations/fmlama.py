@@ -18,7 +18,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "model": r["model"],
         "asked in": f"{language}, country" if r["country_mentioned"] else language,
         "mAP": number(r["map"]),
-        "over baseline [95 %]": "–" if r["is_null"] else gain,
+        "over baseline [95 %]": gain,
         "n": number(r["n_scored"]),
         "chance": number(r["null_map"]),
         "sd": number(r["map_sd"]),

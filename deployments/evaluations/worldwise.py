@@ -13,7 +13,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     gain = interval(r["alignment_gain"], r["gain_low"], r["gain_high"])
     return {
         "model": r["model"],
-        "gain over null [95 %]": "–" if r["is_null"] else gain,
+        "gain over null [95 %]": gain,
         "n": number(r["n_scored"]),
         "best null": r["best_null"] or "–",
         "alignment": number(r["alignment"], 2),

@@ -55,7 +55,7 @@ class PublishedTable:
 
 
 def write_tables(
-    warehouse: Warehouse, site: Path, include_answers: bool, tell: Callable[[str], None]
+    warehouse: Warehouse, site: Path, include_answers: bool, progress: Callable[[str], None]
 ) -> list[PublishedTable]:
     """Write the non-empty tables of ``rule.published`` to ``data/<name>.parquet``, in alphabetical order.
 
@@ -66,11 +66,15 @@ def write_tables(
     """
     (site / FOLDER).mkdir()
     hidden = frozenset() if include_answers else PROMPTS
-    return list(_written(warehouse, site, published(warehouse, include_answers), hidden, tell))
+    return list(_written(warehouse, site, published(warehouse, include_answers), hidden, progress))
 
 
 def _written(
-    warehouse: Warehouse, site: Path, names: list[str], hidden: frozenset[str], tell: Callable[[str], None]
+    warehouse: Warehouse,
+    site: Path,
+    names: list[str],
+    hidden: frozenset[str],
+    progress: Callable[[str], None],
 ) -> Iterator[PublishedTable]:
     """Write each table and yield its description; ``hidden`` columns are left out."""
     comments = dict(warehouse.query(_TABLES).iter_rows())
@@ -79,7 +83,7 @@ def _written(
         described.setdefault(table, []).append((column[0], column[1], column[2]))
     secret = any(credentials())
     for name in names:
-        tell(f"table {name}")
+        progress(f"table {name}")
         frame = _plain(warehouse.query(f'FROM "{name}" ORDER BY ALL').drop(hidden, strict=False))
         if OPTIONS in frame.columns:
             cells = [None if cell is None else without_folders(cell) for cell in frame[OPTIONS]]
@@ -159,7 +163,7 @@ class SiteAbout:
         return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturescope."
 
     def licence_url(self) -> str | None:
-        """Return the licence's URL, for an SPDX identifier that at SPDX."""
+        """Return the licence's URL; an SPDX identifier has a page at spdx.org."""
         if self.licence is None or self.licence.startswith(("http://", "https://")):
             return self.licence
         return f"https://spdx.org/licenses/{self.licence}.html"

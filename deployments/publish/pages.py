@@ -15,9 +15,9 @@ from markupsafe import Markup
 from deployments.evaluations import doors, sound
 from deployments.publish.data import PublishedTable, SiteAbout
 from deployments.show import report
-from deployments.show.kept import kept_drawings
+from deployments.show.drawings import drawing_cache
+from tasks.report.cache import cached_in
 from tasks.report.history import history_once
-from tasks.report.kept import kept_in
 from tasks.report.page import environment
 from tasks.report.svg import Drawn
 from warehouse import Warehouse, WarehouseError
@@ -80,7 +80,7 @@ class Pages:
 
     def history(self, warehouse: Warehouse, boards: Boards) -> str:
         """Return the page with every headline of every configuration on every occasion."""
-        with kept_in(kept_drawings(warehouse.home)):
+        with cached_in(drawing_cache(warehouse.home)):
             return self._page("history.html", histories=_histories(warehouse, boards))
 
     def figures(self, figures: Mapping[str, Mapping[str, Drawn]]) -> str:
@@ -196,7 +196,7 @@ def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFra
 
 
 def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
-    """Yield each configuration's headlines by model and occasion, with a figure if occasions are several."""
+    """Return each configuration's headlines by model and occasion, with a figure if occasions are several."""
     histories = []
     for name, configurations in boards.items():
         order = _order(warehouse, name)

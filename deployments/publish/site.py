@@ -31,7 +31,7 @@ from deployments.show import report
 from deployments.show.overview import overview
 from deployments.show.overview import pages as newest_reports
 from tasks.parsing import parse_json
-from tasks.report.svg import Drawn, kept_figures
+from tasks.report.svg import Drawn, collected_figures
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import room_for
 
@@ -60,13 +60,13 @@ def publish(
     folder: Path,
     about: SiteAbout,
     include_answers: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Published:
     """Write the site of all finished runs to a folder. Equal warehouses give equal bytes.
 
     Args:
         include_answers: publish models' stored answers too.
-        tell: called with the name of each thing before it is written.
+        progress: called with the name of each thing before it is written.
 
     Raises:
         WarehouseError: no run has finished, the folder holds something else, the site would hold a secret,
@@ -75,12 +75,12 @@ def publish(
     folder = folder.expanduser().absolute()
     check(folder)
     with room_for(folder, _NEEDED), _swapped_in(folder) as site:
-        tell("leaderboards")
+        progress("leaderboards")
         of_evaluation = boards(warehouse)
-        tables = write_tables(warehouse, site, include_answers, tell)
+        tables = write_tables(warehouse, site, include_answers, progress)
         reports = newest_reports(warehouse)
         templates = Pages(about, {name: file for name, (_, file) in reports.items()})
-        texts, figures = _drawn(warehouse, about, of_evaluation, reports, templates, tell)
+        texts, figures = _drawn(warehouse, about, of_evaluation, reports, templates, progress)
         date: datetime | None = warehouse.query(_NEWEST).item()
         texts["data.html"] = templates.data(tables, sources(warehouse), about.citation(date), include_answers)
         texts["query.html"] = templates.query(tables)
@@ -89,7 +89,7 @@ def publish(
             refuse_secrets(text, name)
             (site / name).write_text(text, encoding="utf-8")
         n_figures = _write_figures(site / "figures", figures)
-        tell("the query engine")
+        progress("the query engine")
         engine_bytes = _write_engine(site)
         digests = {
             str(path.relative_to(site)): sha256(path.read_bytes()).hexdigest()
@@ -152,7 +152,7 @@ def _swapped_in(folder: Path) -> Iterator[Path]:
 
 def _drawn(
     warehouse: Warehouse, about: SiteAbout, of_evaluation: Boards, reports: Mapping[str, tuple[str, str]],
-    templates: Pages, tell: Callable[[str], None],
+    templates: Pages, progress: Callable[[str], None],
 ) -> tuple[dict[str, str], dict[str, Mapping[str, Drawn]]]:  # fmt: skip
     """Return the pages with figures and leaderboards, by file, and the figures, by page and name."""
     texts: dict[str, str] = {}
@@ -161,14 +161,14 @@ def _drawn(
     texts[BESIDE["leaderboards"]] = templates.leaderboards(of_evaluation)
     for name in of_evaluation:
         texts[f"leaderboard-{name}.html"] = templates.leaderboards(of_evaluation, name)
-    tell("the overview")
+    progress("the overview")
     texts["index.html"] = overview(warehouse, files, BESIDE, foot(about))
-    with kept_figures() as drawn:
+    with collected_figures() as drawn:
         texts[BESIDE["history"]] = templates.history(warehouse, of_evaluation)
     figures["history"] = drawn
     for name, (config, file) in reports.items():
-        tell(f"the report of {name}")
-        with kept_figures() as drawn:
+        progress(f"the report of {name}")
+        with collected_figures() as drawn:
             links = {"overview": "index.html", **files, **BESIDE}
             texts[file] = report.page(warehouse, name, config, links, foot(about))
         figures[name] = drawn

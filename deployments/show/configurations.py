@@ -48,18 +48,18 @@ def shown_configuration(
 
 
 def chosen(
-    there: list[Configuration], evaluation: str, profile: str | None = None, config: str | None = None
+    known: list[Configuration], evaluation: str, profile: str | None = None, config: str | None = None
 ) -> Configuration:
     """Return the shown one of ``configurations``; arguments and errors as of ``shown_configuration``."""
-    if not there:
+    if not known:
         raise WarehouseError(
             f"no finished run of {evaluation} to show; start one with: culturescope run {evaluation}"
         )
-    fitting = [row for row in there if profile is None or profile in row.profile.split(", ")]
+    fitting = [row for row in known if profile is None or profile in row.profile.split(", ")]
     if not fitting:
-        profiles = ", ".join(sorted({row.profile for row in there}))
+        profiles = ", ".join(sorted({row.profile for row in known}))
         raise WarehouseError(
-            f"no finished run of {evaluation} has the profile {profile!r}; there are: {profiles}"
+            f"no finished run of {evaluation} has the profile {profile!r}; known: {profiles}"
         )
     if config is None:
         return fitting[0]
@@ -70,6 +70,4 @@ def chosen(
     keys = ", ".join(row.config_hash for row in begun or fitting)
     if begun:
         raise WarehouseError(f"several configurations of {evaluation} begin with {config!r}: {keys}")
-    raise WarehouseError(
-        f"no finished run of {evaluation} has the configuration {config!r}; there are: {keys}"
-    )
+    raise WarehouseError(f"no finished run of {evaluation} has the configuration {config!r}; known: {keys}")

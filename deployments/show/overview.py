@@ -11,13 +11,13 @@ from urllib.parse import quote
 import polars as pl
 
 from deployments.evaluations import doors, sound
-from deployments.show.kept import kept_drawings
+from deployments.show.drawings import drawing_cache
 from deployments.show.report import one_published, reported, usual_file, usual_path, write_report
 from flows import comparison
 from flows.runs import FinishedRun, every_finished
 from tasks.metrics.agreement import spearman_test
 from tasks.metrics.comparison import holm
-from tasks.report.kept import kept_in
+from tasks.report.cache import cached_in
 from tasks.report.overview import OverviewSection, render
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -82,7 +82,7 @@ def overview(
         if not history.is_empty()
     ]
     agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
-    with kept_in(kept_drawings(warehouse.home)):
+    with cached_in(drawing_cache(warehouse.home)):
         return render(sections, agreements, beside, foot)
 
 

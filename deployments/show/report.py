@@ -80,7 +80,7 @@ def configuration(
         fitting = {row.evaluation for row in finished if config is None or row.config_hash.startswith(config)}
         if not fitting:
             keys = ", ".join(row.config_hash for row in finished)
-            raise WarehouseError(f"no finished run has the configuration {config!r}; there are: {keys}")
+            raise WarehouseError(f"no finished run has the configuration {config!r}; known: {keys}")
         newest = warehouse.rows(_NEWEST).rows
         evaluation = next(name for (name,) in newest if name in fitting)
     page_run = chosen([row for row in finished if row.evaluation == evaluation], evaluation, profile, config)
@@ -136,7 +136,7 @@ def _check_occasion(warehouse: Warehouse, config: str, occasion: str | None) -> 
         names = ", ".join(
             name or '"" (runs without one)' for (name,) in warehouse.rows(_OCCASIONS, [config]).rows
         )
-        raise WarehouseError(f"no finished run on the occasion {occasion!r}; there are: {names}")
+        raise WarehouseError(f"no finished run on the occasion {occasion!r}; known: {names}")
 
 
 _BEHIND = ("place", "is_null", "profile", "config_hash", "run_id", "finished_at", "dtype", "revision")
@@ -375,11 +375,11 @@ GROUP BY a.label, m.place ORDER BY m.place
 
 
 def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
-    """Return a line with the models that are beyond each headline's null; "" if that is known of none."""
+    """Return a line with each headline's models beyond their null; "" if that is not known of any model."""
     variables = {} if occasion is None else {"occasion": occasion}
     rows = warehouse.rows(_BEYOND, [evaluation, config], variables).rows
-    headlines = [f"{label} of {models or 'no model'}" for label, models in rows]
-    return f"Beyond its null: {'; '.join(headlines)}." if headlines else ""
+    headlines = [f"{label}: {models or 'none'}" for label, models in rows]
+    return f"Models beyond their null. {'; '.join(headlines)}." if headlines else ""
 
 
 def reported() -> list[str]:
@@ -456,10 +456,10 @@ def page(
         evaluation
     ):  # from a recipe: not cached, since its frames do not hold all it shows, and drawing is quick
         return render(whole)
-    from deployments.show.kept import kept_drawings
-    from tasks.report.kept import drawn_once, kept_in  # imports Matplotlib
+    from deployments.show.drawings import drawing_cache
+    from tasks.report.cache import cached_in, drawn_once  # imports Matplotlib
 
-    with kept_in(kept_drawings(warehouse.home)):
+    with cached_in(drawing_cache(warehouse.home)):
         return drawn_once(render, whole)
 
 
@@ -495,7 +495,7 @@ def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
 
 def _report(evaluation: str) -> Report[Any]:
     if evaluation not in (known := reported()):
-        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(known)}")
+        raise WarehouseError(f"no report of {evaluation!r}; known: {', '.join(known)}")
     if _has_page(evaluation):
         report: Report[Any] = import_module(f"tasks.evaluations.{evaluation}.report").REPORT
         return report

@@ -23,11 +23,11 @@ Badge = tuple[Literal["good", "warn", "plain"], str]
 
 
 def view(name: str, by: tuple[str, ...] = ("config_hash",)) -> dict[str, Any]:
-    """The metadata of a field of ``Frames``: which view fills it.
+    """Return the metadata of a field of ``Frames``, which names the view that fills it.
 
     Args:
-        name: a view with a column ``place``, which rows come in the order of.
-        by: its columns to filter by: config_hash, evaluation, both or neither.
+        name: a view; its column ``place`` has the order of rows.
+        by: columns to filter by: config_hash, evaluation, both or neither.
     """
     return {"view": name, "by": by}
 

@@ -32,7 +32,7 @@ class Mark(NamedTuple):
     """One line of a chart: a model that was measured here, or a value as a paper prints it.
 
     Attributes:
-        detail: what stands beside the name, such as the setting.
+        detail: text beside the name, such as the setting.
         is_apart: whether the definition or setting of a published value differs from ours.
     """
 
@@ -118,6 +118,11 @@ class Chart:
         return any(mark.row["ci_low"] is not None for mark in self.measured)
 
     @property
+    def lacks_intervals(self) -> bool:
+        """Return whether any measured number has a value but no interval."""
+        return any(mark.row["value"] is not None and mark.row["ci_low"] is None for mark in self.measured)
+
+    @property
     def scale(self) -> Scale:
         """Return the ends of the axis; it passes 0 or 1 only if a number does."""
         low, high = extent([*(mark.row for mark in self.marks), {"null_value": self.null}])
@@ -184,8 +189,9 @@ def in_order(marks: Iterable[Mark], direction: str) -> list[Mark]:
 
 
 def strongest_null(rows: Iterable[Row], direction: str) -> float | None:
-    """Return the best score of any null of these numbers; None without one."""
-    nulls = [row["null_value"] for row in rows if row.get("null_value") is not None]
+    """Return the best score of any null of these numbers, without unscored ones; None without one."""
+    scored = [row for row in rows if row["value"] is not None]
+    nulls = [row["null_value"] for row in scored if row.get("null_value") is not None]
     return (min if direction == "lower" else max)(nulls, default=None)
 
 
@@ -196,18 +202,19 @@ def finding(marks: Sequence[Mark], null: float | None, direction: str, cited: st
         return ""
     n, n_apart = len(values), sum(mark.is_apart for mark in marks)
     span = " to ".join(dict.fromkeys((number(min(values)), number(max(values)))))
-    said = f"{cited}: {span} as published."
+    text = f"Published {'values' if n > 1 else 'value'}: {span} ({cited})."
     if null is None:
-        said += " No null model stands beside that."
+        text += " No null model has this number here."
     else:
         beyond = sum(value < null if direction == "lower" else value > null for value in values)
-        share = f"{beyond} of" if 0 < beyond < n else "All" if beyond else "None of"
-        subject = f"{share} {n} are" if n > 1 else "It is" if beyond else "It is not"
-        said += f" {subject} better than what a null model scores here ({number(null)})."
+        share = f"{beyond or 'None'} of {n}" if beyond < n else f"All {n}"
+        subject = f"{share} beat" if n > 1 else "It beats" if beyond else "It does not beat"
+        text += f" {subject} the null model’s score here, {number(null)}."
     if n_apart:
-        who = f"{n_apart} of them differ" if n_apart < n else "They differ" if n > 1 else "It differs"
-        said += f" {who} from ours in definition or setting."
-    return said
+        part = f"{n_apart} of them {'differ' if n_apart > 1 else 'differs'}"
+        who = part if n_apart < n else "They differ" if n > 1 else "It differs"
+        text += f" {who} from ours in definition or setting."
+    return text
 
 
 def picture(
@@ -223,9 +230,9 @@ def picture(
     A null is drawn through the whole chart if all lines share it, else on each line.
 
     Args:
-        lines: name, what stands beside it, and the row of ``Frames.values``; None: there is none.
-        doubted: names that are not shown to be beyond their nulls, wherever their intervals lie.
-        note: what has to be known to read it.
+        lines: name, text beside it, and the row of ``Frames.values`` (None without one).
+        doubted: names of models with a doubt, which count as not beyond their nulls.
+        note: text that readers of the chart need.
     """
     marks = []
     for name, detail, row in lines:

@@ -45,11 +45,12 @@ def matrix_panels(
     description: str,
     digits: int = 3,
 ) -> Markup | None:
-    """One panel a model, colours from 0; an unscored cell is crossed out. None where no cell has a value.
+    """Draw one panel per model, with colours from 0; an unscored cell is crossed out. None if no cell has a
+    value.
 
     Args:
-        cells: panels in the order in which they come; what has no cell is left empty.
-        rows, columns: key -> what to write, in the order to show.
+        cells: cells in the order of panels; a place without a cell stays empty.
+        rows, columns: key -> label, in the order to show.
         name, description: as in ``to_svg``.
         digits: decimals of the values.
     """

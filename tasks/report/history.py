@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tasks.report import Row, panels
-from tasks.report.kept import drawn_once
+from tasks.report.cache import drawn_once
 from tasks.report.svg import GROUP_COLOURS, NULL, styled, to_svg
 from tasks.report.text import number, short
 

@@ -55,13 +55,13 @@ def mark_lines(
     cut: int | None = None,
     joined: Sequence[tuple[tuple[int, float], tuple[int, float]]] = (),
 ) -> Markup | None:
-    """The lines from top to bottom; None where none has a mark.
+    """Draw the lines from top to bottom; None if no line has a mark.
 
     Args:
         kinds: in the order of the legend and of drawing.
         name, description: as in ``to_svg``.
         height: of a row, in inches.
-        unit: the axis is 0 to 1; else whole numbers around all marks, within 0 to 10.
+        unit: the axis is 0 to 1; else whole numbers around all marks, up to 10.
         cut: a dashed line before this line.
         joined: pairs of (line, x) with a thin line between them.
     """
@@ -159,7 +159,7 @@ def _handle(kind: Kind) -> panels.Handle:
 
 def _scale(axes: Axes, marks: Sequence[float], unit: bool) -> float:
     """Set the axis. Returns the position where text at its right begins."""
-    low, high = (0, 1) if unit else (max(math.floor(min(marks)), 0), min(math.ceil(max(marks)), 10))
+    low, high = (0, 1) if unit else (math.floor(min(marks)), min(math.ceil(max(marks)), 10))
     low, high = (low, high) if high > low else (max(high - 1, 0), max(high, 1))
     margin = 0.015 * (high - low)
     axes.set_xlim(low - margin, high + margin)

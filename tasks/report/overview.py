@@ -46,7 +46,7 @@ class OverviewSection:
 
     Attributes:
         history: its rows of ``leaderboard_history``.
-        differences: paired differences of its models' newest runs, every headline (``told_apart``).
+        differences: paired differences of its models' newest runs, every headline (``ordered_pairs``).
         metrics: rows of the table metric: metric, label, range_low, range_high, direction, description, in
             order. link: link to its page, or None. published: rows of ``beside_published`` for one number
             that papers print too, or None.
@@ -118,7 +118,7 @@ class OverviewSection:
         return extent(self.history.filter(metric=metric, label=label).to_dicts())
 
 
-def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
+def ordered_pairs(differences: Iterable[Row], direction: str) -> list[Pair]:
     """Return the pairs of models that differ on one number at 5 %, over items scored for both, better first.
 
     differences: rows of pairs, with ``first_model``, ``second_model``, ``difference`` (first less second) and
@@ -150,12 +150,12 @@ def render(
     beside: Mapping[str, str] | None = None,
     foot: str = "",
 ) -> str:
-    """One HTML document that needs nothing from the network; the same sections give the same bytes.
+    """Return one HTML document that needs nothing from the network; equal sections give equal bytes.
 
     Args:
-        agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None: there are none.
-        beside: label -> where that page is, of pages beside those of the evaluations.
-        foot: what stands at the end of the page beside what it is made from.
+        agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None without any.
+        beside: label -> link, of further pages.
+        foot: additional text at the end of the page.
     """
     sections_drawn = [_shown(section) for section in sections]
     names = _names(sections)
@@ -312,7 +312,7 @@ def _shown(section: OverviewSection) -> dict[str, Any]:
             for row in rows
             if not row["is_null"]
         ]
-        pairs = told_apart(section.differences.filter(metric=metric).iter_rows(named=True), direction)
+        pairs = ordered_pairs(section.differences.filter(metric=metric).iter_rows(named=True), direction)
         arrow = ARROWS.get(direction, "")
         numbers.append(
             {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}
@@ -379,4 +379,4 @@ def _counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
-__all__ = ["OverviewSection", "Pair", "beyond_null", "extent", "render", "told_apart"]
+__all__ = ["OverviewSection", "Pair", "beyond_null", "extent", "ordered_pairs", "render"]

@@ -16,15 +16,16 @@ CELLS = ("cell", "null", "axis", "name", "counts", "isolated", "head")
 
 
 def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
-    """``templates/page.html`` of a package, which extends ``kit/page.html``.
+    """Return the page of a package: its ``templates/page.html``, which extends ``kit/page.html``.
 
     All texts are escaped, figures and style sheet are inline, and there is no script. The same input gives
     the same bytes.
 
     Args:
-        package: of the evaluation's report, such as "tasks.evaluations.cure.report".
-        data: what the frame shows: runs, sources, metrics, what is unscored.
-        context: what else the templates show. They also have data, params, find (``Frames.find``), ``CELLS``.
+        package: the evaluation's report, such as "tasks.evaluations.cure.report".
+        data: frames that every page shows: runs, sources, metrics, unscored numbers.
+        context: further values of the templates, which also have data, params, find (``Frames.find``) and
+            ``CELLS``.
     """
     fields = {"data": data, "params": data.params, "find": data.find, **context}
     return environment(data.catalogue, package).get_template("page.html").render(fields)

@@ -89,23 +89,23 @@ class Drawn(NamedTuple):
     csv: str
 
 
-_KEPT: ContextVar[dict[str, Drawn] | None] = ContextVar("kept", default=None)
+_COLLECTED: ContextVar[dict[str, Drawn] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
-def kept_figures() -> Iterator[dict[str, Drawn]]:
+def collected_figures() -> Iterator[dict[str, Drawn]]:
     """Collect the figures that are drawn within the block, by name."""
     figures: dict[str, Drawn] = {}
-    token = _KEPT.set(figures)
+    token = _COLLECTED.set(figures)
     try:
         yield figures
     finally:
-        _KEPT.reset(token)
+        _COLLECTED.reset(token)
 
 
-def keep_figures(figures: Mapping[str, Drawn]) -> bool:
-    """Add figures from the cache to those of ``kept_figures``; returns whether figures are collected."""
-    if (drawings := _KEPT.get()) is None:
+def collect_figures(figures: Mapping[str, Drawn]) -> bool:
+    """Add figures from the cache to those of ``collected_figures``; returns whether figures are collected."""
+    if (drawings := _COLLECTED.get()) is None:
         return False
     drawings.update(figures)
     return True
@@ -117,16 +117,15 @@ def styled() -> AbstractContextManager[None]:
 
 
 def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -> Markup:
-    """The figure as an ``<svg>`` element without prolog, dates or namespaces, and links that save it.
+    """Return the figure as an ``<svg>`` element without prolog, dates or namespaces, and links that save it.
 
-    The same input gives the same bytes.
-
-    Its width is fixed, so that letters stay legible; where it does not fit, the box around it scrolls.
+    Equal input gives equal bytes. The width is fixed, so that letters stay legible; the box around a figure
+    that does not fit scrolls.
 
     Args:
-        name: letters, digits and hyphens; goes before every id, so that figures of one page do not clash.
-        description: what it shows, for those who cannot see it.
-        numbers: what is drawn, for the link to CSV.
+        name: letters, digits and hyphens; prefix of every id, so that figures of one page do not clash.
+        description: text for people who cannot see the figure.
+        numbers: the drawn numbers, for the link to CSV.
     """
     buffer, extent = io.StringIO(), _extent(figure)
     figure.savefig(buffer, format="svg", bbox_inches=extent, metadata={"Date": None})
@@ -144,7 +143,7 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
         coloured = coloured.replace(stand_in, f"var(--{variable})")
     alone = f'<svg xmlns="http://www.w3.org/2000/svg" style="background: {_LIGHT["surface"]}" {head}{drawn}'
     table = as_csv([numbers.columns, *numbers.rows()])
-    if (drawings := _KEPT.get()) is not None:
+    if (drawings := _COLLECTED.get()) is not None:
         drawings[name] = Drawn(description, alone, _to_pdf(figure, extent), table)
     return Markup(f"<svg {head}{coloured}") + download_links(name, {"svg": alone, "csv": table})
 

@@ -25,13 +25,13 @@ def clean(text: Any) -> Any:
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
-    """Return a number to show: an en dash if unscored, a true minus sign, ∞, <0.01 for nearly 0."""
+    """Return a number to show: an en dash if unscored, a true minus sign, ∞, <0.01 or >−0.01 for nearly 0."""
     if value is None:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if 0 < value < 0.5 * 10**-digits:
-        return f"<{10**-digits:.{digits}f}"
+    if 0 < abs(value) < 0.5 * 10**-digits:
+        return f"{'<' if value > 0 else '>−'}{10**-digits:.{digits}f}"
     return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
 
 

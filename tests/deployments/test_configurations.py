@@ -74,8 +74,8 @@ def test_profile_or_prefix_of_a_hash_selects_a_configuration(filled: Warehouse) 
     assert shown_configuration(filled, "spectral", profile="demo", config="aa") == LARGE
     which: dict[str, str]
     for which, message in (
-        ({"profile": "full"}, "has the profile 'full'; there are: demo, smoke"),
-        ({"config": "cc"}, f"has the configuration 'cc'; there are: {LARGE}, {SMALL}, {PACKED}"),
+        ({"profile": "full"}, "has the profile 'full'; known: demo, smoke"),
+        ({"config": "cc"}, f"has the configuration 'cc'; known: {LARGE}, {SMALL}, {PACKED}"),
         ({"config": "aa"}, f"several configurations of spectral begin with 'aa': {LARGE}, {SMALL}"),
     ):
         with pytest.raises(WarehouseError, match=message):

@@ -160,7 +160,7 @@ def test_personal_texts_and_unlisted_tables_are_never_published(warehouse: Wareh
     assert not {*KINDS, "culturall_example", "fmlama_errors"} & set(numbers)
     assert {*KINDS} - set(answers) == {"embedding"}
     assert set(numbers) < set(answers)
-    tables = write_tables(warehouse, tmp_path, include_answers=True, tell=lambda _: None)
+    tables = write_tables(warehouse, tmp_path, include_answers=True, progress=lambda _: None)
     assert {"item_logprob", "country_neighbour"} <= {table.name for table in tables}
     for file in tmp_path.rglob("*.parquet"):
         assert PRIVATE not in pl.read_parquet(file).write_json(), file

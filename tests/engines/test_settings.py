@@ -1,4 +1,4 @@
-"""Fields sent to hosted models for each setting, as in the tables of docs/hosted-models.md and settings.md."""
+"""Fields sent to hosted models for each setting: the tables of docs/hosted-models.md and settings.md."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 
 from tasks.report.forest import Chart, Mark, extent, finding, in_order, shade, state_of
 from tasks.report.history import history_figure, sparkline
-from tasks.report.overview import OverviewSection, beyond_null, render, told_apart
+from tasks.report.overview import OverviewSection, beyond_null, ordered_pairs, render
 from tests.report.pages import HOSTILE, check_page, text_of
 
 FIRST = datetime(2026, 11, 2, 3)
@@ -67,11 +67,11 @@ DIFFERENCES = [
 
 
 def test_models_are_separated_by_their_paired_difference() -> None:
-    pairs = {(p.first, p.second): p.verdict for p in told_apart(DIFFERENCES, "higher")}
+    pairs = {(p.first, p.second): p.verdict for p in ordered_pairs(DIFFERENCES, "higher")}
     assert pairs == {("a", "b"): "better", ("a", "c"): "better", ("c", "b"): "none"}
-    less = {(p.first, p.second): p.verdict for p in told_apart(DIFFERENCES[:1], "lower")}
+    less = {(p.first, p.second): p.verdict for p in ordered_pairs(DIFFERENCES[:1], "lower")}
     assert less == {("b", "a"): "better"}
-    assert told_apart([difference("a", "d", 0.7, None)], "higher") == []
+    assert ordered_pairs([difference("a", "d", 0.7, None)], "higher") == []
 
 
 @pytest.mark.parametrize(

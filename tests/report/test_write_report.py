@@ -63,9 +63,9 @@ def test_evaluation_and_configuration_select_the_page(warehouse: Warehouse, tmp_
     assert CONFIG in path.read_text(encoding="utf-8")
     with pytest.raises(WarehouseError, match="culturescope run cure --profile smoke"):
         write_report(warehouse, tmp_path / "none.html", evaluation="cure")
-    with pytest.raises(WarehouseError, match=r"no report of 'none'; there are: .*fmlama.*spectral"):
+    with pytest.raises(WarehouseError, match=r"no report of 'none'; known: .*fmlama.*spectral"):
         usual_file("none")
-    with pytest.raises(WarehouseError, match=f"configuration 'unknown'; there are: {CONFIG}, newer, older"):
+    with pytest.raises(WarehouseError, match=f"configuration 'unknown'; known: {CONFIG}, newer, older"):
         configuration(warehouse, None, "unknown")
 
 
@@ -91,7 +91,7 @@ def test_pages_link_to_pages_that_exist(warehouse: Warehouse, tmp_path: Path) ->
 
 def test_an_older_configuration_is_read_by_name(warehouse: Warehouse, tmp_path: Path) -> None:
     assert read_data(warehouse, "spectral", "older").config_hash == "older"
-    with pytest.raises(WarehouseError, match="there are: newer, older"):
+    with pytest.raises(WarehouseError, match="known: newer, older"):
         write_report(warehouse, tmp_path / "none.html", "unknown")
 
 

@@ -126,8 +126,8 @@ def test_numbers_of_a_judge_that_fails_its_check_are_not_beyond_their_null(wareh
 @pytest.mark.parametrize(
     ("evaluation", "metric", "gain", "doubt"),
     [
-        ("fmlama", "map", "map_gain", "not distinguished from naming common ingredients"),
-        ("worldwise", "alignment", "alignment_gain", "not distinguished from its best null"),
+        ("fmlama", "map", "map_gain", "not shown to beat the best baseline"),
+        ("worldwise", "alignment", "alignment_gain", "not shown to beat its best null"),
     ],
 )
 def test_a_paired_gain_that_includes_0_is_not_beyond_its_null(
@@ -169,11 +169,11 @@ def test_the_interval_of_a_null_widens_the_comparison(
     [
         ("cure", "coverage", [1.0], None),
         ("cure", "coverage", [1.0, None], None),  # of few items of a pack nothing is known
-        ("cure", "coverage", [1.0, 0.0], "explanations not distinguished from shuffled ones"),
-        ("cure", "coverage", [None], "too few explanations to be distinguished from shuffled ones"),
+        ("cure", "coverage", [1.0, 0.0], "explanations not shown to beat another item's"),
+        ("cure", "coverage", [None], "too few explanations for a test against another item's"),
         ("explication", "apr", [1.0], None),
-        ("explication", "apr", [0.0], "not judged apart from others' recommendations"),
-        ("explication", "apr", [None], "too few personas to tell"),
+        ("explication", "apr", [0.0], "not shown to beat another persona's recommendation"),
+        ("explication", "apr", [None], "too few personas for the judges' check"),
     ],
 )
 def test_a_judge_that_does_not_tell_real_from_shuffled_doubts_the_number(

@@ -11,7 +11,7 @@ let database, opened, result;
 
 async function bytes(path) {
   const response = await fetch(here(path));
-  if (!response.ok) throw new Error(`${path} is not there (HTTP ${response.status}): the site is not whole`);
+  if (!response.ok) throw new Error(`cannot load ${path} (HTTP ${response.status}): the site is incomplete`);
   return new Uint8Array(await response.arrayBuffer());
 }
 
@@ -30,7 +30,7 @@ async function open() {
     unpacked("engine/parquet.wasm.gz"),
   ]);
   await initParquet({ module_or_path: parquet });
-  // A worker made of a blob is held to this page's Content-Security-Policy: no other host can be asked.
+  // A worker made of a blob obeys this page's Content-Security-Policy, so it can reach no other host.
   const url = (content, type) => URL.createObjectURL(new Blob([content], { type }));
   database = new AsyncDuckDB(new VoidLogger(), new Worker(url(script, "text/javascript")));
   await database.instantiate(url(wasm, "application/wasm"));
@@ -48,7 +48,7 @@ async function load(connection, name) {
   await connection.insertArrowFromIPCStream(stream, { name, create: true });
 }
 
-// The tables that a query names, and all for one that asks which there are.
+// The tables that a query names; all tables for a query that lists them.
 function named(sql) {
   const words = new Set(sql.toLowerCase().match(/\w+/g) ?? []);
   return Object.keys(files).filter((name) => LISTS.test(sql) || words.has(name.toLowerCase()));
@@ -66,7 +66,7 @@ async function attempt(sql) {
   return connection.query(sql);
 }
 
-// A query may leave the engine unusable, and a file may not come: what is broken is loaded anew, once.
+// A query may break the engine, and a file may fail to load: the broken part is loaded again, once.
 async function answer(sql) {
   try {
     return await attempt(sql);
@@ -112,7 +112,7 @@ function table({ names, rows, numeric }) {
 }
 
 function csv({ names, rows, numeric }) {
-  // As downloads of the other pages: a text that spreadsheets would take for a formula begins with an apostrophe.
+  // As in the downloads of other pages, a text that spreadsheets would run as a formula gets an apostrophe.
   const isFormula = (x) => /^[=@\t\r]|^[+-](?![\d.,]+(e[+-]?\d+)?%?$)/i.test(x);
   const quoted = (x) => `"${x.replaceAll('"', '""')}"`;
   const cell = (x, i) => (x === null ? "" : quoted(numeric[i] || !isFormula(x) ? x : `'${x}`));
@@ -127,7 +127,7 @@ function say(words, isError = false) {
 
 async function run() {
   const sql = at("sql").value.trim();
-  if (!sql) return say("There is no query: write one, or choose an example.", true);
+  if (!sql) return say("The query is empty: write one, or choose an example.", true);
   at("run").disabled = true;
   at("result").replaceChildren();
   at("save").hidden = true;
@@ -173,4 +173,4 @@ at("save").addEventListener("click", () => {
 window.addEventListener("hashchange", prefill);
 prefill();
 at("run").disabled = false;
-say("Ready. The query engine (10 MB) is loaded with the first query.");
+say("Ready. The first query loads the query engine (10 MB).");

@@ -285,6 +285,6 @@ def test_one_item_of_each_region_has_an_interval_over_items(
 def test_page_without_judges_has_passages_and_no_scenario_figure(finished: Finished) -> None:
     page = parsed(REPORT, read_data(finished.warehouse, "culturall", finished.matched))
     check_page(page)
-    assert "Nobody judged" in page.get_text()
+    assert "There was no judge" in page.get_text()
     assert "With passages" in text_of(page.select_one("table#board"))
     assert "figure-scenario" not in [f.get("id") for f in page.select("figure")]

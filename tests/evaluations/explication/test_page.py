@@ -155,7 +155,7 @@ def test_failed_check_of_judges_concerns_its_model_alone(data: ExplicationData) 
     )  # fmt: skip
     shown = REPORT.render(replace(data, leaderboard=board, verdicts=data.verdicts.clear()))
     assert "fail their check for <bdi" in shown
-    assert "whole interval lies above" in shown
+    assert "whole interval is above" in shown
 
 
 def test_judge_is_validated_by_agreement_with_people(data: ExplicationData) -> None:

@@ -1,8 +1,8 @@
 CREATE OR REPLACE VIEW cure_doubt AS
 -- If a benchmark's flag is unscored, the other benchmarks of the metric decide.
 SELECT v.run_id, v.metric,
-    if(bool_and(flag.value = 1) IS NULL, 'too few explanations to be distinguished from shuffled ones',
-        'explanations not distinguished from shuffled ones') AS reason
+    if(bool_and(flag.value = 1) IS NULL, 'too few explanations for a test against another item''s',
+        'explanations not shown to beat another item''s') AS reason
 FROM metric_value AS v
 JOIN metric AS m ON m.evaluation = 'cure' AND m.metric = v.metric AND m.is_headline
 JOIN run AS r ON r.run_id = v.run_id AND r.evaluation = 'cure' AND NOT r.is_null

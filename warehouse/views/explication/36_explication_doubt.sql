@@ -2,7 +2,8 @@
 -- for independent numbers (Zou and Donner 2008).
 CREATE OR REPLACE VIEW explication_doubt AS
 SELECT run_id, 'apr' AS metric,
-    if(v.value IS NULL, 'too few personas to tell', 'not judged apart from others'' recommendations') AS reason
+    if(v.value IS NULL, 'too few personas for the judges'' check',
+        'not shown to beat another persona''s recommendation') AS reason
 FROM run AS r
 JOIN metric_value AS v USING (run_id)
 WHERE r.evaluation = 'explication' AND NOT r.is_null AND v.metric = 'tells_real_from_shuffled'

@@ -12,7 +12,7 @@ WITH own AS (
     JOIN metric_value AS v USING (run_id)
     WHERE n.evaluation = 'fmlama' AND n.is_null AND v.metric IN ('mws', 'mes') AND v.slice_kind = 'overall'
 )
-SELECT run_id, 'map' AS metric, 'not distinguished from naming common ingredients' AS reason
+SELECT run_id, 'map' AS metric, 'not shown to beat the best baseline' AS reason
 FROM own
 WHERE metric = 'map_gain' AND NOT coalesce(ci_low > 0, false)
 UNION ALL

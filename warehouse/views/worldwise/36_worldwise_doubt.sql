@@ -1,5 +1,5 @@
 CREATE OR REPLACE VIEW worldwise_doubt AS
-SELECT run_id, 'alignment' AS metric, 'not distinguished from its best null' AS reason
+SELECT run_id, 'alignment' AS metric, 'not shown to beat its best null' AS reason
 FROM run AS r
 JOIN metric_value AS v USING (run_id)
 WHERE r.evaluation = 'worldwise' AND NOT r.is_null AND v.metric = 'alignment_gain' AND v.slice_kind = 'overall'

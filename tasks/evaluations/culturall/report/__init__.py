@@ -123,7 +123,7 @@ class CulturallData(Frames):
         names = {"language": LANGUAGES, "region": self.country_names}
         return names.get(kind, {}).get(name, name)
 
-    def asked(self, condition: str) -> bool:
+    def has_condition(self, condition: str) -> bool:
         """Return whether the run has a condition."""
         return self.has("accuracy" if condition == "native" else f"accuracy_{condition}")
 
@@ -212,7 +212,7 @@ def solved_figure(data: CulturallData) -> Markup | None:
 
 def scenario_figure(data: CulturallData) -> Markup | None:
     """Draw the accuracy that remains without the scenario."""
-    if not data.asked("question") or not data.asked("native"):
+    if not data.has_condition("question") or not data.has_condition("native"):
         return None
     bars: list[Bar] = []
     for model in data.models:
@@ -234,7 +234,7 @@ def _context(data: CulturallData) -> dict[str, Any]:
         "board": data.leaderboard.to_dicts(),
         "badge": _badge,
         "above_null": list(filter(data.is_above_null, data.models)),
-        "conditions": [name for name in CONDITIONS if data.asked(name)],
+        "conditions": [name for name in CONDITIONS if data.has_condition(name)],
         "differences": [name for name in DIFFERENCES if data.has(name)],
         "levels": LEVELS,
         "has_levels": data.has_levels,

@@ -14,9 +14,9 @@ from tasks.evaluations.cure.report.data import (
     MOST_COUNTRIES,
     NULLS,
     CureData,
+    beats_shuffled,
     metric_title,
     title_of,
-    told_apart,
 )
 from tasks.report import Report, drawn, value_of
 from tasks.report.bars import Legend, bar_of, bar_panels
@@ -27,7 +27,8 @@ from tasks.report.page import render_page
 from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
 from tasks.report.text import short
 
-_JUDGE_NOTE = "A judge that gives another item’s explanation the same score does not look at the item."
+_JUDGE_NOTE = "If another item’s explanation gets the same score, the judge does not look at the item."
+_NULL_NOTE = "The null is the best-scored of three explanations that know nothing of the item."
 MAJORITY, PRIOR = "null:majority", "null:prior"
 _MODES = {
     "thin": Kind("ringed", "thin: the label alone", PALE),
@@ -41,7 +42,7 @@ _NULLS = {
 _PROFILE = Legend(
     ("score by the judge, 0 to 1",),
     "null: the best of another item’s, a generic and an empty explanation", end=1.0,
-    notes=("▲ distinguished from another item’s explanation (95 %)",),
+    notes=("▲ shown to score higher than another item’s explanation (95 %)",),
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def profile_figure(data: CureData) -> Markup | None:
         bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
         for model in data.models
         for benchmark in data.benchmarks
-        for mark in ["▲" if told_apart(data, model, benchmark) else ""]
+        for mark in ["▲" if beats_shuffled(data, model, benchmark) else ""]
     ]
     return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
 
@@ -159,13 +160,13 @@ def _picture(data: CureData) -> Chart | None:
             for b in data.benchmarks
             for model in data.models
         ]
-        gains = picture("Explanations over another item’s, by the judge", lines, _JUDGE_NOTE)
+        gains = picture("Judge’s score of explanations, minus that of another item’s", lines, _JUDGE_NOTE)
         scores = [
             (model, f"{metric_of(b)}, {title_of(b)}", data.explained(model, metric_of(b), b))
             for b in data.benchmarks
             for model in data.models
         ]
-        return gains or picture("Explanations, by the judge", scores, _JUDGE_NOTE)
+        return gains or picture("Judge’s score of explanations", scores, _NULL_NOTE)
     lines = [
         (model, f"{title_of(b)}, {mode}", data.label_score(model, "exact_match", b, mode))
         for b in data.benchmarks
@@ -175,10 +176,11 @@ def _picture(data: CureData) -> Chart | None:
     return picture("Exact match of labels", lines)
 
 
-def _largest_gain(board: pl.DataFrame) -> float:
-    """Return the end of the leaderboard's small axes, on both sides of 0."""
+def _largest_gain(board: pl.DataFrame) -> float | None:
+    """Return the end of the leaderboard's small axes, on both sides of 0; None if no model has a gain."""
     sides = pl.max_horizontal(pl.col("explanation_gain", "gain_low", "gain_high").abs())
-    return float(board.select(sides.max()).item() or 0.01)
+    largest = board.select(sides.max()).item()
+    return None if largest is None else float(largest or 0.01)
 
 
 REPORT = Report("report-cure.html", CureData, lambda data: render_page(__name__, data, _context(data)))

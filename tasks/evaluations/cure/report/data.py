@@ -69,13 +69,13 @@ class CureData(Frames):
 
     @cached_property
     def benchmarks(self) -> list[str]:
-        """Those that were asked."""
+        """Return the benchmarks of the run."""
         benchmarks = set(self.leaderboard["benchmark"])
         return [*(b for b in BENCHMARKS if b in benchmarks), *sorted(benchmarks - set(BENCHMARKS))]
 
     @cached_property
     def modes(self) -> list[str]:
-        """Those that were asked."""
+        """Return the modes of the run."""
         own = self.values.filter(slice_kind="benchmark_mode")["slice"].str.split(":").list.last()
         benchmarks = set(own)
         return [mode for mode in MODES if mode in benchmarks]
@@ -86,7 +86,7 @@ class CureData(Frames):
         return not self.leaderboard["value"].is_null().all()
 
     @cached_property
-    def asked_countries(self) -> dict[str, str]:
+    def all_countries(self) -> dict[str, str]:
         """Return code -> name, easiest first by all models' share of right labels, unscored last."""
         ranked = self._by_country.sort("right", "country", descending=[True, False], nulls_last=True)
         return {code: self.country_names.get(code, code) for code in ranked["country"]}
@@ -98,7 +98,7 @@ class CureData(Frames):
         """
         ranked = self._by_country.sort("n", "country", descending=[True, False])
         most = set(ranked["country"].head(MOST_COUNTRIES))
-        return {code: name for code, name in self.asked_countries.items() if code in most}
+        return {code: name for code, name in self.all_countries.items() if code in most}
 
     @cached_property
     def _by_country(self) -> pl.DataFrame:
@@ -136,10 +136,10 @@ def badge(line: Row, score: Row | None) -> Badge:
     if value_of(score) is None:
         return "plain", "explanations not scored"
     if line["tells_real_from_shuffled"] is None:
-        return "plain", "too few explanations to be distinguished from shuffled ones"
+        return "plain", "too few explanations for a test against another item’s"
     if line["tells_real_from_shuffled"]:
-        return "good", "explanations distinguished from shuffled ones"
-    return "warn", "explanations not distinguished from shuffled ones"
+        return "good", "explanations beat another item’s"
+    return "warn", "explanations not shown to beat another item’s"
 
 
 def separations(data: CureData) -> list[dict[str, Any]]:
@@ -158,16 +158,16 @@ def separations(data: CureData) -> list[dict[str, Any]]:
             {
                 "metric": metric_title(benchmark, data.benchmarks),
                 "scored": [model for model, row in scores.items() if value_of(row) is not None],
-                "known": [model for model in rows if told_apart(data, model, benchmark) is not None],
+                "known": [model for model in rows if beats_shuffled(data, model, benchmark) is not None],
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
-                "separated": [model for model in rows if told_apart(data, model, benchmark) == 1],
+                "separated": [model for model in rows if beats_shuffled(data, model, benchmark) == 1],
                 "validated": bool(validated.all()) if validated.len() else None,
             }
         )
     return checks
 
 
-def told_apart(data: CureData, model: str, benchmark: str) -> float | None:
+def beats_shuffled(data: CureData, model: str, benchmark: str) -> float | None:
     """Return 1 if a model's explanations are distinguished from shuffled ones, else 0; None if they are too
     few.
     """
@@ -212,7 +212,7 @@ def mode_pairs(data: CureData) -> list[dict[str, Any]]:
 def judge_lines(data: CureData) -> list[dict[str, Any]]:
     """Return a line for every judge and metric: judge, metric, rubric, counts of verdicts, its agreement with
     people as rows of judge_validation by metric (none: never validated), and whether one of these rows is
-    about the judge. Judges are told apart by engine, so two with one name get two lines. A judge that was
+    about the judge. Judges are distinguished by engine, so two with one name get two lines. A judge that was
     validated twice has its newest numbers.
     """
     lines = []
@@ -230,13 +230,13 @@ def judge_lines(data: CureData) -> list[dict[str, Any]]:
 
 
 def metric_pairs(data: CureData) -> list[tuple[str, str, list[Row | None]]]:
-    """Return every pair of metrics with their correlation in every model."""
+    """Return every pair of metrics that is correlated in any model, with its correlation in every model."""
     names = dict.fromkeys(metric_of(benchmark) for benchmark in data.benchmarks)
     pairs = [
         (a, b, [data.find(m, "metric_correlation", "metric_pair", f"{a}:{b}") for m in data.models])
         for a, b in combinations(names, 2)
     ]
-    return [pair for pair in pairs if any(pair[2])]
+    return [pair for pair in pairs if any(value_of(row) is not None for row in pair[2])]
 
 
 def cue_rows(data: CureData) -> list[tuple[str, str, str]]:

@@ -27,7 +27,7 @@ FIGURES = {
     "counted": (
         {"facts_elicited": "Facts elicited", "facts_used": "Facts used", "violated": "Violated"},
         1.0,
-        "What was counted without a judge",
+        "Counts without a judge",
     ),
 }
 """Name of a figure -> metrics with their titles, end of the axis, and description."""
@@ -35,7 +35,7 @@ OF_PEOPLE = "krippendorff_alpha"
 """Prefix of the metrics of agreement between people."""
 NULLS = {
     "shuffled": "another persona’s recommendation", "silent": "a user who tells nothing",
-    "generic": "the same for all, at once", "fixed": "the same for all, after fixed questions",
+    "generic": "the same for all, no question", "fixed": "the same for all, fixed questions",
 }  # fmt: skip
 
 
@@ -80,10 +80,10 @@ def badge(row: Row) -> Badge:
         return "plain", "null recommender"
     tells = row["tells_real_from_shuffled"]
     if tells is None:
-        return "plain", "too few personas to tell"
+        return "plain", "too few personas for the judges’ check"
     if tells:
-        return "good", "told from another persona’s recommendation"
-    return "warn", "not told from another persona’s recommendation"
+        return "good", "beats another persona’s recommendation"
+    return "warn", "not shown to beat another persona’s recommendation"
 
 
 def figures(data: ExplicationData) -> dict[str, Markup]:
@@ -97,7 +97,7 @@ def figures(data: ExplicationData) -> dict[str, Markup]:
             for model in data.models
             for place, condition in enumerate(data.conditions)
         ]
-        key = Legend(tuple(data.conditions), "null: the best that knows nothing of the user", end=end)
+        key = Legend(tuple(data.conditions), "null: the best that ignores the user", end=end)
         figure = bar_panels(bars, rows, key, name, text, per_row=3) if bars else None
         if figure is not None:
             drawn[name] = figure
@@ -152,7 +152,7 @@ def _picture(data: ExplicationData, flagged: set[str]) -> Chart | None:
         for condition in data.conditions
         for model in data.models
     ]
-    note = "The null is the best of another persona’s recommendation, a silent user, and the same for all."
+    note = "The null is the best of another persona’s recommendation, a silent user and the same for all."
     grades = picture("APR: how well the recommendation suits the user, 1 to 10", lines, note, doubted=flagged)
     counted = [
         (model, condition, data.under(model, "facts_elicited", condition))
@@ -160,7 +160,7 @@ def _picture(data: ExplicationData, flagged: set[str]) -> Chart | None:
         for model in data.models
     ]
     return grades or picture(
-        "Share of the user’s facts that were asked for, counted without a judge", counted
+        "Share of the user’s facts that the model elicits, counted without a judge", counted
     )
 
 

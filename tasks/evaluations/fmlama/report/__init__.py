@@ -34,13 +34,13 @@ def _context(data: FmlamaData) -> dict[str, Any]:
     unspellable = [value_of(line.cell("unspellable_candidates")) for line in lines]
     return {
         "picture": picture(
-            "mAP over the best baseline, which knows no dish",
+            "Gain in mAP over the best baseline, which knows no dish",
             [
                 (line.model, group.condition.label, line.cell("map_gain"))
                 for group in plain
                 for line in group.models
             ],
-            "A baseline names the same common ingredients for every dish.",
+            "The best baseline is the best of a random ranking and two that name common ingredients.",
         ),
         "plain": plain,
         "switched": [g for g in data.groups if g.condition.main != g.condition.subject],
@@ -60,6 +60,7 @@ def _context(data: FmlamaData) -> dict[str, Any]:
         "mes": [g for g in plain if any(line.cell("mes") for line in g.lines)],
         "poolings": POOLINGS,
         "pooled": [group for group in plain if group.has_poolings],
+        "turned": sorted({model for group in plain for model in group.turned}),
         "judges": data.judged["judge"].to_list(),
         "most_unspellable": max((int(n) for n in unspellable if n is not None), default=0),
     }

@@ -139,8 +139,8 @@ class ModelLine:
         if self.is_null:
             return "plain", "baseline"
         if self.beats_baseline:
-            return "good", "more than what is common"
-        return "warn", "not distinguished from naming common ingredients"
+            return "good", "beats the best baseline"
+        return "warn", "not shown to beat the best baseline"
 
 
 @dataclass(frozen=True)

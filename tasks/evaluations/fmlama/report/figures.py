@@ -13,7 +13,7 @@ from tasks.report.text import number
 
 ALL = "all dishes"
 _KEY = Legend(
-    ("country not named", "country named"), "chance", digits=None, other="best baseline",
+    ("country not named", "country named"), "chance", digits=None, other="baseline of common ingredients",
     notes=("* p < 0.1,  ** p < 0.05,  *** p < 0.01",),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The page of any evaluation from a recipe: its numbers by slice, controls, nulls, and items one by one."""
+"""Prepares the page of any evaluation from a recipe: numbers by slice, controls, nulls, and single items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasks.report.forest import Chart, picture
 from tasks.report.page import render_page
 
 HARDEST = 12
-"""Items that the page shows: those that the models score least on."""
+"""Number of items that the page shows; they are those with the lowest scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class RecipeData(Frames):
     """The frames of one configuration.
 
     Attributes:
-        answers: model, item, cluster, answer, target, value: what every model answered, hardest item first.
+        answers: model, item, cluster, answer, target, value: every model's answer, hardest item first.
         against: model, metric, is_beyond_null, doubt.
     """
 
@@ -30,18 +30,14 @@ class RecipeData(Frames):
 
 
 def report_of(name: str, about: Mapping[str, Any]) -> Report[RecipeData]:
-    """The report of an evaluation.
-
-    Args:
-        about: ``Described.page``.
-    """
+    """Return the report of an evaluation. about: ``Described.page``."""
     return Report(
         f"report-{name}.html", RecipeData, lambda data: render_page(__name__, data, _context(data, about))
     )
 
 
 def _left_out(data: RecipeData) -> list[tuple[str, float, int]]:
-    """Reason, share and number of all, of the data's items that cannot be asked."""
+    """Return reason, share and total number of the data's items that cannot be used."""
     of_metric = data.values.filter((pl.col("metric") == "left_out") & (pl.col("slice_kind") == "reason"))
     rows = of_metric.select("slice", "value", "n_scored").unique("slice").sort("slice").rows()
     return [(str(reason), float(share), int(n)) for reason, share, n in rows]
@@ -81,7 +77,7 @@ def _context(data: RecipeData, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _picture(data: RecipeData, headline: str, models: list[str]) -> Chart | None:
-    """The headline of every model beside its null."""
+    """Draw the headline of every model beside its null."""
     doubted = set(data.against.filter(~pl.col("is_beyond_null"), metric=headline)["model"])
     known = data.catalogue[headline]
     lines = [(model, "", data.find(model, headline)) for model in models]

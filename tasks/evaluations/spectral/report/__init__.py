@@ -73,7 +73,7 @@ def _picture(data: SpectralData, model: str) -> Chart | None:
     scored = [line for line in lines if line[2] is not None and line[2]["value"] is not None]
     scored.sort(key=lambda line: -line[2]["value"] if line[2] else 0.0)
     title = f"{short(model)}: probability on the country’s own items, by domain"
-    return picture(title, scored, "The null model gives another country’s answer.")
+    return picture(title, scored, "The null model’s answer is another country’s.")
 
 
 def _ranked_by(n_people: pl.Series) -> str | None:

@@ -46,7 +46,7 @@ class SpectralData(Frames):
         return loadings
 
     @cached_property
-    def asked(self) -> pl.DataFrame:
+    def run_countries(self) -> pl.DataFrame:
         """Return the countries of the questions: country, name, region."""
         codes = {country for loadings in self.competence.values() for country in loadings}
         return self.countries.filter(pl.col("country").is_in(codes))
@@ -72,8 +72,8 @@ class MacroF1Doubts:
     @property
     def badges(self) -> list[Badge]:
         """Return the badges beside the model’s name."""
-        what = "scores less than guessing" if self.is_below else "not distinguishable from guessing"
-        doubts: list[Badge] = [("warn", what)] if self.guessing else []
+        verdict = "scores less than guessing" if self.is_below else "not shown to beat guessing"
+        doubts: list[Badge] = [("warn", verdict)] if self.guessing else []
         if self.look_up:
             doubts.append(("warn", "no better than a list look-up"))
         return doubts or [("good", "better than guessing")]
@@ -114,9 +114,7 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> M
     if low is None:
         guessing.insert(0, "its macro-F1 has no interval")
     elif expected is not None and low <= expected:
-        average = (
-            f"its 95 % interval is {low:.2f} to {high:.2f}, and guessing scores {expected:.2f} on average"
-        )
+        average = f"its 95 % interval is {low:.2f} to {high:.2f}; guessing scores {expected:.2f} on average"
         guessing.insert(0, average)
     is_below = None not in (high, expected) and high < expected
     above = look_up is not None and look_up >= own
@@ -126,8 +124,8 @@ def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> M
 
 @dataclass(frozen=True)
 class OwnItems:
-    """The domain on which a model tells countries apart best, with two probabilities on a country's own
-    items: that of the country's own answer, and that of another country's answer.
+    """The domain on which a model distinguishes countries best, with two probabilities on a country's own
+    items: under the country's own answer (value) and under another country's answer (exchanged).
     """
 
     model: str

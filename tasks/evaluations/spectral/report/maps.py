@@ -22,7 +22,7 @@ from scipy.spatial.distance import squareform
 from tasks.evaluations.spectral.report.data import SpectralData
 from tasks.metrics.consensus import nearest
 from tasks.metrics.types import FloatArray
-from tasks.report.kept import digest, drawn_once
+from tasks.report.cache import digest, drawn_once
 from tasks.report.svg import GROUP_COLOURS, MUTED, SMALL, styled, to_svg
 
 MOST_LABELS: Final = 60
@@ -172,7 +172,7 @@ def _map(
     data: SpectralData, matrix: Matrix, loadings: Mapping[str, float | None], lowest: float, name: str
 ) -> dict[str, Any]:
     names = data.country_names
-    regions = dict(data.asked.select("country", "region").iter_rows())
+    regions = dict(data.run_countries.select("country", "region").iter_rows())
     tree = cluster(matrix)
     unnamed = tree.order if len(matrix.codes) > MOST_LABELS else []
     rows = [
@@ -196,7 +196,7 @@ def _remark(matrix: Matrix) -> str | None:
     least = float(matrix.values.min())
     if least < _NEARLY_ALIKE:
         return None
-    return f"No groups to see: any two countries get nearly the same answer (least cosine {least:.7f})"
+    return f"There are no groups: any two countries get nearly the same answer (least cosine {least:.7f})"
 
 
 def _lowest(cosines: pl.Series) -> float:

@@ -23,7 +23,7 @@ MOST_VALUES = 12
 
 _ALIGNMENT = Legend(
     ("alignment, 0 to 10",), "null: the model’s best null model", 10.0,
-    notes=("▲ ▼ gain over it wholly above, below 0 (95 %)",),
+    notes=("▲ ▼ whole interval of the gain above, below 0",),
 )  # fmt: skip
 _SHIFT = Legend(
     ("shift, percentage points",), "null: noise floor of permuted personas", digits=1,
@@ -235,7 +235,7 @@ def _spokes(data: WorldwiseData, model: str) -> list[Spoke]:
 def _spoke(label: str, row: Row | None, top: float) -> Spoke:
     """Return the spoke of a metric from 0 to top."""
     value, null = (row["value"], row["null_value"]) if row else (None, None)
-    text = "–" if value is None else f"{value:.2f} of {top:g}"
+    text = "–" if value is None else f"{number(value)} of {top:g}"
     return Spoke(
         label, None if value is None else max(0.0, value / top), None if null is None else null / top, text
     )

@@ -34,10 +34,12 @@ def _badge(row: Row, gain: Row | None) -> Badge:
     if row["alignment_gain"] is None:
         return "warn", "not scored"
     by_sign: dict[int, Badge] = {
-        1: ("good", "more than its best null"),
-        0: ("warn", "not distinguished from its best null"),
-        -1: ("warn", "less than its best null"),
+        1: ("good", "beats its best null"),
+        0: ("warn", "not shown to beat its best null"),
+        -1: ("warn", "worse than its best null"),
     }
+    if gain is None or gain["ci_low"] is None:
+        return "plain", "no interval"
     return by_sign[gain_sign(gain)]
 
 

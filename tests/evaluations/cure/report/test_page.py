@@ -133,8 +133,8 @@ def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: 
     assert len(rows) == data.leaderboard.height + 4 == 4 * 4 + 4
     normad, casa = rows[1:5], rows[6:10]
     assert [row[0] for row in casa] == [
-        "good explanations distinguished from shuffled ones",
-        f"{HOSTILE} explanations not distinguished from shuffled ones",
+        "good explanations beat another item’s",
+        f"{HOSTILE} explanations not shown to beat another item’s",
         "null:majority null model",
         "null:prior null model",
     ]
@@ -169,7 +169,7 @@ def test_tables_show_the_stored_numbers(page: BeautifulSoup, many: BeautifulSoup
         "NormAd", HOSTILE, "0.60", "0.50", "−0.10 −0.16 to −0.04", "0.012",
         "0.20", "0.15", "0.030", "0.020", "3",
     ]  # fmt: skip
-    assert "With 8 tests, about 0.4" in page.get_text()
+    assert "Of 8 tests, about 0.4" in page.get_text()
     nulls = lines(page, "nulls")
     assert [cell.split()[0] for cell in nulls[0]] == [
         "Coverage", "good", "0.70", "0.30", "0.35", "0.05", "+0.40", "–",
@@ -240,7 +240,7 @@ def test_countries_are_ordered_by_their_share_of_right_labels(data: CureData) ->
     exact = pl.DataFrame(cells, schema={"slice": pl.String, **types, "n_scored": pl.Int64}, orient="row")
     fixed = {"is_null": False, "metric": "exact_match", "slice_kind": "benchmark_mode_country"}
     values = exact.with_columns(**{name: pl.lit(value) for name, value in fixed.items()})
-    assert list(replace(data, values=values).asked_countries) == ["IN", "JP", "US", "FR"]
+    assert list(replace(data, values=values).all_countries) == ["IN", "JP", "US", "FR"]
 
 
 def test_country_cells_are_framed_above_the_null_or_absent(page: BeautifulSoup, data: CureData) -> None:

@@ -62,7 +62,7 @@ def test_badges_compare_intervals_with_guessing(page: BeautifulSoup) -> None:
     }
     # 0.62, 0.53, 0.44, 0.35, intervals from 0.14 below; guessing 0.22, up to 0.34; look-up 0.31
     assert badges["model-a"] == ["better than guessing"]
-    assert badges["weak"] == ["not distinguishable from guessing"]  # begins at 0.21
+    assert badges["weak"] == ["not shown to beat guessing"]  # begins at 0.21
     assert "weak" in text_of(page.select_one(".warning"))
 
 
@@ -242,7 +242,7 @@ def test_verdict_weighs_interval_doubt_and_look_up(
 
 def test_unscored_model_is_badged_as_guessing() -> None:
     data = replace(example(), leaderboard=leaderboard(("m", False, None, None, None, 0.2)))
-    assert verdicts(data)["m"].badges == [("warn", "not distinguishable from guessing")]
+    assert verdicts(data)["m"].badges == [("warn", "not shown to beat guessing")]
 
 
 def test_models_that_score_as_their_shuffled_copies_are_listed() -> None:

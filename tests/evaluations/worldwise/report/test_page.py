@@ -106,7 +106,7 @@ def test_lead_counts_models_beyond_their_best_null(
     some = of_models(data, HOSTILE, "worse")
     beaten = text_of(parsed(some).select_one("p.lead"))
     assert "No model" in beaten
-    assert f"+0.05 points by {HOSTILE} (−0.10 to +0.20)" in beaten
+    assert f"+0.05 points (95 % interval −0.10 to +0.20), by {HOSTILE}" in beaten
     nothing = pl.lit(None, pl.Float64)
     bare = replace(some, values=some.values.with_columns(ci_low=nothing, ci_high=nothing))
     assert text_of(parsed(bare).select_one("p.lead")).endswith("no gain has an interval.")
@@ -132,7 +132,7 @@ def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data
         assert f"null {expected['null_mae']:.2f}" in cells[4]
     badges = [text_of(line.select_one(".badge")) for line in rows]
     assert badges == [
-        "more than its best null", "not distinguished from its best null", "less than its best null",
+        "beats its best null", "not shown to beat its best null", "worse than its best null",
         "not scored", "null model", "null model",
     ]  # fmt: skip
 

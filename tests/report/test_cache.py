@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 
-from deployments.show import kept as files
-from deployments.show.kept import KeptFiles, kept_drawings
+from deployments.show import drawings as files
+from deployments.show.drawings import CachedFiles, drawing_cache
 from deployments.show.report import page
-from tasks.report.kept import digest, drawn_once, kept_in
-from tasks.report.svg import kept_figures, styled, to_svg
+from tasks.report.cache import cached_in, digest, drawn_once
+from tasks.report.svg import collected_figures, styled, to_svg
 from tests.evaluations.spectral.report import example_run as spectral
 from warehouse import Warehouse
 
@@ -42,7 +42,7 @@ def test_equal_content_is_drawn_once() -> None:
     calls: list[object] = []
     draw = drawing(calls)
     store: dict[str, bytes] = {}
-    with kept_in(store):
+    with cached_in(store):
         assert drawn_once(draw, CONTENT) == "drawn 1"  # type: ignore[arg-type]
         again = replace(CONTENT, rows=pl.concat([CONTENT.rows[:1], CONTENT.rows[1:]], rechunk=False))
         assert drawn_once(draw, again) == "drawn 1"  # type: ignore[arg-type]
@@ -86,11 +86,11 @@ def test_cached_figures_are_collected_like_new_ones() -> None:
             return to_svg(figure, name, "a line", pl.DataFrame({"x": [0, 1]}))
 
     store: dict[str, bytes] = {}
-    with kept_in(store):
+    with cached_in(store):
         plain = drawn_once(draw, "one")
-        with kept_figures() as first:
+        with collected_figures() as first:
             assert drawn_once(draw, "one") == plain
-        with kept_figures() as second:
+        with collected_figures() as second:
             assert drawn_once(draw, "one") == plain
     assert first == second
     assert list(first) == ["one"]
@@ -116,8 +116,8 @@ def test_old_drawings_are_deleted_and_write_errors_ignored(
     monkeypatch.setattr(files, "MOST", 4)
     old = tmp_path / "cache" / "drawn" / "of-older-code"
     old.mkdir(parents=True)
-    store = kept_drawings(tmp_path)
-    assert isinstance(store, KeptFiles)
+    store = drawing_cache(tmp_path)
+    assert isinstance(store, CachedFiles)
     assert not old.exists()
     for number in range(5):
         store[f"f{number}"] = b"x"

@@ -1,5 +1,5 @@
 """Caches pages and figures by the content that they are made from, so that none is drawn twice. Drawing stays
-pure: without a store, everything is drawn. A caller that has a store opens it with ``kept_in``.
+pure: without a store, everything is drawn. A caller that has a store opens it with ``cached_in``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.report.svg import Drawn, keep_figures, kept_figures
+from tasks.report.svg import Drawn, collect_figures, collected_figures
 
 _STORE: ContextVar[MutableMapping[str, bytes] | None] = ContextVar("store", default=None)
 
 
 @contextmanager
-def kept_in(store: MutableMapping[str, bytes]) -> Iterator[None]:
+def cached_in(store: MutableMapping[str, bytes]) -> Iterator[None]:
     """Use a store within the block: read cached pages and figures, and add new ones."""
     token = _STORE.set(store)
     try:
@@ -33,7 +33,7 @@ def kept_in(store: MutableMapping[str, bytes]) -> Iterator[None]:
 
 def drawn_once(draw: Callable[..., str], *content: Any) -> str:
     """Return ``draw(*content)``, from the store if it was drawn from equal content before. Figures within it
-    are cached too, for callers of ``kept_figures``.
+    are cached too, for callers of ``collected_figures``.
 
     Args:
         content: texts, numbers, arrays, frames, dataclasses, lists and mappings of these: everything except
@@ -42,18 +42,18 @@ def drawn_once(draw: Callable[..., str], *content: Any) -> str:
     store = _STORE.get()
     if store is None:
         return draw(*content)
-    wants_files = keep_figures({})
+    wants_files = collect_figures({})
     name = digest([draw.__module__, draw.__qualname__, wants_files, content])
     if (drawing := _read(store.get(name))) is None:
         drawing = _drawn_with_files(draw, content) if wants_files else (draw(*content), {})
         store[name] = _written(*drawing)
     text, figures = drawing
-    keep_figures(figures)
+    collect_figures(figures)
     return text
 
 
 def _drawn_with_files(draw: Callable[..., str], content: tuple[Any, ...]) -> tuple[str, dict[str, Drawn]]:
-    with kept_figures() as figures:
+    with collected_figures() as figures:
         return draw(*content), figures
 
 
@@ -92,7 +92,7 @@ def _parts(content: Any) -> Iterator[bytes]:
                 yield field.name.encode()
                 yield from _parts(getattr(content, field.name))
         case _:
-            raise TypeError(f"a page cannot be kept by a {type(content).__name__}")
+            raise TypeError(f"no page can be cached by a {type(content).__name__}")
 
 
 def _written(text: str, figures: Mapping[str, Drawn]) -> bytes:

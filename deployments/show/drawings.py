@@ -23,17 +23,17 @@ _CODE = (".py", ".html", ".css", ".js", ".toml")
 _DRAWN_WITH = ("matplotlib", "jinja2", "polars", "numpy")
 
 
-def kept_drawings(home: Path) -> KeptFiles:
+def drawing_cache(home: Path) -> CachedFiles:
     """Return this code version's cache in a home folder; other versions' caches are removed."""
     root = home / "cache" / "drawn"
     own = root / code_sign()[:16]
     for folder in root.iterdir() if root.is_dir() else ():
         if folder != own:
             shutil.rmtree(folder, ignore_errors=True)
-    return KeptFiles(own)
+    return CachedFiles(own)
 
 
-class KeptFiles(MutableMapping[str, bytes]):
+class CachedFiles(MutableMapping[str, bytes]):
     """A folder of files by name. If a file cannot be read or written, its page is drawn all the same."""
 
     def __init__(self, folder: Path) -> None:
