@@ -43,7 +43,7 @@ def test_run_from_a_folder_with_namesakes_needs_no_server(home: Path, tmp_path: 
     done = python(RUN, home, tmp_path / "mine")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "there is no evaluation 'spectrum': did you mean spectral?"
+    assert lines[0] == "unknown evaluation 'spectrum': did you mean spectral?"
     assert "--max-item" in lines[1]
     assert lines[2] == str(REPOSITORY / "tasks" / "__init__.py")
     assert not (home / "prefect" / "server.log").exists()

@@ -42,7 +42,8 @@ TITLES = {
 }
 
 Evaluation = Annotated[
-    str | None, typer.Option(help="model that answered (default: the one that a judge scored last)")
+    str | None,
+    typer.Option(help="evaluation with judged answers (default: the one that a judge scored last)"),
 ]
 
 

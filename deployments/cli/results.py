@@ -244,7 +244,7 @@ def of_shown(
         runs += own if is_of_both else of_profile
     if finished and not runs:
         known = ", ".join(sorted({run.profile for run in finished}))
-        raise WarehouseError(f"no finished run has the profile {profile!r}; there are: {known}")
+        raise WarehouseError(f"no finished run has the profile {profile!r}; known: {known}")
     return runs
 
 
@@ -318,7 +318,7 @@ def check_any_run(warehouse: Warehouse, profile: str | None, config: str | None)
             key == begin or (column == "config_hash" and key.startswith(begin)) for key in there
         )
         if there and not fits:
-            raise WarehouseError(f"no finished run has the {column} {begin!r}; there are: {', '.join(there)}")
+            raise WarehouseError(f"no finished run has the {column} {begin!r}; known: {', '.join(there)}")
 
 
 def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:

@@ -81,8 +81,8 @@ def unknown(name: str | None) -> str:
     """Return the message on an unknown evaluation, with similar names or else all names."""
     there = list(doors())
     if near := get_close_matches(name or "", there):
-        return f"there is no evaluation {name!r}: did you mean {' or '.join(near)}?"
-    return f"there is no evaluation {name!r}; known: {', '.join(there)}"
+        return f"unknown evaluation {name!r}: did you mean {' or '.join(near)}?"
+    return f"unknown evaluation {name!r}; known: {', '.join(there)}"
 
 
 def profiles(name: str) -> dict[str, dict[str, Any]]:

@@ -102,7 +102,7 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     from tasks.packs.shape import PackError
 
     if (folder := packed().get(name)) is None:
-        what = f"there is no evaluation {name!r}; if it was a pack, put its folder back"
+        what = f"unknown evaluation {name!r}; if it was a pack, put its folder back"
         raise ValueError(f"{what}: {usual_home() / 'packs'}")
     evaluation_of_pack, faults = read_pack(folder)
     if faults or evaluation_of_pack is None:

@@ -124,7 +124,7 @@ def test_wrong_query_is_refused_with_its_fault(query: str, message: str) -> None
     [
         ("leaderboard", "culturescope run spectral --profile smoke"),
         ("leaderboard spectral", "start one with: culturescope run spectral --profile smoke"),
-        ("leaderboard zebra", "there is no evaluation 'zebra'; known: "),
+        ("leaderboard zebra", "unknown evaluation 'zebra'; known: "),
         ("report", "culturescope run spectral --profile smoke"),
     ],
 )

@@ -67,10 +67,10 @@ def test_compare_as_json_and_csv_has_difference_and_adjusted_p() -> None:
     [
         (["compare", "nobody"], f"the model 'nobody'; known: b, {LONG}"),
         (["compare", LONG, "b", "--occasion", "w9"], "the occasion 'w9'; known: 2026-w48, 2026-w47"),
-        (["compare", LONG, "-e", "none"], "there is no evaluation 'none'; known: culturall, cure"),
+        (["compare", LONG, "-e", "none"], "unknown evaluation 'none'; known: culturall, cure"),
         (["compare", "b"], "of b on another occasion: run both"),
-        (["drift", "-e", "none"], "there is no evaluation 'none'"),
-        (["leaderboard", "cure", "--occasion", "w9"], "occasion 'w9'; there are: 2026-w47, 2026-w48"),
+        (["drift", "-e", "none"], "unknown evaluation 'none'"),
+        (["leaderboard", "cure", "--occasion", "w9"], "occasion 'w9'; known: 2026-w47, 2026-w48"),
         (["leaderboard", "cure", "--occasion", "w9", "--history"], "leave --occasion out"),
     ],
 )

@@ -152,7 +152,7 @@ def test_leaderboard_has_the_order_of_its_view(warehouse: Warehouse) -> None:
     assert "more columns with --wide" in narrow.stderr
     assert "F1 LL" in call("leaderboard", "spectral", "--wide").stdout
     unknown = refused("leaderboard", "spectral", "--config", "zzz")
-    assert f"no finished run of spectral has the configuration 'zzz'; there are: {old}, {new}" in unknown
+    assert f"no finished run of spectral has the configuration 'zzz'; known: {old}, {new}" in unknown
 
 
 @pytest.mark.heavy

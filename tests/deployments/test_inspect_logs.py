@@ -165,7 +165,7 @@ def test_missing_inspect_ai_is_one_error_with_the_install_command(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["nonsense"], "there is no evaluation 'nonsense'"),
+        (["nonsense"], "unknown evaluation 'nonsense'"),
         ([], "no finished run"),
         (["cure", "--model", "x"], "no finished run of evaluation 'cure', model 'x'"),
     ],

@@ -178,7 +178,7 @@ def test_removed_or_broken_pack_is_one_error_everywhere(home: Path, how: str) ->
         (folder / "evaluation.toml").write_text("recipe = 1")
     else:
         shutil.rmtree(folder)
-    wanted = "there is no recipe 1" if how == "broken" else "there is no evaluation 'whence'"
+    wanted = "unknown recipe 1" if how == "broken" else "unknown evaluation 'whence'"
     for line in (("leaderboard", "whence"), ("report", "whence"), ("export", "inspect", "whence")):
         assert wanted in refused(*line)
     assert wanted in call("check", "--numbers").stderr

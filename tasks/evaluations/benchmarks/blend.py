@@ -158,7 +158,7 @@ def _prompts(files: Files, place: str, wanted: list[str]) -> dict[str, tuple[str
         if not all("{q}" in words for words in wordings.get(name, ("", ""))):
             there = ", ".join(sorted(wordings))
             raise ValueError(
-                f"--prompts {name}: {place} has no such prompt with {{q}} in both languages; there are: "
+                f"--prompts {name}: {place} has no such prompt with {{q}} in both languages; known: "
                 f"{there}. BLEnD's own are in data/prompts/ of its clone"
             )
     return wordings

@@ -102,7 +102,7 @@ class HarnessStudy:
     tasks: Mapping[str, HarnessTask]
     items: tuple[HarnessItem, ...]
     clustered_by: Mapping[str, str]
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
@@ -155,9 +155,9 @@ class HarnessStudy:
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return the cached value of a key, or make it now."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return self.kept[key]
+        if key not in self.computed:
+            self.computed[key] = make()
+        return self.computed[key]
 
     def asked(self, item: HarnessItem, condition: str) -> Document | list[Prompt] | None:
         """Return an item's requests: pairs, or a prompt for each repetition; None if there are none."""
@@ -234,7 +234,7 @@ def build_study(
             items.append(HarnessItem(name, task, doc, cluster, {s: str(fields[s]) for s in params.slice}))
     if params.metric and not any(params.metric in task.aggregations for task in tasks):
         known = sorted({metric for task in tasks for metric in task.aggregations})
-        raise ValueError(f"--metric: no task has {params.metric!r}; there are: {', '.join(known)}")
+        raise ValueError(f"--metric: no task has {params.metric!r}; known: {', '.join(known)}")
     return HarnessStudy(params, {task.name: task for task in tasks}, tuple(items), by)
 
 

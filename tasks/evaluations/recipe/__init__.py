@@ -80,7 +80,7 @@ def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, 
         return None, faults
     recipe = fields.pop("recipe", None)
     if not isinstance(recipe, str) or recipe not in RECIPES:
-        what = "it is missing" if recipe is None else f"there is no recipe {recipe!r}"
+        what = "it is missing" if recipe is None else f"unknown recipe {recipe!r}"
         return None, [PackFault(DEFINITION, None, "recipe", what, f"write one of {', '.join(RECIPES)}")]
     loaded, faults = examine(name, recipe, fields, read, DEFINITION)
     return (None if faults or loaded is None else evaluation_of(loaded)), faults

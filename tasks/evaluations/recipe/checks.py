@@ -55,7 +55,7 @@ def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[
             named |= {"kind": [definition.kind]}
     there = ", ".join(header)
     faults = [
-        PackFault(file, None, field, f"there is no column {name!r}; there are: {there}", "name one of these")
+        PackFault(file, None, field, f"unknown column {name!r}; known: {there}", "name one of these")
         for field, names in named.items()
         for name in names
         if name and name not in header
@@ -234,4 +234,4 @@ def kind_faults(
 
 
 def no_column(file: str, name: str, header: Sequence[str], line: int) -> PackFault:
-    return PackFault(file, line, name, f"the column is missing; there are: {', '.join(header)}", "add it")
+    return PackFault(file, line, name, f"the column is missing; known: {', '.join(header)}", "add it")

@@ -56,7 +56,7 @@ class RecipeAnswers:
     """One model's scores by condition, and the judges' opinions of its texts."""
 
     scores: Mapping[str, ConditionScores]
-    said: Opinions
+    opinions: Opinions
     written: texts.Written
 
 
@@ -257,9 +257,9 @@ def _size(study: RecipeStudy) -> str:
 
 def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
     details = [Detail("item_answer", _answer_frame(study, answers.scores))]
-    if study.panel and answers.said:
+    if study.panel and answers.opinions:
         calls = texts.calls(study, answers.written)
-        frames = study.panel.verdicts(calls, answers.said, _about(study, study.panel.rubric_id))
+        frames = study.panel.verdicts(calls, answers.opinions, _about(study, study.panel.rubric_id))
         details += [Detail("verdict", frame, judge) for judge, frame in frames.items()]
     return details
 
@@ -325,7 +325,7 @@ def _written(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
     name = study.definition.metric.name
     written, opinions = texts.texts(study, completions), texts.opinions(study, completions)
     scores = texts.scores(study, written, opinions)[HEADLINE]
-    stored, prompts = completions(texts.request(study)), study.kept["prompts"]
+    stored, prompts = completions(texts.request(study)), study.computed["prompts"]
     verdicts = (
         study.panel.verdict_scores(texts.calls(study, written), opinions, completions) if study.panel else {}
     )

@@ -129,7 +129,7 @@ def _kind(study: RecipeStudy, item: Item) -> str:
 
 
 def _sentence(study: RecipeStudy, condition: str, item: Item) -> str:
-    by_name = study.kept["by name"]
+    by_name = study.computed["by name"]
     source = item if condition == HEADLINE else by_name[study.others[item.name]]
     context = rendered(_definition(study).prompt, source.fields)
     return str(context.partition(_definition(study).blank)[0]).rstrip()

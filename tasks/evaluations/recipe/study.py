@@ -87,7 +87,7 @@ class RecipeStudy:
     loaded: LoadedRecipe
     items: tuple[Item, ...]
     panel: Panel | None = None
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """Cache of prompts and the like, which every round reads."""
 
     @property
@@ -112,9 +112,9 @@ class RecipeStudy:
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return the cached value of a key, or make it now."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return self.kept[key]
+        if key not in self.computed:
+            self.computed[key] = make()
+        return self.computed[key]
 
     @cached_property
     def drawn(self) -> BoolArray:

@@ -70,7 +70,7 @@ def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str,
 def texts(study: RecipeStudy, completions: Completions) -> Written:
     """Return the model's text about each item, or the reason for none."""
     the_request = request(study)
-    stored, prompts = completions(the_request), study.kept["prompts"]
+    stored, prompts = completions(the_request), study.computed["prompts"]
     as_it_stands = isinstance(study.definition, ShortAnswer) and study.definition.cut_off == "scored"
     read = _any_text if as_it_stands else whole_text
     return {item.name: read(stored.get(prompts[item.name].id)) for item in study.items}

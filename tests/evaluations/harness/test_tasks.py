@@ -125,7 +125,7 @@ def test_unknown_fields_and_metrics_are_refused() -> None:
         study_of([FILES / "choice.yaml"], cluster="land")
     with pytest.raises(ValueError, match="--slice: documents"):
         study_of([FILES / "choice.yaml"], slice=["land"])
-    with pytest.raises(ValueError, match="there are: acc, acc_norm"):
+    with pytest.raises(ValueError, match="known: acc, acc_norm"):
         study_of([FILES / "choice.yaml"], metric="bleu")
 
 
