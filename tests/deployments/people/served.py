@@ -45,9 +45,16 @@ class Asks:
         return dict.fromkeys(FIELDS, LONG) | {"country": "GB"}
 
 
+def pages_of(kind: str) -> str:
+    """Return the text of a kind of study; verdicts on answers are yes and no."""
+    menu = '[{ value = "yes", label = "Yes" }, { value = "no", label = "No" }]'
+    text = (KINDS / f"{kind}.toml").read_text(encoding="utf-8")
+    return text.replace("@name@", "fits").replace("@options@", menu).replace("@is_ordered@", "false")
+
+
 def folder_of(kind: str, folder: Path, n_people: int = 2, n_items: int = 2, languages: str = "en") -> Path:
     """Write a study of a kind with invented items, `n_people` people per language, and no answers."""
-    shipped = (KINDS / f"{kind}.toml").read_text(encoding="utf-8")
+    shipped = pages_of(kind)
     codes = languages.split()
     head = f'name = "s"\nkind = "{kind}"\nlanguages = {json.dumps(codes)}\nannotators_per_item = {n_people}\n'
     folder.mkdir(parents=True)

@@ -153,6 +153,8 @@ def test_ranking_by_keyboard_marks_a_repeated_rank_at_once(chromium: Any, tmp_pa
         who.page.keyboard.press("Enter")
         who.page.wait_for_url(f"{address}/guide")
         who.page.goto(f"{address}/item/1")
+        who.fill()  # where the person is from
+        who.page.wait_for_url(f"{address}/item/2")
         who.page.keyboard.press("Tab")
         for rank in (1, 1, 3, 4, 5, 6, 7, 8, 9):
             who.page.keyboard.press("Tab")
@@ -166,20 +168,20 @@ def test_ranking_by_keyboard_marks_a_repeated_rank_at_once(chromium: Any, tmp_pa
         assert who.page.evaluate("document.activeElement.value") == "next"
         who.page.keyboard.press("Enter")  # not with a rank given twice
         who.page.wait_for_selector("text=Each rank can be given only once.")
-        assert who.page.url == f"{address}/item/1"
+        assert who.page.url == f"{address}/item/2"
         who.page.locator("select").nth(1).focus()
         who.page.keyboard.type("2")
         who.page.wait_for_selector("text=Saved")
         assert who.page.locator("select[aria-invalid=true]").count() == 0
         who.page.locator("button[value=next]").focus()
         who.page.keyboard.press("Enter")
-        who.page.wait_for_url(f"{address}/item/2")
+        who.page.wait_for_url(f"{address}/item/3")
         order = [entry.split(".")[1] for entry in _shown(who, address)]
         assert order != sorted(order, key=int)  # each person has their own order
 
 
 def _shown(who: Visitor, address: str) -> list[str]:
-    who.page.goto(f"{address}/item/1")
+    who.page.goto(f"{address}/item/2")
     return [str(select.get_attribute("name")) for select in who.page.locator("select").all()]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deployments.people.results import export
-from deployments.people.studies import DRAWS, KINDS
+from deployments.people.studies import DRAWS
 from tasks.people.answers import quotas
 from tasks.people.assignment import Person, assign
 from tasks.people.elsewhere import forms
@@ -28,6 +28,7 @@ from tasks.people.study import (
     write_rows,
 )
 from tests.deployments.commands import table
+from tests.deployments.people.served import pages_of
 from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS, people
 from tests.evaluations.spectral.reference_patterns import are_many
 from warehouse import Warehouse
@@ -106,9 +107,7 @@ def test_every_study_except_an_interview_is_exported_to_other_programs(kind: str
     path = tmp_path / kind
     path.mkdir()
     head = f'name = "x"\nkind = "{kind}"\nlanguages = {json.dumps(languages)}\nannotators_per_item = 1\n'
-    menu = '[{ value = "yes", label = "Yes" }, { value = "no", label = "No" }]'
-    pages = (KINDS / f"{kind}.toml").read_text().replace("@name@", "fits").replace("@options@", menu)
-    (path / STUDY).write_text(head + pages.replace("@is_ordered@", "false"))
+    (path / STUDY).write_text(head + pages_of(kind))
     study = read_study(path / STUDY)
     items = []
     for page in (page for page in study.pages if page.per == "item"):
