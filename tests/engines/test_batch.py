@@ -249,7 +249,7 @@ def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) ->
     server.batches.clear()
     server.message = f"no such batch for Bearer {KEY}"
     with pytest.raises(
-        Unfinished, match=r"batch batch_0 no longer exists .* delete .*and pay, its"
+        Unfinished, match=r"batch batch_0 no longer exists .* delete .*and pay for, its"
     ) as caught:
         ask()
     assert KEY not in str(caught.value)

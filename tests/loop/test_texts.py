@@ -185,7 +185,7 @@ def test_no_texts(warehouse: Warehouse, words: str, embedded: Calls) -> None:
 
 
 def test_unknown_embedder(warehouse: Warehouse) -> None:
-    with pytest.raises(EngineError, match=f"no embedder 'minilm': give {DEFAULT}"):
+    with pytest.raises(EngineError, match=f"unknown embedder 'minilm': give {DEFAULT}"):
         embed(["soy"], "minilm")
 
 
