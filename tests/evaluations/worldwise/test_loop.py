@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows import session
+from flows import records
 from flows.evaluation import evaluate
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
@@ -226,7 +226,7 @@ def test_a_crash_before_the_numbers_costs_neither_answers_nor_vectors(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "save_metrics", crash)
+        patch.setattr(records, "save_metrics", crash)
         with pytest.raises(KeyboardInterrupt):
             run("fake-b")
     warehouse = Warehouse.open()
