@@ -88,7 +88,9 @@ def test_auto_is_the_gpu_where_there_is_one() -> None:
     assert devices.device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
-@pytest.mark.parametrize(("name", "said"), [("gpu0", "unknown device 'gpu0'"), ("cuda:64", "no device 'cuda:64'")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("gpu0", "unknown device 'gpu0'"), ("cuda:64", "no device 'cuda:64'")]
+)
 def test_a_device_that_is_not_there(name: str, said: str) -> None:
     with pytest.raises(EngineError, match=said):
         devices.fastest_dtype(name)
