@@ -247,7 +247,7 @@ def test_forgotten_batch_is_an_error_with_what_to_delete(server: BatchServer, as
     server.batches.clear()
     server.message = f"no such batch for Bearer {KEY}"
     with pytest.raises(
-        Unfinished, match=r"batch batch_0 no longer exists .* delete .*and pay, its"
+        Unfinished, match=r"batch batch_0 no longer exists .* delete .*and pay for, its"
     ) as caught:
         ask()
     assert KEY not in str(caught.value)

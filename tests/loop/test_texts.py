@@ -137,7 +137,7 @@ def test_embeddings_are_queried_in_sql(warehouse: Warehouse, words: str) -> None
 
 
 def test_an_unknown_embedder_is_refused(warehouse: Warehouse) -> None:
-    with pytest.raises(EngineError, match=f"no embedder 'minilm': give {DEFAULT}"):
+    with pytest.raises(EngineError, match=f"unknown embedder 'minilm': give {DEFAULT}"):
         embed(["soy"], "minilm")
 
 
