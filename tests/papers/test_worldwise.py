@@ -269,7 +269,8 @@ def test_several_files_and_what_is_left_out_are_said(tmp_path: Path) -> None:
     assert notes == [
         "2 files of answers: results_1.json is read; --answers selects another",
         "results_1.json: 1 rows left out: no_scenario_id",
-        "results_1.json: 1 records repeat scenario, model, culture and run of an earlier one: all are counted",
+        "results_1.json: 1 records repeat scenario, model, culture and run of an earlier one: "
+        "all are counted",
     ]
     with pytest.raises(ValueError, match=r"--answers: unknown file .*; known: results_0"):
         numbers(path, [MEAN_US], answers="other.json")
