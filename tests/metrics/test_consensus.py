@@ -94,7 +94,7 @@ def test_an_identical_twin_is_nearest_and_never_oneself() -> None:
 
 @pytest.mark.parametrize("k", [0, 3])
 def test_nearest_refuses_k(k: int) -> None:
-    with pytest.raises(ValueError, match="between 1 and 2 neighbours"):
+    with pytest.raises(ValueError, match="have 1 to 2 neighbours"):
         nearest(np.eye(3), k)
 
 

@@ -182,7 +182,7 @@ def test_broken_files_cost_their_own_part(tmp_path: Path) -> None:
     (folder / "results/code/get_mAP_table.py").write_text("def (")
     pack = pack_from(IMPORTER, folder, {})
     said = "\n".join(pack.left_out)
-    assert "Dishes.csv: there is no column url" in said
+    assert "Dishes.csv: missing column url" in said
     assert "ru_templates.jsonl: no line is a JSON object" in said
     assert "get_mAP_table.py" in said
     assert tomllib.loads(pack.files["fmlama/replaces.toml"]) == {"files": ["dish"]}
