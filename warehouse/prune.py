@@ -95,12 +95,12 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
         subject = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
         rows.append((reason is None, subject, reason or "old, and not the newest", sizes[kind].get(part, 0)))
     for kind, part, is_new in superseded.rows():
-        why = (
+        reason = (
             "superseded for less than a day: may still be read"
             if is_new
             else "other parts have their answers"
         )
-        rows.append((not is_new, "superseded parts", why, sizes[kind].get(part, 0)))
+        rows.append((not is_new, "superseded parts", reason, sizes[kind].get(part, 0)))
     rows += [
         (True, "quarantine", "damaged, and answered again", file.stat().st_size)
         for file in _quarantined(warehouse)

@@ -106,18 +106,18 @@ def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
         WarehouseError: like ``removable``; or the run has an obstacle.
     """
     with warehouse.write() as connection:
-        going = _removal(connection, run, answers, at_work(warehouse.store))
-        if going.obstacle:
-            raise WarehouseError(f"run {going.run_id} cannot be removed: {going.obstacle}.")
-        numbers = connection.execute(_NUMBERS, [going.run_id]).pl()
-        forget_metrics(connection, going.run_id)
-        if going.units.height:
-            execute_with(connection, going.units, _UNREGISTER)
-        parts = pl.concat([numbers, going.units.select("kind", "part")])
+        removal = _removal(connection, run, answers, at_work(warehouse.store))
+        if removal.obstacle:
+            raise WarehouseError(f"run {removal.run_id} cannot be removed: {removal.obstacle}.")
+        numbers = connection.execute(_NUMBERS, [removal.run_id]).pl()
+        forget_metrics(connection, removal.run_id)
+        if removal.units.height:
+            execute_with(connection, removal.units, _UNREGISTER)
+        parts = pl.concat([numbers, removal.units.select("kind", "part")])
         execute_with(connection, parts, _SUPERSEDE, {"at": now()})
         for table in ("run_request", "cohort", "run"):
-            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [going.run_id])
-    return going
+            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [removal.run_id])
+    return removal
 
 
 def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool, working: list[str]) -> Removal:

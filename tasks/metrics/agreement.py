@@ -98,8 +98,8 @@ def spearman_interval(rho: float, n: int) -> Interval:
     """
     if n < MIN_CLUSTERS:
         return None
-    most = 1 - 12 / (n**3 - n)
-    inner = max(-most, min(most, rho))
+    max_rho = 1 - 12 / (n**3 - n)
+    inner = max(-max_rho, min(max_rho, rho))
     half = float(t.ppf(0.975, n - 2)) * math.sqrt((1 + inner**2 / 2) / (n - 3))
     low, high = math.tanh(math.atanh(inner) - half), math.tanh(math.atanh(inner) + half)
     return (-1.0 if rho == -1 else low), (1.0 if rho == 1 else high)

@@ -157,8 +157,8 @@ def derangements(n: int, replicates: int, seed: int) -> IntArray:
     rotations = np.empty((0, n), dtype=np.intp)
     # About one shuffle in e leaves no culture in its place, whatever n is (one in two to three for small n).
     while len(rotations) < replicates:
-        drawn = generator.permuted(np.tile(identity, (3 * replicates, 1)), axis=1)
-        rotations = np.concatenate([rotations, drawn[(drawn != identity).all(axis=1)]])
+        orders = generator.permuted(np.tile(identity, (3 * replicates, 1)), axis=1)
+        rotations = np.concatenate([rotations, orders[(orders != identity).all(axis=1)]])
     return rotations[:replicates]
 
 

@@ -72,7 +72,7 @@ def difference(shared: ArrayLike, first: ArrayLike, second: ArrayLike) -> Correl
     elif n < MIN_CLUSTERS:
         reasons.append(f"{n} points; an interval needs {MIN_CLUSTERS}")
     else:
-        inner = (max(-_most(n), min(_most(n), rho)) for rho in (first_rho, second_rho, cross_rho))
+        inner = (max(-_max_rho(n), min(_max_rho(n), rho)) for rho in (first_rho, second_rho, cross_rho))
         ends = spearman_interval(first_rho, n), spearman_interval(second_rho, n)
         assert ends[0] is not None
         assert ends[1] is not None
@@ -127,7 +127,7 @@ def points_for_correlation(rho: float, n: int) -> int | None:
     """
     if n < 3 or abs(rho) < _ROUNDING:
         return None
-    inner = min(_most(n), abs(rho))
+    inner = min(_max_rho(n), abs(rho))
     distance = (_LEVEL + _POWER * math.sqrt(1 + inner**2 / 2)) / math.atanh(inner)
     return max(MIN_CLUSTERS, math.ceil(3 + distance**2))
 
@@ -143,7 +143,9 @@ def points_for_difference(contributions: FloatArray, first: float, second: float
     n, total = len(contributions), abs(float(contributions.sum()))
     if total <= _ROUNDING * float(np.abs(contributions).sum()):
         return None
-    first_rho, second_rho, cross_rho = (max(-_most(n), min(_most(n), rho)) for rho in (first, second, cross))
+    first_rho, second_rho, cross_rho = (
+        max(-_max_rho(n), min(_max_rho(n), rho)) for rho in (first, second, cross)
+    )
     spreads = [(1 - rho**2) * math.sqrt(1 + rho**2 / 2) for rho in (first_rho, second_rho)]
     covariance = 2 * correlation_of_correlations(first_rho, second_rho, cross_rho) * spreads[0] * spreads[1]
     spread = math.sqrt(max(spreads[0] ** 2 + spreads[1] ** 2 - covariance, 0.0))
@@ -151,6 +153,6 @@ def points_for_difference(contributions: FloatArray, first: float, second: float
     return max(MIN_SWAPS, math.ceil((_LEVEL * swaps + _POWER * spread / abs(first - second)) ** 2))
 
 
-def _most(n: int) -> float:
+def _max_rho(n: int) -> float:
     """Return the largest rho below 1 of n points without ties."""
     return 1 - 12 / (n**3 - n)

@@ -207,7 +207,7 @@ def half_sample_error(values: FloatArray, n: int) -> float:
 
 
 MIN_FLIPPED = 6
-"""Least number of clusters for ``sign_flip_p``: with five, even equal signs have a p of 1 / 32."""
+"""Minimum number of clusters for ``sign_flip_p``: with five, even equal signs have a p of 1 / 32."""
 
 
 def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
@@ -227,8 +227,8 @@ def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int 
     if totals.size <= _LISTED:
         flips = np.array(list(product((1, -1), repeat=totals.size)))
     else:
-        drawn = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (_DRAWN, totals.size))
-        flips = np.concatenate([np.ones((1, totals.size), dtype=np.intp), 2 * drawn - 1])
+        signs = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (_DRAWN, totals.size))
+        flips = np.concatenate([np.ones((1, totals.size), dtype=np.intp), 2 * signs - 1])
     tolerance = _ROUNDING * np.abs(totals).sum()
     return float((flips @ totals >= totals.sum() - tolerance).mean())
 

@@ -55,8 +55,8 @@ class PythonSource:
                 try:
                     value = self.reader.value(node.value, self.constants)  # type: ignore[attr-defined]
                     return cleared(value, f"{self.name}: {name}", lost)
-                except NotRead as why:
-                    error = why
+                except NotRead as fault:
+                    error = fault
         raise error
 
     def dictionaries(self) -> Iterator[Any]:
@@ -88,8 +88,8 @@ class PythonSource:
         values = self.reader.returned(function, {})
         if texts := [_pieces(value) for value in values if isinstance(value, str | Composed)]:
             return texts
-        why = next((value.why for value in values if isinstance(value, Lost)), "")
-        raise NotRead(why or f"{self.name}: {function} returns no readable text")
+        reason = next((value.reason for value in values if isinstance(value, Lost)), "")
+        raise NotRead(reason or f"{self.name}: {function} returns no readable text")
 
 
 def read_source(path: Path, sources: dict[Path, PythonSource] | None = None) -> PythonSource:
@@ -151,8 +151,8 @@ def cleared(value: Any, place: str, lost: list[str] | None = None) -> Any:
         lost: if given, unreadable entries of dictionaries are left out, and their faults are added to it.
     """
     match value:
-        case Lost(why=why):
-            raise NotRead(why)
+        case Lost(reason=reason):
+            raise NotRead(reason)
         case Slot() | Composed():
             raise NotRead(f"{place} depends on values that only the running program knows")
         case list() | tuple():

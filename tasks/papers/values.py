@@ -40,7 +40,7 @@ class Composed:
 class Lost:
     """A value that could not be read, with the reason."""
 
-    why: str
+    reason: str
 
 
 class NotRead(ValueError):  # noqa: N818 - "raise NotRead" says it all
@@ -208,7 +208,7 @@ def unique(values: Iterable[Any]) -> list[Any]:
 def readable(value: Any) -> Any:
     """Return the value; raises NotRead if it is lost."""
     if isinstance(value, Lost):
-        raise NotRead(value.why)
+        raise NotRead(value.reason)
     return value
 
 

@@ -79,7 +79,7 @@ def test_cosines_equal_but_for_rounding_are_ties() -> None:
 
 @pytest.mark.parametrize("k", [0, 3])
 def test_nearest_refuses_k_outside_1_and_n_minus_1(k: int) -> None:
-    with pytest.raises(ValueError, match="between 1 and 2 neighbours"):
+    with pytest.raises(ValueError, match="have 1 to 2 neighbours"):
         nearest(np.eye(3), k)
 
 

@@ -68,7 +68,7 @@ def test_a_clone_gives_the_items_of_every_benchmark(tmp_path: Path) -> None:
     # Nothing says what the symbols of an adhering query mean
     assert [row["judged"] for row in rows(pack)] == ["", "", "no", "", "", ""]
     assert tomllib.loads(pack.files["cure/replaces.toml"]) == {"files": ["item"]}
-    assert "normad: 1 items of no country of the warehouse" in pack.left_out
+    assert "normad: 1 items without a country of the warehouse" in pack.left_out
     assert any(line.startswith("prompts and rubrics: no file has them") for line in pack.left_out)
 
 

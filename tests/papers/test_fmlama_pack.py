@@ -180,7 +180,7 @@ def test_broken_files_leave_the_rest_of_the_pack(tmp_path: Path) -> None:
     (folder / "results/code/get_mAP_table.py").write_text("def (")
     pack = pack_from(IMPORTER, folder, {})
     left_out = "\n".join(pack.left_out)
-    assert "Dishes.csv: there is no column url" in left_out
+    assert "Dishes.csv: missing column url" in left_out
     assert "ru_templates.jsonl: no line is a JSON object" in left_out
     assert "get_mAP_table.py" in left_out
     assert tomllib.loads(pack.files["fmlama/replaces.toml"]) == {"files": ["dish"]}

@@ -84,7 +84,7 @@ def test_fields_of_another_persona_become_columns(tmp_path: Path) -> None:
     (folder / "prompt_constructor.py").write_text(more)
     left_out = pack_from(IMPORTER, folder, COUNTRIES).left_out
     assert any(
-        "made of culture, a, b, prized: more than place, people, called can hold" in line for line in left_out
+        "more slots (culture, a, b, prized) than columns (place, people, called)" in line for line in left_out
     )
 
 

@@ -61,10 +61,10 @@ class Versions:
         assert version.number == len(self.versions) + 1
         self.versions.append(version)
 
-    def old(self) -> list[Version]:
+    def replaced(self) -> list[Version]:
         return self.outdated
 
-    def forget(self, old: list[Version]) -> None:
+    def forget(self, versions: list[Version]) -> None:
         self.outdated = []
 
 

@@ -160,9 +160,8 @@ def test_a_wrong_password_is_not_retried_and_a_starting_server_is(
     server: Server, store: Database, fault: str, pauses: list[float]
 ) -> None:
     server.results = [psycopg.OperationalError(fault) for _ in range(9)]
-    with pytest.raises(
-        WarehouseError, match=f"{PLACE} (does not answer|returned an error).*PGPASSWORD"
-    ) as refused:
+    message = f"{PLACE} (does not answer|returned an error).*PGPASSWORD"
+    with pytest.raises(WarehouseError, match=message) as refused:
         store.newest()
     assert "a-secret" not in str(refused.value)
     assert server.pauses == pytest.approx(pauses)

@@ -35,8 +35,8 @@ def read(files: Files, pack: Pack) -> None:
         loaded = load_items(published, ", ".join(names))
         rows = [_row(item) for item in loaded.items]
         fitting = [row for row in rows if not checked_row(CulturallTaskRow, row, NAME, None)[1]]
-        lost = Counter({"does not fit a pack": len(rows) - len(fitting), **loaded.dropped})
-        pack.left_out += [f"{n} rows of {', '.join(names)}: {why}" for why, n in lost.items() if n]
+        dropped = Counter({"does not fit a pack": len(rows) - len(fitting), **loaded.dropped})
+        pack.left_out += [f"{n} rows of {', '.join(names)}: {reason}" for reason, n in dropped.items() if n]
         pack.rows(NAME, _ITEM, fitting, ", ".join(names))
         pack.table(NAME, "replaces.toml", {"files": ["item"]}, "what replaces the shipped items")
     pack.left_out.append(

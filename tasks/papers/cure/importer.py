@@ -43,12 +43,12 @@ def read(files: Files, pack: Pack) -> None:
         known_codes = set(pack.countries.values())
         with_country = [_row(item) for item in loaded.items if item.country in known_codes]
         fitting = [row for row in with_country if not checked_row(CureItemRow, row, name, None)[1]]
-        lost = Counter({
+        dropped = Counter({
             "without a country of the warehouse": len(loaded.items) - len(with_country),
             "that do not fit a pack": len(with_country) - len(fitting),
             **loaded.dropped,
         })  # fmt: skip
-        pack.left_out += [f"{name}: {n} items {why}" for why, n in lost.items() if n]
+        pack.left_out += [f"{name}: {n} items {reason}" for reason, n in dropped.items() if n]
         if fitting:
             rows += fitting
             data_files.append(name)

@@ -35,7 +35,7 @@ class Recount:
     Attributes:
         model, culture, scenario, category, dimension: [n] labels; a culture is a country code or baseline.
         target, score, points: [n] target, score on the scenario's dimension, alignment.
-        why: reason why an answer has no alignment.
+        reason: reason for which an answer has no alignment.
     """
 
     model: Labels
@@ -46,7 +46,7 @@ class Recount:
     target: FloatArray
     score: FloatArray
     points: FloatArray
-    why: str = ""
+    reason: str = ""
 
     @cached_property
     def is_persona(self) -> BoolArray:
@@ -211,13 +211,13 @@ def scored(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, to
     if options.scores[0] == "stored":
         points = np.array([a.cultural_alignment for a in answers], dtype=np.float64)
         points = np.where(table.is_persona, points, np.nan)
-        table = replace(table, points=points, why="no alignment is stored with the answers")
+        table = replace(table, points=points, reason="no alignment is stored with the answers")
     elif stored.scenarios is None:
-        return replace(table, why=SOURCES["scenarios"].missing)
+        return replace(table, reason=SOURCES["scenarios"].missing)
     elif stored.exemplars is None:
-        return replace(table, why=SOURCES["exemplars"].missing)
+        return replace(table, reason=SOURCES["exemplars"].missing)
     elif options.embedder == NO_EMBEDDER:
-        return replace(table, why="--embedder none")
+        return replace(table, reason="--embedder none")
     else:
         rows = {str(row["scenario"]): row for row in stored.scenarios}
         texts = [
@@ -225,7 +225,7 @@ def scored(table: Recount, stored: WorldwiseFiles, options: WorldwiseOptions, to
             for answer in answers
         ]
         score = _scores(texts, failed, table.dimension, stored.exemplars, options.embedder, tools)
-        table = replace(table.with_scores(score), why=NO_TARGET)
+        table = replace(table.with_scores(score), reason=NO_TARGET)
     unparsed = 0.0 if options.unparsed == "zero" else np.nan
     return replace(table, points=np.where(failed & table.is_persona, unparsed, table.points))
 

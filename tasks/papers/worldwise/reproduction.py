@@ -207,7 +207,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
             )
         errors = hofstede_errors(targets_of_cells, scores_of_cells)
         if errors is None:
-            raise NoNumber(table.why or _NONE)
+            raise NoNumber(table.reason or _NONE)
         match metric:
             case "Median Absolute Error":
                 return errors.median
@@ -226,7 +226,7 @@ class WorldwiseNumbers(Numbers[WorldwiseFiles, WorldwiseOptions]):
         target = np.array([culture_targets.get(d, np.nan) for d in table.dimension.tolist()])
         both &= ~np.isnan(target)
         if not both.any():
-            raise NoNumber(self.answers.why if chosen.any() else "no answer without a persona")
+            raise NoNumber(self.answers.reason if chosen.any() else "no answer without a persona")
         return float(culture_distances(table.score[both], target[both][None])[0])
 
     def _value_count(self, cell: PrintedCell) -> RecomputedCell:
@@ -314,7 +314,7 @@ def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> float:
     points = table.points[chosen]
     scored_points = points[~np.isnan(points)]
     if not scored_points.size:
-        raise NoNumber((chosen.any() and table.why) or _NONE)
+        raise NoNumber((chosen.any() and table.reason) or _NONE)
     return float(scored_points.mean()) if ddof is None else _deviation(scored_points, ddof)
 
 
@@ -336,13 +336,13 @@ def _test(cell: PrintedCell, table: Recount, chosen: BoolArray) -> float:
         test = group_test(groups, reproduce=True)
         value = test.f if cell.metric == "F-statistic" else test.p_value
         if value is None:
-            raise NoNumber(table.why or test.reason or _NONE)
+            raise NoNumber(table.reason or test.reason or _NONE)
         return value
     pairs = pair_tests(groups, reproduce=True)
     sides = [pair.p_value if cell.metric == "smallest p-value" else pair.d for pair in pairs]
     numbers = [abs(side) for side in sides if side is not None]
     if not numbers:
-        raise NoNumber(table.why or (pairs and pairs[0].reason) or _NONE)
+        raise NoNumber(table.reason or (pairs and pairs[0].reason) or _NONE)
     return min(numbers) if cell.metric == "smallest p-value" else max(numbers)
 
 

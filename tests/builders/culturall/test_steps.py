@@ -56,7 +56,7 @@ def test_hashes_of_requests_and_configurations_are_unchanged(warehouse: Warehous
         given = {"solvers": ["fake-a"]} if stage is steps.MEASURE else {"model": "fake-a"}
         session = planned(stage, stage.params.model_validate(given))
         study: Any = session.study
-        of_solver = study.of(session.completions("fake-a")) if stage is steps.MEASURE else None
+        of_solver = study.condition_study(session.completions("fake-a")) if stage is steps.MEASURE else None
         request = of_solver.request(NATIVE) if of_solver else study.request()
         named[study.stage] = (request.hash(session.candidates["fake-a"]), study.config_hash())
     assert named == {
