@@ -35,7 +35,7 @@ RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5
     [
         (0.4, [], 0.3, []),
         (0.4, [RANDOM], 0.3, []),  # of another number
-        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60, and guessing scores 0.20 on average"]),
+        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60; guessing scores 0.20 on average"]),
         (0.4, [FAR], 0.3, [FAR[2]]),
         (0.4, [("another", *FAR[1:])], 0.3, []),
         (0.4, [], 0.5, []),  # a tie with the look-up counts
