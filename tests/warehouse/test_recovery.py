@@ -135,7 +135,7 @@ def test_only_a_read_error_of_the_disk_makes_a_part_corrupt(
 
     monkeypatch.setattr(Path, "read_bytes", fail)
     is_damage = isinstance(error, OSError) and error.errno == 5
-    with pytest.raises(CorruptPart if is_damage else type(error), match=str(error).partition("] ")[2]):
+    with pytest.raises(CorruptPart if is_damage else type(error)):
         read_part(warehouse.home, KIND, path.stem)
     assert path.exists() != is_damage
 
