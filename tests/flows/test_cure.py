@@ -151,7 +151,7 @@ def test_run_on_published_files_resumes_after_a_kill_during_judging(
     server = serve(reply, "knower", "marker")
     arguments = ("run", "cure", "-m", "knower", "--judges", "marker", "--items-per-benchmark", "99",
                  *published(home))  # fmt: skip
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     running.append(subprocess.Popen(command(*arguments), env=environment(home, prefect_api), **quiet))
     assert running[0].wait() == -9
     warehouse = Warehouse.open(home)

@@ -221,7 +221,7 @@ def test_killed_runs_resume_without_losses_or_repeats(
     running: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         running.append(subprocess.Popen(command(*arguments), env=environment(home, prefect_api), **quiet))
         return running[-1]
 

@@ -41,7 +41,7 @@ class Killer(Models):
 
 def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
     line = command("culturall", *arguments, "--batch", str(BATCH), "--no-server")
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     return subprocess.Popen(line, env=environment(home, None), **pipes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import polars as pl
 from hypothesis import given, settings
@@ -147,7 +148,8 @@ def test_join_does_not_depend_on_the_order_of_answers(harvest: Harvest, seed: in
         return answer[order]
 
     names = ("dishes", "countries", "statements", "cuisines", "labels")
-    other = replace(harvest, **{name: shuffled(getattr(harvest, name)) for name in names})
+    changes: dict[str, Any] = {name: shuffled(getattr(harvest, name)) for name in names}
+    other = replace(harvest, **changes)
     rows, counts = join(harvest, LANGUAGES)
     again, counts_again = join(other, LANGUAGES[::-1])
     assert counts == counts_again
