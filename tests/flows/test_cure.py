@@ -204,7 +204,7 @@ def test_wrong_inputs_are_one_error_and_change_nothing(home: Path) -> None:
         (("--files", f"normda={other}"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
         (("--files", f"normad={home / 'none.csv'}"), f"{home / 'none.csv'}: cannot be read (No such file"),
         (("--files", f"normad={other}"), "expected the columns country, story, explanation, gold_label"),
-        (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
+        (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells for 2 columns"),
         (
             ("--benchmarks", "casa", "--files", f"normad={other}"),
             "files of normad, which is not among `benchmarks`",

@@ -153,7 +153,7 @@ def test_page_has_figures_and_escaped_transcripts(warehouse: Warehouse) -> None:
     assert "<script" not in html
     assert "&lt;script&gt;alert(" in html
     assert html.count('id="figure-') == 3
-    assert "adapts</bdi> less <bdi" in html
+    assert "adapts</bdi> minus <bdi" in html
 
 
 def test_failed_simulator_leaves_numbers_unscored(

@@ -233,5 +233,5 @@ def test_opposite_order_compares_pairs_within_groups() -> None:
     assert order is not None
     assert (order.opposite, order.n) == (0.5, 2)
     assert opposite_order([1, 2], [1, 2], ["a", "b"]) is None
-    with pytest.raises(ValueError, match="one each"):
+    with pytest.raises(ValueError, match="one label for each"):
         opposite_order([1, 2], [1, 2], ["a"])

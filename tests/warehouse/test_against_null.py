@@ -77,7 +77,7 @@ def test_a_number_within_the_draws_of_its_null_is_beyond_it_nowhere(
     env = {"CULTURESCOPE_HOME": str(warehouse.home)}
     done = CliRunner().invoke(app, ["leaderboard", "spectral"], env=env)
     assert done.exit_code == 0, done.output
-    assert re.search(r"macro-F1 of clear; .* of clear, tie\.", " ".join(done.output.split()))
+    assert re.search(r"macro-F1: clear; .*: clear, tie\.", " ".join(done.output.split()))
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 9])

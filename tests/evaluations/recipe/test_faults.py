@@ -40,7 +40,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("bounds turned", "choice", {TOML: swap("[0, 1]", "[1, 0]")}, (TOML, "metric.bounds", "is not a range")),
     ("bounds inf", "choice", {TOML: swap("[0, 1]", "[0, inf]")}, (TOML, "metric.bounds", "is not a range")),
     ("no recipe", "choice", {TOML: without("recipe")}, (TOML, "recipe", "it is missing", "short_answer")),
-    ("recipe list", "choice", {TOML: swap('= "choice"', '= ["choice"]')}, (TOML, "recipe", "no recipe")),
+    ("recipe list", "choice", {TOML: swap('= "choice"', '= ["choice"]')}, (TOML, "recipe", "unknown recipe")),
     ("field", "choice", {TOML: swap("by = ", "via = ")}, (TOML, "via", "no such field")),
     ("way", "choice", {TOML: swap('by = "logprob"', 'by = "vote"')}, (TOML, "by", "'logprob' or 'letter'")),
     ("metric space", "choice", {TOML: swap('"accuracy"', '"my hits"')}, (TOML, "metric.name", "'my hits'")),
@@ -50,7 +50,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         for name in ("coverage", "model", "place", "n_scored", "judge_gold_accepted", "no_question_gain")
     ),
     ("column upper", "choice", {TOML: swap('"country"', '"Country"')}, (TOML, "cluster", "'Country'")),
-    ("column gone", "choice", {TOML: swap('"country"', '"land"')}, (TOML, "cluster", "no column 'land'")),
+    ("column gone", "choice", {TOML: swap('"country"', '"land"')}, (TOML, "cluster", "unknown column 'land'")),
     *(
         (f"slice {name}", "choice", slices(name), (TOML, "slices", name))
         for name in ("limit", "seed", "by", "judge", "overall", "model", "dry_run", "model_dump", "label")
@@ -99,7 +99,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
      (ITEMS, None, "region", "'r'", "no interval")),
     ("item twice", "choice", {ITEMS: swap("banh-mi", "pho")}, (ITEMS, 3, "item", "line 2")),
     ("cells", "choice", {ITEMS: swap("pho,VN", "pho,VN,VN")}, (ITEMS, 2, "", "10 cells for 9")),
-    ("column twice", "choice", {ITEMS: swap("region", "country")}, (ITEMS, 1, "country", "there twice")),
+    ("column twice", "choice", {ITEMS: swap("region", "country")}, (ITEMS, 1, "country", "repeated")),
     ("column unnamed", "choice", {ITEMS: swap("region", "")}, (ITEMS, 1, "", "name is empty")),
     ("formula", "choice", {ITEMS: swap("Peru", "=1+1")}, (ITEMS, 2, "b", "formula")),
     ("direction", "choice", {ITEMS: swap("Peru", "P\u202eeru")}, (ITEMS, 2, "b", "U+202E")),

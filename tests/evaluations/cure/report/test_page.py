@@ -102,7 +102,7 @@ def test_lead_counts_good_explanations_and_validated_judges(page: BeautifulSoup,
     # good less 0.1 passes 0.45 and 0.5 in both modes, 0.61 in thick; the other passes 0.45 in thin
     assert "6 of 16" in labels
     nothing, unvalidated, _ = (text_of(lead) for lead in many.select("p.lead"))
-    assert "does not tell" in nothing
+    assert "is not shown to score" in nothing
     assert ("Not validated" in unvalidated, "favour" in unvalidated) == (True, False)
 
 

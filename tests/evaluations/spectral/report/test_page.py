@@ -172,7 +172,7 @@ def _data(copied_home: Callable[[], Path]) -> SpectralData:
 def test_every_frame_is_filled_from_the_newest_configuration(data: SpectralData) -> None:
     assert data.config_hash == "newer"
     assert data.leaderboard["model"].to_list() == ["model-a", "null:list-frequency"]
-    assert data.asked["country"].to_list() == CODES
+    assert data.run_countries["country"].to_list() == CODES
     assert data.similarity.height == 6
     assert data.competence == {("model-a", "currency"): dict.fromkeys(CODES, 0.9)}
     assert data.domains.select("domain", "n_items").rows() == [
@@ -220,7 +220,7 @@ RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5
     [
         (0.4, [], 0.3, []),
         (0.4, [RANDOM], 0.3, []),  # doubts another metric
-        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60, and guessing scores 0.20 on average"]),
+        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60; guessing scores 0.20 on average"]),
         (0.4, [FAR], 0.3, [FAR[2]]),
         (0.4, [("another", *FAR[1:])], 0.3, []),
         (0.4, [], 0.5, []),  # a tie with the look-up counts
