@@ -135,9 +135,8 @@ def test_the_overview_shows_the_newest_occasion_and_its_change() -> None:
         "a": ("0.80", "beyond"), "b": ("0.50", "beyond"), "c": ("0.55", "beyond"),
     }  # fmt: skip
     tip = text_of(page.select_one(f"#{tiles['a']['popovertarget']}"))  # type: ignore[index]
-    assert re.findall(r"[+-]?\d+\.\d+|n \d+", tip) == [
-        "0.800", "0.700", "0.900", "0.250", "n 27", "0.750", "0.800", "+0.05",
-    ]  # fmt: skip
+    values = ["0.800", "0.700", "0.900", "0.250", "n 27", "0.750", "0.800", "+0.05"]  # then the history
+    assert re.findall(r"[+-]?\d+\.\d+|n \d+", tip) == values
     assert "vllm, bfloat16" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
     assert shown[0] == "F1 ↑ agreement"  # what it means, without hovering
