@@ -293,7 +293,7 @@ def test_frames_are_of_one_configuration(warehouse: Warehouse, data: CureData) -
     assert set(data.leaderboard["model"]) == {"good", HOSTILE, "null:majority", "null:prior"}
     assert set(data.verdicts["metric"]) == set(METRICS.values())
     assert read_data(warehouse, "cure", "thin").verdicts.is_empty()
-    with pytest.raises(WarehouseError, match="there are: "):
+    with pytest.raises(WarehouseError, match="known: "):
         read_data(warehouse, "cure", "unknown")
 
 

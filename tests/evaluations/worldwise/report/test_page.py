@@ -335,7 +335,7 @@ def test_frames_are_of_one_configuration(warehouse: Warehouse, data: WorldwiseDa
     assert data.config_hash == CONFIG
     assert set(data.values["model"]) == {*GAINS, "null:zero", "null:scenario-text"}
     assert read_data(warehouse, "worldwise", "one").leaderboard["model"].to_list()[0] == "alone"
-    with pytest.raises(WarehouseError, match="there are: "):
+    with pytest.raises(WarehouseError, match="known: "):
         read_data(warehouse, "worldwise", "unknown")
 
 
