@@ -75,7 +75,7 @@ def test_compare_for_programs() -> None:
         (["compare", LONG, "-e", "none"], "there is no evaluation 'none'; known: culturall, cure"),
         (["compare", "b"], "of b on another occasion: run both"),
         (["drift", "-e", "none"], "there is no evaluation 'none'"),
-        (["leaderboard", "cure", "--occasion", "w9"], "occasion 'w9'; there are: 2026-w47, 2026-w48"),
+        (["leaderboard", "cure", "--occasion", "w9"], "occasion 'w9'; known: 2026-w47, 2026-w48"),
         (["leaderboard", "cure", "--occasion", "w9", "--history"], "leave --occasion out"),
     ],
 )
