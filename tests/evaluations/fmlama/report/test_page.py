@@ -126,9 +126,9 @@ def test_notes_replace_comparisons_that_were_not_run(page: BeautifulSoup, data: 
     params = pl.lit(json.dumps(PARAMS | {"aligned": False}))
     for part, note, without in (
         ("country", "To compare both", only(data, "en:en:no", "zh:zh:no")),
-        ("languages", "cannot be compared", replace(data, runs=data.runs.with_columns(params=params))),
-        ("languages", "Only English", only(data, "en:en:no", "en:en:yes")),
-        ("switching", "was not run", only(data, *CONDITIONS[:4])),
+        ("languages", "Do not compare bars", replace(data, runs=data.runs.with_columns(params=params))),
+        ("languages", "in English only", only(data, "en:en:no", "en:en:yes")),
+        ("switching", "has no code-switching", only(data, *CONDITIONS[:4])),
     ):
         assert note not in section(page, part)
         assert note in section(parsed(without), part)
@@ -171,7 +171,7 @@ def test_mes_has_its_judge_counts_and_interval(page: BeautifulSoup, data: Fmlama
 def test_without_a_judge_there_is_no_mes_column(data: FmlamaData) -> None:
     values = data.values.filter(~pl.col("metric").str.starts_with("mes"))
     page = parsed(replace(data, values=values, judged=data.judged.clear()))
-    assert "no judge" in section(page, "mes")
+    assert "has no judge" in section(page, "mes")
     assert "MES" not in text_of(page.select_one("table.leaderboard thead"))
 
 
