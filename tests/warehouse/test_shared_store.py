@@ -142,7 +142,7 @@ def test_what_one_machine_writes_another_sees_at_once(
     with shared.write() as connection:
         save_run(connection, make_run("r9"))
     assert other.query("SELECT run_id FROM run")["run_id"].to_list() == ["r9"]
-    with pytest.raises(WarehouseError, match="no run 'r11'"), other.write() as connection:  # noqa: PT012
+    with pytest.raises(WarehouseError, match="unknown run 'r11'"), other.write() as connection:  # noqa: PT012
         save_run(connection, make_run("r10"))
         finish_run(connection, "r11")
     assert shared.query("SELECT run_id FROM run")["run_id"].to_list() == ["r9"]
