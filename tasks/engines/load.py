@@ -19,10 +19,11 @@ from tasks.engines import embedders
 from tasks.engines.extras import needed_by
 from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Embedder, EngineError, Jobs
+from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
-from tasks.engines.specs import EngineSpec, check_trust, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, check_trust, resolved
 
-Ability = Literal["score", "candidates", "generate", "embed"]
+Ability = Literal["score", "candidates", "generate", "published", "embed"]
 """The last one is for embedders, which have no spec."""
 
 CLASSES = {
@@ -30,6 +31,7 @@ CLASSES = {
     "anthropic": "served.anthropic_http.AnthropicGenerator",
     "google": "served.google_http.GoogleGenerator",
     "fake": "fake.FakeEngine",
+    "published": "published.PublishedAnswers",
     "vllm": "local.vllm_engine.VllmEngine",
     "packed_trie": "local.packed_trie.PackedTrieScorer",
     "masked": "local.masked.MaskedScorer",
@@ -61,7 +63,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
 
     Args:
         ability: "score" texts after a prompt (``Scorer``), score "candidates" in a blank
-            (``CandidateScorer``), or "generate" (``Generator``).
+            (``CandidateScorer``), "generate" (``Generator``), or look up "published" answers.
 
     Raises:
         EngineError: it does not, with the kinds that do. Or it needs a permission (``check_trust``), or sets
@@ -70,6 +72,13 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
     check_trust(spec)
     kind = spec.kind
     match ability:
+        case "published":
+            published_answers(Path(spec.model))
+        case _ if kind == "published":
+            raise EngineError(
+                f"model {spec.name!r}: {spec.model} has published predictions, which only "
+                "fmlama scores; choose a model that can run"
+            )
         case "score" if kind in WHOLE_TEXTS:
             raise EngineError(
                 f'model {spec.name!r} (kind "{kind}"): {WHOLE_TEXTS[kind]}; use kind "packed_trie" or "vllm" '
@@ -123,7 +132,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     spec = resolved(spec)
     with _lock, needed_by(f"model {spec.name!r}"):
         key = _key(spec, cache)
-        source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
+        source = "" if key in _loaded or spec.kind in WITHOUT_WEIGHTS else embedded.resolve(spec, cache)
         return kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
 
 
@@ -140,7 +149,7 @@ def _key(spec: EngineSpec, cache: Path) -> str:
 
 
 def _claim(spec: EngineSpec, cache: Path) -> memory.Claim:
-    return memory.of_engine(spec, "" if spec.kind == "fake" else embedded.resolve(spec, cache))
+    return memory.of_engine(spec, "" if spec.kind in WITHOUT_WEIGHTS else embedded.resolve(spec, cache))
 
 
 def unload() -> None:
@@ -218,7 +227,7 @@ def _close(keys: list[str]) -> None:
 
 
 def _build(spec: EngineSpec, source: str) -> Any:
-    return _class(spec)(spec) if spec.kind == "fake" else _class(spec)(spec, source)
+    return _class(spec)(spec) if spec.kind in WITHOUT_WEIGHTS else _class(spec)(spec, source)
 
 
 def _class(spec: EngineSpec) -> Any:

@@ -51,6 +51,11 @@ PICKLE_ADVICE = (
 PICKLE_FORMATS = ("pt", "npcache")
 """vLLM's load_format of weights that are unpickled."""
 
+WITHOUT_WEIGHTS = ("published", "fake")
+"""Kinds that load no model."""
+PUBLISHED_OF = {"english_human_evaluation": "Llama3"}
+"""Stem of a file of published predictions -> the model that its paper names (Zhou et al. 2025)."""
+
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 """Endings of files with weights."""
 
@@ -66,10 +71,13 @@ class EngineSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(description="name of the model on leaderboards")
-    kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "fake"] = (
-        "packed_trie"
+    kind: Literal[
+        "packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "published", "fake"
+    ] = "packed_trie"
+    model: str = Field(
+        description="Hugging Face id, local folder, embedded:<name>, a served model's id, or the file of "
+        "published predictions"
     )
-    model: str = Field(description="Hugging Face id, local folder, embedded:<name>, or a served model's id")
     revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
     dtype: Dtype = Field(
         default="auto", description="auto: float32 or bfloat16, whichever the device multiplies faster"
@@ -183,6 +191,7 @@ class EngineSpec(BaseModel):
         For a served model this includes its server (``served_as``, else host, port and path of ``base_url``),
         whose precision and prompt template are unknown, its settings of reasoning and web search, and the
         fields of a sampling that are not sent to it (``families``). The fake engine has no precision.
+        Published predictions are the content of their file.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -194,6 +203,8 @@ class EngineSpec(BaseModel):
             features = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
             not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
             return self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent
+        if self.kind == "published":
+            return {"kind": self.kind, "sha256": content_hash(Path(self.model))}
         fields = {"kind", "model", "revision", "prompt_style"}
         if has_dtype(self):
             if self.dtype == "auto":
@@ -207,8 +218,8 @@ class EngineSpec(BaseModel):
 
     def described(self) -> dict[str, Any]:
         """Return the fields that a run stores: all but the access data; a server as in its identity."""
-        own = self.identity() if self.is_served else {}
-        known = {name: own[name] for name in ("server", "not_sent") if name in own}
+        own = self.identity() if self.is_served or self.kind == "published" else {}
+        known = {name: own[name] for name in ("server", "not_sent", "sha256") if name in own}
         return self.model_dump(exclude={"base_url", "api_key_env"}) | known
 
     def hash(self) -> str:
@@ -218,7 +229,7 @@ class EngineSpec(BaseModel):
 
 def has_dtype(spec: EngineSpec) -> bool:
     """Whether the spec's dtype affects results; a served model has its server's."""
-    return not spec.is_served and spec.kind != "fake"
+    return not spec.is_served and spec.kind not in WITHOUT_WEIGHTS
 
 
 def model_hash(spec: EngineSpec) -> str:
@@ -232,6 +243,7 @@ def model_hash(spec: EngineSpec) -> str:
     - a local folder: the content of its weight files, those of an adapter among them, whatever they are
       named, read once per process; its path, if it is not there or holds no weights
     - an embedded model: its name, whose content the package pins
+    - a file of published predictions: its content
     - a Hugging Face id: the id and the revision that the spec names
     - a served model: its id, the server (``served_as``, else host, port and path), and how much it reasons
       and whether it searches the web, where the spec says so: nothing else is known of what answers there
@@ -242,7 +254,8 @@ def model_hash(spec: EngineSpec) -> str:
         web = "" if spec.web is None else str(spec.web).lower()
         parts = [f"{at}/{spec.model}", spec.revision or "", "", reasoning, web]
     else:
-        weights = _weights_hash(Path(spec.model)) or spec.model
+        is_file = spec.kind == "published"
+        weights = content_hash(Path(spec.model)) if is_file else _weights_hash(Path(spec.model)) or spec.model
         parts = [weights, spec.revision or "", spec.prompt_style, "", ""]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -252,10 +265,27 @@ def _weights_hash(folder: Path) -> str | None:
     if not folder.is_dir():
         return None
     files = [path for path in sorted(folder.iterdir()) if path.suffix in WEIGHTS and path.is_file()]
-    signs = [(s.st_ino, s.st_mtime_ns, s.st_size) for s in (path.stat() for path in files)]
+    signs = [sign_of(path) for path in files]
     with ThreadPoolExecutor(4) as pool:
         hashes = sorted(pool.map(_file_hash, files, signs))
     return f"sha256:{hashlib.sha256(''.join(hashes).encode()).hexdigest()}" if hashes else None
+
+
+def sign_of(path: Path) -> tuple[int, int, int]:
+    """Return what changes with a file's content: inode, time of change and bytes; raises EngineError."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise EngineError(f"{path}: cannot be read ({error.strerror}): check the path") from error
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def content_hash(path: Path) -> str:
+    """Return the SHA-256 of a file; raises EngineError if it cannot be read."""
+    try:
+        return _file_hash(path, sign_of(path))
+    except OSError as error:
+        raise EngineError(f"{path}: cannot be read ({error.strerror}): check the path") from error
 
 
 @lru_cache(maxsize=4096)
@@ -330,7 +360,7 @@ def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
 
 
 def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = None) -> EngineSpec:
-    """Find a model by catalogue name, TOML path, folder, Hugging Face id or hosted name; dtype resolved.
+    """Find a model by name, id, or path of its spec, folder or published predictions; dtype resolved.
 
     Args:
         user_folder: the user's specs, which may be read-only: what is timed is kept in a folder beside it.
@@ -356,12 +386,16 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
         return read_spec(path)
     if (path / "config.json").is_file():
         return _made({"name": path.resolve().name, "model": str(path.resolve())})
+    if path.suffix == ".json" and path.is_file():
+        of = PUBLISHED_OF.get(path.stem.casefold(), path.stem)
+        return _made({"name": f"{of} (published)", "kind": "published", "model": str(path.resolve())})
     if name.count("/") == 1 and not path.is_absolute() and not name.startswith("."):
         return _made({"name": name.split("/")[1].lower(), "model": name})
     raise EngineError(
         f"there is no model {name!r}: it is neither in the catalogue ({', '.join(sorted(known))}), nor a "
         "folder with a config.json, nor a Hugging Face id (owner/name), nor a hosted model (openai/…, "
-        "anthropic/…, google/…, openrouter/…, http://host:8000/v1#name), nor a spec file (*.toml)"
+        "anthropic/…, google/…, openrouter/…, http://host:8000/v1#name), nor a spec file (*.toml), nor a "
+        "file of published predictions (*.json)"
     )
 
 

@@ -138,6 +138,8 @@ class ModelLine:
         """Return the trust badge of its numbers."""
         if self.is_null:
             return "plain", "baseline"
+        if self.map is None:
+            return "plain", "no average precision"
         if self.beats_baseline:
             return "good", "more than what is common"
         return "warn", "not distinguished from naming common ingredients"
