@@ -126,6 +126,21 @@ def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path
         find_files(tmp_path / "nowhere", sources)
 
 
+def test_a_folder_of_any_depth_with_links_to_itself(tmp_path: Path) -> None:
+    deepest = tmp_path
+    for _ in range(1200):
+        deepest /= "d"
+        deepest.mkdir()
+    for folder in (deepest, tmp_path / "__MACOSX"):
+        folder.mkdir(exist_ok=True)
+        (folder / "found.csv").write_text("")
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "nowhere.csv").symlink_to("absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    found = find_files(tmp_path, by_name(SourceFiles("a", ("*.csv",), "")))["a"]
+    assert found == [deepest / "found.csv"]
+
+
 def test_a_table_is_meant_by_its_number() -> None:
     names = ["Table 1(a)", "Table 10", "Table 1", "4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
 

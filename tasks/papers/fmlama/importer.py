@@ -36,7 +36,9 @@ SOURCES = by_name(
     SourceFiles("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
     SourceFiles("mes", ("prompt/prompt.txt",), "text: what GPT-4o is asked about predictions"),
     SourceFiles(
-        "predictions", ("english_human_evaluation.json",), "JSON: origin -> url, predicted_ingredient of Llama3"
+        "predictions",
+        ("english_human_evaluation.json",),
+        "JSON: origin -> url, predicted_ingredient of Llama3",
     ),
 )
 _FILES = {file.row: file for file in PACK.files}

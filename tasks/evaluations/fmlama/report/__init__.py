@@ -31,9 +31,7 @@ def _context(data: FmlamaData) -> dict[str, Any]:
         if not line.beats_baseline:
             doubtful.setdefault(line.model, []).append(line.condition.label)
     counts = dict(data.dishes.group_by("main_language").agg(pl.col("n_dishes").sum()).iter_rows())
-    unspellable = [
-        value_of(line.cell("unspellable_candidates")) for group in plain for line in group.models
-    ]
+    unspellable = [value_of(line.cell("unspellable_candidates")) for group in plain for line in group.models]
     return {
         "picture": picture(
             "mAP over the best baseline, which knows no dish",
