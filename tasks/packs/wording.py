@@ -19,6 +19,9 @@ from tasks.packs.shape import PROMPTS, ByName, PackFile, PackRow, Text, Wording
 Templates = Mapping[str, str]
 """Name of a wording -> the template that stands in its place; those that keep the shipped text are absent."""
 
+_TIE = "\N{NO-BREAK SPACE}"
+"""A space at which no line of a skeleton breaks."""
+
 
 def prompt_file(wordings: Sequence[Wording]) -> PackFile:
     """The file ``prompts.toml`` of a pack: a field for every wording, each of which may be left out."""
@@ -65,13 +68,14 @@ def skeleton(wordings: Sequence[Wording]) -> str:
     """``prompts.toml`` to be filled in: for every text its section of the paper and its fields."""
     blocks = []
     for each in wordings:
-        fields = ", ".join(f"{{{{ {name} }}}}" for name in each.example)
+        fields = ", ".join(f"{{{{{_TIE}{name}{_TIE}}}}}" for name in each.example)
         about = f"{each.about[:1].upper()}{each.about[1:]}."
         about += f" In the paper: {each.section}." if each.section else ""
         about += f" Fields: {fields}." if fields else ""
         about += f" It must use {', '.join(each.needs)}." if each.needs else ""
         lines = textwrap.wrap(f"{about} Delete this entry to keep the shipped text.", 100)
-        blocks.append("".join(f"# {line}\n" for line in lines) + f"{each.name} = '''\n'''\n")
+        comment = "".join(f"# {line}\n" for line in lines).replace(_TIE, " ")
+        blocks.append(f"{comment}{each.name} = '''\n'''\n")
     return "\n".join(blocks)
 
 

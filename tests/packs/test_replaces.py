@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,5 +118,8 @@ def test_the_skeleton_says_where_to_copy_from(tmp_path: Path) -> None:
     assert "What is said first. In the paper: box 1. Fields: {{ name }}, {{ place }}." in text.replace(
         "\n# ", " "
     )
+    assert "\N{NO-BREAK SPACE}" not in text
+    long = replace(GREETING, example={f"name_{n}": "x" for n in range(40)})
+    assert not [line for line in skeleton([long]).splitlines() if line.count("{{") != line.count("}}")]
     _, faults = examine(pack(tmp_path, prompts_toml=text), "test", SHAPE, SHIPPED)
     assert [fault.column for fault in faults] == ["greeting", "farewell"], "an empty text is said"
