@@ -103,6 +103,22 @@ def test_content_of_a_pack(n: int, alone: bool, ours: str, is_equal: bool) -> No
     assert (row.ours, row.is_equal) == (ours, is_equal)
 
 
+@pytest.mark.parametrize(
+    ("judge", "is_equal"),
+    [
+        ("openai/gpt-5", True),
+        ("openrouter/openai/GPT-5", True),
+        ("http://host:8000/v1#gpt-5", True),
+        ("gpt-5-mini", False),
+        ("gpt-5/other", False),
+    ],
+)
+def test_an_engine_is_the_papers_whoever_serves_it(judge: str, is_equal: bool) -> None:
+    (row,) = (row for row in settings("cure") if row.field == "judges")
+    (own,) = compared([row], params("cure")(models=["m"], judges=[judge]))
+    assert own.is_equal == is_equal
+
+
 def test_a_row_is_of_one_kind() -> None:
     for wrong in ({}, {"field": "seed", "pack": "item"}):
         with pytest.raises(ValueError, match="has either field, or pack, or ours"):
