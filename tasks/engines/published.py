@@ -93,7 +93,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _records(content: Any) -> Iterable[Mapping[str, Any]]:
-    groups = content.values() if isinstance(content, dict) else [content]
+    groups: Iterable[Any] = content.values() if isinstance(content, dict) else [content]
     each = (record for group in groups if isinstance(group, list) for record in group)
     return (record for record in each if isinstance(record, dict))
 

@@ -112,8 +112,10 @@ def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     """Yield the requests of every wording, then the judges' prompts, which need the first wording's
     answers. Of published predictions, yield the request for them.
     """
-    requests: list[Request[Any]] = [*published_requests(study)]
-    if not is_published(completions):
+    requests: list[Request[Any]]
+    if is_published(completions):
+        requests = [*published_requests(study)]
+    else:
         requests = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
     predictions = _predictions(study, completions) if study.judges else []
     if isinstance(predictions, str):
