@@ -117,7 +117,7 @@ def test_published_predictions_answer_nothing_else(tmp_path: Path) -> None:
     check_ability(spec, "published")
     for ability in ("generate", "score", "candidates"):
         with pytest.raises(EngineError, match="which only fmlama scores"):
-            check_ability(spec, ability)  # type: ignore[arg-type]
+            check_ability(spec, ability)
     assert evaluation("fmlama") is EVALUATION
 
 
