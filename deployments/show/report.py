@@ -161,7 +161,8 @@ def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 _PUBLISHED = """
-WITH printed AS MATERIALIZED (FROM leaderboard_published WHERE evaluation = $evaluation), measured AS MATERIALIZED (
+WITH printed AS MATERIALIZED (FROM leaderboard_published WHERE evaluation = $evaluation),
+measured AS MATERIALIZED (
     SELECT * FROM report_value WHERE evaluation = $evaluation AND config_hash = $config AND value IS NOT NULL
 ), chosen AS (
     SELECT any_value(params) AS params FROM run

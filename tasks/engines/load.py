@@ -20,10 +20,11 @@ from tasks.engines import embedders
 from tasks.engines.extras import needed_by
 from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Embedder, EngineError, Jobs
+from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
-from tasks.engines.specs import EngineSpec, check_trust, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, check_trust, resolved
 
-Ability = Literal["score", "candidates", "generate", "embed"]
+Ability = Literal["score", "candidates", "generate", "published", "embed"]
 """The ability "embed" is for embedders, which have no spec."""
 
 CLASSES = {
@@ -31,6 +32,7 @@ CLASSES = {
     "anthropic": "served.anthropic_http.AnthropicGenerator",
     "google": "served.google_http.GoogleGenerator",
     "fake": "fake.FakeEngine",
+    "published": "published.PublishedAnswers",
     "vllm": "local.vllm_engine.VllmEngine",
     "packed_trie": "local.packed_trie.PackedTrieScorer",
     "masked": "local.masked.MaskedScorer",
@@ -62,7 +64,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
 
     Args:
         ability: "score" texts after a prompt (``Scorer``), score "candidates" in a blank
-            (``CandidateScorer``), or "generate" (``Generator``).
+            (``CandidateScorer``), "generate" (``Generator``), or look up "published" answers.
 
     Raises:
         EngineError: it lacks the ability (the message names kinds that have it), it needs a permission
@@ -71,6 +73,13 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
     check_trust(spec)
     kind = spec.kind
     match ability:
+        case "published":
+            published_answers(Path(spec.model))
+        case _ if kind == "published":
+            raise EngineError(
+                f"model {spec.name!r}: {spec.model} has published predictions, which only "
+                "fmlama scores; choose a model that can run"
+            )
         case "score" if kind in WHOLE_TEXTS:
             raise EngineError(
                 f'model {spec.name!r} (kind "{kind}"): {WHOLE_TEXTS[kind]}; use kind "packed_trie" or "vllm" '
@@ -124,7 +133,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     spec = resolved(spec)
     with _lock, needed_by(f"model {spec.name!r}"):
         key = _key(spec, cache)
-        source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
+        source = "" if key in _loaded or spec.kind in WITHOUT_WEIGHTS else embedded.resolve(spec, cache)
         return cached(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
 
 
@@ -141,7 +150,7 @@ def _key(spec: EngineSpec, cache: Path) -> str:
 
 
 def _claim(spec: EngineSpec, cache: Path) -> memory.Claim:
-    return memory.of_engine(spec, "" if spec.kind == "fake" else embedded.resolve(spec, cache))
+    return memory.of_engine(spec, "" if spec.kind in WITHOUT_WEIGHTS else embedded.resolve(spec, cache))
 
 
 def unload() -> None:
@@ -219,7 +228,7 @@ def _close(keys: list[str]) -> None:
 
 
 def _build(spec: EngineSpec, source: str) -> Any:
-    return _class(spec)(spec) if spec.kind == "fake" else _class(spec)(spec, source)
+    return _class(spec)(spec) if spec.kind in WITHOUT_WEIGHTS else _class(spec)(spec, source)
 
 
 def _class(spec: EngineSpec) -> Any:

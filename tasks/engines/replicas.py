@@ -36,7 +36,7 @@ from tasks.engines.protocols import (
     Schemas,
     TextPair,
 )
-from tasks.engines.specs import EngineSpec, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, resolved
 
 REPLICAS, RAY = "CULTURESCOPE_REPLICAS", "CULTURESCOPE_RAY"
 """Environment variables: the number of copies, and the address of their Ray cluster."""
@@ -98,7 +98,7 @@ def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory
     each, gpus = _gpus_of_each(spec, n, address)
     if address:
         return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
-    claim = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind != "fake" else "")
+    claim = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind not in WITHOUT_WEIGHTS else "")
     return memory.Claim(claim.device, claim.bytes * (max(1, int(1 / each)) if each else n))
 
 
@@ -119,7 +119,7 @@ def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float,
         EngineError: there are too few.
     """
     gpus = connected(address).get("GPU", 0.0) if address else float(len(_visible_gpus(spec)))
-    uses_gpus = gpus and spec.device != "cpu" and spec.kind != "fake"
+    uses_gpus = gpus and spec.device != "cpu" and spec.kind not in WITHOUT_WEIGHTS
     each = (spec.gpus or spec.tensor_parallel) if uses_gpus else 0.0
     if n * each > gpus:
         raise EngineError(
@@ -141,7 +141,7 @@ def environment_of(gpus: Sequence[str], each: float, n: int, index: int) -> dict
 
 def _visible_gpus(spec: EngineSpec) -> list[str]:
     """Return the GPUs of this machine that an engine may use."""
-    return [] if spec.kind == "fake" or spec.device == "cpu" else devices.visible_gpus()
+    return [] if spec.kind in WITHOUT_WEIGHTS or spec.device == "cpu" else devices.visible_gpus()
 
 
 class Replicas:

@@ -51,6 +51,11 @@ PICKLE_ADVICE = (
 PICKLE_FORMATS = ("pt", "npcache")
 """Values of vLLM's load_format for pickled weights."""
 
+WITHOUT_WEIGHTS = ("published", "fake")
+"""Kinds that load no model."""
+PUBLISHED_OF = {"english_human_evaluation": "Llama3"}
+"""Stem of a file of published predictions -> the model that its paper names (Zhou et al. 2025)."""
+
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 """Endings of files with weights."""
 
@@ -66,10 +71,13 @@ class EngineSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(description="name of the model on leaderboards")
-    kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "fake"] = (
-        "packed_trie"
+    kind: Literal[
+        "packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "published", "fake"
+    ] = "packed_trie"
+    model: str = Field(
+        description="Hugging Face id, local folder, embedded:<name>, a served model's id, or the file of "
+        "published predictions"
     )
-    model: str = Field(description="Hugging Face id, local folder, embedded:<name>, or a served model's id")
     revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
     dtype: Dtype = Field(
         default="auto", description="auto: float32 or bfloat16, whichever the device multiplies faster"
@@ -184,6 +192,7 @@ class EngineSpec(BaseModel):
         For a served model this includes its server (``served_as``, else host, port and path of ``base_url``),
         whose precision and prompt template are unknown, its settings of reasoning and web search, and the
         fields of a sampling that are not sent to it (``unsent``). The fake engine has no precision.
+        Published predictions are identified by the content of their file.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -195,6 +204,8 @@ class EngineSpec(BaseModel):
             features = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
             not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
             return self.model_dump(include={"kind", "model", "revision"}) | own | features | not_sent
+        if self.kind == "published":
+            return {"kind": self.kind, "sha256": content_hash(Path(self.model))}
         fields = {"kind", "model", "revision", "prompt_style"}
         if has_dtype(self):
             if self.dtype == "auto":
@@ -208,8 +219,10 @@ class EngineSpec(BaseModel):
 
     def described(self) -> dict[str, Any]:
         """Return the fields that a run stores: all but the access data, and a server as in its identity."""
-        identity = self.identity() if self.is_served else {}
-        server_fields = {name: identity[name] for name in ("server", "not_sent") if name in identity}
+        identity = self.identity() if self.is_served or self.kind == "published" else {}
+        server_fields = {
+            name: identity[name] for name in ("server", "not_sent", "sha256") if name in identity
+        }
         return self.model_dump(exclude={"base_url", "api_key_env"}) | server_fields
 
     def hash(self) -> str:
@@ -219,7 +232,7 @@ class EngineSpec(BaseModel):
 
 def has_dtype(spec: EngineSpec) -> bool:
     """Whether the spec's dtype affects results; a served model has the server's dtype."""
-    return not spec.is_served and spec.kind != "fake"
+    return not spec.is_served and spec.kind not in WITHOUT_WEIGHTS
 
 
 def model_hash(spec: EngineSpec) -> str:
@@ -232,6 +245,7 @@ def model_hash(spec: EngineSpec) -> str:
     - a local folder: the content of its weight files, an adapter's included, whatever their names; read once
       per process. Its path, if it is missing or has no weights
     - an embedded model: its name, because the package pins the content
+    - a file of published predictions: its content
     - a Hugging Face id: the id and the spec's revision
     - a served model: its id, its server (``served_as``, else host, port and path), and the spec's settings of
       reasoning and web search; nothing else is known about it
@@ -242,7 +256,8 @@ def model_hash(spec: EngineSpec) -> str:
         web = "" if spec.web is None else str(spec.web).lower()
         parts = [f"{host}/{spec.model}", spec.revision or "", "", reasoning, web]
     else:
-        weights = _weights_hash(Path(spec.model)) or spec.model
+        is_file = spec.kind == "published"
+        weights = content_hash(Path(spec.model)) if is_file else _weights_hash(Path(spec.model)) or spec.model
         parts = [weights, spec.revision or "", spec.prompt_style, "", ""]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -252,10 +267,27 @@ def _weights_hash(folder: Path) -> str | None:
     if not folder.is_dir():
         return None
     files = [path for path in sorted(folder.iterdir()) if path.suffix in WEIGHTS and path.is_file()]
-    stamps = [(s.st_ino, s.st_mtime_ns, s.st_size) for s in (path.stat() for path in files)]
+    signs = [sign_of(path) for path in files]
     with ThreadPoolExecutor(4) as pool:
-        hashes = sorted(pool.map(_file_hash, files, stamps))
+        hashes = sorted(pool.map(_file_hash, files, signs))
     return f"sha256:{hashlib.sha256(''.join(hashes).encode()).hexdigest()}" if hashes else None
+
+
+def sign_of(path: Path) -> tuple[int, int, int]:
+    """Return what changes with a file's content: inode, time of change and bytes; raises EngineError."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise EngineError(f"{path}: cannot be read ({error.strerror}): check the path") from error
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def content_hash(path: Path) -> str:
+    """Return the SHA-256 of a file; raises EngineError if it cannot be read."""
+    try:
+        return _file_hash(path, sign_of(path))
+    except OSError as error:
+        raise EngineError(f"{path}: cannot be read ({error.strerror}): check the path") from error
 
 
 @lru_cache(maxsize=4096)
@@ -332,8 +364,7 @@ def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
 
 
 def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = None) -> EngineSpec:
-    """Return a model's spec with dtype resolved, by catalogue name, path, folder, Hugging Face id or hosted
-    name.
+    """Return the spec of a model by name, id, or path of its spec, folder or published predictions.
 
     Args:
         user_folder: folder of the user's specs, which may be read-only; timings are stored beside it.
@@ -359,12 +390,15 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
         return read_spec(path)
     if (path / "config.json").is_file():
         return _spec_from({"name": path.resolve().name, "model": str(path.resolve())})
+    if path.suffix == ".json" and path.is_file():
+        of = PUBLISHED_OF.get(path.stem.casefold(), path.stem)
+        return _spec_from({"name": f"{of} (published)", "kind": "published", "model": str(path.resolve())})
     if name.count("/") == 1 and not path.is_absolute() and not name.startswith("."):
         return _spec_from({"name": name.split("/")[1].lower(), "model": name})
     raise EngineError(
         f"unknown model {name!r}; known: {', '.join(sorted(known))}. Or give a folder with a config.json, a "
         "Hugging Face id (owner/name), a hosted model (openai/…, anthropic/…, google/…, openrouter/…, "
-        "http://host:8000/v1#name), or a spec file (*.toml)"
+        "http://host:8000/v1#name), a spec file (*.toml), or a file of published predictions (*.json)"
     )
 
 

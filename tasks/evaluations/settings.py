@@ -8,6 +8,7 @@ stand beside ours is computed from these rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 MODEL = "models"
 """The field that differs on every leaderboard; it is in the table and prevents no comparison."""
 ENGINES = (MODEL, "simulator", "judge", "judges")
-"""Fields that name engines. Profiles have none; names are compared by letters and digits."""
+"""Fields that name engines. Profiles have none; names are compared by their letters and digits,
+without a provider."""
 
 
 class Setting(BaseModel):
@@ -126,7 +128,7 @@ def _knob(row: Setting, params: Params | SimpleNamespace) -> ComparedSetting:
     own = getattr(params, row.field)
     if row.field in ENGINES:
         names, wanted = ([each] if isinstance(each, str) else list(each or ()) for each in (own, row.value))
-        is_equal = bool(names) and {_letters(name) for name in names} <= {_letters(name) for name in wanted}
+        is_equal = bool(names) and set(map(_model, names)) <= set(map(_model, wanted))
         ours, paper = _shown(names, row.empty), ", ".join(wanted)
         return ComparedSetting(
             row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics
@@ -173,5 +175,7 @@ def _shown(value: Any, empty: str) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _letters(name: str) -> str:
-    return "".join(char for char in name.casefold() if char.isalnum())
+def _model(name: str) -> str:
+    """Return letters and digits of a model's name, without its provider, owner or server."""
+    own = re.split(r"[/#]", name)[-1]
+    return "".join(char for char in own.casefold() if char.isalnum())

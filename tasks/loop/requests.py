@@ -23,7 +23,7 @@ from tasks.identity import digest
 Role = Literal["candidate", "judge", "simulator", "embedder"]
 """Role of an engine. The candidate is the model that is evaluated."""
 
-Ability = Literal["score", "candidates", "generate", "embed"]
+Ability = Literal["score", "candidates", "generate", "published", "embed"]
 """Ability that an engine must have."""
 
 CANDIDATE = ""

@@ -19,6 +19,9 @@ from tasks.packs.shape import PROMPTS, ByName, PackFile, PackRow, Text, Wording
 Templates = Mapping[str, str]
 """Name of a wording -> the template that replaces it; wordings with the shipped text are absent."""
 
+_TIE = "\N{NO-BREAK SPACE}"
+"""A space at which no line of a skeleton breaks."""
+
 
 def prompt_file(wordings: Sequence[Wording]) -> PackFile:
     """Return the file ``prompts.toml`` of a pack, with an optional field for every wording."""
@@ -63,13 +66,14 @@ def skeleton(wordings: Sequence[Wording]) -> str:
     """Return a ``prompts.toml`` to fill in, with every text's section of the paper and its fields."""
     blocks = []
     for wording in wordings:
-        fields = ", ".join(f"{{{{ {name} }}}}" for name in wording.example)
+        fields = ", ".join(f"{{{{{_TIE}{name}{_TIE}}}}}" for name in wording.example)
         about = f"{wording.about[:1].upper()}{wording.about[1:]}."
         about += f" In the paper: {wording.section}." if wording.section else ""
         about += f" Fields: {fields}." if fields else ""
         about += f" It must use {', '.join(wording.needs)}." if wording.needs else ""
         lines = textwrap.wrap(f"{about} Delete this entry to keep the shipped text.", 100)
-        blocks.append("".join(f"# {line}\n" for line in lines) + f"{wording.name} = '''\n'''\n")
+        comment = "".join(f"# {line}\n" for line in lines).replace(_TIE, " ")
+        blocks.append(f"{comment}{wording.name} = '''\n'''\n")
     return "\n".join(blocks)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path, PurePosixPath
@@ -208,15 +209,20 @@ def find_files(folder: Path, sources: Mapping[str, SourceFiles]) -> dict[str, li
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder and its subfolders, without hidden folders and caches of tools."""
-    for path in folder.iterdir():
-        if path.name.startswith(".") or path.name.casefold() in _TOOL_FOLDERS:
-            continue
-        if path.is_dir():
-            if not path.is_symlink():  # a link to its own folder would never end
-                yield from _walk(path)
-        elif path.is_file():
-            yield path
+    """Yield the files in a folder and its subfolders, without hidden folders, caches of tools, and folders
+    that cannot be read.
+    """
+    folders = [folder]
+    while folders:
+        with suppress(OSError):  # no permission
+            for path in folders.pop().iterdir():
+                if path.name.startswith(".") or path.name.casefold() in _TOOL_FOLDERS:
+                    continue
+                if path.is_dir():
+                    if not path.is_symlink():  # a link to its own folder would never end
+                        folders.append(path)
+                elif path.is_file():
+                    yield path
 
 
 def variants(options: O) -> list[tuple[dict[str, Any], O]]:

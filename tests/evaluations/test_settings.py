@@ -105,6 +105,22 @@ def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, i
     assert (row.ours, row.is_equal) == (ours, is_equal)
 
 
+@pytest.mark.parametrize(
+    ("judge", "is_equal"),
+    [
+        ("openai/gpt-5", True),
+        ("openrouter/openai/GPT-5", True),
+        ("http://host:8000/v1#gpt-5", True),
+        ("gpt-5-mini", False),
+        ("gpt-5/other", False),
+    ],
+)
+def test_an_engine_is_the_papers_whoever_serves_it(judge: str, is_equal: bool) -> None:
+    (row,) = (row for row in settings("cure") if row.field == "judges")
+    (own,) = compared([row], params("cure")(models=["m"], judges=[judge]))
+    assert own.is_equal == is_equal
+
+
 def test_settings_have_the_facts_of_the_papers() -> None:
     """Worldwise: sections 2 and 3.1, and config.py of its program; the others: 3.3 and 5.1, and Table 3."""
     worldwise, spectral, own = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,5 +113,8 @@ def test_a_wrong_prompt_is_a_fault_with_its_reason(tmp_path: Path, text: str, fa
 def test_the_skeleton_of_prompts_names_fields_and_place_in_the_paper(tmp_path: Path) -> None:
     text = skeleton(WORDINGS)
     assert re.search(r"box 1\. Fields: {{ name }}, {{ place }}\.", text.replace("\n# ", " "))
+    assert "\N{NO-BREAK SPACE}" not in text
+    long = replace(GREETING, example={f"name_{n}": "x" for n in range(40)})
+    assert not [line for line in skeleton([long]).splitlines() if line.count("{{") != line.count("}}")]
     _, faults = examine(pack(tmp_path, prompts_toml=text), "test", SHAPE, SHIPPED)
     assert [fault.column for fault in faults] == ["greeting", "farewell"], "an empty text is a fault"

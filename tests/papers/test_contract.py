@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,22 @@ def test_files_are_found_in_subfolders_by_the_first_matching_pattern(tmp_path: P
     assert sources["b"].missing == "no file of b (*.txt)"
     with pytest.raises(ValueError, match="no such folder"):
         find_files(tmp_path / "nowhere", sources)
+
+
+def test_folders_of_any_depth_are_searched_once(tmp_path: Path) -> None:
+    deepest = tmp_path
+    for _ in range(1200):
+        deepest /= "d"
+        deepest.mkdir()
+    for folder in (deepest, tmp_path / "__MACOSX"):
+        folder.mkdir(exist_ok=True)
+        (folder / "found.csv").write_text("")
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "nowhere.csv").symlink_to("absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    found = find_files(tmp_path, by_name(SourceFiles("a", ("*.csv",), "")))["a"]
+    assert found == [deepest / "found.csv"]
+    subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # pytest's own deletion stops at 1,000 levels
 
 
 def test_a_table_is_selected_by_its_number() -> None:

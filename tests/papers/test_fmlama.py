@@ -311,6 +311,16 @@ MARKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_dishes_in_other_encodings_are_read_beside_junk(tmp_path: Path, encoding: str) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "en_dishes.jsonl").write_bytes(lines("ABCEFD").encode(encoding))
+    for name, content in (("ar", b""), ("he", b'{"url": 1}'), ("ru", b"\xff\xfe{\x00"), ("ko", b"\x00")):
+        (folder / f"{name}_dishes.jsonl").write_bytes(content)
+    assert values(tmp_path, COUNTS) == {"n Italy": 3, "n U.K.": 3, "n ALL": 6}
+
+
 def test_mes_counts_types_or_marks(tmp_path: Path) -> None:
     """By type: (1 + 2) / 2, 1 and 0 of one that names none; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
     (tmp_path / "Italy_output.json").write_text(json.dumps(MARKS))
@@ -340,7 +350,11 @@ def test_predictions_marked_by_people_by_hand(tmp_path: Path) -> None:
     results = reproduced.further(REPRODUCTION, tmp_path, {"origin_group": GROUPS})
     by_origin = {key[2]: (one.value, one.n) for key, one in results.items()}
     assert by_origin == {"Italy": (25.0, 2), "U.K.": (100.0, 1), "All": (50.0, 3)}
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "English_human_evaluation.json").write_text("{")  # the first of two, and broken
+    assert reproduced.further(REPRODUCTION, tmp_path, {"origin_group": GROUPS}) == results
     (tmp_path / "English_human_evaluation.json").write_text("[1]")
+    (tmp_path / "a" / "English_human_evaluation.json").write_text("[1]")
     with pytest.raises(ValueError, match="expected an object of origins"):
         numbers(tmp_path, [])
 

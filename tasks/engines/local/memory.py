@@ -19,7 +19,7 @@ import psutil
 
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import EngineSpec, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, resolved
 from tasks.parsing import parse_json
 
 VARIABLE = "CULTURESCOPE_ENGINE_MEMORY"
@@ -76,7 +76,7 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
     Args:
         source: folder or Hugging Face id (``embedded.resolve``). An id's size is known once it is downloaded.
     """
-    if spec.kind == "fake":
+    if spec.kind in WITHOUT_WEIGHTS:
         return Claim("cpu", int(spec.options.get("memory_gib", 0) * GIB))
     device = _name(spec.device)
     on_gpu = device.startswith("cuda")
@@ -105,7 +105,7 @@ def gpu_bytes() -> int:
 
 def is_known(spec: EngineSpec, source: str) -> bool:
     """Whether an engine's claim can be estimated before its model is downloaded; see ``of_engine``."""
-    return spec.kind == "fake" or bool(_tensor_sizes(source, spec.revision))
+    return spec.kind in WITHOUT_WEIGHTS or bool(_tensor_sizes(source, spec.revision))
 
 
 def without_kv_cache(spec: EngineSpec, source: str) -> int | None:

@@ -19,6 +19,12 @@ from tasks.evaluations.fmlama.judge import (
 )
 from tasks.evaluations.fmlama.pack import PACK
 from tasks.evaluations.fmlama.params import FmlamaParams
+from tasks.evaluations.fmlama.published import (
+    is_published,
+    published_dishes,
+    published_requests,
+    score_published,
+)
 from tasks.evaluations.fmlama.read import (
     Cosines,
     Expected,
@@ -104,13 +110,17 @@ def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str
 
 def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     """Yield the requests of every wording, then the judges' prompts, which need the first wording's
-    answers.
+    answers. Of published predictions, yield the request for them.
     """
-    rankings = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
+    requests: list[Request[Any]]
+    if is_published(completions):
+        requests = [*published_requests(study)]
+    else:
+        requests = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
     predictions = _predictions(study, completions) if study.judges else []
     if isinstance(predictions, str):
-        return [*rankings]
-    return [*rankings, *judging(study, judge_prompts(study.rubric, predictions))]
+        return requests
+    return [*requests, *judging(study, judge_prompts(study.rubric, _with_predictions(predictions)))]
 
 
 def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
@@ -128,7 +138,10 @@ def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> Fm
     def answers(probe: Probe, template: Template) -> dict[str, FloatArray] | str:
         return stored_scores(study, completions, probe, template)
 
-    own = score_model(study, shared.expected, answers, shared.cosines)
+    if is_published(completions):
+        own = score_published(study, completions, shared.expected, shared.cosines)
+    else:
+        own = score_model(study, shared.expected, answers, shared.cosines)
     predictions = _predictions(study, completions) if study.judges else []
     return FmlamaAnswers(own, _marks(study, completions, predictions))
 
@@ -191,6 +204,8 @@ def size(study: FmlamaStudy) -> str:
 
 def _predictions(study: FmlamaStudy, completions: Completions) -> list[JudgedDish] | str:
     """Return the model's predictions for the judged dishes, or the reason why they are unknown."""
+    if is_published(completions):
+        return published_dishes(study, completions)
     probe = study.judged_probe
     tables = stored_scores(study, completions, probe, probe.templates[0])
     return tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
@@ -212,11 +227,17 @@ def _marks(
     """Return the stored marks that each judge gave some predictions."""
     if isinstance(predictions, str):
         return predictions
-    prompts = judge_prompts(study.rubric, predictions)
+    predictions = list(predictions)
+    prompts = judge_prompts(study.rubric, _with_predictions(predictions))
+    lacking = [Marks(dish, ()) for dish in predictions if not dish.predicted]
     return {
-        request.engine: read_marks(study.rubric, prompts, completions(request))
+        request.engine: [*read_marks(study.rubric, prompts, completions(request)), *lacking]
         for request in judging(study, prompts)
     }
+
+
+def _with_predictions(dishes: Iterable[JudgedDish]) -> list[JudgedDish]:
+    return [dish for dish in dishes if dish.predicted]
 
 
 def _together(marks: MarksByJudge | str | None) -> list[Marks] | str | None:

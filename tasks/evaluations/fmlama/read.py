@@ -18,6 +18,7 @@ from tasks.evaluations.fmlama.judge import JudgedDish
 from tasks.evaluations.fmlama.params import POOLINGS
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template
 from tasks.evaluations.fmlama.study import ranking as ranking_request
+from tasks.loop.rows import main_reason
 from tasks.metrics import false_predictions, ranking, similarity
 from tasks.metrics.types import BoolArray, FloatArray
 
@@ -25,6 +26,11 @@ ScoreTables = Callable[[Probe, Template], FloatArray | Mapping[str, FloatArray] 
 """Returns [dishes, candidates] scores, NaN for a candidate that the model cannot spell, or the reason why
 there are none. A model has one table per pooling.
 """
+
+TopColumns = Sequence[Sequence[int] | str]
+"""[dishes] columns of a dish's top-l predictions, or the reason why it has none"""
+
+NO_RANKING = "only the first predictions of each dish are published, which is no ranking"
 
 Cosines = Mapping[str, FloatArray | str]
 """condition slug -> [candidates, candidates] cosines (NaN without a vector), or why there are none"""
@@ -59,8 +65,10 @@ class ProbeScore:
         ap_by_pooling: average precision under every pooling of the same scores; equal for a baseline.
         ws: [t, dishes] word similarity, NaN where unscored; ``ws_reason`` says why all of it is.
         top: [t, predictions] columns of the top-l predictions of each dish, l being the number of its
-            references: best first, dish after dish (``Probe.dish_of_top``).
+            references: best first, dish after dish (``Probe.dish_of_top``); -1 for a dish without any.
         n_unspellable: candidates that the model cannot spell under some template; they rank last.
+        ap_reason: why all average precisions are unscored, if they are.
+        dish_reasons: [dishes] why a dish has no predictions, "" where it has; empty: all have.
     """
 
     probe: Probe
@@ -73,6 +81,18 @@ class ProbeScore:
     ws_reason: str | None
     top: NDArray[np.intp]
     n_unspellable: int
+    ap_reason: str | None = None
+    dish_reasons: tuple[str, ...] = ()
+
+    @property
+    def n_wordings(self) -> int:
+        """Return the number of wordings that should have answers."""
+        return 1 if self.ap_reason else len(self.probe.templates)
+
+    def why_none(self, members: NDArray[np.intp]) -> str:
+        """Return the main reason why none of some dishes has predictions; "" if one has."""
+        reasons = np.array(self.dish_reasons or [""])[members if self.dish_reasons else [0]]
+        return main_reason(reasons) if all(reasons) else ""
 
     def predicted(self, members: NDArray[np.intp]) -> BoolArray:
         """Return [t, members, candidates] the top-l predictions of some dishes, each given once by
@@ -83,7 +103,8 @@ class ProbeScore:
         row = place[self.probe.dish_of_top]
         mask = np.zeros((len(self.templates), len(members), len(self.probe.candidates)), dtype=np.bool_)
         for number, columns in enumerate(self.top):
-            mask[number, row[row >= 0], columns[row >= 0]] = True
+            chosen = (row >= 0) & (columns >= 0)
+            mask[number, row[chosen], columns[chosen]] = True
         return mask
 
 
@@ -162,6 +183,38 @@ def score_probe(
         ws_reason=vectors if isinstance(vectors, str) else None,
         top=np.array(tops, dtype=np.intp).reshape(len(templates), len(probe.dish_of_top)),
         n_unspellable=int(unspellable.sum()),
+    )
+
+
+def score_top(
+    probe: Probe, expected: Expected, template: Template, top: TopColumns, cosines: Cosines
+) -> ProbeScore:
+    """Score one condition whose top-l predictions alone are known: word similarity and errors, without
+    average precision. template: stands for the wording.
+    """
+    vectors = cosines[probe.condition.slug]
+    predicted = np.zeros(probe.relevant.shape, dtype=np.bool_)
+    columns = np.full((1, len(probe.dish_of_top)), -1, dtype=np.intp)
+    for row, own in enumerate(top):
+        if not isinstance(own, str):
+            predicted[row, list(own)] = True
+            columns[0, probe.dish_of_top == row] = own
+    ws = np.full((1, len(probe.dishes)), np.nan)
+    if not isinstance(vectors, str):
+        ws[0] = _spread(similarity.word_similarity_rows(vectors, predicted, probe.relevant))
+    return ProbeScore(
+        probe=probe,
+        expected=expected,
+        templates=(template,),
+        unscored={each.template: NO_RANKING for each in probe.templates},
+        ap=np.full(ws.shape, np.nan),
+        ap_by_pooling={},
+        ws=ws,
+        ws_reason=vectors if isinstance(vectors, str) else None,
+        top=columns,
+        n_unspellable=0,
+        ap_reason=NO_RANKING,
+        dish_reasons=tuple(own if isinstance(own, str) else "" for own in top),
     )
 
 
@@ -247,7 +300,8 @@ def prediction_rows(scores: Sequence[ProbeScore]) -> pl.DataFrame:
 
 def _template_rows(score: ProbeScore, number: int) -> pl.DataFrame:
     probe = score.probe
-    dish, column = probe.dish_of_top, score.top[number]
+    is_there = score.top[number] >= 0
+    dish, column = probe.dish_of_top[is_there], score.top[number][is_there]
     first = np.searchsorted(dish, dish)
     outcome = np.where(score.expected.local[dish, column], "local", "foreign")
     outcome = np.where(probe.relevant[dish, column], "correct", outcome)

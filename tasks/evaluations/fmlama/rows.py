@@ -104,7 +104,7 @@ def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
     where = ("condition", score.probe.condition.slug)
     n = len(score.probe.dishes)
     n_candidates = len(score.probe.candidates)
-    if not score.templates:
+    if not score.templates or score.ap_reason:
         reason = next(iter(score.unscored.values()))
         yield unscored("map_gain", where, reason, n, 0.0)
         yield unscored("unspellable_candidates", where, reason, n_candidates)
@@ -116,7 +116,7 @@ def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
 def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
     """Return mAP and its gain under every pooling of the same scores."""
     null = float(score.expected.ap.mean())
-    if not score.templates:
+    if not score.templates or score.ap_reason:
         reason = next(iter(score.unscored.values()))
         for name in POOLINGS:
             where = ("condition_pooling", f"{score.probe.condition.slug}:{name}")
@@ -243,7 +243,7 @@ ONE_TEMPLATE = "a spread over templates needs two of them"
 
 def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
     """Return mAP, mWS and errors of some dishes; ``members`` are their rows."""
-    n = len(members) * len(score.probe.templates)
+    n = len(members) * score.n_wordings
     expected = score.expected
     nulls = {"map": mean_of(expected.ap[members]), "mws": mean_of(expected.ws[members])}
     if not score.templates:
@@ -254,13 +254,13 @@ def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metri
         yield unscored("error_inconsistency", where, reason, len(members))
         return
     ap, ws = score.ap[:, members], score.ws[:, members]
-    yield from _mean_rows("map", where, ap, nulls["map"], n)
-    if score.ws_reason or np.isnan(ws).all():
-        reason = score.ws_reason or NO_VECTOR
-        yield unscored("mws", where, reason, n, nulls["mws"])
-        yield unscored("mws_sd", where, reason, n)
-    else:
-        yield from _mean_rows("mws", where, ws, nulls["mws"], n)
+    for metric, table, why in (("map", ap, score.ap_reason), ("mws", ws, score.ws_reason)):
+        if why or np.isnan(table).all():
+            reason = why or score.why_none(members) or NO_VECTOR
+            yield unscored(metric, where, reason, n, nulls[metric])
+            yield unscored(f"{metric}_sd", where, reason, n)
+        else:
+            yield from _mean_rows(metric, where, table, nulls[metric], n)
     yield from _error_rows(score, where, members)
 
 
@@ -297,7 +297,7 @@ def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metr
     wrong = confusions.n_coarse + confusions.n_fine
     foreign = score.expected.foreign[members]
     share = np.where((wrong > 0) & ~np.isnan(foreign), confusions.n_coarse / np.maximum(wrong, 1), np.nan)
-    reason = ALONE if wrong.any() else NO_ERROR
+    reason = score.why_none(members) or (ALONE if wrong.any() else NO_ERROR)
     yield mean_row("error_foreign", where, share, reason, bounds=SHARE, null=mean_of(foreign))
     inconsistency = np.full(len(members), np.nan)
     values, has = false_predictions.inconsistency(predicted, relevant)
@@ -340,12 +340,13 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
     ap, ws = (origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
     counts = member.sum(axis=0)
     for metric, compute in metrics.items():
-        measured = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
+        measured = [_present(a, w, counts, metric) for a, w in zip(ap, ws, strict=True)]
         estimate, *left_out = [compute(*arrays) for arrays in measured]
         used = len(measured[0][0])
         if estimate is None:
             few = f"{used} origins have a score, {MIN_ORIGINS} are needed" if used < MIN_ORIGINS else None
             reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
+            reason = score.ap_reason if score.ap_reason and "map" in metric else reason
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         else:
             is_cv = metric == "map_cv"
@@ -366,10 +367,12 @@ def origin_means(values: FloatArray, members: NDArray[np.bool_], member: FloatAr
 
 
 def _present(
-    ap: FloatArray, ws: FloatArray, counts: FloatArray, needs_ws: bool
+    ap: FloatArray, ws: FloatArray, counts: FloatArray, metric: str
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the origins with a value of everything that the metric needs."""
-    measured = ~np.isnan(ap) & (~np.isnan(ws) if needs_ws else True)
+    measured = np.ones(len(counts), dtype=np.bool_)
+    for name, values in (("map", ap), ("mws", ws)):
+        measured &= ~np.isnan(values) if name in metric else True
     return ap[measured], ws[measured], counts[measured]
 
 

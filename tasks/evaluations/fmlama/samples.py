@@ -8,7 +8,8 @@ import numpy as np
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import judge_prompts, read_marks
-from tasks.evaluations.fmlama.read import judged_dishes, spelled, stored_scores
+from tasks.evaluations.fmlama.published import WORDING, is_published, published_dishes, published_top
+from tasks.evaluations.fmlama.read import NO_RANKING, judged_dishes, spelled, stored_scores
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, judging
 from tasks.judging.panel import score_name, verdict_scores
 from tasks.judging.verdicts import Opinion
@@ -28,6 +29,9 @@ def samples(study: FmlamaStudy, completions: Completions) -> Iterator[Sample]:
     a time.
     """
     marks = _marks(study, completions)
+    if is_published(completions):
+        yield from _of_published(study, completions, marks)
+        return
     for probe in study.probes:
         for template in probe.templates:
             tables = stored_scores(study, completions, probe, template)
@@ -74,15 +78,48 @@ def _of_wording(
         )
 
 
+def _of_published(study: FmlamaStudy, completions: Completions, marks: Marked) -> Iterator[Sample]:
+    """Yield every dish with its published predictions, which have no scores."""
+    for probe in study.probes:
+        top = published_top(study, completions, probe)
+        for row, dish in enumerate(() if isinstance(top, str) else probe.dishes):
+            own = top[row]
+            predicted = [] if isinstance(own, str) else [probe.candidates[i] for i in own]
+            yield Sample(
+                f"{probe.condition.slug}:{WORDING.template}:{dish.url}",
+                question(f"{probe.names[row]} ({dish.url}): published predictions"),
+                "\n".join(predicted),
+                target=list(dish.ingredients),
+                finish_reason="stop" if predicted else "",
+                scores={
+                    "average_precision": Score.of(None, own if isinstance(own, str) else NO_RANKING),
+                    **marks.get(dish.url, {}),
+                },
+                metadata={
+                    "condition": probe.condition.slug,
+                    "template": WORDING.template,
+                    "dish": dish.url,
+                    "dish_name": probe.names[row],
+                    "origin": dish.group,
+                    "n_candidates": len(probe.candidates),
+                },
+                roles={"judge": [judge.name for judge in study.judges.values()]} if dish.url in marks else {},
+            )
+
+
 def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
     """Return the judges' verdicts on top predictions, for the judged dishes."""
     if not study.judges:
         return {}
-    probe = study.judged_probe
-    tables = stored_scores(study, completions, probe, probe.templates[0])
-    if isinstance(tables, str):
+    if is_published(completions):
+        dishes = published_dishes(study, completions)
+    else:
+        probe = study.judged_probe
+        tables = stored_scores(study, completions, probe, probe.templates[0])
+        dishes = tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
+    if isinstance(dishes, str):
         return {}
-    prompts = judge_prompts(study.rubric, judged_dishes(probe, tables[study.params.pooling]))
+    prompts = judge_prompts(study.rubric, [dish for dish in dishes if dish.predicted])
     scores: Marked = {}
     for request in judging(study, prompts):
         judge, stored = study.judges[request.engine], completions(request)

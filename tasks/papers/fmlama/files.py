@@ -12,10 +12,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import polars as pl
 from pydantic import Field
 
 from scrapers.fmlama.parse import parse
-from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_each, read_rows, validate
+from scrapers.model import ScrapeError
+from tasks.packs.published import (
+    BenchmarkError,
+    PublishedRow,
+    Text,
+    passed_over,
+    read_all,
+    read_each,
+    read_rows,
+    validate,
+)
 from tasks.papers.fmlama.raw import is_filtered, text_of
 from tasks.papers.reproduction import TRIED, Files, Options, SourceFiles, by_name, tried_field
 from tasks.parsing import parse_json
@@ -219,7 +230,7 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence
     """Read all files of the folder. Raises ValueError, which names the file and its fault."""
     notes: list[str] = []
     dishes: dict[str, dict[str, list[FileDish]]] = {}
-    parsed = read_each(files["dishes"], lambda path: parse({str(path): _bytes(path)}, in_order=True), notes)
+    parsed = read_each(files["dishes"], _parsed, notes)
     for path, (frame, dropped) in parsed.items():
         notes += [f"{path.name}: {n} left out: {reason}" for reason, n in dropped.items()]
         for row in frame.iter_rows(named=True):
@@ -245,29 +256,47 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[FmlamaFiles, Sequence
         notes += lost
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
     aligned_languages = frozenset(language for language, _ in aligned)
-    predictions = _predictions(files.get("predictions", ())[:1], notes)
+    predictions = _predictions(files.get("predictions", ()), notes)
     return FmlamaFiles(full, tuple(rankings), marks, predictions, aligned_languages), notes
 
 
+def _parsed(path: Path) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the dishes of a file in any known encoding; raises BenchmarkError."""
+    try:
+        return parse({str(path): text_of(path).encode()}, in_order=True)
+    except ScrapeError as error:
+        raise BenchmarkError(str(error)) from error
+
+
 def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
-    """Return origin -> dishes with predictions; dishes that do not fit are added to the notes."""
+    """Return origin -> dishes with predictions, from the first readable file; notes list what is left out."""
     dishes: dict[str, tuple[PredictedDish, ...]] = {}
-    for path in paths:
-        try:
-            by_origin = parse_json(text_of(path))
-        except ValueError as error:
-            raise BenchmarkError(f"{path}: not JSON: {error}") from error
-        if not isinstance(by_origin, dict):
-            raise BenchmarkError(f"{path}: expected an object of origins")
+    for path, by_origin in list(read_each(paths, _by_origin, notes).items())[:1]:
         for origin, records in by_origin.items():
             rows = [row for row in records if isinstance(row, dict)] if isinstance(records, list) else []
             if not rows:
                 notes.append(f"{path.name}: no records for {origin}")
                 continue
-            valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
+            try:
+                valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
+            except BenchmarkError as error:
+                notes.append(passed_over(path, error))
+                continue
             notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
             dishes[str(origin)] = tuple(valid)
     return dishes
+
+
+def _by_origin(path: Path) -> dict[str, Any]:
+    try:
+        by_origin = parse_json(text_of(path))
+    except BenchmarkError:
+        raise
+    except ValueError as error:
+        raise BenchmarkError(f"{path}: not JSON: {error}") from error
+    if not isinstance(by_origin, dict):
+        raise BenchmarkError(f"{path}: expected an object of origins")
+    return by_origin
 
 
 ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]
@@ -394,10 +423,3 @@ def _unpickled(path: Path) -> list[Any]:
     if isinstance(records, dict):  # written by an older version of the authors' program
         records = records.get("list_of_results")
     return records if isinstance(records, list) else []
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error

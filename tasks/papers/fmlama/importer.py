@@ -35,6 +35,11 @@ SOURCES = by_name(
     SourceFiles("table", ("dishes.csv", "*dishes*.csv"), "CSV: url, origin, name, lang, hasParts"),
     SourceFiles("groups", ("get_map_table.py", "correlation.py", "get_*_results.py"), "Python: country_lang"),
     SourceFiles("mes", ("prompt/prompt.txt",), "text: prompt for GPT-4o about predictions"),
+    SourceFiles(
+        "predictions",
+        ("english_human_evaluation.json",),
+        "JSON: origin -> url, predicted_ingredient of Llama3",
+    ),
 )
 _FILES = {file.row: file for file in PACK.files}
 
@@ -54,6 +59,8 @@ def read(files: Files, pack: Pack) -> None:
     pack.rows(NAME, _FILES[OriginGroupRow], groups, "country_lang")
     if prompt := next((text for path in files.get("mes", ()) if (text := _text(path, pack))), ""):
         pack.table(NAME, "prompts.toml", {"mes_rules": literal(prompt)}, "prompt.txt")
+    for path in files.get("predictions", ())[:1]:
+        pack.taken.append(f"{path.name}: left in place; run it as a model: --models {path}")
     complete = {
         "template": len({r["language"] for r in templates}) >= 6,
         "dish": dishes,

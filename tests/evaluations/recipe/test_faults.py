@@ -50,7 +50,7 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         for name in ("coverage", "model", "place", "n_scored", "judge_gold_accepted", "no_question_gain")
     ),
     ("column upper", "choice", {TOML: swap('"country"', '"Country"')}, (TOML, "cluster", "'Country'")),
-    ("column gone", "choice", {TOML: swap('"country"', '"land"')}, (TOML, "cluster", "unknown column 'land'")),
+    ("column gone", "choice", {TOML: swap('"country"', '"land"')}, (TOML, "cluster", "unknown column")),
     *(
         (f"slice {name}", "choice", slices(name), (TOML, "slices", name))
         for name in ("limit", "seed", "by", "judge", "overall", "model", "dry_run", "model_dump", "label")

@@ -14,7 +14,7 @@ WITH own AS (
 )
 SELECT run_id, 'map' AS metric, 'not shown to beat the best baseline' AS reason
 FROM own
-WHERE metric = 'map_gain' AND NOT coalesce(ci_low > 0, false)
+WHERE metric = 'map_gain' AND value IS NOT NULL AND NOT coalesce(ci_low > 0, false)
 UNION ALL
 SELECT run_id, metric, format('{} scores {:.2f}, not clearly less', c.model, c.value)
 FROM own

@@ -22,6 +22,9 @@ WITH wide AS (
         any_value(v.null_value) FILTER (v.metric = 'mes') AS null_mes,
         any_value(v.n_scored / nullif(v.n_scored + v.n_unscored, 0)) FILTER (v.metric = 'map') AS coverage,
         any_value(v.value) FILTER (v.metric = 'unspellable_candidates') AS unspellable,
+        any_value(v.ci_low) FILTER (v.metric = 'mws') AS mws_low,
+        any_value(v.ci_high) FILTER (v.metric = 'mws') AS mws_high,
+        any_value(v.n_scored) FILTER (v.metric = 'mws') AS mws_n,
         r.run_id, r.finished_at
     FROM latest_run AS r
     JOIN metric_value AS v USING (run_id)
@@ -65,5 +68,8 @@ COMMENT ON COLUMN leaderboard_fmlama.mes IS 'Share of top predictions that the j
 COMMENT ON COLUMN leaderboard_fmlama.null_mes IS 'mes, by the same judge, of null:common-of-origin, which names the most common ingredients of the origin.';
 COMMENT ON COLUMN leaderboard_fmlama.coverage IS 'Share of the points of map that could be scored, 0 to 1.';
 COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Candidates that the model cannot spell.';
+COMMENT ON COLUMN leaderboard_fmlama.mws_low IS 'Lower end of the 95 % interval of mws, over dishes.';
+COMMENT ON COLUMN leaderboard_fmlama.mws_high IS 'Upper end of the 95 % interval of mws, over dishes.';
+COMMENT ON COLUMN leaderboard_fmlama.mws_n IS 'Pairs of dish and wording that mws rests on.';
 COMMENT ON COLUMN leaderboard_fmlama.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_fmlama.finished_at IS 'When the run ended (UTC).';

@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW model_run AS
 SELECT r.evaluation, r.config_hash, r.model_hash, r.model, r.run_id, r.engine_hash, run.engine->>'kind' AS kind,
-    CASE WHEN (run.engine->>'server') IS NULL AND (run.engine->>'kind') <> 'fake' THEN run.engine->>'dtype' END AS dtype,
+    CASE WHEN (run.engine->>'server') IS NULL AND (run.engine->>'kind') NOT IN ('fake', 'published') THEN run.engine->>'dtype' END AS dtype,
     run.engine->>'model' AS model_id, r.n_engines, r.finished_at
 FROM latest_run AS r
 JOIN run USING (run_id)
@@ -14,7 +14,7 @@ COMMENT ON COLUMN model_run.model IS 'Its name in that run.';
 COMMENT ON COLUMN model_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN model_run.engine_hash IS 'Its engine: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
-COMMENT ON COLUMN model_run.dtype IS 'Its precision; NULL where it is the server''s own.';
+COMMENT ON COLUMN model_run.dtype IS 'Its precision; NULL where it is the server''s own, or no model runs.';
 COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history has those without a row here.';
 COMMENT ON COLUMN model_run.finished_at IS 'When the run ended (UTC).';

@@ -25,13 +25,13 @@ def p_note(gain: Row | None, p: Row | None) -> str:
 
 def _context(data: FmlamaData) -> dict[str, Any]:
     plain = [g for g in data.groups if g.condition.main == g.condition.subject]
-    lines = [line for group in plain for line in group.models]
+    lines = [line for group in plain for line in group.models if line.map is not None]
     doubtful: dict[str, list[str]] = {}
     for line in lines:
         if not line.beats_baseline:
             doubtful.setdefault(line.model, []).append(line.condition.label)
     counts = dict(data.dishes.group_by("main_language").agg(pl.col("n_dishes").sum()).iter_rows())
-    unspellable = [value_of(line.cell("unspellable_candidates")) for line in lines]
+    unspellable = [value_of(line.cell("unspellable_candidates")) for group in plain for line in group.models]
     return {
         "picture": picture(
             "Gain in mAP over the best baseline, which knows no dish",

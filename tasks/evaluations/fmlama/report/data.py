@@ -138,6 +138,8 @@ class ModelLine:
         """Return the trust badge of its numbers."""
         if self.is_null:
             return "plain", "baseline"
+        if self.map is None:
+            return "plain", "no average precision"
         if self.beats_baseline:
             return "good", "beats the best baseline"
         return "warn", "not shown to beat the best baseline"
