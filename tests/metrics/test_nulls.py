@@ -61,7 +61,7 @@ def test_uniform_category_f1_refuses_no_questions() -> None:
 
 
 def test_shuffling_keeps_every_row_and_does_not_change_the_input() -> None:
-    h = np.arange(12.0).reshape(4, 3)
+    h = np.arange(27.0).reshape(9, 3)
     before = h.copy()
     shuffled = shuffle_countries(h, np.random.default_rng(3))
     assert sorted(shuffled.tolist()) == h.tolist() != shuffled.tolist()
