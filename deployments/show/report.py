@@ -163,7 +163,7 @@ def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 _PUBLISHED = """
 WITH printed AS MATERIALIZED (FROM leaderboard_published WHERE evaluation = $evaluation),
 measured AS MATERIALIZED (
-    SELECT * FROM report_value WHERE evaluation = $evaluation AND config_hash = $config AND value IS NOT NULL
+    FROM report_value WHERE evaluation = $evaluation AND config_hash = $config AND value IS NOT NULL
 ), chosen AS (
     SELECT any_value(params) AS params FROM run
     WHERE evaluation = $evaluation AND config_hash = $config AND NOT is_null
@@ -173,8 +173,7 @@ measured AS MATERIALIZED (
         own IS NOT DISTINCT FROM split_part(p.setting, '=', 2) AS is_equal
     FROM printed AS p, chosen AS c
     WHERE p.setting IS NOT NULL
-), published AS MATERIALIZED (
-    -- Only rows beside a measured number.
+), published AS MATERIALIZED ( -- only rows beside a measured number
     SELECT p.* EXCLUDE (definition, difference, setting),
         if(coalesce(s.is_equal, p.setting IS NULL), p.definition, 'near') AS definition,
         if(coalesce(s.is_equal, p.setting IS NULL), p.difference,

@@ -21,7 +21,7 @@ from tasks.packs.published import (
     BenchmarkError,
     PublishedRow,
     Text,
-    passed_over,
+    skipped_note,
     read_all,
     read_each,
     read_rows,
@@ -280,7 +280,7 @@ def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[Pre
             try:
                 valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
             except BenchmarkError as error:
-                notes.append(passed_over(path, error))
+                notes.append(skipped_note(path, error))
                 continue
             notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
             dishes[str(origin)] = tuple(valid)
