@@ -22,7 +22,7 @@ from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Embedder, EngineError, Jobs
 from tasks.engines.published import published_answers
 from tasks.engines.served.providers import SERVERS, check_settings
-from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, check_trust, resolved
+from tasks.engines.specs import WITHOUT_WEIGHTS, EngineSpec, catalogue, check_trust, resolved
 
 Ability = Literal["score", "candidates", "generate", "published", "embed"]
 """The ability "embed" is for embedders, which have no spec."""
@@ -93,10 +93,13 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
         case "generate" if spec.is_served:
             check_settings(spec)
         case "generate" if kind in ("packed_trie", "masked", "seq2seq"):
-            raise EngineError(
-                f'model {spec.name!r}: kind "{kind}" only scores; set kind = "vllm" to generate, or "openai" '
-                "with the base_url of a server that has the model"
+            with_vllm = f"{spec.name}-vllm"
+            advice = (
+                'set kind = "vllm" to generate, or "openai" with the base_url of a server that has the model'
             )
+            if with_vllm in catalogue():
+                advice = f"use {with_vllm}, the same model with vLLM, to generate"
+            raise EngineError(f'model {spec.name!r}: kind "{kind}" only scores; {advice}')
 
 
 def check_key(spec: EngineSpec) -> None:

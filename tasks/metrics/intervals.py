@@ -49,10 +49,11 @@ def mean_interval(
     interval but only cut it.
 
     The variance is CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom are
-    Satterthwaite's. Shares of independent yes and no, coded 0 and 1, have Clopper and Pearson's interval;
-    grades on the bounds of another scale do not. See `_around` for the rest. None for fewer than
-    ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no values or one that is not
-    finite.
+    Satterthwaite's. Independent values between 0 and 1 that all are 0 or 1 have Clopper and Pearson's
+    interval. Grades that could have been in between are covered as well: draw a yes with the probability of
+    each grade, and the interval of these draws, which has its level, is this one whenever all grades are 0 or
+    1. See `_around` for the rest. None for fewer than ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes
+    that do not fit, no values or one that is not finite.
     """
     points = np.asarray(values, dtype=np.float64)
     names = np.arange(points.size) if clusters is None else np.asarray(clusters)

@@ -20,7 +20,7 @@ from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.local import memory
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import EngineSpec, find_spec
 from tests.waiting import until
 
 
@@ -279,6 +279,8 @@ def test_unable_kinds_are_refused_with_the_able_ones() -> None:
         load.check_ability(served, "candidates")
     with pytest.raises(EngineError, match=r'only scores; set kind = "vllm" to generate'):
         load.check_ability(EngineSpec(name="m", model="a/b"), "generate")
+    with pytest.raises(EngineError, match="only scores; use smollm2-135m-vllm"):
+        load.check_ability(find_spec("smollm2-135m", None), "generate")
 
 
 def test_fake_scores_are_stable_and_independent_of_order() -> None:

@@ -21,10 +21,10 @@ from tasks.packs.published import (
     BenchmarkError,
     PublishedRow,
     Text,
-    skipped_note,
     read_all,
     read_each,
     read_rows,
+    skipped_note,
     validate,
 )
 from tasks.papers.fmlama.raw import is_filtered, text_of
