@@ -152,5 +152,5 @@ def test_a_name_from_the_file_or_the_spec(tmp_path: Path) -> None:
     toml = tmp_path / "named.toml"
     toml.write_text(f'name = "Llama3, 2024"\nkind = "published"\nmodel = "{other}"\n')
     assert find_spec(str(toml), None).hash() == find_spec(str(other), None).hash()
-    with pytest.raises(EngineError, match="nor a file of published predictions"):
+    with pytest.raises(EngineError, match="or a file of published predictions"):
         find_spec(str(tmp_path / "absent.json"), None)
