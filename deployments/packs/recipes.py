@@ -244,9 +244,9 @@ def _columns(
             "model": r["model"],
             f"{first['label'].lower()} [95 %]": interval(r[name], r["ci_low"], r["ci_high"]),
             "null": number(r["null_value"]),
+            "n": str(r["n_scored"]),
             **{labels[other]: number(r[other]) for other in also},
             **{labels[f"{name}_{control}"]: number(r[f"{name}_{control}"]) for control in controls},
-            "n": str(r["n_scored"]),
             "answered": number(r["coverage"], 2),
         }
 
