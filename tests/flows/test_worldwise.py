@@ -174,7 +174,7 @@ def test_hosted_model_stops_at_its_budget_resumes_and_hides_its_key(
     rows = [f"mine,{c},{a},{t},hofstede" for c, of in TARGETS.items() for a, t in zip(AXES, of, strict=True)]
     profiles.write_text("\n".join(["profile,country,dimension,score,framework", *rows]) + "\n")
     own = ("--profiles-file", str(profiles), "--targets", "mine", "--persona-language", "own")
-    arguments = mine(home, "-m", "moody", *own, "--repetitions", "2")
+    arguments = mine(home, "-m", "moody", *own, "--repetitions", "2", "--batch", "12")
     stopped = culturescope(*arguments, "--max-total-tokens", "20000", check=False)
     assert stopped.returncode == 1
     error = one_line(stopped.stderr)
