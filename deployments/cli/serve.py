@@ -23,7 +23,9 @@ API = "PREFECT_API_URL"
 
 def serve(
     model: Models = None,
-    judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="judge; may be repeated")] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option("--judges", metavar="NAME", help="judge; may be repeated")
+    ] = None,
     evaluations: Annotated[
         str | None, typer.Option(metavar="NAME,…", help="evaluations to schedule (default: all)")
     ] = None,

@@ -22,7 +22,7 @@ from tests.conftest import prefect_post
 from tests.deployments.commands import refused
 
 Culturescope = Callable[..., CompletedProcess[str]]
-WISHES = ("-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--evaluations", "spectral")
+WISHES = ("-m", "fake-a", "--judges", "fake-b", "--profile", "smoke", "--evaluations", "spectral")
 
 
 @pytest.fixture

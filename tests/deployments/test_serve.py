@@ -83,7 +83,7 @@ class Serving:
 def serving(home: Path, *arguments: str) -> Iterator[Serving]:
     port = free_port()
     process = subprocess.Popen(
-        command("serve", "-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--port", str(port),
+        command("serve", "-m", "fake-a", "--judges", "fake-b", "--profile", "smoke", "--port", str(port),
                 "--evaluations", "spectral", *arguments),
         env=environment(home, None), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

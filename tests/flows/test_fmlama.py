@@ -95,7 +95,7 @@ def test_fmlama_run_gives_a_leaderboard_and_a_second_run_does_nothing(
 @pytest.mark.heavy
 @pytest.mark.usefixtures("wide")
 def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: Cli, home: Path) -> None:
-    arguments = run(home, "-m", "fake-a", "--judge", "fake-b", "--origins", "Italy,Mexico")
+    arguments = run(home, "-m", "fake-a", "--judges", "fake-b", "--origins", "Italy,Mexico")
     plan = " ".join(culturescope(*arguments, "--dry-run").stderr.split())
     # Four dishes per condition: of two baselines before any answer, and of the model later.
     assert "fake-b │ judge fake │ 16 of 16 completions" in plan
