@@ -132,8 +132,10 @@ def test_sql_reads_the_published_files_and_no_other_host(
             n = pl.scan_parquet(site / "data" / f"{name}.parquet").select(pl.len()).collect().item()
             assert asked(tab, f"SELECT count(*) FROM {name}")["rows"][1] == [str(n)], name
         for wrong, message in {
-            "SELEC 1": 'near "SELEC"', "FROM model_score": 'Did you mean "model_scores"?', "": "query is empty",
-        }.items():  # fmt: skip
+            "SELEC 1": 'near "SELEC"',
+            "FROM model_score": 'Did you mean "model_scores"?',
+            "": "query is empty",
+        }.items():
             shown = asked(tab, wrong)
             assert (shown["isError"], shown["rows"]) == (True, [])
             assert message in shown["status"]
