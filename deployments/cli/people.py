@@ -55,7 +55,7 @@ def new(
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
     seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the order of items")] = 0,
 ) -> None:
-    """Draw blinded items for people, and assign who sees which in what order.
+    """Draw blinded items for people, and assign them to participants in a fixed order.
 
     Examples:
 
@@ -91,8 +91,8 @@ def serve(
 ) -> None:
     """Serve a study on 127.0.0.1 until Ctrl-C; saved answers are kept.
 
-    Links for participants without one are written to standard output as CSV, once: they are stored nowhere.
-    On Prolific, give ADDRESS/join as the study's link and have it pass its IDs as URL parameters.
+    Links for participants who have none yet are written to standard output as CSV, once: they are stored
+    nowhere. On Prolific, give ADDRESS/join as the study's link and have it pass its IDs as URL parameters.
 
     Examples:
 
@@ -192,7 +192,7 @@ def export(
     out: Annotated[Path, typer.Option(help=_OUT)],
     to: Annotated[Program | None, typer.Option(help=_TO)] = None,
 ) -> None:
-    """Write the usable answers to a file for other commands, or a study to run in another program.
+    """Write the usable answers to a file for other commands, or the study in the format of another program.
 
     Examples:
 

@@ -177,7 +177,8 @@ def compare(
     config: Annotated[
         str | None,
         typer.Option(
-            help="config_hash of both, or its beginning; default: the shown one of those that both have"
+            help="config_hash of both, or its beginning; default: of the configurations that both have, "
+            "the one that pages show"
         ),
     ] = None,
     against_config: Annotated[

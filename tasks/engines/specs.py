@@ -106,8 +106,8 @@ class EngineSpec(BaseModel):
     compile: bool = Field(
         default=False,
         description=(
-            "packed_trie: whether torch compiles the layers, which takes up to a minute, is then faster, and "
-            "rounds differently"
+            "packed_trie: whether torch compiles the layers; compiling takes up to a minute, and compiled "
+            "layers are faster and round differently"
         ),
     )
     tensor_parallel: int = Field(

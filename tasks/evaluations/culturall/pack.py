@@ -39,7 +39,8 @@ class CulturallTaskRow(PackRow):
     explanation_en: str = Field("", description="the explanation in English")
     eval_sum: Annotated[str, StringConstraints(pattern=r"^([0-9]|1[0-5])?$")] = Field(
         "",
-        description="number of the paper's 15 settings that solve it: from 10 easy, from 5 medium, else hard",
+        description="number of the paper's 15 settings that solve the item: 10 or more is easy, 5 to 9 "
+        "medium, fewer hard",
     )
 
     @model_validator(mode="after")
