@@ -152,7 +152,10 @@ def _picture(data: ExplicationData, flagged: set[str]) -> Chart | None:
         for condition in data.conditions
         for model in data.models
     ]
-    note = "The null is the best of another persona’s recommendation, a silent user and the same recommendation for all."
+    note = (
+        "The null is the best of another persona’s recommendation, a silent user and the same recommendation "
+        "for all."
+    )
     grades = picture("APR: how well the recommendation suits the user, 1 to 10", lines, note, doubted=flagged)
     counted = [
         (model, condition, data.under(model, "facts_elicited", condition))
