@@ -36,7 +36,7 @@ COMMENT ON VIEW explication_transcript IS 'Conversations to read: the best, the 
 COMMENT ON COLUMN explication_transcript.config_hash IS 'Configuration.';
 COMMENT ON COLUMN explication_transcript.place IS 'Order of the rows.';
 COMMENT ON COLUMN explication_transcript.model IS 'Model that recommended.';
-COMMENT ON COLUMN explication_transcript.why IS 'best or worst by APR and INT; most disputed: by the judges'' disagreement; with one judge, the highest APR of a recommendation that violates a constraint; first: without judges.';
+COMMENT ON COLUMN explication_transcript.why IS 'best, worst: by APR and INT. most disputed: by the judges'' disagreement; with one judge, the highest APR of a recommendation that violates a constraint. first: if there are no judges.';
 COMMENT ON COLUMN explication_transcript.task IS 'Thing to recommend.';
 COMMENT ON COLUMN explication_transcript.persona IS 'Persona that was simulated.';
 COMMENT ON COLUMN explication_transcript.persona_name IS 'The persona''s name.';
@@ -45,12 +45,12 @@ COMMENT ON COLUMN explication_transcript.cuisine IS 'Cuisine that the persona gr
 COMMENT ON COLUMN explication_transcript.condition IS 'control or treatment.';
 COMMENT ON COLUMN explication_transcript.repetition IS 'Number of the repetition, from 0.';
 COMMENT ON COLUMN explication_transcript.transcript IS 'The turns as both sides received them, separated by blank lines.';
-COMMENT ON COLUMN explication_transcript.ended_by IS 'Reason why it ended.';
+COMMENT ON COLUMN explication_transcript.ended_by IS 'Reason for the end of the conversation.';
 COMMENT ON COLUMN explication_transcript.title IS 'Name of what was recommended; NULL if nothing was.';
 COMMENT ON COLUMN explication_transcript.violations IS 'Constraints that were violated; NULL if none.';
 COMMENT ON COLUMN explication_transcript.undecided IS 'Constraints that could not be decided; NULL if none.';
 COMMENT ON COLUMN explication_transcript.facts_told IS 'Facts that the user told; NULL if none.';
-COMMENT ON COLUMN explication_transcript.n_facts IS 'Facts that a question would bring out.';
+COMMENT ON COLUMN explication_transcript.n_facts IS 'Number of facts that a question can elicit.';
 COMMENT ON COLUMN explication_transcript.n_elicited IS 'Number of these facts that the user told after a question about them.';
 COMMENT ON COLUMN explication_transcript.apr IS 'Appropriateness, 1 to 10; NULL if unscored.';
 COMMENT ON COLUMN explication_transcript.interaction IS 'Quality of the questions to the user, 1 to 10; NULL if unscored.';

@@ -40,9 +40,9 @@ COMMENT ON COLUMN fmlama_by_origin.mws IS 'Mean word similarity, -1 to 1; NULL i
 COMMENT ON COLUMN fmlama_by_origin.mws_sd IS 'Standard deviation of mws over templates.';
 COMMENT ON COLUMN fmlama_by_origin.null_mws IS 'mws of random predictions.';
 COMMENT ON COLUMN fmlama_by_origin.country_gain IS 'Gain in map from naming the country.';
-COMMENT ON COLUMN fmlama_by_origin.country_gain_p IS 'Its Holm-adjusted p over the origins (Wilcoxon).';
+COMMENT ON COLUMN fmlama_by_origin.country_gain_p IS 'Holm-adjusted p of country_gain over the origins (Wilcoxon).';
 COMMENT ON COLUMN fmlama_by_origin.error_foreign IS 'Share of foreign ingredients among false predictions.';
 COMMENT ON COLUMN fmlama_by_origin.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
-COMMENT ON COLUMN fmlama_by_origin.n_scored IS '(dish, template) pairs that map rests on.';
+COMMENT ON COLUMN fmlama_by_origin.n_scored IS 'Number of pairs of dish and wording from which map is computed.';
 COMMENT ON COLUMN fmlama_by_origin.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN fmlama_by_origin.finished_at IS 'When the run ended (UTC).';

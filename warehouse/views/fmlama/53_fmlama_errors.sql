@@ -21,7 +21,7 @@ COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s nam
 COMMENT ON COLUMN fmlama_errors.country_mentioned IS 'Whether the template names the country of origin.';
 COMMENT ON COLUMN fmlama_errors.origin IS 'Origin, or origin group, of the dishes.';
 COMMENT ON COLUMN fmlama_errors.candidate IS 'False prediction.';
-COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes of the origin (fine confusion); foreign: of none (coarse confusion).';
+COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes of the origin (fine confusion); foreign: an ingredient of none of them (coarse confusion).';
 COMMENT ON COLUMN fmlama_errors.times IS 'Number of times.';
 COMMENT ON COLUMN fmlama_errors.share IS 'Share of the origin''s false predictions.';
 COMMENT ON COLUMN fmlama_errors.rank IS 'Place among the origin''s false predictions, from 1.';

@@ -25,12 +25,12 @@ COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty f
 COMMENT ON COLUMN leaderboard_history.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_history.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
-COMMENT ON COLUMN leaderboard_history.label IS 'Its name to show.';
+COMMENT ON COLUMN leaderboard_history.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN leaderboard_history.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
 COMMENT ON COLUMN leaderboard_history.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
-COMMENT ON COLUMN leaderboard_history.null_value IS 'Score of a null model in its place; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_history.null_value IS 'Value of a null model for the same metric and slice; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.is_beyond_null IS 'Value of against_null.is_beyond_null; NULL for null models.';
-COMMENT ON COLUMN leaderboard_history.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
-COMMENT ON COLUMN leaderboard_history.n_scored IS 'Points that the value rests on.';
-COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Points that could not be scored.';
+COMMENT ON COLUMN leaderboard_history.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';
+COMMENT ON COLUMN leaderboard_history.n_scored IS 'Number of points from which the value is computed.';
+COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Number of points that could not be scored.';

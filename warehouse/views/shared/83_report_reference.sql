@@ -38,5 +38,5 @@ FROM country;
 COMMENT ON VIEW report_country IS 'Names of countries as tables and figures have them.';
 COMMENT ON COLUMN report_country.place IS 'Order, from 1: by code.';
 COMMENT ON COLUMN report_country.country IS 'Country: country.country.';
-COMMENT ON COLUMN report_country.name IS 'Its name, without "the".';
+COMMENT ON COLUMN report_country.name IS 'Name of the country, without "the".';
 COMMENT ON COLUMN report_country.region IS 'Its UN region.';

@@ -43,7 +43,7 @@ COMMENT ON COLUMN worldwise_by_dimension.null_mae IS 'hofstede_mae of the all-ze
 COMMENT ON COLUMN worldwise_by_dimension.hofstede_bias IS 'Mean of score minus target, -4 to 4.';
 COMMENT ON COLUMN worldwise_by_dimension.projection IS 'Mean score of all answers of the culture on the dimension, -2 to 2, whatever their scenario''s own dimension.';
 COMMENT ON COLUMN worldwise_by_dimension.null_projection IS 'Mean score of the scenarios'' own texts.';
-COMMENT ON COLUMN worldwise_by_dimension.n_scored IS 'Answers that alignment rests on.';
-COMMENT ON COLUMN worldwise_by_dimension.n_unscored IS 'Answers that belong to it but could not be scored.';
+COMMENT ON COLUMN worldwise_by_dimension.n_scored IS 'Number of answers from which alignment is computed.';
+COMMENT ON COLUMN worldwise_by_dimension.n_unscored IS 'Number of answers that could not be scored.';
 COMMENT ON COLUMN worldwise_by_dimension.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_by_dimension.finished_at IS 'When the run ended (UTC).';
