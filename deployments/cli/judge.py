@@ -104,7 +104,9 @@ def validate(
     config: Config = None,
     table: Annotated[
         ValidationTable | None,
-        typer.Option(help="table to show (default: all but groups; as csv or json: agreement)"),
+        typer.Option(
+            help="table to show; default: all tables but groups, or with --format csv or json only agreement"
+        ),
     ] = None,
     wide: Wide = False,
 ) -> None:

@@ -171,7 +171,10 @@ def compare(
     evaluation: Evaluation = None,
     occasion: Annotated[str | None, typer.Option(help=HELD)] = None,
     against: Annotated[
-        str | None, typer.Option(help="occasion of the second model; for one model, its previous one")
+        str | None,
+        typer.Option(
+            help="occasion of the second model; default if only one model is named: its previous occasion"
+        ),
     ] = None,
     profile: Profile = None,
     config: Annotated[
@@ -360,7 +363,7 @@ def ranking(
         bool,
         typer.Option(
             "--explication",
-            help="correlate explication (its newest configuration) with the other evaluations",
+            help="correlate the newest configuration of explication with the other evaluations",
         ),
     ] = False,
     form: As = Format.table,

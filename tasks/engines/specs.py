@@ -116,7 +116,7 @@ class EngineSpec(BaseModel):
     gpus: float | None = Field(
         default=None,
         gt=0,
-        description="GPUs per replica; 0.5: two replicas share one; default: tensor_parallel",
+        description="GPUs per replica; 0.5: two replicas share a GPU; default: tensor_parallel",
     )
     reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
         default=None,

@@ -58,8 +58,8 @@ class Params(BaseModel):
     )
     cohort: str = Field(
         FIRST,
-        description="reference models for medians; a new name freezes this run's models, first: those of the "
-        "first finished run",
+        description="reference models for medians; a new name freezes this run's models; first: the models "
+        "of the first finished run",
     )
     pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
         [],

@@ -46,4 +46,4 @@ CREATE TABLE IF NOT EXISTS culturescope.lease (
     PRIMARY KEY (request_hash, unit)
 );
 COMMENT ON TABLE culturescope.lease IS
-    'Units that a process is answering, so that no other process answers them too. It renews its rows; if it is killed, they expire.';
+    'Units that a process is answering, so that no other process answers them too. The process renews its rows; if it is killed, they expire.';

@@ -32,7 +32,7 @@ class CulturallTaskRow(PackRow):
     question: Text = Field(description="question about it")
     answer: Text = Field(description="the right answer, short")
     variants: str = Field("", description="further answers that are accepted, separated by |")
-    explanation: str = Field("", description="why it is right, for judges and people")
+    explanation: str = Field("", description="explanation of the right answer, for judges and people")
     scenario_en: str = Field("", description="the scenario in English")
     question_en: str = Field("", description="the question in English")
     answer_en: str = Field("", description="the answer in English")

@@ -60,7 +60,7 @@ class CureItemRow(PackRow):
         "culturebank (required)",
     )
     situation: Text = Field(description="the situation, or the user's message")
-    question: Text = Field(description="question about it, answered by a label")
+    question: Text = Field(description="question about the situation, answered by a label")
     label: Literal["yes", "no", "neutral"] = Field(
         description="the right label: yes or no; in normad also neutral"
     )

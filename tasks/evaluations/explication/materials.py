@@ -147,7 +147,7 @@ class Persona(_Part):
     country: str = Field(pattern=r"^[A-Z]{2}$", description="where the person lives: country.country")
     cuisine: Text = Field(description="cuisine that the person grew up with, such as Gujarati or Oaxacan")
     cuisine_countries: tuple[Annotated[str, Field(pattern=r"^[A-Z]{2}$")], ...] = Field(
-        min_length=1, description="a dish of these countries counts as the person's own cuisine"
+        min_length=1, description="countries whose dishes count as the person's own cuisine"
     )
     demographics: Demographics
     typical_breakfast: Texts

@@ -58,7 +58,7 @@ class HarnessParams(GenerationParams):
         None, ge=0, description="number of few-shot examples before each document; empty: the task's own"
     )
     fewshot_seed: int = Field(
-        1234, ge=0, description="seed of the choice of few-shot examples, where it is random"
+        1234, ge=0, description="seed of the few-shot examples, for tasks that draw them at random"
     )
     chat: bool = Field(False, description="whether prompts are wrapped in the model's chat template")
     multiturn: bool = Field(False, description="with a chat template: whether examples are separate turns")
@@ -71,7 +71,7 @@ class HarnessParams(GenerationParams):
     slice: list[str] = Field(
         [], description="fields of the documents; results are broken down by their values"
     )
-    metric: str = Field("", description="metric that is the headline; empty: the first one of each task")
+    metric: str = Field("", description="metric that is the headline; empty: the first metric of each task")
     limit: int | None = Field(None, ge=1, description="documents of each task, spread over clusters")
     batch: int = Field(128, ge=1, description="documents that are answered and stored together")
 

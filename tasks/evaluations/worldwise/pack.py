@@ -38,9 +38,9 @@ class ScenarioRow(PackRow):
     region: str = Field("", description="place of the dilemma")
     text: Text = Field(description="the dilemma, ending with the question what to do")
     option_a: str = Field(
-        "", description="one option; empty only if prompts.toml has a question without options"
+        "", description="text of option A; empty only if prompts.toml has a question without options"
     )
-    option_b: str = Field("", description="the other")
+    option_b: str = Field("", description="text of option B")
     pole_a: Pole | None = Field(
         None, description="end of the dimension that option A stands for: high or low"
     )

@@ -47,7 +47,9 @@ class WorldwiseParams(GenerationParams):
         "which are parsed",
     )
     persona_language: Literal["en", "own"] = Field(
-        "en", description="language of the persona prompt: English, or the culture's own where there is one"
+        "en",
+        description="language of the persona prompt: English, or the culture's own where the table "
+        "persona has it",
     )
     temperature: float = Field(
         0.7,
@@ -101,14 +103,14 @@ class WorldwiseParams(GenerationParams):
         "variance, which take answers as independent; otherwise tests use the means of scenarios",
     )
     scenarios_file: str | None = Field(
-        None, description="CSV with the columns of table scenario, used in its place"
+        None, description="CSV file with the columns of the table scenario, used instead of that table"
     )
     exemplars_file: str | None = Field(
-        None, description="CSV with the columns of table exemplar, used in its place"
+        None, description="CSV file with the columns of the table exemplar, used instead of that table"
     )
     profiles_file: str | None = Field(
-        None, description="CSV with the columns of table culture_profile, used in its place"
+        None, description="CSV file with the columns of the table culture_profile, used instead of that table"
     )
     values_file: str | None = Field(
-        None, description="CSV with the columns of table guiding_value, used in its place"
+        None, description="CSV file with the columns of the table guiding_value, used instead of that table"
     )

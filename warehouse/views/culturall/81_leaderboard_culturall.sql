@@ -102,4 +102,4 @@ COMMENT ON COLUMN leaderboard_culturall.n_items IS 'Number of items sent to the 
 COMMENT ON COLUMN leaderboard_culturall.n_not_checked IS 'Number of items that no person has checked.';
 COMMENT ON COLUMN leaderboard_culturall.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_culturall.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_culturall.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_culturall.is_null IS 'Whether the row is of a null model.';

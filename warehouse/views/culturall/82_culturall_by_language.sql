@@ -41,4 +41,4 @@ COMMENT ON COLUMN culturall_by_language.no_interval_reason IS 'Reason if the lan
 COMMENT ON COLUMN culturall_by_language.judge_flagged IS 'Whether a judge fails its own check in this language or overall.';
 COMMENT ON COLUMN culturall_by_language.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_by_language.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_language.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN culturall_by_language.is_null IS 'Whether the row is of a null model.';

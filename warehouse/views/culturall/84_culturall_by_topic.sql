@@ -31,4 +31,4 @@ COMMENT ON COLUMN culturall_by_topic.unscored_reason IS 'Why there is no accurac
 COMMENT ON COLUMN culturall_by_topic.judge_flagged IS 'Whether a judge fails its own check.';
 COMMENT ON COLUMN culturall_by_topic.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_by_topic.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_topic.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN culturall_by_topic.is_null IS 'Whether the row is of a null model.';

@@ -32,4 +32,4 @@ COMMENT ON COLUMN culturall_by_difficulty.unscored_reason IS 'Why there is no ac
 COMMENT ON COLUMN culturall_by_difficulty.judge_flagged IS 'Whether a judge fails its own check.';
 COMMENT ON COLUMN culturall_by_difficulty.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_by_difficulty.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_difficulty.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN culturall_by_difficulty.is_null IS 'Whether the row is of a null model.';

@@ -95,7 +95,7 @@ COMMENT ON COLUMN leaderboard_cure.null_value IS 'Score of the best of three nul
 COMMENT ON COLUMN leaderboard_cure.null_shuffled IS 'Score of the model''s explanations of other items.';
 COMMENT ON COLUMN leaderboard_cure.null_generic IS 'Score of an explanation that fits every item.';
 COMMENT ON COLUMN leaderboard_cure.null_empty IS 'Score of an empty explanation.';
-COMMENT ON COLUMN leaderboard_cure.explanation_gain IS 'Mean score of an item''s explanation minus that of another item''s in its place; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_cure.explanation_gain IS 'Mean score of an item''s explanation minus the score of another item''s explanation in its place; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_cure.gain_low IS 'Lower end of the 95 % interval of explanation_gain, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN leaderboard_cure.gain_high IS 'Upper end of the 95 % interval of explanation_gain, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN leaderboard_cure.tells_real_from_shuffled IS 'Whether explanation_gain is above 0 by a sign-flip test (2.5 %; all flips for up to 14 clusters, else 19,999 random ones). If false, value is not a finding: another item''s explanation may score as high. NULL for fewer than six clusters.';
@@ -109,4 +109,4 @@ COMMENT ON COLUMN leaderboard_cure.thick_scored IS 'Number of items in thick_em:
 COMMENT ON COLUMN leaderboard_cure.n_judged IS 'Number of scored explanations: a lost one scores 0.';
 COMMENT ON COLUMN leaderboard_cure.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_cure.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether the row is of a null model.';

@@ -42,7 +42,7 @@ COMMENT ON COLUMN cure_thin_vs_thick.config_hash IS 'Models may be compared if t
 COMMENT ON COLUMN cure_thin_vs_thick.place IS 'Order in the configuration, from 1: by benchmark; within each, models, then null models.';
 COMMENT ON COLUMN cure_thin_vs_thick.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_thin_vs_thick.model IS 'Model.';
-COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_thin_vs_thick.thin_em IS 'Exact match of labels generated alone; a lost label is wrong.';
 COMMENT ON COLUMN cure_thin_vs_thick.thick_em IS 'Exact match of labels generated with an explanation; a lost label is wrong.';

@@ -38,7 +38,7 @@ COMMENT ON VIEW cure_by_country IS 'The leaderboard''s numbers country by countr
 COMMENT ON COLUMN cure_by_country.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_by_country.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_by_country.model IS 'Model.';
-COMMENT ON COLUMN cure_by_country.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN cure_by_country.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_by_country.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_by_country.country IS 'Country: country.country. Items without a known country are left out.';
 COMMENT ON COLUMN cure_by_country.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not run or unscored.';

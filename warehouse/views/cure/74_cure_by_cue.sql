@@ -29,7 +29,7 @@ COMMENT ON VIEW cure_by_cue IS 'SpecNorm by the cues of its items, and by specif
 COMMENT ON COLUMN cure_by_cue.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_by_cue.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_by_cue.model IS 'Model.';
-COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_by_cue.benchmark IS 'specnorm, or a pack''s benchmark of the same form.';
 COMMENT ON COLUMN cure_by_cue.broken_down_by IS 'cue or specificity.';
 COMMENT ON COLUMN cure_by_cue.value_of IS 'Cue: region, ethnicity, religion, age, gender, occupation, marital_status. Specificity: low (one cue), medium (two or three), high (four or more).';

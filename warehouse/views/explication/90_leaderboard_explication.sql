@@ -95,4 +95,4 @@ COMMENT ON COLUMN leaderboard_explication.treatment_effect IS 'APR in treatment 
 COMMENT ON COLUMN leaderboard_explication.treatment_p_holm IS 'Holm-adjusted p of treatment_effect over the metrics compared; NULL for fewer than six personas.';
 COMMENT ON COLUMN leaderboard_explication.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_explication.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_explication.is_null IS 'Whether it is a null recommender, not a model.';
+COMMENT ON COLUMN leaderboard_explication.is_null IS 'Whether the row is of a null recommender, not of a model.';

@@ -52,7 +52,7 @@ COMMENT ON COLUMN meta_explication.metric IS 'Number of explication.';
 COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation of the other number; explication itself for instruction following, "external" for a ranking of external_ranking.';
 COMMENT ON COLUMN meta_explication.other_metric IS 'Metric of that evaluation, or benchmark of the external ranking.';
 COMMENT ON COLUMN meta_explication.other_slice IS 'Slice of that metric, such as normad:thin.';
-COMMENT ON COLUMN meta_explication.n_models IS 'Number of models that have both: read it before the correlation. The paper has six models.';
+COMMENT ON COLUMN meta_explication.n_models IS 'Number of models that have both numbers: read it before the correlation. The paper has six models.';
 COMMENT ON COLUMN meta_explication.pearson IS 'Pearson''s r over models; NULL for fewer than three, or if a number does not vary.';
 COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties share their mean rank; NULL if pearson is NULL.';
 COMMENT ON COLUMN meta_explication.model_hashes IS 'These models (run.model_hash); own_values and other_values have the same order.';

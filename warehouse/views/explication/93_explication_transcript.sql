@@ -44,7 +44,7 @@ COMMENT ON COLUMN explication_transcript.country IS 'Country of the persona.';
 COMMENT ON COLUMN explication_transcript.cuisine IS 'Cuisine that the persona grew up with.';
 COMMENT ON COLUMN explication_transcript.condition IS 'control or treatment.';
 COMMENT ON COLUMN explication_transcript.repetition IS 'Number of the repetition, from 0.';
-COMMENT ON COLUMN explication_transcript.transcript IS 'The turns as both sides received them, separated by blank lines.';
+COMMENT ON COLUMN explication_transcript.transcript IS 'Turns of the conversation as both sides received them, separated by blank lines.';
 COMMENT ON COLUMN explication_transcript.ended_by IS 'Reason for the end of the conversation.';
 COMMENT ON COLUMN explication_transcript.title IS 'Name of what was recommended; NULL if nothing was.';
 COMMENT ON COLUMN explication_transcript.violations IS 'Constraints that were violated; NULL if none.';

@@ -45,7 +45,7 @@ COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if t
 COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country_mentioned; within each, models by mAP, then baselines.';
 COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_fmlama.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN leaderboard_fmlama.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN leaderboard_fmlama.country_mentioned IS 'Whether the template names the country of origin.';
@@ -56,7 +56,7 @@ COMMENT ON COLUMN leaderboard_fmlama.map_sd IS 'Standard deviation of map over t
 COMMENT ON COLUMN leaderboard_fmlama.null_map IS 'map of a random ranking.';
 COMMENT ON COLUMN leaderboard_fmlama.n_scored IS 'Number of pairs of dish and wording from which map is computed.';
 COMMENT ON COLUMN leaderboard_fmlama.n_unscored IS 'Number of pairs that could not be scored.';
-COMMENT ON COLUMN leaderboard_fmlama.map_gain IS 'map minus that of the best baseline: chance, or the most common ingredients.';
+COMMENT ON COLUMN leaderboard_fmlama.map_gain IS 'map minus the map of the best baseline: chance, or the most common ingredients.';
 COMMENT ON COLUMN leaderboard_fmlama.gain_low IS 'Lower end of the 95 % interval of map_gain. Above 0: the model scores more than naming common ingredients.';
 COMMENT ON COLUMN leaderboard_fmlama.gain_high IS 'Upper end of the 95 % interval of map_gain.';
 COMMENT ON COLUMN leaderboard_fmlama.mws IS 'Mean word similarity, -1 to 1; NULL if unscored.';

@@ -26,7 +26,7 @@ COMMENT ON VIEW fmlama_by_origin IS 'The leaderboard''s numbers origin by origin
 COMMENT ON COLUMN fmlama_by_origin.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_by_origin.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN fmlama_by_origin.model IS 'Model.';
-COMMENT ON COLUMN fmlama_by_origin.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN fmlama_by_origin.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_by_origin.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_by_origin.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_by_origin.country_mentioned IS 'Whether the template names the country of origin.';

@@ -28,7 +28,7 @@ COMMENT ON VIEW leaderboard_harness IS 'Leaderboard of harness, tasks of lm-eval
 COMMENT ON COLUMN leaderboard_harness.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_harness.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_harness.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_harness.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_harness.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_harness.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_harness.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_harness.ci_low IS 'Lower end of the 95 % interval of score, over clusters; NULL if there is none.';

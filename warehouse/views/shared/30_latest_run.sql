@@ -24,7 +24,7 @@ COMMENT ON COLUMN latest_run.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN latest_run.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN latest_run.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN latest_run.model IS 'Model.';
-COMMENT ON COLUMN latest_run.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN latest_run.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN latest_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN latest_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';

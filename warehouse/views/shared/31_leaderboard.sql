@@ -10,7 +10,7 @@ COMMENT ON COLUMN leaderboard.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard.model IS 'Model.';
-COMMENT ON COLUMN leaderboard.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation.';
 COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
 COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % interval; NULL if there are too few units for its coverage to hold (docs/intervals.md).';

@@ -20,7 +20,7 @@ COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN leaderboard_history.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_history.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: run.engine_hash.';
-COMMENT ON COLUMN leaderboard_history.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_history.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the occasion; empty for runs that used earlier answers.';
 COMMENT ON COLUMN leaderboard_history.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_history.finished_at IS 'When the run ended (UTC).';

@@ -12,7 +12,7 @@ COMMENT ON COLUMN report_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_run.place IS 'Order in the configuration, from 1: models by name, then null models.';
 COMMENT ON COLUMN report_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN report_run.model IS 'Model.';
-COMMENT ON COLUMN report_run.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN report_run.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN report_run.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN report_run.code_version IS 'Version of Culturescope.';
 COMMENT ON COLUMN report_run.engine IS 'Settings of the model''s engine, as JSON text.';

@@ -32,7 +32,7 @@ COMMENT ON COLUMN leaderboard_spectral.config_hash IS 'Models may be compared if
 COMMENT ON COLUMN leaderboard_spectral.place IS 'Order in the configuration, from 1: models by macro-F1, then null models.';
 COMMENT ON COLUMN leaderboard_spectral.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_spectral.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_spectral.macro_f1 IS 'Mean F1 of the model''s ER-SR categories against people''s, 0 to 1; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % interval of macro_f1.';

@@ -52,8 +52,8 @@ COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared i
 COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null models.';
 COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null model.';
-COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment minus that of best_null, answer by answer; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether the row is of a null model.';
+COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment minus the alignment of best_null, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios; above 0, the model scores more than best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % interval of alignment_gain; below 0, the model scores less than best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.best_null IS 'The null model with the highest alignment for this model: zero, global_mean, scenario_text, shuffled or unprompted; ties in this order.';

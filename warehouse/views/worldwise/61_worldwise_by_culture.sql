@@ -44,9 +44,9 @@ COMMENT ON VIEW worldwise_by_culture IS 'The leaderboard''s numbers culture by c
 COMMENT ON COLUMN worldwise_by_culture.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN worldwise_by_culture.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_by_culture.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_culture.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
-COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment minus that of the model''s best null model, answer by answer; NULL if unscored.';
+COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN worldwise_by_culture.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
 COMMENT ON COLUMN worldwise_by_culture.gain_high IS 'Upper end of the 95 % interval of alignment_gain.';
 COMMENT ON COLUMN worldwise_by_culture.alignment IS 'Mean alignment of the answers to the culture''s target, 0 to 10; NULL if unscored.';

@@ -27,10 +27,10 @@ COMMENT ON VIEW worldwise_by_dimension IS 'The leaderboard''s numbers dimension 
 COMMENT ON COLUMN worldwise_by_dimension.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN worldwise_by_dimension.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_by_dimension.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_dimension.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN worldwise_by_dimension.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_dimension.dimension IS 'Dimension: dimension.dimension.';
 COMMENT ON COLUMN worldwise_by_dimension.culture IS 'Culture of the persona: country.country, or baseline: no persona; NULL: all personas together.';
-COMMENT ON COLUMN worldwise_by_dimension.alignment_gain IS 'Alignment minus that of the model''s best null model, answer by answer; NULL if unscored, and in single cultures.';
+COMMENT ON COLUMN worldwise_by_dimension.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored, and in single cultures.';
 COMMENT ON COLUMN worldwise_by_dimension.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
 COMMENT ON COLUMN worldwise_by_dimension.gain_high IS 'Upper end of the 95 % interval of alignment_gain.';
 COMMENT ON COLUMN worldwise_by_dimension.alignment IS 'Mean alignment of the answers to scenarios of the dimension, 0 to 10; NULL if unscored.';
