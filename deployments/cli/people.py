@@ -84,7 +84,7 @@ def new(
 @app.command("serve")
 def serve(
     name: Name,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="on 127.0.0.1")] = 8600,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="port on 127.0.0.1")] = 8600,
     origin: Annotated[str | None, typer.Option(help=_ORIGIN)] = None,
     invite: Annotated[list[str] | None, typer.Option(metavar="CODE", help=_INVITE)] = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE)] = None,
@@ -130,7 +130,8 @@ def serve(
 
 @app.command("status")
 def status(
-    name: Annotated[str | None, typer.Argument(help="one study")] = None, form: As = Format.table
+    name: Annotated[str | None, typer.Argument(help="name of the study; default: all studies")] = None,
+    form: As = Format.table,
 ) -> None:
     """Show how many have joined, consented, finished and withdrawn; without a name, for all studies.
 

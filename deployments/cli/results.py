@@ -180,13 +180,13 @@ def compare(
     config: Annotated[
         str | None,
         typer.Option(
-            help="config_hash of both, or its beginning; default: of the configurations that both have, "
-            "the one that pages show"
+            help="config_hash of both models, or its beginning; default: of the configurations that both "
+            "models have, the one that pages show"
         ),
     ] = None,
     against_config: Annotated[
         str | None,
-        typer.Option(help="config_hash of the second, or its beginning, if only the wording differs"),
+        typer.Option(help="config_hash of the second model, or its beginning, if only the wording differs"),
     ] = None,
     form: As = Format.table,
     wide: Wide = False,

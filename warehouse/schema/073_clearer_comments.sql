@@ -139,3 +139,7 @@ COMMENT ON COLUMN recipe_metric.is_headline IS 'Whether the metric sums up the e
 COMMENT ON COLUMN study_item.is_check IS 'Whether the item is an attention check.';
 COMMENT ON COLUMN human_answer.study_hash IS 'Hash of pages, fields and texts when the answer was saved.';
 COMMENT ON COLUMN human_answer.saved_at IS 'When the answer was saved (UTC).';
+COMMENT ON COLUMN culturall_label.topic IS 'Topic, one of 16.';
+COMMENT ON COLUMN culturall_release_item.topic IS 'Topic, one of 16.';
+COMMENT ON COLUMN culturall_measure.model IS 'Name of the model that answered.';
+COMMENT ON COLUMN human_answer.version IS 'Version of the program that collected the answer.';

@@ -29,7 +29,7 @@ class CulturallTaskRow(PackRow):
         "free", description="choice: the question has the options A. to D., and the answer is a letter"
     )
     scenario: Text = Field(description="the situation")
-    question: Text = Field(description="question about it")
+    question: Text = Field(description="question about the situation")
     answer: Text = Field(description="the right answer, short")
     variants: str = Field("", description="further answers that are accepted, separated by |")
     explanation: str = Field("", description="explanation of the right answer, for judges and people")

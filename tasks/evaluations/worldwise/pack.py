@@ -52,7 +52,9 @@ class ExemplarRow(PackRow):
     framework: Name = Field("hofstede", description="framework of the dimension; empty: hofstede")
     dimension: Name = Field(description="name of a new dimension; shipped dimensions keep their statements")
     pole: Pole = Field(description="end of the dimension: high or low; a dimension needs a row for each")
-    number: Annotated[str, StringConstraints(pattern="^[1-9][0-9]?$")] = Field(description="from 1")
+    number: Annotated[str, StringConstraints(pattern="^[1-9][0-9]?$")] = Field(
+        description="number of the statement, from 1"
+    )
     text: Text = Field(description="the statement")
 
 

@@ -63,7 +63,7 @@ COMMENT ON COLUMN leaderboard_fmlama.mws IS 'Mean word similarity, -1 to 1; NULL
 COMMENT ON COLUMN leaderboard_fmlama.null_mws IS 'mws of random predictions.';
 COMMENT ON COLUMN leaderboard_fmlama.map_cv IS 'Unevenness of map over origins: standard deviation divided by mean.';
 COMMENT ON COLUMN leaderboard_fmlama.country_gain IS 'Gain in map from naming the country.';
-COMMENT ON COLUMN leaderboard_fmlama.country_gain_p IS 'Its p-value (Wilcoxon).';
+COMMENT ON COLUMN leaderboard_fmlama.country_gain_p IS 'p-value of country_gain (Wilcoxon).';
 COMMENT ON COLUMN leaderboard_fmlama.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
 COMMENT ON COLUMN leaderboard_fmlama.null_mes IS 'mes, by the same judge, of null:common-of-origin, which names the most common ingredients of the origin.';
 COMMENT ON COLUMN leaderboard_fmlama.coverage IS 'Share of the pairs of dish and wording that could be scored for map, 0 to 1.';

@@ -28,6 +28,6 @@ COMMENT ON COLUMN latest_run.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN latest_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN latest_run.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN latest_run.model_hash IS 'Model: run.model_hash.';
-COMMENT ON COLUMN latest_run.engine_hash IS 'Its engine: run.engine_hash.';
+COMMENT ON COLUMN latest_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN latest_run.n_answers IS 'Number of answers of the run: run.n_answers.';
 COMMENT ON COLUMN latest_run.n_engines IS 'Number of engines of the model under the configuration; leaderboard_history and the table run have those without a row here.';

@@ -12,7 +12,7 @@ COMMENT ON COLUMN model_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN model_run.model_hash IS 'Model: run.model_hash.';
 COMMENT ON COLUMN model_run.model IS 'Name of the model in that run.';
 COMMENT ON COLUMN model_run.run_id IS 'Run: run.run_id.';
-COMMENT ON COLUMN model_run.engine_hash IS 'Its engine: run.engine_hash.';
+COMMENT ON COLUMN model_run.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN model_run.kind IS 'Kind of the engine, such as vllm.';
 COMMENT ON COLUMN model_run.dtype IS 'Precision of the engine; NULL if a server chooses it, or if no model runs.';
 COMMENT ON COLUMN model_run.model_id IS 'Hugging Face id or path of the model.';

@@ -26,7 +26,7 @@ COMMENT ON COLUMN report_source.place IS 'Order, from 1.';
 COMMENT ON COLUMN report_source.file IS 'Reference file.';
 COMMENT ON COLUMN report_source.source IS 'Source of the data.';
 COMMENT ON COLUMN report_source.version IS 'Version of the source.';
-COMMENT ON COLUMN report_source.licence IS 'Its licence.';
+COMMENT ON COLUMN report_source.licence IS 'Licence of the source.';
 COMMENT ON COLUMN report_source.retrieved IS 'Date when it was retrieved.';
 COMMENT ON COLUMN report_source.build IS 'Way the file was built.';
 COMMENT ON COLUMN report_source.notes IS 'Further notes.';
@@ -39,4 +39,4 @@ COMMENT ON VIEW report_country IS 'Names of countries as tables and figures have
 COMMENT ON COLUMN report_country.place IS 'Order, from 1: by code.';
 COMMENT ON COLUMN report_country.country IS 'Country: country.country.';
 COMMENT ON COLUMN report_country.name IS 'Name of the country, without "the".';
-COMMENT ON COLUMN report_country.region IS 'Its UN region.';
+COMMENT ON COLUMN report_country.region IS 'UN region of the country.';

@@ -25,7 +25,7 @@ COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN leaderboard_published.metric IS 'Metric: metric.metric.';
 COMMENT ON COLUMN leaderboard_published.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN leaderboard_published.slice_kind IS 'Kind of the slice here that the number is shown beside: metric_value.slice_kind.';
-COMMENT ON COLUMN leaderboard_published.slice IS 'Which one: metric_value.slice.';
+COMMENT ON COLUMN leaderboard_published.slice IS 'Name of the slice: metric_value.slice.';
 COMMENT ON COLUMN leaderboard_published.model IS 'Model, as the paper prints it; NULL: all models of the paper together.';
 COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in the unit used here.';
 COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: nearly the same.';
