@@ -109,7 +109,8 @@ class CureParams(GenerationParams):
         3,
         ge=1,
         le=30,
-        description="votes per judge on an explanation's specificity; votes alternate its phrasings",
+        description="votes per judge on an explanation's specificity; votes alternate between phrasings of "
+        "the question",
     )
     temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")
     max_tokens: int = Field(
