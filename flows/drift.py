@@ -49,7 +49,7 @@ class DriftParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    evaluations: list[str] | None = Field(None, description="compare only these; empty: all")
+    evaluations: list[str] | None = Field(None, description="evaluations to compare; empty: all")
     days: int | None = Field(
         None, ge=1, description="only models whose last occasion ended within this many days; empty: all"
     )

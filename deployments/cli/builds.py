@@ -326,7 +326,7 @@ def review_culturall(
     """Read reviewers' decisions: accept, revise or reject. Nobody reviews a draft of their own.
 
     Rows without a decision stay pending: run the command again when more are decided. A later decision
-    replaces an earlier one. Revised texts are checked like drafts; faulty ones are listed, not taken.
+    replaces an earlier one. Revised texts are checked like drafts; faulty ones are listed, not stored.
 
     Example: `culturescope culturall review review.csv`
     """

@@ -62,13 +62,14 @@ class AllParams(BaseModel):
     models: list[str] = Field([], description="models of every evaluation; empty: each evaluation's own")
     profile: str = Field(
         DEFAULT_PROFILE,
-        description="profile of every evaluation; PACK/NAME takes the pack too (NAME where it does not fit)",
+        description="profile of every evaluation; PACK/NAME also adds the pack where it fits, and is NAME "
+        "elsewhere",
         json_schema_extra=lambda schema: schema.update(enum=[*_labels()]),
     )
     pack: list[Annotated[str, AfterValidator(_unpinned)]] = Field(
         [],
-        description="packs of your own content; each goes to the evaluations that it fits, in the pack's "
-        "profile of the chosen name if there is one; other evaluations run without it",
+        description="packs of your own content; each is added to the evaluations that it fits, with the "
+        "pack's own profile of the chosen name if it has one; other evaluations run without it",
     )
     occasion: str = Field("", description=_KNOBS["occasion"].description)
     judges: list[str] = Field(

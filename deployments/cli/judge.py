@@ -49,7 +49,7 @@ Evaluation = Annotated[
 
 @app.command("audit")
 def audit(
-    sample: Annotated[int, typer.Option(min=1, help="answers to draw")] = 100,
+    sample: Annotated[int, typer.Option(min=1, help="number of answers to draw")] = 100,
     out: Annotated[Path, typer.Option(help="CSV for the annotators; never overwritten")] = Path("audit.csv"),
     evaluation: Evaluation = None,
     config: Config = None,
@@ -104,7 +104,9 @@ def validate(
     config: Config = None,
     table: Annotated[
         ValidationTable | None,
-        typer.Option(help="table to show (default: all but groups; as csv or json: agreement)"),
+        typer.Option(
+            help="table to show; default: all tables but groups, or with --format csv or json only agreement"
+        ),
     ] = None,
     wide: Wide = False,
 ) -> None:

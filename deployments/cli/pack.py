@@ -88,7 +88,7 @@ def new(
 
 @app.command("from")
 def from_paper(
-    paper: Annotated[str, typer.Argument(help="evaluation from the paper, such as worldwise")],
+    paper: Annotated[str, typer.Argument(help="evaluation that is based on the paper, such as worldwise")],
     data: Annotated[Path, typer.Option("--data", metavar="CLONE", help=_DATA)],
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help=_AS)] = None,
     replace: Annotated[bool, typer.Option("--replace", help=_REPLACE)] = False,

@@ -55,7 +55,7 @@ def new(
     codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
     seed: Annotated[int, typer.Option(help="seed of the draw, the assignment and the order of items")] = 0,
 ) -> None:
-    """Draw blinded items for people, and assign who sees which in what order.
+    """Draw blinded items for people, and assign them to participants in a fixed order.
 
     Examples:
 
@@ -84,15 +84,15 @@ def new(
 @app.command("serve")
 def serve(
     name: Name,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="on 127.0.0.1")] = 8600,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="port on 127.0.0.1")] = 8600,
     origin: Annotated[str | None, typer.Option(help=_ORIGIN)] = None,
     invite: Annotated[list[str] | None, typer.Option(metavar="CODE", help=_INVITE)] = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE)] = None,
 ) -> None:
     """Serve a study on 127.0.0.1 until Ctrl-C; saved answers are kept.
 
-    Links for participants without one are written to standard output as CSV, once: they are stored nowhere.
-    On Prolific, give ADDRESS/join as the study's link and have it pass its IDs as URL parameters.
+    Links for participants who have none yet are written to standard output as CSV, once: they are stored
+    nowhere. On Prolific, give ADDRESS/join as the study's link and have it pass its IDs as URL parameters.
 
     Examples:
 
@@ -130,7 +130,8 @@ def serve(
 
 @app.command("status")
 def status(
-    name: Annotated[str | None, typer.Argument(help="one study")] = None, form: As = Format.table
+    name: Annotated[str | None, typer.Argument(help="name of the study; default: all studies")] = None,
+    form: As = Format.table,
 ) -> None:
     """Show how many have joined, consented, finished and withdrawn; without a name, for all studies.
 
@@ -192,7 +193,7 @@ def export(
     out: Annotated[Path, typer.Option(help=_OUT)],
     to: Annotated[Program | None, typer.Option(help=_TO)] = None,
 ) -> None:
-    """Write the usable answers to a file for other commands, or a study to run in another program.
+    """Write the usable answers to a file for other commands, or the study in the format of another program.
 
     Examples:
 

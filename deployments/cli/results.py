@@ -171,18 +171,22 @@ def compare(
     evaluation: Evaluation = None,
     occasion: Annotated[str | None, typer.Option(help=HELD)] = None,
     against: Annotated[
-        str | None, typer.Option(help="occasion of the second model; for one model, its previous one")
+        str | None,
+        typer.Option(
+            help="occasion of the second model; default if only one model is named: its previous occasion"
+        ),
     ] = None,
     profile: Profile = None,
     config: Annotated[
         str | None,
         typer.Option(
-            help="config_hash of both, or its beginning; default: the shown one of those that both have"
+            help="config_hash of both models, or its beginning; default: of the configurations that both "
+            "models have, the one that pages show"
         ),
     ] = None,
     against_config: Annotated[
         str | None,
-        typer.Option(help="config_hash of the second, or its beginning, if only the wording differs"),
+        typer.Option(help="config_hash of the second model, or its beginning, if only the wording differs"),
     ] = None,
     form: As = Format.table,
     wide: Wide = False,
@@ -359,7 +363,7 @@ def ranking(
         bool,
         typer.Option(
             "--explication",
-            help="correlate explication (its newest configuration) with the other evaluations",
+            help="correlate the newest configuration of explication with the other evaluations",
         ),
     ] = False,
     form: As = Format.table,

@@ -14,9 +14,9 @@ from warehouse import Warehouse
 
 app = typer.Typer(
     cls=Suggesting,
-    help="List runs, show one with what it used, remove one."
+    help="List runs, show a run with its requests and tokens, or remove a run."
     "\n\nExamples:\n\n- `culturescope runs -n 5`\n\n- `culturescope runs show 3f9a`"
-    "\n\n- `culturescope runs rm 3f9a` shows what would be deleted; with `--delete` it is",
+    "\n\n- `culturescope runs rm 3f9a` shows what would be deleted; `--delete` deletes it",
     invoke_without_command=True,
     rich_markup_mode="markdown",
 )

@@ -49,7 +49,9 @@ class FakeOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     delay: float = Field(default=0.0, ge=0, description="seconds per call of score and generate")
-    memory_gib: float = Field(default=0.0, ge=0, description="its size in the memory that engines share")
+    memory_gib: float = Field(
+        default=0.0, ge=0, description="size of the engine in the memory that engines share"
+    )
 
 
 class FakeEngine:

@@ -106,8 +106,8 @@ class EngineSpec(BaseModel):
     compile: bool = Field(
         default=False,
         description=(
-            "packed_trie: whether torch compiles the layers, which takes up to a minute, is then faster, and "
-            "rounds differently"
+            "packed_trie: whether torch compiles the layers; compiling takes up to a minute, and compiled "
+            "layers are faster and round differently"
         ),
     )
     tensor_parallel: int = Field(
@@ -116,7 +116,7 @@ class EngineSpec(BaseModel):
     gpus: float | None = Field(
         default=None,
         gt=0,
-        description="GPUs per replica; 0.5: two replicas share one; default: tensor_parallel",
+        description="GPUs per replica; 0.5: two replicas share a GPU; default: tensor_parallel",
     )
     reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
         default=None,

@@ -49,8 +49,8 @@ class Params(BaseModel):
         "",
         description=(
             "name of a re-evaluation, such as 2026-w48: all prompts are sent again, and old answers are "
-            "kept; {date}, {week} and {time} stand for the time when the run is due. "
-            "Empty: stored answers are reused"
+            "kept; {date}, {week} and {time} stand for the run's scheduled time. Empty: stored answers are "
+            "reused"
         ),
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
@@ -58,8 +58,8 @@ class Params(BaseModel):
     )
     cohort: str = Field(
         FIRST,
-        description="reference models for medians; a new name freezes this run's models, first: those of the "
-        "first finished run",
+        description="reference models for medians; a new name freezes this run's models; first: the models "
+        "of the first finished run",
     )
     pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
         [],

@@ -30,7 +30,9 @@ class IngestParams(BaseModel):
         description="sources to refresh",
     )
     files: list[str] = Field(
-        [], description="files that the one source reads (worldcuisines, wvs, fmlama), or an export's address"
+        [],
+        description="files for the chosen source to read (worldcuisines, wvs, fmlama), or the URL of "
+        "an export",
     )
     languages: list[str] = Field(
         ["en", "zh", "ar", "ko", "ru", "he"], min_length=1, description="wikidata: languages of labels"

@@ -96,7 +96,7 @@ class _Part(BaseModel):
 class VerdictChoice(_Part):
     """A verdict that the judge may give."""
 
-    value: float = Field(ge=0, le=1, description="the verdict's share of a full score")
+    value: float = Field(ge=0, le=1, description="score of the verdict, as a share of the full score")
     reasons: tuple[Text, ...] = Field(min_length=1, description="the permitted reasons")
 
 
@@ -118,18 +118,20 @@ class Rubric(_Part):
     """One rubric file."""
 
     name: Text
-    version: int = Field(ge=1, description="raised whenever the meaning of a verdict changes")
+    version: int = Field(ge=1, description="version, raised whenever the meaning of a verdict changes")
     system: Text = Field(description="the rules, the menu of verdicts and the form of an answer")
     inputs: tuple[Text, ...] = Field(min_length=1, description="names of the template's inputs")
     user: Text = Field(description="Jinja template; every input appears as delimited data")
-    max_chars: int = Field(default=2000, ge=2, description="longer texts are cut to this, with an ellipsis")
+    max_chars: int = Field(
+        default=2000, ge=2, description="maximum length; longer texts are cut and end with an ellipsis"
+    )
     verdicts: dict[Text, VerdictChoice] = Field(min_length=2)
     examples: tuple[Example, ...] = ()
     style: JudgeStyle = Field("direct", description="whether the judge reasons before it scores")
     ending: str | None = Field(
         None,
-        description="sentence on the form of a reasoned answer; empty: the rules have it; left out: the "
-        "project's own, which asks for a line with the score",
+        description="sentence on the form of a reasoned answer; empty: the rules already contain it; left "
+        "out: the default sentence, which requests a line with the score",
     )
 
     def in_style(self, style: JudgeStyle) -> Rubric:

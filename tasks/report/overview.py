@@ -356,7 +356,7 @@ def _agreements(rows: pl.DataFrame | None, cells: Sequence[Mapping[str, Any]]) -
         if row["rho"] is None:
             badge: Badge = ("plain", row["unscored_reason"])
         elif row["least_rho"] is None:
-            badge = ("plain", "too few models for any agreement to show")
+            badge = ("plain", "too few models to show any agreement")
         elif row["p_holm"] >= 0.05:
             badge = ("warn", "no agreement shown")
         else:

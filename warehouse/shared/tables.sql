@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS culturescope.store (
     parts text NOT NULL
 );
 COMMENT ON TABLE culturescope.store IS
-    'One row: the name of the log of registrations, and where the parts are.';
+    'One row: name of the log of registrations, and address of the parts.';
 CREATE TABLE IF NOT EXISTS culturescope.published (
     version bigint PRIMARY KEY,
     sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'),
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS culturescope.registration (
     written_at timestamp NOT NULL
 );
 COMMENT ON TABLE culturescope.registration IS
-    'Which part answers which unit. Rows are only added, in the order of ids; the first of a unit counts.';
+    'Parts and the units that they answer. Rows are only added, in the order of ids; the first row of a unit counts.';
 CREATE TABLE IF NOT EXISTS culturescope.batch_job (
     request_hash text NOT NULL,
     name text NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS culturescope.batch_job (
     PRIMARY KEY (request_hash, name)
 );
 COMMENT ON TABLE culturescope.batch_job IS
-    'Jobs that a Batch API was sent: file, batch, requests. Delete a row to have it sent, and paid, again.';
+    'Jobs sent to a Batch API: file, batch, requests. Delete a row to have the job sent, and paid for, again.';
 CREATE TABLE IF NOT EXISTS culturescope.lease (
     request_hash text NOT NULL,
     unit text NOT NULL,
@@ -46,4 +46,4 @@ CREATE TABLE IF NOT EXISTS culturescope.lease (
     PRIMARY KEY (request_hash, unit)
 );
 COMMENT ON TABLE culturescope.lease IS
-    'Units that a process is answering, so that no other answers them too. It renews its rows; after a kill they run out.';
+    'Units that a process is answering, so that no other process answers them too. The process renews its rows; if it is killed, they expire.';

@@ -71,7 +71,9 @@ class CreateParams(Measured):
     )
     region: str | None = Field(None, description="country (ISO 3166-1 alpha-2) of sources that name none")
     n: int | None = Field(
-        None, ge=1, description="number of sources to draft; a larger number includes those of a smaller one"
+        None,
+        ge=1,
+        description="number of sources to draft from; a larger number includes the sources of a smaller one",
     )
 
 
@@ -116,14 +118,15 @@ class ReleaseParams(BuildParams):
     leave_out: Literal["solved_by_all", "easy", "nothing"] = Field(
         "solved_by_all",
         description=(
-            "items too easy to publish; solved_by_all: those that all settings solve, as in Lin et al. "
-            "(2026); easy: those that at least two thirds of the settings solve; nothing: all are published"
+            "items too easy to publish: solved_by_all (all settings solve them, as in Lin et al. 2026), "
+            "easy (at least two thirds of the settings solve them), or nothing (all are published)"
         ),
     )
     settings: int = Field(
         15,
         ge=1,
-        description="minimum number of settings (solvers) that have answered a draft that is left out",
+        description="minimum number of settings (solvers) that must have answered a draft before it is "
+        "left out as too easy",
     )
     queue: str = Field("review.csv", description="CSV file for the reviewers; it must not exist yet")
     out: str | None = Field(

@@ -19,7 +19,9 @@ class SpecnormParams(BuildParams):
         description="files of statements with country and demographics (.csv, .json, .jsonl, .parquet); "
         "empty: the table specnorm_seed",
     )
-    n: int = Field(40, ge=1, description="number of seeds; a larger number includes those of a smaller one")
+    n: int = Field(
+        40, ge=1, description="number of seeds; a larger number includes the seeds of a smaller one"
+    )
     yes_share: float = Field(
         TARGET_YES_SHARE, ge=0, le=1, description="share of drafts with yes as the requested answer"
     )

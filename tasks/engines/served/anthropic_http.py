@@ -49,8 +49,8 @@ class AnthropicOptions(HostedOptions):
     temperature: bool | None = Field(
         default=None,
         description=(
-            "whether temperature and top_p are sent; None: not with thinking, nor to models that are known "
-            "to refuse them, which then sample by their own defaults"
+            "whether temperature and top_p are sent; None: not with thinking, nor to models known to "
+            "refuse them, which sample by their own defaults"
         ),
     )
 

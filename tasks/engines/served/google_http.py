@@ -50,9 +50,9 @@ class GoogleOptions(HostedOptions):
     """Fields of ``spec.options`` for kind "google"."""
 
     logprobs: bool = Field(
-        default=False, description="whether the model gives log-probabilities: many refuse the request"
+        default=False, description="whether the model gives log-probabilities; many refuse the request"
     )
-    api_version: str = Field(default="v1beta", description="version of the API in its address")
+    api_version: str = Field(default="v1beta", description="API version in the address")
 
 
 class GoogleGenerator(HostedGenerator):

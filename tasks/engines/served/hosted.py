@@ -89,7 +89,7 @@ class HostedOptions(BaseModel):
     timeout: float = Field(
         default=120.0,
         gt=0,
-        description="most seconds of one try of a request, including the whole answer",
+        description="time limit of one try of a request in seconds, including the whole answer",
     )
     max_retries: int = Field(
         default=5, ge=0, description="further tries after 408, 409, 429, 5xx, time-outs and lost connections"

@@ -74,8 +74,8 @@ class HttpOptions(HostedOptions):
     temperature: bool | None = Field(
         default=None,
         description=(
-            "whether temperature and top_p are sent; None: not to models that are known to refuse them, "
-            "which then sample by their own defaults"
+            "whether temperature and top_p are sent; None: not to models known to refuse them, which "
+            "sample by their own defaults"
         ),
     )
     logprobs: bool | None = Field(
@@ -84,7 +84,8 @@ class HttpOptions(HostedOptions):
     )
     api: Literal["chat", "responses"] | None = Field(
         default=None,
-        description="chat completions, or OpenAI's Responses API; None: the latter for web search at OpenAI",
+        description="Chat Completions API or OpenAI's Responses API; None: Responses for web search at "
+        "OpenAI, else Chat Completions",
     )
     dialect: Dialect = Field(
         default="openai", description="provider whose request fields set reasoning and web search"

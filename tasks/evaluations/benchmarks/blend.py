@@ -199,12 +199,19 @@ def _groups(cell: str) -> tuple[AnswerGroup, ...]:
 _KNOBS = {
     "prompts": (
         list[str],
-        Field([OWN], min_length=1, description="own: our words; inst-4, pers-3 and so on: of data/prompts"),
+        Field(
+            [OWN],
+            min_length=1,
+            description="own: this project's prompt; inst-4, pers-3 and so on: BLEnD's prompts of that "
+            "name in data/prompts",
+        ),
     ),
     "lemmas": (
         Literal["words", "published"],
         Field(
-            "words", description="form that is compared beside the letters; published: BLEnD's lemmatisers"
+            "words",
+            description="forms that are compared besides the spelling: words, or published (BLEnD's "
+            "lemmatisers)",
         ),
     ),
 }
@@ -227,7 +234,7 @@ EVALUATION = benchmark(
         label="SEM-B",
         bounds=SHARE,
         null="best",
-        description="Share of questions in whose answer one of the annotators' answers stands, as letters "
+        description="Share of questions whose answer contains one of the annotators' answers: literally, "
         "or by its words or lemmas.",
         source="Myung et al. 2024",
     ),
@@ -237,8 +244,8 @@ EVALUATION = benchmark(
             label="SEM-W",
             bounds=SHARE,
             null="best",
-            description="SEM-B in which an answer counts as much as annotators gave it, over those who gave "
-            "the most frequent one.",
+            description="SEM-B in which an answer is weighted by the number of annotators who gave it, "
+            "divided by the number who gave the most frequent one.",
             source="Myung et al. 2024",
         ),
     ),

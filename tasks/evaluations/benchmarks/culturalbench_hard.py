@@ -104,8 +104,7 @@ EVALUATION = of_choices(
             label="Questions",
             bounds=SHARE,
             null=1 / 2**STATEMENTS,
-            description="Share of questions all four statements of which are rightly judged. Null: by "
-            "chance.",
+            description="Share of questions whose four statements are all judged rightly. Null: by chance.",
             source="Chiu et al. 2024",
         ),
     ),

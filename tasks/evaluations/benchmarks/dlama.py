@@ -114,8 +114,8 @@ EVALUATION = of_choices(
         "accuracy",
         bounds=SHARE,
         null="best",
-        description="Share of facts whose own object is likelier than others of the same predicate, or "
-        "named.",
+        description="Share of facts whose object the model names, or finds likelier than other objects of "
+        "the same predicate.",
         source="Culturescope, after Keleg and Magdy 2023",
     ),
     cluster="subject",

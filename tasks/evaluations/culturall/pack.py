@@ -29,17 +29,18 @@ class CulturallTaskRow(PackRow):
         "free", description="choice: the question has the options A. to D., and the answer is a letter"
     )
     scenario: Text = Field(description="the situation")
-    question: Text = Field(description="question about it")
+    question: Text = Field(description="question about the situation")
     answer: Text = Field(description="the right answer, short")
     variants: str = Field("", description="further answers that are accepted, separated by |")
-    explanation: str = Field("", description="why it is right, for judges and people")
+    explanation: str = Field("", description="explanation of the right answer, for judges and people")
     scenario_en: str = Field("", description="the scenario in English")
     question_en: str = Field("", description="the question in English")
     answer_en: str = Field("", description="the answer in English")
     explanation_en: str = Field("", description="the explanation in English")
     eval_sum: Annotated[str, StringConstraints(pattern=r"^([0-9]|1[0-5])?$")] = Field(
         "",
-        description="number of the paper's 15 settings that solve it: from 10 easy, from 5 medium, else hard",
+        description="number of the paper's 15 settings that solve the item: 10 or more is easy, 5 to 9 "
+        "medium, fewer hard",
     )
 
     @model_validator(mode="after")

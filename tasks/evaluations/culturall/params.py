@@ -27,8 +27,8 @@ class CulturallParams(GenerationParams):
     conditions: list[Condition] = Field(
         ["native", "english", "question"],
         min_length=1,
-        description="native: as written; english: the translation; question: without its scenario, which "
-        "shows what the question alone gives away; retrieval: as written, with passages of your documents",
+        description="native: as written; english: the translation; question: without the scenario, to show "
+        "what the question alone gives away; retrieval: as written, with passages of your documents",
     )
     judges: list[str] = Field(
         [], description="models that judge answers; empty: answers are matched only. Several: their mean"

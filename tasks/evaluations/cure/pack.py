@@ -44,35 +44,38 @@ class CureItemRow(PackRow):
         "alone (normad, casa, culturebank, specnorm) replaces its shipped sample"
     )
     item: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
-        description="identifier; in normad and casa, items that differ after the last hyphen are one family"
+        description="identifier; in normad and casa, items whose identifiers differ only after the last "
+        "hyphen are one family"
     )
     country: Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")] = Field(
         description="ISO 3166-1 alpha-2 code"
     )
     group_name: str = Field(
         "",
-        description="group or axis by which results may be broken down; culturebank needs the cultural group",
+        description="group or axis to break results down by; for culturebank, the cultural group (required)",
     )
     persona: str = Field(
         "",
-        description="who it is about: name, community, place for specnorm; name, origin, role for "
-        "culturebank, which needs one",
+        description="the person: name, community and place for specnorm; name, origin and role for "
+        "culturebank (required)",
     )
     situation: Text = Field(description="the situation, or the user's message")
-    question: Text = Field(description="question about it, answered by a label")
+    question: Text = Field(description="question about the situation, answered by a label")
     label: Literal["yes", "no", "neutral"] = Field(
-        description="the right label: yes or no; of normad also neutral"
+        description="the right label: yes or no; in normad also neutral"
     )
     gold: Text = Field(description="the norm, and why the label is right; explanations are compared with it")
     cues: str = Field(
         "",
         description="terms that a specific answer must name, separated by |; required for specnorm. casa: "
-        "its symbols in the query's own words, with notes in parentheses; a query without any is not judged",
+        "the symbols, in the words of the query, with notes in parentheses; a query without symbols is not "
+        "judged",
     )
     rule: str = Field("", description="the norm as a rule, not shown to models")
     judged: Literal["yes", "no"] = Field(
         "yes",
-        description="no: its explanation is not judged, because gold does not say what it should contain",
+        description="no: the item's explanation is not judged, because gold does not say what it should "
+        "contain",
     )
 
     @field_validator("label")

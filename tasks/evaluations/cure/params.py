@@ -83,7 +83,7 @@ class CureParams(GenerationParams):
     modes: list[Mode] = Field(
         list(MODES),
         min_length=1,
-        description="thin: the label alone; thick: also an explanation, which is judged",
+        description="thin: only the label; thick: also an explanation, which is judged",
     )
     judges: list[str] = Field(
         [], description="models that judge explanations; empty: none is judged. Several: their mean"
@@ -91,13 +91,13 @@ class CureParams(GenerationParams):
     items_per_benchmark: int | None = Field(
         None,
         ge=1,
-        description="items of each benchmark, a fixed random draw of whole pairs and stories, so there may "
-        "be a few more; empty: all",
+        description="items of each benchmark: a fixed random draw of whole pairs and stories, so it may "
+        "exceed this slightly; empty: all",
     )
     nulls: int | None = Field(
         100,
         ge=1,
-        description="items of each benchmark whose null explanations are judged, a fixed random draw in "
+        description="items of each benchmark whose null explanations are judged: a fixed random draw of "
         "whole pairs and stories; empty: all",
     )
     files: dict[Benchmark, Paths] = Field(
@@ -109,7 +109,8 @@ class CureParams(GenerationParams):
         3,
         ge=1,
         le=30,
-        description="votes per judge on an explanation's specificity; votes alternate its phrasings",
+        description="votes per judge on an explanation's specificity; votes alternate between phrasings of "
+        "the question",
     )
     temperature: float = Field(0.0, ge=0, le=2, description="temperature of the candidates")
     max_tokens: int = Field(

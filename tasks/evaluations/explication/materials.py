@@ -114,11 +114,17 @@ class Fact(_Part):
     fact: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="name, unique within the persona")
     kind: FactKind
     text: Text = Field(description="the person's answer in their own words")
-    told_by: tuple[Phrase, ...] = Field(min_length=1, description="phrases; any in the user's turns: told")
-    denied_by: tuple[Phrase, ...] = Field((), description="phrases; any in the user's turns: contradicted")
-    used_by: tuple[Phrase, ...] = Field((), description="phrases; any in the recommendation: used")
-    tasks: Texts = Field((), description="tasks that it matters for; empty: all")
-    elicitable: bool = Field(True, description="whether a good question elicits it")
+    told_by: tuple[Phrase, ...] = Field(
+        min_length=1, description="phrases; one of them in the user's turns means that the user told the fact"
+    )
+    denied_by: tuple[Phrase, ...] = Field(
+        (), description="phrases; one of them in the user's turns means that the user contradicted the fact"
+    )
+    used_by: tuple[Phrase, ...] = Field(
+        (), description="phrases; one of them in the recommendation means that the fact was used"
+    )
+    tasks: Texts = Field((), description="tasks for which the fact matters; empty: all")
+    elicitable: bool = Field(True, description="whether a good question elicits the fact")
 
 
 class Checks(_Part):
@@ -141,7 +147,7 @@ class Persona(_Part):
     country: str = Field(pattern=r"^[A-Z]{2}$", description="where the person lives: country.country")
     cuisine: Text = Field(description="cuisine that the person grew up with, such as Gujarati or Oaxacan")
     cuisine_countries: tuple[Annotated[str, Field(pattern=r"^[A-Z]{2}$")], ...] = Field(
-        min_length=1, description="a dish of these countries counts as the person's own cuisine"
+        min_length=1, description="countries whose dishes count as the person's own cuisine"
     )
     demographics: Demographics
     typical_breakfast: Texts
@@ -163,7 +169,8 @@ class Persona(_Part):
     checks: Checks = Checks()
     dishes: tuple[Phrase, ...] = Field(
         min_length=1,
-        description="names of dishes that the person eats, with other spellings; never said by the simulator",
+        description="names of dishes that the person eats, with other spellings; the simulated user must "
+        "not name them",
     )
 
     @field_validator("facts")

@@ -53,7 +53,8 @@ class ExplicationParams(GenerationParams):
         40,
         ge=0,
         le=200,
-        description="turns of both sides: a safeguard; a conversation that it ends is not graded. 0: 1,000",
+        description="most turns of both sides together, as a safeguard; a conversation that this limit "
+        "ends is not graded. 0: 1,000",
     )
     max_tokens: int = Field(4096, ge=32, description="most tokens of a candidate's turn, reasoning included")
     simulator_max_tokens: int = Field(
@@ -70,7 +71,7 @@ class ExplicationParams(GenerationParams):
     judge_style: JudgeStyle = Field(
         "direct",
         description="direct: judges give verdicts and their reasons; reasoned: they weigh the conversation "
-        "in free text and then give their scores, an overall one of their own too",
+        "in free text and then give their scores, including an overall score",
     )
     seed: int = Field(0, ge=0, description="seed of every turn and of sign flips")
 

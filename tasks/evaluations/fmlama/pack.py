@@ -48,8 +48,8 @@ class DishRow(PackRow):
     """One dish in one language."""
 
     url: Annotated[Text, StringConstraints(pattern=r"^[^\s]+$")] = Field(
-        description="identifier of the dish, the same in every language; that of a shipped dish, such as "
-        "culturescope:dish/pizza, names that dish in a further language"
+        description="identifier of the dish, the same in every language; use a shipped dish's, such as "
+        "culturescope:dish/pizza, to add a language to that dish"
     )
     language: Language = Field(description="language of this row's names")
     name: Text = Field(description="name of the dish in that language")
@@ -62,7 +62,7 @@ class DishSetRow(DishRow):
     """One dish in one language, in a named dish set."""
 
     dish_set: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
-        description="name of the set, for --dish-set; a set is sent without other dishes"
+        description="name of the set, for --dish-set; a run uses one set alone"
     )
 
 

@@ -36,11 +36,14 @@ class FmlamaParams(GenerationParams):
         description="languages of templates and candidates: en, zh, ar, ko, ru, he, and those of packs",
     )
     aligned: bool = Field(
-        True, description="only dishes that have labels in all the languages; else each language has its own"
+        True,
+        description="only dishes that have labels in all the languages; otherwise each language has "
+        "its own dishes",
     )
     code_switching: bool = Field(
         False,
-        description="also pairs of languages: the sentence in one, the dish's name in the other",
+        description="also code-switched pairs of languages: the sentence in one, the dish's name in the "
+        "other",
     )
     mention_country: Literal["no", "yes", "both"] = Field(
         "both", description="whether templates name the country of origin"
@@ -59,8 +62,8 @@ class FmlamaParams(GenerationParams):
     )
     cut_at_blank: bool = Field(
         False,
-        description="whether decoder-only models score the candidate alone, as the paper's program has it, "
-        "and not what follows it in the sentence",
+        description="whether decoder-only models score only the candidate, as the paper's program does, "
+        "and not the rest of the sentence",
     )
     word_vectors: str = Field(
         MINILM,

@@ -49,27 +49,29 @@ class HarnessParams(GenerationParams):
 
     tasks: list[str] = Field([], description="names of tasks, groups or tags of the harness, or YAML files")
     data: dict[str, str] = Field(
-        {}, description="file or folder to use instead of a task's own data; *: for every task"
+        {}, description="file or folder to use instead of a task's own data; the key * stands for every task"
     )
     revision: dict[str, str] = Field(
         {}, description="commit of a data set of the hub, as 40 hex digits; a data set without one is refused"
     )
     fewshot: int | None = Field(
-        None, ge=0, description="examples before each document; empty: the task's number"
+        None, ge=0, description="number of few-shot examples before each document; empty: the task's own"
     )
     fewshot_seed: int = Field(
-        1234, ge=0, description="seed of the choice of few-shot examples, where it is random"
+        1234, ge=0, description="seed of the few-shot examples, for tasks that draw them at random"
     )
-    chat: bool = Field(False, description="whether prompts stand in the model's chat template")
-    multiturn: bool = Field(False, description="in the template: whether examples are separate turns")
-    system: str = Field("", description="in the template, or before the prompt: an instruction")
+    chat: bool = Field(False, description="whether prompts are wrapped in the model's chat template")
+    multiturn: bool = Field(False, description="with a chat template: whether examples are separate turns")
+    system: str = Field(
+        "", description="system prompt of the chat template; without a template, it precedes the prompt"
+    )
     cluster: str = Field(
-        "", description="field of the documents whose values are clusters: intervals are taken over them"
+        "", description="field of the documents whose values are the clusters of the intervals"
     )
     slice: list[str] = Field(
-        [], description="fields of the documents; each of their values gets its own numbers"
+        [], description="fields of the documents; results are broken down by their values"
     )
-    metric: str = Field("", description="metric that is the headline; empty: the first one of each task")
+    metric: str = Field("", description="metric that is the headline; empty: the first metric of each task")
     limit: int | None = Field(None, ge=1, description="documents of each task, spread over clusters")
     batch: int = Field(128, ge=1, description="documents that are answered and stored together")
 

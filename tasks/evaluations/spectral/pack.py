@@ -32,7 +32,7 @@ class DomainRow(PackRow):
     """One cultural domain, and what people expect of it."""
 
     domain: Name = Field(description="identifier: lower-case letters, digits and _")
-    label: Text = Field(description="name to show")
+    label: Text = Field(description="name for display")
     item_list: Name = Field(
         description="name of the item list to score: one of item.csv, or a shipped one such as dishes"
     )

@@ -38,9 +38,9 @@ class ScenarioRow(PackRow):
     region: str = Field("", description="place of the dilemma")
     text: Text = Field(description="the dilemma, ending with the question what to do")
     option_a: str = Field(
-        "", description="one option; empty only if prompts.toml has a question without options"
+        "", description="text of option A; empty only if prompts.toml has a question without options"
     )
-    option_b: str = Field("", description="the other")
+    option_b: str = Field("", description="text of option B")
     pole_a: Pole | None = Field(
         None, description="end of the dimension that option A stands for: high or low"
     )
@@ -51,8 +51,10 @@ class ExemplarRow(PackRow):
 
     framework: Name = Field("hofstede", description="framework of the dimension; empty: hofstede")
     dimension: Name = Field(description="name of a new dimension; shipped dimensions keep their statements")
-    pole: Pole = Field(description="which end: high or low; a dimension needs both")
-    number: Annotated[str, StringConstraints(pattern="^[1-9][0-9]?$")] = Field(description="from 1")
+    pole: Pole = Field(description="end of the dimension: high or low; a dimension needs a row for each")
+    number: Annotated[str, StringConstraints(pattern="^[1-9][0-9]?$")] = Field(
+        description="number of the statement, from 1"
+    )
     text: Text = Field(description="the statement")
 
 

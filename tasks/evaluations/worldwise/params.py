@@ -28,9 +28,9 @@ class WorldwiseParams(GenerationParams):
     )
     targets: str = Field(
         "hofstede_published",
-        description="targets of the cultures: hofstede_published (0 to 100 on a straight line), "
-        "hofstede_bucketed (the same in the seven steps of WorldWiseAI 2024), seed_bucketed (its five "
-        "countries), or a profile of profiles_file",
+        description="targets of the cultures: hofstede_published (0 to 100 rescaled linearly), "
+        "hofstede_bucketed (mapped to the seven steps of WorldWiseAI 2024), seed_bucketed (the five "
+        "countries of WorldWiseAI 2024), or a profile of profiles_file",
     )
     scenarios_per_dimension: int | None = Field(
         None, ge=1, description="number of scenarios per dimension, in a fixed random choice; empty: all"
@@ -42,13 +42,20 @@ class WorldwiseParams(GenerationParams):
         3, ge=1, description="number of answers per scenario and persona, each sampled with its own seed"
     )
     answer_format: Literal["json", "text"] = Field(
-        "json", description="json: held to a schema; text: DECISION, TOP_VALUES and EXPLANATION lines, parsed"
+        "json",
+        description="json: constrained to a schema; text: lines DECISION, TOP_VALUES and EXPLANATION, "
+        "which are parsed",
     )
     persona_language: Literal["en", "own"] = Field(
-        "en", description="language of the persona prompt: English, or the culture's own where there is one"
+        "en",
+        description="language of the persona prompt: English, or the culture's own where the table "
+        "persona has it",
     )
     temperature: float = Field(
-        0.7, ge=0, le=2, description="sampling temperature; at 0, repetitions are equal and sent once"
+        0.7,
+        ge=0,
+        le=2,
+        description="sampling temperature; at 0, repetitions would be equal, so each prompt is sent once",
     )
     max_tokens: int = Field(
         4096,
@@ -82,9 +89,9 @@ class WorldwiseParams(GenerationParams):
     )
     stereotype_rule: Literal["off", "words", "substring", "program"] = Field(
         "off",
-        description="also count listed phrases (table stereotype, written here): words: as whole "
-        "words, each use; substring: the rule of WorldWiseAI 2024; program: that rule on the whole "
-        "response, as its program has it; off: do not",
+        description="rule for counting the phrases of the table stereotype (this project's list): words: "
+        "every use as whole words; substring: as the paper WorldWiseAI 2024 describes; program: as its "
+        "program does, over the whole response; off: not counted",
     )
     unread: Literal["unscored", "zero"] = Field(
         "unscored",
@@ -92,18 +99,18 @@ class WorldwiseParams(GenerationParams):
     )
     reproduce: bool = Field(
         False,
-        description="test differences as WorldWiseAI 2024 does: Student's t and one-way analysis of "
-        "variance, which take answers as independent; else by scenarios",
+        description="test differences as WorldWiseAI 2024 does, with Student's t and one-way analysis of "
+        "variance, which take answers as independent; otherwise tests use the means of scenarios",
     )
     scenarios_file: str | None = Field(
-        None, description="CSV with the columns of table scenario, used in its place"
+        None, description="CSV file with the columns of the table scenario, used instead of that table"
     )
     exemplars_file: str | None = Field(
-        None, description="CSV with the columns of table exemplar, used in its place"
+        None, description="CSV file with the columns of the table exemplar, used instead of that table"
     )
     profiles_file: str | None = Field(
-        None, description="CSV with the columns of table culture_profile, used in its place"
+        None, description="CSV file with the columns of the table culture_profile, used instead of that table"
     )
     values_file: str | None = Field(
-        None, description="CSV with the columns of table guiding_value, used in its place"
+        None, description="CSV file with the columns of the table guiding_value, used instead of that table"
     )

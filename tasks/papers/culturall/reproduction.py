@@ -58,7 +58,7 @@ class CulturallReproduced(Options):
     Values of a list are tried in order until a cell's digits are met.
     """
 
-    settings: dict[str, str] = Field({}, description="setting in the files = its id in Table 2")
+    settings: dict[str, str] = Field({}, description="name of a setting in the files = its id in Table 2")
     unjudged: list[Literal["wrong", "left-out"]] = tried_field(
         ["wrong", "left-out"], "rule for an item on which a setting was not judged"
     )

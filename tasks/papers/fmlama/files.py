@@ -69,8 +69,8 @@ class FmlamaReproduced(Options):
     files: list[str] = Field(
         [],
         json_schema_extra=TRIED,
-        description="full file of a language's dishes: 1, 2, … in the order of their paths, or pooled for "
-        "all together; default: each, then pooled",
+        description="which of several full files of a language's dishes to use: 1, 2, … (sorted by path), "
+        "or pooled (all together); default: each in turn, then pooled",
     )
     england: list[Literal["uk", "apart"]] = tried_field(
         ["uk", "apart"],
@@ -106,7 +106,7 @@ class FmlamaReproduced(Options):
     )
     relation: str = Field(
         "hasParts",
-        description="folders of rankings that are read: hasParts, or country, where templates name it",
+        description="folders of rankings to read: hasParts, or country (templates that name the country)",
     )
     template: list[str] = tried_field(
         ["2", "1", "3", "4", "5"], "template whose ranks Table 14 shows, which the paper does not name"

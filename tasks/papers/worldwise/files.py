@@ -122,7 +122,7 @@ class WorldwiseOptions(Options):
         "errors in section 4.3: of single answers, or of the mean score of each culture on each dimension",
     )
     values: Literal["all", "listed"] = Field(
-        "all", description="values counted: all that answers name, or only those on the list"
+        "all", description="values counted: all values that answers name, or only values on the list"
     )
     over: Literal["answers", "models"] = Field(
         "answers", description="pooling: all models' answers together, or the mean of the models' numbers"
@@ -140,7 +140,7 @@ class WorldwiseOptions(Options):
     )
     ddof: Literal[0, 1] = Field(1, description="divisor of standard deviations: divided by n, or by n - 1")
     targets: str = Field(
-        "seed_bucketed", description="target profile: seed_bucketed are those of section 7.4"
+        "seed_bucketed", description="target profile; seed_bucketed: the targets of section 7.4"
     )
     embedder: str = Field(
         MINILM, description=f"{MINILM}, a sentence-transformers model's id or folder, or {NO_EMBEDDER}"

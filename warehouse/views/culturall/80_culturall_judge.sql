@@ -17,12 +17,12 @@ SELECT config_hash,
 FROM part
 GROUP BY config_hash, slice_kind, slice, last;
 
-COMMENT ON VIEW culturall_judge IS 'Check of the judges, over all languages and in each: shares of gold answers accepted and of worthless ones refused.';
+COMMENT ON VIEW culturall_judge IS 'Check of the judges, over all languages and in each: share of gold answers accepted, and shares of wrong and empty answers refused.';
 COMMENT ON COLUMN culturall_judge.config_hash IS 'Configuration: run.config_hash.';
-COMMENT ON COLUMN culturall_judge.place IS 'Order in the configuration, from 1: over all languages first.';
+COMMENT ON COLUMN culturall_judge.place IS 'Order in the configuration, from 1: first the check over all languages.';
 COMMENT ON COLUMN culturall_judge.judge IS 'Judge.';
 COMMENT ON COLUMN culturall_judge.language IS 'Language of the items; NULL: all.';
-COMMENT ON COLUMN culturall_judge.gold_accepted IS 'Share of gold answers that it accepts; NULL if none was judged.';
-COMMENT ON COLUMN culturall_judge.others_refused IS 'Share of other items'' gold answers that it refuses.';
-COMMENT ON COLUMN culturall_judge.empty_refused IS 'Share of empty answers that it refuses.';
-COMMENT ON COLUMN culturall_judge.flagged IS 'Whether one of the three is below 90 %; NULL if all three are unknown.';
+COMMENT ON COLUMN culturall_judge.gold_accepted IS 'Share of gold answers that the judge accepts; NULL if none was judged.';
+COMMENT ON COLUMN culturall_judge.others_refused IS 'Share of other items'' gold answers that the judge refuses.';
+COMMENT ON COLUMN culturall_judge.empty_refused IS 'Share of empty answers that the judge refuses.';
+COMMENT ON COLUMN culturall_judge.flagged IS 'Whether one of the three shares is below 90 %; NULL if all three are unknown.';

@@ -25,20 +25,20 @@ ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_has
 
 COMMENT ON VIEW culturall_by_language IS 'Accuracy in the items'' own language, by language. Compare within one config_hash only.';
 COMMENT ON COLUMN culturall_by_language.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN culturall_by_language.place IS 'Order in the configuration, from 1: by language, in each models by accuracy, then null models.';
+COMMENT ON COLUMN culturall_by_language.place IS 'Order in the configuration, from 1: by language; within each, models by accuracy, then null models.';
 COMMENT ON COLUMN culturall_by_language.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN culturall_by_language.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_language.language IS 'Language, ISO 639-1.';
 COMMENT ON COLUMN culturall_by_language.accuracy IS 'Share of items answered rightly; NULL if unscored.';
-COMMENT ON COLUMN culturall_by_language.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
+COMMENT ON COLUMN culturall_by_language.ci_low IS 'Lower end of the 95 % interval, over regions; over items if all are of one region or each has its own; NULL for two to four regions with several items.';
 COMMENT ON COLUMN culturall_by_language.ci_high IS 'Upper end of the 95 % interval.';
-COMMENT ON COLUMN culturall_by_language.null_value IS 'Score of a null model on the same items: the commonest letter, else another item''s answer.';
-COMMENT ON COLUMN culturall_by_language.n_scored IS 'Items that accuracy rests on.';
-COMMENT ON COLUMN culturall_by_language.n_unscored IS 'Items without a score.';
+COMMENT ON COLUMN culturall_by_language.null_value IS 'Score of a null model on the same items, which gives the commonest letter, or another item''s answer if there are no letters.';
+COMMENT ON COLUMN culturall_by_language.n_scored IS 'Number of items from which accuracy is computed.';
+COMMENT ON COLUMN culturall_by_language.n_unscored IS 'Number of items without a score.';
 COMMENT ON COLUMN culturall_by_language.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';
 COMMENT ON COLUMN culturall_by_language.n_regions IS 'Number of regions of the language''s items.';
-COMMENT ON COLUMN culturall_by_language.no_interval_reason IS 'Why the language has too few regions for an interval; NULL if it has enough, items of one region alone, or one item of each.';
+COMMENT ON COLUMN culturall_by_language.no_interval_reason IS 'Reason if the language has too few regions for an interval; NULL if it has enough, only one, or one item in each.';
 COMMENT ON COLUMN culturall_by_language.judge_flagged IS 'Whether a judge fails its own check in this language or overall.';
 COMMENT ON COLUMN culturall_by_language.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_by_language.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_language.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN culturall_by_language.is_null IS 'Whether the row is of a null model.';

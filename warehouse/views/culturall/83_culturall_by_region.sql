@@ -17,18 +17,18 @@ ORDER BY max(r.finished_at) OVER (PARTITION BY r.config_hash) DESC, r.config_has
 
 COMMENT ON VIEW culturall_by_region IS 'Accuracy in the items'' own language, by region. Compare within one config_hash only.';
 COMMENT ON COLUMN culturall_by_region.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN culturall_by_region.place IS 'Order in the configuration, from 1: by region, in each models by accuracy, then null models.';
+COMMENT ON COLUMN culturall_by_region.place IS 'Order in the configuration, from 1: by region; within each, models by accuracy, then null models.';
 COMMENT ON COLUMN culturall_by_region.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN culturall_by_region.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_region.region IS 'Region, ISO 3166-1 alpha-2.';
 COMMENT ON COLUMN culturall_by_region.accuracy IS 'Share of items answered rightly; NULL if unscored.';
 COMMENT ON COLUMN culturall_by_region.ci_low IS 'Lower end of the 95 % interval, over items.';
 COMMENT ON COLUMN culturall_by_region.ci_high IS 'Upper end of the 95 % interval.';
-COMMENT ON COLUMN culturall_by_region.null_value IS 'Score of a null model on the same items: the commonest letter, else another item''s answer.';
-COMMENT ON COLUMN culturall_by_region.n_scored IS 'Items that accuracy rests on.';
-COMMENT ON COLUMN culturall_by_region.n_unscored IS 'Items without a score.';
+COMMENT ON COLUMN culturall_by_region.null_value IS 'Score of a null model on the same items, which gives the commonest letter, or another item''s answer if there are no letters.';
+COMMENT ON COLUMN culturall_by_region.n_scored IS 'Number of items from which accuracy is computed.';
+COMMENT ON COLUMN culturall_by_region.n_unscored IS 'Number of items without a score.';
 COMMENT ON COLUMN culturall_by_region.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';
 COMMENT ON COLUMN culturall_by_region.judge_flagged IS 'Whether a judge fails its own check.';
 COMMENT ON COLUMN culturall_by_region.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_by_region.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN culturall_by_region.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN culturall_by_region.is_null IS 'Whether the row is of a null model.';

@@ -15,8 +15,8 @@ COMMENT ON VIEW culturall_solved IS 'Number of items of each language by the num
 COMMENT ON COLUMN culturall_solved.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN culturall_solved.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN culturall_solved.language IS 'Language of the items.';
-COMMENT ON COLUMN culturall_solved.n_solved IS 'Models that are right about an item, in its own language.';
-COMMENT ON COLUMN culturall_solved.n_items IS 'Items that exactly n_solved models solve.';
+COMMENT ON COLUMN culturall_solved.n_solved IS 'Number of models that solve an item in its own language.';
+COMMENT ON COLUMN culturall_solved.n_items IS 'Number of items that exactly n_solved models solve.';
 
 CREATE OR REPLACE VIEW culturall_example AS
 WITH chosen AS (
@@ -38,7 +38,7 @@ COMMENT ON VIEW culturall_example IS 'One item with the answer of every model in
 COMMENT ON COLUMN culturall_example.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN culturall_example.place IS 'Order in the configuration, from 1.';
 COMMENT ON COLUMN culturall_example.model IS 'Model that answered.';
-COMMENT ON COLUMN culturall_example.item IS 'Item: always the same in one configuration.';
+COMMENT ON COLUMN culturall_example.item IS 'Item, which is the same for all models of a configuration.';
 COMMENT ON COLUMN culturall_example.language IS 'Language of the item.';
 COMMENT ON COLUMN culturall_example.region IS 'Region of the item.';
 COMMENT ON COLUMN culturall_example.topic IS 'Topic of the item.';
@@ -46,7 +46,7 @@ COMMENT ON COLUMN culturall_example.scenario IS 'Scenario.';
 COMMENT ON COLUMN culturall_example.question IS 'Question.';
 COMMENT ON COLUMN culturall_example.gold IS 'Gold answer.';
 COMMENT ON COLUMN culturall_example.answer IS 'Answer of the model; NULL if there is nothing to read.';
-COMMENT ON COLUMN culturall_example.matched IS 'Whether it equals the gold answer, decided without a judge.';
-COMMENT ON COLUMN culturall_example.judged IS 'Whether the judges accept it as right.';
-COMMENT ON COLUMN culturall_example.correct IS 'Value that accuracy counts.';
+COMMENT ON COLUMN culturall_example.matched IS 'Whether the answer equals the gold answer, decided without a judge.';
+COMMENT ON COLUMN culturall_example.judged IS 'Whether the judges accept the answer as right.';
+COMMENT ON COLUMN culturall_example.correct IS 'Whether accuracy counts the answer as right.';
 COMMENT ON COLUMN culturall_example.unscored_reason IS 'Why there is no score; NULL if there is one.';

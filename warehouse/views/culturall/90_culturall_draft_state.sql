@@ -48,9 +48,9 @@ COMMENT ON VIEW culturall_draft_state IS 'Status of each draft of a build, compu
 COMMENT ON COLUMN culturall_draft_state.draft IS 'culturall_draft.draft.';
 COMMENT ON COLUMN culturall_draft_state.language IS 'Declared language.';
 COMMENT ON COLUMN culturall_draft_state.origin IS 'culturall_draft.origin.';
-COMMENT ON COLUMN culturall_draft_state.n_models IS 'Models whose answer to it could be scored.';
-COMMENT ON COLUMN culturall_draft_state.n_right IS 'Models that solve it.';
-COMMENT ON COLUMN culturall_draft_state.is_hard IS 'Whether at most one of three models solves it; NULL if none was asked.';
-COMMENT ON COLUMN culturall_draft_state.decision IS 'Decision of people for the release; NULL before.';
+COMMENT ON COLUMN culturall_draft_state.n_models IS 'Number of models whose answer to the draft could be scored.';
+COMMENT ON COLUMN culturall_draft_state.n_right IS 'Number of models that solve the draft.';
+COMMENT ON COLUMN culturall_draft_state.is_hard IS 'Whether at most a third of the models solve the draft; NULL if no answer was scored.';
+COMMENT ON COLUMN culturall_draft_state.decision IS 'Reviewer''s decision on the release; NULL before a review.';
 COMMENT ON COLUMN culturall_draft_state.reviewer IS 'Reviewer who decided.';
-COMMENT ON COLUMN culturall_draft_state.status IS 'rejected_by_checks; elevation_waits, elevation_rejected: a harder version for people; replaced: by its elevation or revision; too_easy: left out by the rule of the last release; drafted; review_waits; accepted, revised, rejected.';
+COMMENT ON COLUMN culturall_draft_state.status IS 'rejected_by_checks. elevation_waits, elevation_rejected: a harder version that people have not decided on, or have rejected. replaced: by an accepted harder version or by a revision. too_easy: left out by the rule of the last release. drafted: not yet checked for a release. review_waits: checked, not yet reviewed. accepted, revised, rejected: by a reviewer.';

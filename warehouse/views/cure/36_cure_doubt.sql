@@ -11,7 +11,7 @@ WHERE v.slice_kind = 'benchmark' AND flag.metric = 'tells_real_from_shuffled'
 GROUP BY v.run_id, v.metric
 HAVING NOT coalesce(bool_and(flag.value = 1), false);
 
-COMMENT ON VIEW cure_doubt IS 'Rows of cure for the view doubt: judges that do not distinguish explanations from those of other items.';
+COMMENT ON VIEW cure_doubt IS 'Rows that cure adds to the view doubt: judges that do not distinguish an item''s explanation from another item''s.';
 COMMENT ON COLUMN cure_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN cure_doubt.reason IS 'Reason not to trust it.';
+COMMENT ON COLUMN cure_doubt.reason IS 'Reason not to trust the headline.';

@@ -37,16 +37,16 @@ SELECT config_hash,
     * EXCLUDE (config_hash)
 FROM wide;
 
-COMMENT ON VIEW cure_thin_vs_thick IS 'Labels generated alone against labels generated with an explanation, by benchmark and model, where both were asked.';
+COMMENT ON VIEW cure_thin_vs_thick IS 'Comparison of labels generated alone with labels generated with an explanation, by benchmark and model, where both modes were run.';
 COMMENT ON COLUMN cure_thin_vs_thick.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN cure_thin_vs_thick.place IS 'Order in the configuration, from 1: by benchmark, in each models, then null models.';
+COMMENT ON COLUMN cure_thin_vs_thick.place IS 'Order in the configuration, from 1: by benchmark; within each, models, then null models.';
 COMMENT ON COLUMN cure_thin_vs_thick.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_thin_vs_thick.model IS 'Model.';
-COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_thin_vs_thick.thin_em IS 'Exact match of labels generated alone; a lost label is wrong.';
 COMMENT ON COLUMN cure_thin_vs_thick.thick_em IS 'Exact match of labels generated with an explanation; a lost label is wrong.';
-COMMENT ON COLUMN cure_thin_vs_thick.difference IS 'Thick minus thin exact match on the items asked in both modes; above 0: right more often with an explanation. NULL if unscored.';
+COMMENT ON COLUMN cure_thin_vs_thick.difference IS 'Thick minus thin exact match on the items sent in both modes. Above 0: the model is right more often when it explains. NULL if unscored.';
 COMMENT ON COLUMN cure_thin_vs_thick.ci_low IS 'Lower end of the 95 % interval of difference, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN cure_thin_vs_thick.ci_high IS 'Upper end of the 95 % interval of difference, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN cure_thin_vs_thick.p IS 'McNemar''s exact test of difference, two-sided, not adjusted for the number of tests.';
@@ -55,9 +55,9 @@ COMMENT ON COLUMN cure_thin_vs_thick.thin_iqr IS 'Interquartile range of thin ex
 COMMENT ON COLUMN cure_thin_vs_thick.thick_iqr IS 'Interquartile range of thick exact match over countries.';
 COMMENT ON COLUMN cure_thin_vs_thick.thin_variance IS 'Variance of thin exact match over countries (ddof 1).';
 COMMENT ON COLUMN cure_thin_vs_thick.thick_variance IS 'Variance of thick exact match over countries (ddof 1).';
-COMMENT ON COLUMN cure_thin_vs_thick.n_countries IS 'Number of countries in the spreads.';
-COMMENT ON COLUMN cure_thin_vs_thick.n_scored IS 'Items that were asked in both modes.';
-COMMENT ON COLUMN cure_thin_vs_thick.n_unscored IS 'Items that were not asked in both modes.';
+COMMENT ON COLUMN cure_thin_vs_thick.n_countries IS 'Number of countries from which the interquartile ranges and variances are computed.';
+COMMENT ON COLUMN cure_thin_vs_thick.n_scored IS 'Number of items sent in both modes.';
+COMMENT ON COLUMN cure_thin_vs_thick.n_unscored IS 'Number of items sent in only one mode.';
 COMMENT ON COLUMN cure_thin_vs_thick.unscored_reason IS 'Why there is no difference; NULL if there is one.';
 COMMENT ON COLUMN cure_thin_vs_thick.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_thin_vs_thick.finished_at IS 'When the run ended (UTC).';

@@ -34,26 +34,26 @@ SELECT wide.* EXCLUDE (run_id, finished_at), coalesce(c.name, wide.country) AS c
 FROM wide
 LEFT JOIN country AS c ON c.country = wide.country;
 
-COMMENT ON VIEW cure_by_country IS 'The leaderboard''s numbers country by country. Few items each: read the intervals.';
+COMMENT ON VIEW cure_by_country IS 'The leaderboard''s numbers country by country. A country has few items, so read the intervals.';
 COMMENT ON COLUMN cure_by_country.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_by_country.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_by_country.model IS 'Model.';
-COMMENT ON COLUMN cure_by_country.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN cure_by_country.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN cure_by_country.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_by_country.country IS 'Country: country.country. Items without a known country are left out.';
-COMMENT ON COLUMN cure_by_country.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not asked or unscored.';
-COMMENT ON COLUMN cure_by_country.thin_em_low IS 'Lower end of the 95 % interval of thin_em, over items, those of a pair or story together.';
-COMMENT ON COLUMN cure_by_country.thin_em_high IS 'Upper end of the 95 % interval of thin_em, over items, those of a pair or story together.';
-COMMENT ON COLUMN cure_by_country.thick_em IS 'Exact match of labels generated with an explanation, 0 to 1; NULL if not asked or unscored.';
-COMMENT ON COLUMN cure_by_country.thick_em_low IS 'Lower end of the 95 % interval of thick_em, over items, those of a pair or story together.';
-COMMENT ON COLUMN cure_by_country.thick_em_high IS 'Upper end of the 95 % interval of thick_em, over items, those of a pair or story together.';
+COMMENT ON COLUMN cure_by_country.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not run or unscored.';
+COMMENT ON COLUMN cure_by_country.thin_em_low IS 'Lower end of the 95 % interval of thin_em, over items; items of a pair or story stay together.';
+COMMENT ON COLUMN cure_by_country.thin_em_high IS 'Upper end of the 95 % interval of thin_em, over items; items of a pair or story stay together.';
+COMMENT ON COLUMN cure_by_country.thick_em IS 'Exact match of labels generated with an explanation, 0 to 1; NULL if not run or unscored.';
+COMMENT ON COLUMN cure_by_country.thick_em_low IS 'Lower end of the 95 % interval of thick_em, over items; items of a pair or story stay together.';
+COMMENT ON COLUMN cure_by_country.thick_em_high IS 'Upper end of the 95 % interval of thick_em, over items; items of a pair or story stay together.';
 COMMENT ON COLUMN cure_by_country.majority_em IS 'Exact match of the benchmark''s commonest label on the country''s items, the higher of thin and thick.';
-COMMENT ON COLUMN cure_by_country.metric IS 'Criterion for explanations: coverage, connotation, coherence or specificity; NULL if none were asked for.';
+COMMENT ON COLUMN cure_by_country.metric IS 'Criterion for explanations: coverage, connotation, coherence or specificity; NULL without explanations.';
 COMMENT ON COLUMN cure_by_country.value IS 'Mean of that metric; NULL if unscored.';
-COMMENT ON COLUMN cure_by_country.ci_low IS 'Lower end of the 95 % interval of value, over items, those of a pair or story together.';
-COMMENT ON COLUMN cure_by_country.ci_high IS 'Upper end of the 95 % interval of value, over items, those of a pair or story together.';
+COMMENT ON COLUMN cure_by_country.ci_low IS 'Lower end of the 95 % interval of value, over items; items of a pair or story stay together.';
+COMMENT ON COLUMN cure_by_country.ci_high IS 'Upper end of the 95 % interval of value, over items; items of a pair or story stay together.';
 COMMENT ON COLUMN cure_by_country.null_value IS 'Score of the best of three null explanations, over the same items whose null explanations are judged; for a country without any, over the benchmark''s items.';
-COMMENT ON COLUMN cure_by_country.n_items IS 'Items of the country that were asked.';
+COMMENT ON COLUMN cure_by_country.n_items IS 'Number of items of the country sent to the model.';
 COMMENT ON COLUMN cure_by_country.thin_scored IS 'Number of items in thin_em: a lost label counts as wrong.';
 COMMENT ON COLUMN cure_by_country.thick_scored IS 'Number of items in thick_em: a lost label counts as wrong.';
 COMMENT ON COLUMN cure_by_country.n_judged IS 'Number of scored explanations: a lost one scores 0.';

@@ -19,9 +19,9 @@ COMMENT ON COLUMN cure_over_models.config_hash IS 'Models may be compared if thi
 COMMENT ON COLUMN cure_over_models.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_over_models.metric IS 'exact_match, f1_micro or f1_macro.';
 COMMENT ON COLUMN cure_over_models.mode IS 'thin: the label alone. thick: with an explanation.';
-COMMENT ON COLUMN cure_over_models.n_models IS 'Models that have the score.';
-COMMENT ON COLUMN cure_over_models.mean IS 'Mean over those models.';
-COMMENT ON COLUMN cure_over_models.median IS 'Median over those models.';
+COMMENT ON COLUMN cure_over_models.n_models IS 'Number of models that have the score.';
+COMMENT ON COLUMN cure_over_models.mean IS 'Mean over the models.';
+COMMENT ON COLUMN cure_over_models.median IS 'Median over the models.';
 COMMENT ON COLUMN cure_over_models.lowest IS 'Score of the lowest model.';
 COMMENT ON COLUMN cure_over_models.highest IS 'Score of the highest model.';
 COMMENT ON COLUMN cure_over_models.iqr IS 'Interquartile range, linear interpolation; NULL for fewer than two models.';

@@ -25,23 +25,23 @@ SELECT config_hash, profile, model, is_null, benchmark, broken_down_by, value_of
 FROM part
 GROUP BY ALL;
 
-COMMENT ON VIEW cure_by_cue IS 'SpecNorm by the cues of its items and by their specificity: how many cues they have (Vo and Koyejo 2025, table 2). An item counts under each of its cues.';
+COMMENT ON VIEW cure_by_cue IS 'SpecNorm by the cues of its items, and by specificity, which is the number of cues (Vo and Koyejo 2025, table 2). An item counts under each of its cues.';
 COMMENT ON COLUMN cure_by_cue.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_by_cue.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_by_cue.model IS 'Model.';
-COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether it is a null model.';
-COMMENT ON COLUMN cure_by_cue.benchmark IS 'specnorm, or one of a pack that is made like it.';
+COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether the row is of a null model.';
+COMMENT ON COLUMN cure_by_cue.benchmark IS 'specnorm, or a pack''s benchmark of the same form.';
 COMMENT ON COLUMN cure_by_cue.broken_down_by IS 'cue or specificity.';
 COMMENT ON COLUMN cure_by_cue.value_of IS 'Cue: region, ethnicity, religion, age, gender, occupation, marital_status. Specificity: low (one cue), medium (two or three), high (four or more).';
-COMMENT ON COLUMN cure_by_cue.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not asked or unscored.';
-COMMENT ON COLUMN cure_by_cue.thick_em IS 'Exact match of labels generated with an explanation, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN cure_by_cue.thin_em IS 'Exact match of labels generated alone, 0 to 1; NULL if not run or unscored.';
+COMMENT ON COLUMN cure_by_cue.thick_em IS 'Exact match of labels generated with an explanation, 0 to 1; NULL if not run or unscored.';
 COMMENT ON COLUMN cure_by_cue.majority_em IS 'Exact match of the benchmark''s commonest label on the same items, the higher of thin and thick.';
-COMMENT ON COLUMN cure_by_cue.metric IS 'Criterion for explanations: specificity; NULL if none were asked for.';
+COMMENT ON COLUMN cure_by_cue.metric IS 'Criterion for explanations: specificity; NULL without explanations.';
 COMMENT ON COLUMN cure_by_cue.value IS 'Mean of that metric; NULL if unscored.';
 COMMENT ON COLUMN cure_by_cue.ci_low IS 'Lower end of the 95 % interval of value, over pairs of items, else their countries.';
 COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of value, over pairs of items, else their countries.';
 COMMENT ON COLUMN cure_by_cue.null_value IS 'Score of the best of three null explanations, over the same items whose null explanations are judged; for a slice without any, over the benchmark''s items.';
-COMMENT ON COLUMN cure_by_cue.n_items IS 'Items that were asked.';
+COMMENT ON COLUMN cure_by_cue.n_items IS 'Number of items sent to the model.';
 COMMENT ON COLUMN cure_by_cue.n_judged IS 'Number of scored explanations: a lost one scores 0.';
 COMMENT ON COLUMN cure_by_cue.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_by_cue.finished_at IS 'When the run ended (UTC).';

@@ -45,17 +45,17 @@ SELECT config_hash, condition, metric, other_evaluation, other_metric, other_sli
 FROM pair
 GROUP BY config_hash, condition, metric, other_evaluation, other_metric, other_slice;
 
-COMMENT ON VIEW meta_explication IS 'Relation of explication to knowledge: correlations over models with the other evaluations'' headline numbers and with external rankings, whatever their configuration. Intervals, tests and differences: culturescope ranking --explication.';
+COMMENT ON VIEW meta_explication IS 'Relation of explication to knowledge: correlations over models with the other evaluations'' headline numbers and with external rankings, whatever their configuration. culturescope ranking --explication shows intervals, tests and differences.';
 COMMENT ON COLUMN meta_explication.config_hash IS 'Configuration of the explication runs.';
 COMMENT ON COLUMN meta_explication.condition IS 'control or treatment.';
 COMMENT ON COLUMN meta_explication.metric IS 'Number of explication.';
 COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation of the other number; explication itself for instruction following, "external" for a ranking of external_ranking.';
-COMMENT ON COLUMN meta_explication.other_metric IS 'Number of that evaluation, or the benchmark.';
-COMMENT ON COLUMN meta_explication.other_slice IS 'Slice of that number, such as normad:thin.';
-COMMENT ON COLUMN meta_explication.n_models IS 'Number of models that have both: read it before the correlation. The paper''s correlation rests on six.';
+COMMENT ON COLUMN meta_explication.other_metric IS 'Metric of that evaluation, or benchmark of the external ranking.';
+COMMENT ON COLUMN meta_explication.other_slice IS 'Slice of that metric, such as normad:thin.';
+COMMENT ON COLUMN meta_explication.n_models IS 'Number of models that have both numbers: read it before the correlation. The paper has six models.';
 COMMENT ON COLUMN meta_explication.pearson IS 'Pearson''s r over models; NULL for fewer than three, or if a number does not vary.';
-COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties sharing their mean rank; NULL if pearson is.';
-COMMENT ON COLUMN meta_explication.model_hashes IS 'These models, run.model_hash, in order.';
-COMMENT ON COLUMN meta_explication.own_values IS 'Their numbers of explication, in the same order.';
-COMMENT ON COLUMN meta_explication.other_values IS 'Their other numbers, in the same order; for a ranking the negative place, so that more is better.';
+COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties share their mean rank; NULL if pearson is NULL.';
+COMMENT ON COLUMN meta_explication.model_hashes IS 'These models (run.model_hash); own_values and other_values have the same order.';
+COMMENT ON COLUMN meta_explication.own_values IS 'Explication numbers of these models, in the order of model_hashes.';
+COMMENT ON COLUMN meta_explication.other_values IS 'Other numbers of these models, in the order of model_hashes; for a ranking the negative place, so that more is better.';
 COMMENT ON COLUMN meta_explication.place IS 'Order of the rows.';

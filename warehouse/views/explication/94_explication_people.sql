@@ -20,5 +20,5 @@ COMMENT ON COLUMN explication_people.ci_low IS 'Lower end of the 95 % interval, 
 COMMENT ON COLUMN explication_people.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN explication_people.null_value IS 'Score of judges that know nothing; NULL for numbers without judges.';
 COMMENT ON COLUMN explication_people.n IS 'Number of points: ratings, conversations, pairs or models.';
-COMMENT ON COLUMN explication_people.n_unscored IS 'Ratings that could not be used.';
+COMMENT ON COLUMN explication_people.n_unscored IS 'Number of ratings that could not be used.';
 COMMENT ON COLUMN explication_people.pulled_at IS 'When the study was last pulled (UTC).';

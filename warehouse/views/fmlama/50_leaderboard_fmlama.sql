@@ -40,12 +40,12 @@ SELECT config_hash,
 FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
-COMMENT ON VIEW leaderboard_fmlama IS 'One row per configuration, model, languages and country_mentioned: newest configuration first, in each models by mAP, then baselines. Compare within one config_hash and one pair of languages only: with other candidates the task differs.';
+COMMENT ON VIEW leaderboard_fmlama IS 'One row per configuration, model, languages and country_mentioned: newest configuration first; within each, models by mAP, then baselines. Compare only within one config_hash and one pair of languages, since other candidates make a different task.';
 COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country_mentioned, in each models by mAP, then baselines.';
+COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country_mentioned; within each, models by mAP, then baselines.';
 COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN leaderboard_fmlama.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN leaderboard_fmlama.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN leaderboard_fmlama.country_mentioned IS 'Whether the template names the country of origin.';
@@ -54,22 +54,22 @@ COMMENT ON COLUMN leaderboard_fmlama.ci_low IS 'Lower end of the 95 % interval o
 COMMENT ON COLUMN leaderboard_fmlama.ci_high IS 'Upper end of the 95 % interval of map, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.map_sd IS 'Standard deviation of map over templates.';
 COMMENT ON COLUMN leaderboard_fmlama.null_map IS 'map of a random ranking.';
-COMMENT ON COLUMN leaderboard_fmlama.n_scored IS 'Pairs of dish and wording that map rests on.';
-COMMENT ON COLUMN leaderboard_fmlama.n_unscored IS 'Pairs that could not be scored.';
-COMMENT ON COLUMN leaderboard_fmlama.map_gain IS 'map minus that of the best baseline: chance, or the most common ingredients.';
-COMMENT ON COLUMN leaderboard_fmlama.gain_low IS 'Lower end of the 95 % interval of map_gain; above 0, the model does better than common ingredients.';
+COMMENT ON COLUMN leaderboard_fmlama.n_scored IS 'Number of pairs of dish and wording from which map is computed.';
+COMMENT ON COLUMN leaderboard_fmlama.n_unscored IS 'Number of pairs that could not be scored.';
+COMMENT ON COLUMN leaderboard_fmlama.map_gain IS 'map minus the map of the best baseline: chance, or the most common ingredients.';
+COMMENT ON COLUMN leaderboard_fmlama.gain_low IS 'Lower end of the 95 % interval of map_gain. Above 0: the model scores more than naming common ingredients.';
 COMMENT ON COLUMN leaderboard_fmlama.gain_high IS 'Upper end of the 95 % interval of map_gain.';
 COMMENT ON COLUMN leaderboard_fmlama.mws IS 'Mean word similarity, -1 to 1; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_fmlama.null_mws IS 'mws of random predictions.';
-COMMENT ON COLUMN leaderboard_fmlama.map_cv IS 'Unevenness of map over origins: standard deviation over mean.';
+COMMENT ON COLUMN leaderboard_fmlama.map_cv IS 'Unevenness of map over origins: standard deviation divided by mean.';
 COMMENT ON COLUMN leaderboard_fmlama.country_gain IS 'Gain in map from naming the country.';
-COMMENT ON COLUMN leaderboard_fmlama.country_gain_p IS 'Its p-value (Wilcoxon).';
+COMMENT ON COLUMN leaderboard_fmlama.country_gain_p IS 'p-value of country_gain (Wilcoxon).';
 COMMENT ON COLUMN leaderboard_fmlama.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
 COMMENT ON COLUMN leaderboard_fmlama.null_mes IS 'mes, by the same judge, of null:common-of-origin, which names the most common ingredients of the origin.';
-COMMENT ON COLUMN leaderboard_fmlama.coverage IS 'Share of the points of map that could be scored, 0 to 1.';
-COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Candidates that the model cannot spell.';
+COMMENT ON COLUMN leaderboard_fmlama.coverage IS 'Share of the pairs of dish and wording that could be scored for map, 0 to 1.';
+COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Number of candidates that the model cannot spell.';
 COMMENT ON COLUMN leaderboard_fmlama.mws_low IS 'Lower end of the 95 % interval of mws, over dishes.';
 COMMENT ON COLUMN leaderboard_fmlama.mws_high IS 'Upper end of the 95 % interval of mws, over dishes.';
-COMMENT ON COLUMN leaderboard_fmlama.mws_n IS 'Pairs of dish and wording that mws rests on.';
+COMMENT ON COLUMN leaderboard_fmlama.mws_n IS 'Number of pairs of dish and wording from which mws is computed.';
 COMMENT ON COLUMN leaderboard_fmlama.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_fmlama.finished_at IS 'When the run ended (UTC).';

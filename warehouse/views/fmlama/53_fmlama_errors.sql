@@ -15,13 +15,13 @@ WINDOW of_origin AS (PARTITION BY run_id, main_language, subject_language, count
 COMMENT ON VIEW fmlama_errors IS 'The false predictions of every model and origin, most frequent first, over all templates.';
 COMMENT ON COLUMN fmlama_errors.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_errors.model IS 'Model.';
-COMMENT ON COLUMN fmlama_errors.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN fmlama_errors.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN fmlama_errors.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s name; if it differs from main_language, the prompt is code-switched.';
 COMMENT ON COLUMN fmlama_errors.country_mentioned IS 'Whether the template names the country of origin.';
 COMMENT ON COLUMN fmlama_errors.origin IS 'Origin, or origin group, of the dishes.';
 COMMENT ON COLUMN fmlama_errors.candidate IS 'False prediction.';
-COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes of the origin (fine confusion); foreign: of none (coarse confusion).';
+COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes of the origin (fine confusion); foreign: an ingredient of none of them (coarse confusion).';
 COMMENT ON COLUMN fmlama_errors.times IS 'Number of times.';
 COMMENT ON COLUMN fmlama_errors.share IS 'Share of the origin''s false predictions.';
 COMMENT ON COLUMN fmlama_errors.rank IS 'Place among the origin''s false predictions, from 1.';

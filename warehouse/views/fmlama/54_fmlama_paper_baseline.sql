@@ -51,7 +51,7 @@ COMMENT ON VIEW fmlama_paper_baseline IS 'The baseline ''dumb'' of Zhou et al. 2
 COMMENT ON COLUMN fmlama_paper_baseline.dish_set IS 'Collection of dishes: fmlama_dish.dish_set.';
 COMMENT ON COLUMN fmlama_paper_baseline.language IS 'Language of the ingredients.';
 COMMENT ON COLUMN fmlama_paper_baseline.origin IS 'Cultural group of the paper, or the country of origin if it is in no group; ALL: every dish.';
-COMMENT ON COLUMN fmlama_paper_baseline.n_dishes IS 'Dishes.';
+COMMENT ON COLUMN fmlama_paper_baseline.n_dishes IS 'Number of dishes.';
 COMMENT ON COLUMN fmlama_paper_baseline.dumb IS 'Score by the rule of the paper''s column, 0 to 1: sum of the precisions at the hits, divided by the number of hits, so that one hit at rank 1 scores 1.';
 COMMENT ON COLUMN fmlama_paper_baseline.map IS 'Score of the ten predictions by equation 4, 0 to 1, which divides by the number of the dish''s ingredients; lower ranks add nothing. The dish itself counts among the dishes, as in the paper; null:common on the leaderboard leaves it out.';
 COMMENT ON COLUMN fmlama_paper_baseline.paper_dishes IS 'Dishes of the paper''s table 1; NULL for other languages and origins.';

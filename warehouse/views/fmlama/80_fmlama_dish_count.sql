@@ -15,4 +15,4 @@ COMMENT ON COLUMN fmlama_dish_count.config_hash IS 'Models may be compared if th
 COMMENT ON COLUMN fmlama_dish_count.place IS 'Order in the configuration, from 1: by language and origin.';
 COMMENT ON COLUMN fmlama_dish_count.main_language IS 'Language of the sentence and of the dish''s name.';
 COMMENT ON COLUMN fmlama_dish_count.origin IS 'Origin, or origin group, of the dishes.';
-COMMENT ON COLUMN fmlama_dish_count.n_dishes IS 'Dishes.';
+COMMENT ON COLUMN fmlama_dish_count.n_dishes IS 'Number of dishes.';

@@ -26,5 +26,5 @@ COMMENT ON COLUMN fmlama_frequent_prediction.country_mentioned IS 'Whether the s
 COMMENT ON COLUMN fmlama_frequent_prediction.candidate IS 'Prediction.';
 COMMENT ON COLUMN fmlama_frequent_prediction.times IS 'Number of times, over all dishes and templates.';
 COMMENT ON COLUMN fmlama_frequent_prediction.share IS 'Share of all predictions of the condition.';
-COMMENT ON COLUMN fmlama_frequent_prediction.correct IS 'Share of these times that it was right.';
-COMMENT ON COLUMN fmlama_frequent_prediction.rank IS '1 for the most frequent, to 5.';
+COMMENT ON COLUMN fmlama_frequent_prediction.correct IS 'Share of these predictions that are right.';
+COMMENT ON COLUMN fmlama_frequent_prediction.rank IS 'Rank, from 1 (most frequent) to 5.';

@@ -15,10 +15,10 @@ COMMENT ON VIEW study_progress IS 'Progress of each study, as of its last pull.'
 COMMENT ON COLUMN study_progress.study IS 'Study: study.study.';
 COMMENT ON COLUMN study_progress.kind IS 'Subject of the study.';
 COMMENT ON COLUMN study_progress.title IS 'Title.';
-COMMENT ON COLUMN study_progress.n_assigned IS 'Pages that were assigned to people.';
-COMMENT ON COLUMN study_progress.n_answered IS 'Pages with an answer.';
-COMMENT ON COLUMN study_progress.n_people IS 'People with an answer.';
-COMMENT ON COLUMN study_progress.n_excluded IS 'People whose answers do not count.';
-COMMENT ON COLUMN study_progress.n_withdrawn IS 'People who withdrew.';
-COMMENT ON COLUMN study_progress.n_revisions IS 'Saved revisions.';
+COMMENT ON COLUMN study_progress.n_assigned IS 'Number of pages that were assigned to people.';
+COMMENT ON COLUMN study_progress.n_answered IS 'Number of pages with an answer.';
+COMMENT ON COLUMN study_progress.n_people IS 'Number of people with an answer.';
+COMMENT ON COLUMN study_progress.n_excluded IS 'Number of people whose answers do not count.';
+COMMENT ON COLUMN study_progress.n_withdrawn IS 'Number of people who withdrew.';
+COMMENT ON COLUMN study_progress.n_revisions IS 'Number of saved revisions.';
 COMMENT ON COLUMN study_progress.pulled_at IS 'When answers were last pulled (UTC).';

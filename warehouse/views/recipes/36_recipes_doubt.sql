@@ -11,7 +11,7 @@ JOIN recipe_metric AS m ON m.evaluation = r.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = r.run_id
 WHERE NOT r.is_null AND v.slice_kind = 'judge' AND v.value < 0.9;
 
-COMMENT ON VIEW recipes_doubt IS 'Rows of all evaluations from recipes for the view doubt: headlines not shown to be above the model''s score on a control, and judges that fail their own check.';
+COMMENT ON VIEW recipes_doubt IS 'Rows that evaluations from recipes add to the view doubt: headlines not shown to be above the model''s score on a control, and judges that fail their own check.';
 COMMENT ON COLUMN recipes_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN recipes_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN recipes_doubt.reason IS 'Reason not to trust it.';
+COMMENT ON COLUMN recipes_doubt.reason IS 'Reason not to trust the headline.';

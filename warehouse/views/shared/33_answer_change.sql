@@ -43,7 +43,7 @@ COMMENT ON VIEW answer_change IS 'Answers and verdicts that differ between two o
 COMMENT ON COLUMN answer_change.evaluation IS 'Name of the evaluation.';
 COMMENT ON COLUMN answer_change.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN answer_change.model IS 'Model that is evaluated.';
-COMMENT ON COLUMN answer_change.engine_hash IS 'Its engine: run.engine_hash.';
+COMMENT ON COLUMN answer_change.engine_hash IS 'Engine of the row: run.engine_hash.';
 COMMENT ON COLUMN answer_change.before_occasion IS 'Occasion that finished first: run.occasion.';
 COMMENT ON COLUMN answer_change.after_occasion IS 'Occasion that finished later: run.occasion.';
 COMMENT ON COLUMN answer_change.kind IS 'Kind of change: response (a text), item_logprob or candidate_score (any of the numbers of a list), verdict.';

@@ -19,6 +19,6 @@ COMMENT ON COLUMN judge_used.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN judge_used.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN judge_used.metric IS 'Subject of the rubric: its name without the hash.';
 COMMENT ON COLUMN judge_used.judge IS 'Model that judged.';
-COMMENT ON COLUMN judge_used.judge_hash IS 'Hash of its engine.';
+COMMENT ON COLUMN judge_used.judge_hash IS 'Hash of the judge''s engine.';
 COMMENT ON COLUMN judge_used.rubric IS 'Rubric, with the hash of its content.';
-COMMENT ON COLUMN judge_used.validated IS 'Whether judge_validation has a number for this judge under this rubric; read there how well they agree.';
+COMMENT ON COLUMN judge_used.validated IS 'Whether judge_validation has a number for this judge under this rubric; see there how well the judge agrees with people.';

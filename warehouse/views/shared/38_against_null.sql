@@ -20,6 +20,6 @@ COMMENT ON COLUMN against_null.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN against_null.run_id IS 'Run: run.run_id; no null models.';
 COMMENT ON COLUMN against_null.model IS 'Model.';
 COMMENT ON COLUMN against_null.metric IS 'Headline: metric.metric where metric.is_headline.';
-COMMENT ON COLUMN against_null.label IS 'Its name to show.';
+COMMENT ON COLUMN against_null.label IS 'Name of the headline for display.';
 COMMENT ON COLUMN against_null.is_beyond_null IS 'Whether the 95 % interval lies beyond the null on the better side and no doubt applies; NULL without an interval or a null.';
-COMMENT ON COLUMN against_null.doubt IS 'Reason not to trust it (doubt.reason); NULL if there is none.';
+COMMENT ON COLUMN against_null.doubt IS 'Reason not to trust the headline (doubt.reason); NULL if there is none.';

@@ -32,6 +32,6 @@ COMMENT ON COLUMN report_unscored.place IS 'Order in the configuration, from 1: 
 COMMENT ON COLUMN report_unscored.model IS 'Model.';
 COMMENT ON COLUMN report_unscored.metric IS 'The metrics that have no value for this reason, separated by commas.';
 COMMENT ON COLUMN report_unscored.slice_kind IS 'Kind of slices: overall, domain, question, country and so on.';
-COMMENT ON COLUMN report_unscored.slice IS 'Which slices, separated by commas.';
+COMMENT ON COLUMN report_unscored.slice IS 'Slices, separated by commas.';
 COMMENT ON COLUMN report_unscored.unscored_reason IS 'Why there is no value.';
 COMMENT ON COLUMN report_unscored.n_unscored IS 'Number of lost points: the largest over the metrics, summed over the slices.';

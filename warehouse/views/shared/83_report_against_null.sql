@@ -12,4 +12,4 @@ COMMENT ON COLUMN report_against_null.place IS 'Order within the configuration, 
 COMMENT ON COLUMN report_against_null.model IS 'Model.';
 COMMENT ON COLUMN report_against_null.metric IS 'Headline: metric.metric.';
 COMMENT ON COLUMN report_against_null.is_beyond_null IS 'Value of against_null.is_beyond_null.';
-COMMENT ON COLUMN report_against_null.doubt IS 'Reason not to trust it; NULL if there is none.';
+COMMENT ON COLUMN report_against_null.doubt IS 'Reason not to trust the headline; NULL if there is none.';

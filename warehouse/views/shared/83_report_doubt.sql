@@ -11,4 +11,4 @@ COMMENT ON COLUMN report_doubt.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_doubt.place IS 'Order within the configuration, from 1.';
 COMMENT ON COLUMN report_doubt.model IS 'Model.';
 COMMENT ON COLUMN report_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN report_doubt.reason IS 'Reason not to trust it.';
+COMMENT ON COLUMN report_doubt.reason IS 'Reason not to trust the headline.';

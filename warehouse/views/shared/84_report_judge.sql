@@ -16,12 +16,12 @@ COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge, its engine and rubric.';
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
-COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of its engine: two engines of one name are two judges; NULL for verdicts stored without it, by older code.';
+COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of the judge''s engine: two engines of one name are two judges; NULL for verdicts stored by older code.';
 COMMENT ON COLUMN report_judge.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_judge.metric IS 'Subject of the rubric: its name without the hash.';
-COMMENT ON COLUMN report_judge.n_verdicts IS 'Verdicts, those on null models'' answers too.';
-COMMENT ON COLUMN report_judge.n_unscored IS 'Verdicts that could not be read.';
-COMMENT ON COLUMN report_judge.n_graded IS 'Verdicts that are graded by the judge''s probabilities.';
+COMMENT ON COLUMN report_judge.n_verdicts IS 'Number of verdicts, including those on null models'' answers.';
+COMMENT ON COLUMN report_judge.n_unscored IS 'Number of verdicts that could not be read.';
+COMMENT ON COLUMN report_judge.n_graded IS 'Number of verdicts with a grade from the judge''s probabilities.';
 
 CREATE OR REPLACE VIEW report_validation AS
 SELECT j.evaluation, j.config_hash,
@@ -38,15 +38,15 @@ COMMENT ON COLUMN report_validation.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_validation.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, its engine, rubric and time.';
 COMMENT ON COLUMN report_validation.judge IS 'Model that judged.';
-COMMENT ON COLUMN report_validation.judge_hash IS 'Hash of its engine, on which it is joined; its name may have differed when it was compared with people.';
+COMMENT ON COLUMN report_validation.judge_hash IS 'Hash of the judge''s engine, on which rows are joined; the judge''s name may have differed when it was compared with people.';
 COMMENT ON COLUMN report_validation.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_validation.metric IS 'Agreement with people, or of people with each other: judge_validation.metric.';
 COMMENT ON COLUMN report_validation.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN report_validation.unscored_reason IS 'Why there is no number; NULL if there is one.';
-COMMENT ON COLUMN report_validation.n_scored IS 'Items that it rests on.';
+COMMENT ON COLUMN report_validation.n_scored IS 'Number of items from which the number is computed.';
 COMMENT ON COLUMN report_validation.n_unscored IS 'Always 0: items that nobody rated are not counted.';
 COMMENT ON COLUMN report_validation.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN report_validation.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
-COMMENT ON COLUMN report_validation.null_value IS 'Always NULL: there is no null model of it.';
+COMMENT ON COLUMN report_validation.null_value IS 'Always NULL: agreement has no null model.';
 COMMENT ON COLUMN report_validation.created_at IS 'When the judge was compared with people (UTC).';
 COMMENT ON COLUMN report_validation.source IS 'File of the ratings.';

@@ -20,21 +20,21 @@ SELECT m.evaluation, m.metric, m.label, p.slice_kind, p.slice, p.model, p.value,
 FROM recipe_published AS p
 JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place < 1000;
 
-COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals or nearly equals that of a number of ours, in our unit. Read them beside leaderboards, but never rank with them: models, items and prompts differ.';
+COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals or nearly equals that of a metric here, in the unit used here. Read them beside leaderboards, but never rank with them: models, items and prompts differ.';
 COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN leaderboard_published.metric IS 'Metric: metric.metric.';
-COMMENT ON COLUMN leaderboard_published.label IS 'Its name to show.';
-COMMENT ON COLUMN leaderboard_published.slice_kind IS 'Slice of ours that it stands beside: metric_value.slice_kind.';
-COMMENT ON COLUMN leaderboard_published.slice IS 'Which one: metric_value.slice.';
+COMMENT ON COLUMN leaderboard_published.label IS 'Name of the headline for display.';
+COMMENT ON COLUMN leaderboard_published.slice_kind IS 'Kind of the slice here that the number is shown beside: metric_value.slice_kind.';
+COMMENT ON COLUMN leaderboard_published.slice IS 'Name of the slice: metric_value.slice.';
 COMMENT ON COLUMN leaderboard_published.model IS 'Model, as the paper prints it; NULL: all models of the paper together.';
-COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in our unit.';
-COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: not quite.';
+COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in the unit used here.';
+COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: nearly the same.';
 COMMENT ON COLUMN leaderboard_published.difference IS 'Differences.';
-COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value with which the definition is equal; with another value it is near. NULL: any value.';
-COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether pages and tables leave it out at first.';
-COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper; of a recipe its source.';
-COMMENT ON COLUMN leaderboard_published.cited IS 'Authors and year; of a recipe its source.';
-COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper; NULL of a recipe.';
+COMMENT ON COLUMN leaderboard_published.setting IS 'Parameter and value with which the definition is equal; with another value it is near. NULL: any value.';
+COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether pages and tables hide it at first.';
+COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper; for a recipe, its source.';
+COMMENT ON COLUMN leaderboard_published.cited IS 'Authors and year; for a recipe, its source.';
+COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper; NULL for a recipe.';
 COMMENT ON COLUMN leaderboard_published.published_metric IS 'Metric, as printed.';
 COMMENT ON COLUMN leaderboard_published.condition IS 'Row and column: published_result.condition.';
 COMMENT ON COLUMN leaderboard_published.printed IS 'The number as printed.';

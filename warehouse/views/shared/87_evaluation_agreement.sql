@@ -62,21 +62,21 @@ FROM spread
 LEFT JOIN apart AS own ON (own.evaluation, own.metric) = (spread.evaluation, spread.metric)
 LEFT JOIN apart AS other ON (other.evaluation, other.metric) = (spread.other_evaluation, spread.other_metric);
 
-COMMENT ON VIEW evaluation_agreement IS 'Agreement of evaluations on the order of models: Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: models that are better on one are better on the other, whichever direction of a number is better.';
+COMMENT ON VIEW evaluation_agreement IS 'Agreement of evaluations on the order of models: Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: models that are better on one tend to be better on the other. Numbers where lower is better are reversed first.';
 COMMENT ON COLUMN evaluation_agreement.evaluation IS 'Evaluation.';
-COMMENT ON COLUMN evaluation_agreement.metric IS 'Its headline.';
-COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that headline to show.';
+COMMENT ON COLUMN evaluation_agreement.metric IS 'Headline of the evaluation.';
+COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that headline for display.';
 COMMENT ON COLUMN evaluation_agreement.other_evaluation IS 'The other evaluation, later in the alphabet; "external": a ranking of external_ranking.';
 COMMENT ON COLUMN evaluation_agreement.other_metric IS 'Its headline, or the benchmark.';
-COMMENT ON COLUMN evaluation_agreement.other_label IS 'Name of that headline to show.';
-COMMENT ON COLUMN evaluation_agreement.n_models IS 'Models that have both numbers: read it first. 0: models were run on both, but none has both numbers.';
-COMMENT ON COLUMN evaluation_agreement.rho IS 'Spearman''s rho, -1 to 1: 1 is the same order; NULL if there is none. The noise of the scores lowers it.';
+COMMENT ON COLUMN evaluation_agreement.other_label IS 'Name of that headline for display.';
+COMMENT ON COLUMN evaluation_agreement.n_models IS 'Number of models that have both numbers: read it first. 0: models were run on both, but none has both numbers.';
+COMMENT ON COLUMN evaluation_agreement.rho IS 'Spearman''s rho, -1 to 1: 1 is the same order; NULL if there is none. Noise in the scores lowers it.';
 COMMENT ON COLUMN evaluation_agreement.ci_low IS 'Lower end of the 95 % interval over models (docs/intervals.md); NULL below five models. It treats the models as a random sample, which they are not.';
 COMMENT ON COLUMN evaluation_agreement.ci_high IS 'Upper end of the 95 % interval; NULL below five models.';
 COMMENT ON COLUMN evaluation_agreement.unscored_reason IS 'Why there is no rho; NULL if there is one.';
-COMMENT ON COLUMN evaluation_agreement.least_rho IS 'Smallest |rho| that n_models models without ties distinguish from 0, two-sided at 5 %, for one pair alone: exact below ten models, at most 0.005 too high above. NULL below five models: they distinguish no rho from 0.';
-COMMENT ON COLUMN evaluation_agreement.ranks IS 'Ranks of the models on the headline, from 1, the worst; ties share their mean.';
+COMMENT ON COLUMN evaluation_agreement.least_rho IS 'Smallest |rho| that is significantly different from 0 for n_models models without ties (two-sided, 5 %, one pair tested): exact below ten models, else at most 0.005 too high. NULL below five models, for which no rho is significant.';
+COMMENT ON COLUMN evaluation_agreement.ranks IS 'Ranks of the models on the headline, from 1 (worst); ties share their mean rank.';
 COMMENT ON COLUMN evaluation_agreement.other_ranks IS 'Ranks of the same models, in the same order, on the other.';
 COMMENT ON COLUMN evaluation_agreement.is_untied IS 'Whether all models differ on both; with ties least_rho is not exact.';
-COMMENT ON COLUMN evaluation_agreement.n_apart IS 'Pairs of models whose intervals on the first headline do not overlap. 0: it separates no models, so its order may be noise.';
+COMMENT ON COLUMN evaluation_agreement.n_apart IS 'Number of pairs of models whose intervals on the first headline do not overlap. 0: the headline separates no models, so its order may be noise.';
 COMMENT ON COLUMN evaluation_agreement.other_n_apart IS 'Value of n_apart for the other headline; NULL for an external ranking, which has no intervals.';

@@ -35,7 +35,7 @@ COMMENT ON COLUMN spectral_question.question IS 'Identifier: domain, hyphen, var
 COMMENT ON COLUMN spectral_question.domain IS 'Domain: domain.domain, or one of a pack.';
 COMMENT ON COLUMN spectral_question.variant IS 'Number of the wording within its domain, from 1.';
 COMMENT ON COLUMN spectral_question.template IS 'Text of the question; {country} stands for country.name.';
-COMMENT ON COLUMN spectral_question.label IS 'Name of the domain to show.';
+COMMENT ON COLUMN spectral_question.label IS 'Name of the domain for display.';
 COMMENT ON COLUMN spectral_question.human_question IS 'Subject that people ranked.';
 COMMENT ON COLUMN spectral_question.human_score IS 'Mean rank that people gave, 1 to 9; low means common across countries.';
 COMMENT ON COLUMN spectral_question.human_sd IS 'Standard deviation of those ranks.';

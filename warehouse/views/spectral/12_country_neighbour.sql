@@ -15,6 +15,6 @@ COMMENT ON COLUMN country_neighbour.run_id IS 'Run that computed it: run.run_id.
 COMMENT ON COLUMN country_neighbour.model IS 'Model that answered.';
 COMMENT ON COLUMN country_neighbour.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN country_neighbour.country IS 'Country: country.country.';
-COMMENT ON COLUMN country_neighbour.rank IS '1 for the most similar, to 5; ties in the order of country codes.';
+COMMENT ON COLUMN country_neighbour.rank IS 'Rank, from 1 (most similar) to 5; ties in the order of country codes.';
 COMMENT ON COLUMN country_neighbour.neighbour IS 'The similar country: country.country.';
 COMMENT ON COLUMN country_neighbour.similarity IS 'Cosine of the two distributions over items.';

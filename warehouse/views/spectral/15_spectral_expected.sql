@@ -17,7 +17,7 @@ JOIN (
 LEFT JOIN domain AS p ON p.domain = d.domain
 LEFT JOIN human_domain AS h ON h.study || ':' || h.snapshot = c.human AND h.domain = d.domain;
 
-COMMENT ON VIEW spectral_expected IS 'Expectation of people for each domain, by the ground truth of each configuration.';
+COMMENT ON VIEW spectral_expected IS 'Category and rank that people expect of each domain, from the ground truth of each configuration.';
 COMMENT ON COLUMN spectral_expected.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN spectral_expected.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN spectral_expected.human IS 'Study and snapshot of the people who ranked, joined by a colon (human_domain); NULL: table 1 of the paper.';

@@ -32,7 +32,7 @@ FROM own
 JOIN ordered USING (run_id)
 WHERE metric = 'rank_spearman' AND NOT coalesce(own.value > least_rho(n_domains) - 1e-9, false);
 
-COMMENT ON VIEW spectral_doubt IS 'Rows of spectral for the view doubt: models whose macro-F1 is reached by random categories, or whose rank agreement is reached by random orders.';
+COMMENT ON VIEW spectral_doubt IS 'Rows that spectral adds to the view doubt: models whose macro-F1 random categories also reach, or whose rank agreement random orders also reach.';
 COMMENT ON COLUMN spectral_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN spectral_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust it.';
+COMMENT ON COLUMN spectral_doubt.reason IS 'Reason not to trust the headline.';

@@ -29,9 +29,9 @@ ORDER BY w.config_hash, place;
 
 COMMENT ON VIEW spectral_by_domain IS 'Spectrum and category of every question, and the category that people expect; newest finished run of each configuration and model.';
 COMMENT ON COLUMN spectral_by_domain.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN spectral_by_domain.place IS 'Order in the configuration, from 1: models, then null models; in each domains from common to unique by people''s ranking.';
+COMMENT ON COLUMN spectral_by_domain.place IS 'Order in the configuration, from 1: models, then null models; within each model, domains from common to unique by people''s ranking.';
 COMMENT ON COLUMN spectral_by_domain.model IS 'Model.';
-COMMENT ON COLUMN spectral_by_domain.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN spectral_by_domain.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN spectral_by_domain.domain IS 'Domain: domain.domain.';
 COMMENT ON COLUMN spectral_by_domain.label IS 'Name of the domain: domain.label.';
 COMMENT ON COLUMN spectral_by_domain.question IS 'Question: question.question.';

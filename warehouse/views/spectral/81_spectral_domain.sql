@@ -20,8 +20,8 @@ COMMENT ON VIEW spectral_domain IS 'Domains of each configuration, with people''
 COMMENT ON COLUMN spectral_domain.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN spectral_domain.place IS 'Order in the configuration, from 1: from common to unique by people''s ranking.';
 COMMENT ON COLUMN spectral_domain.domain IS 'Domain: domain.domain.';
-COMMENT ON COLUMN spectral_domain.label IS 'Its name.';
-COMMENT ON COLUMN spectral_domain.n_items IS 'Items that were scored for each country; NULL if none were.';
+COMMENT ON COLUMN spectral_domain.label IS 'Name of the domain for display.';
+COMMENT ON COLUMN spectral_domain.n_items IS 'Number of items that were scored for each country; NULL if none were.';
 COMMENT ON COLUMN spectral_domain.human_question IS 'Subject that people ranked.';
 COMMENT ON COLUMN spectral_domain.human_score IS 'Mean rank that people gave it; low means common across countries.';
 COMMENT ON COLUMN spectral_domain.human_sd IS 'Standard deviation of their ranks.';

@@ -5,7 +5,7 @@ JOIN metric_value AS v USING (run_id)
 WHERE r.evaluation = 'worldwise' AND NOT r.is_null AND v.metric = 'alignment_gain' AND v.slice_kind = 'overall'
     AND NOT coalesce(v.ci_low > 0, false);
 
-COMMENT ON VIEW worldwise_doubt IS 'Rows of worldwise for the view doubt: alignment beats its null only if the paired alignment_gain is above 0.';
+COMMENT ON VIEW worldwise_doubt IS 'Rows that worldwise adds to the view doubt: alignment whose paired alignment_gain is not shown to be above 0.';
 COMMENT ON COLUMN worldwise_doubt.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_doubt.metric IS 'Headline: metric.metric.';
-COMMENT ON COLUMN worldwise_doubt.reason IS 'Reason not to trust it.';
+COMMENT ON COLUMN worldwise_doubt.reason IS 'Reason not to trust the headline.';

@@ -47,15 +47,15 @@ SELECT config_hash,
 FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
-COMMENT ON VIEW leaderboard_worldwise IS 'One row per configuration and model: newest configuration first, in each models by alignment_gain, then null models. Read the gain first: null models reach a high alignment too. Compare within one config_hash only.';
+COMMENT ON VIEW leaderboard_worldwise IS 'One row per configuration and model: newest configuration first; within each, models by alignment_gain, then null models. Read the gain first: null models reach a high alignment too. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null models.';
 COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null model.';
-COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment minus that of best_null, answer by answer; NULL if unscored.';
-COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios; above 0, the model is distinguished from best_null.';
-COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % interval of alignment_gain; below 0, the model does worse than best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether the row is of a null model.';
+COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment minus the alignment of best_null, answer by answer; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios; above 0, the model scores more than best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % interval of alignment_gain; below 0, the model scores less than best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.best_null IS 'The null model with the highest alignment for this model: zero, global_mean, scenario_text, shuffled or unprompted; ties in this order.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment IS 'Mean alignment of answers with a persona to their culture''s target, 0 to 10; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_worldwise.ci_low IS 'Lower end of the 95 % interval of alignment, over scenarios.';
@@ -66,17 +66,17 @@ COMMENT ON COLUMN leaderboard_worldwise.hofstede_mae IS 'Mean absolute error of 
 COMMENT ON COLUMN leaderboard_worldwise.null_mae IS 'hofstede_mae of the all-zero profile.';
 COMMENT ON COLUMN leaderboard_worldwise.value_shift IS 'Total variation distance of named values with and without a persona, 0 to 1, mean over cultures.';
 COMMENT ON COLUMN leaderboard_worldwise.null_shift IS 'value_shift expected by chance: mean over permuted answers.';
-COMMENT ON COLUMN leaderboard_worldwise.recognition IS 'Recognition of the persona''s culture from the wording, without names: 0 at chance, 1 always right. With a variety well below null_variety it rests on set phrases.';
+COMMENT ON COLUMN leaderboard_worldwise.recognition IS 'Recognition of the persona''s culture from the wording, without names: 0 at chance, 1 always right. If variety is well below null_variety, it comes from set phrases.';
 COMMENT ON COLUMN leaderboard_worldwise.recognition_low IS 'Lower end of the 95 % interval of recognition, over scenarios.';
 COMMENT ON COLUMN leaderboard_worldwise.recognition_high IS 'Upper end of the 95 % interval of recognition, over scenarios.';
 COMMENT ON COLUMN leaderboard_worldwise.variety IS 'Mean distance between the words of two answers of a culture to different scenarios: 0 for the same words, 1 for no common word.';
 COMMENT ON COLUMN leaderboard_worldwise.null_variety IS 'Distance between answers of different cultures.';
 COMMENT ON COLUMN leaderboard_worldwise.stereotype_score IS 'Score from 0 to 10, where 10 means no listed phrase; NULL unless stereotype_rule counts phrases.';
 COMMENT ON COLUMN leaderboard_worldwise.closest_culture IS 'Culture whose target is closest to the answers without a persona; ties by code.';
-COMMENT ON COLUMN leaderboard_worldwise.closest_distance IS 'Its distance: root mean square over those answers, 0 to 4.';
+COMMENT ON COLUMN leaderboard_worldwise.closest_distance IS 'Distance of closest_culture: root mean square over those answers, 0 to 4.';
 COMMENT ON COLUMN leaderboard_worldwise.decline_share IS 'Share of answers with a persona that decline to choose, 0 to 1.';
 COMMENT ON COLUMN leaderboard_worldwise.answered IS 'Share of answers that could be scored, 0 to 1.';
-COMMENT ON COLUMN leaderboard_worldwise.n_answers IS 'Answers with a persona that were asked for, scored or not.';
-COMMENT ON COLUMN leaderboard_worldwise.n_scored IS 'Number of these answers that alignment rests on.';
+COMMENT ON COLUMN leaderboard_worldwise.n_answers IS 'Number of answers with a persona, scored or not.';
+COMMENT ON COLUMN leaderboard_worldwise.n_scored IS 'Number of these answers from which alignment is computed.';
 COMMENT ON COLUMN leaderboard_worldwise.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_worldwise.finished_at IS 'When the run ended (UTC).';

@@ -44,9 +44,9 @@ COMMENT ON VIEW worldwise_by_culture IS 'The leaderboard''s numbers culture by c
 COMMENT ON COLUMN worldwise_by_culture.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN worldwise_by_culture.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_by_culture.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_culture.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
-COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment minus that of the model''s best null model, answer by answer; NULL if unscored.';
+COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored.';
 COMMENT ON COLUMN worldwise_by_culture.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
 COMMENT ON COLUMN worldwise_by_culture.gain_high IS 'Upper end of the 95 % interval of alignment_gain.';
 COMMENT ON COLUMN worldwise_by_culture.alignment IS 'Mean alignment of the answers to the culture''s target, 0 to 10; NULL if unscored.';
@@ -61,7 +61,7 @@ COMMENT ON COLUMN worldwise_by_culture.hofstede_error_sd IS 'Standard deviation 
 COMMENT ON COLUMN worldwise_by_culture.hofstede_bias IS 'Mean of score minus target, -4 to 4.';
 COMMENT ON COLUMN worldwise_by_culture.baseline_distance IS 'Root mean square distance of the answers without a persona to this culture''s target, 0 to 4.';
 COMMENT ON COLUMN worldwise_by_culture.null_distance IS 'baseline_distance of the all-zero profile.';
-COMMENT ON COLUMN worldwise_by_culture.value_shift IS 'Total variation distance of the values named as this culture and without a persona, 0 to 1.';
+COMMENT ON COLUMN worldwise_by_culture.value_shift IS 'Total variation distance between the values named with this culture''s persona and without a persona, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.null_shift IS 'value_shift expected by chance: mean over permuted answers.';
 COMMENT ON COLUMN worldwise_by_culture.value_shift_p IS 'p-value of value_shift: permutation of personas.';
 COMMENT ON COLUMN worldwise_by_culture.recognition IS 'Recognition of this culture from the wording, without names: 0 at chance, 1 always right.';
@@ -72,8 +72,8 @@ COMMENT ON COLUMN worldwise_by_culture.null_stereotype IS 'stereotype_score of t
 COMMENT ON COLUMN worldwise_by_culture.share_a IS 'Share of answers that choose option A, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.share_b IS 'Share of answers that choose option B, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.share_decline IS 'Share of answers that decline to choose, 0 to 1.';
-COMMENT ON COLUMN worldwise_by_culture.n_scored IS 'Answers that alignment rests on.';
-COMMENT ON COLUMN worldwise_by_culture.n_unscored IS 'Answers that belong to it but could not be scored.';
+COMMENT ON COLUMN worldwise_by_culture.n_scored IS 'Number of answers from which alignment is computed.';
+COMMENT ON COLUMN worldwise_by_culture.n_unscored IS 'Number of answers that could not be scored.';
 COMMENT ON COLUMN worldwise_by_culture.culture_name IS 'English name of the culture''s country.';
 COMMENT ON COLUMN worldwise_by_culture.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_by_culture.finished_at IS 'When the run ended (UTC).';

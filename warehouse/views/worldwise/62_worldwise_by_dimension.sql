@@ -27,10 +27,10 @@ COMMENT ON VIEW worldwise_by_dimension IS 'The leaderboard''s numbers dimension 
 COMMENT ON COLUMN worldwise_by_dimension.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN worldwise_by_dimension.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_by_dimension.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_dimension.is_null IS 'Whether it is a null model.';
+COMMENT ON COLUMN worldwise_by_dimension.is_null IS 'Whether the row is of a null model.';
 COMMENT ON COLUMN worldwise_by_dimension.dimension IS 'Dimension: dimension.dimension.';
 COMMENT ON COLUMN worldwise_by_dimension.culture IS 'Culture of the persona: country.country, or baseline: no persona; NULL: all personas together.';
-COMMENT ON COLUMN worldwise_by_dimension.alignment_gain IS 'Alignment minus that of the model''s best null model, answer by answer; NULL if unscored, and in single cultures.';
+COMMENT ON COLUMN worldwise_by_dimension.alignment_gain IS 'Alignment minus the alignment of the model''s best null model, answer by answer; NULL if unscored, and in single cultures.';
 COMMENT ON COLUMN worldwise_by_dimension.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
 COMMENT ON COLUMN worldwise_by_dimension.gain_high IS 'Upper end of the 95 % interval of alignment_gain.';
 COMMENT ON COLUMN worldwise_by_dimension.alignment IS 'Mean alignment of the answers to scenarios of the dimension, 0 to 10; NULL if unscored.';
@@ -43,7 +43,7 @@ COMMENT ON COLUMN worldwise_by_dimension.null_mae IS 'hofstede_mae of the all-ze
 COMMENT ON COLUMN worldwise_by_dimension.hofstede_bias IS 'Mean of score minus target, -4 to 4.';
 COMMENT ON COLUMN worldwise_by_dimension.projection IS 'Mean score of all answers of the culture on the dimension, -2 to 2, whatever their scenario''s own dimension.';
 COMMENT ON COLUMN worldwise_by_dimension.null_projection IS 'Mean score of the scenarios'' own texts.';
-COMMENT ON COLUMN worldwise_by_dimension.n_scored IS 'Answers that alignment rests on.';
-COMMENT ON COLUMN worldwise_by_dimension.n_unscored IS 'Answers that belong to it but could not be scored.';
+COMMENT ON COLUMN worldwise_by_dimension.n_scored IS 'Number of answers from which alignment is computed.';
+COMMENT ON COLUMN worldwise_by_dimension.n_unscored IS 'Number of answers that could not be scored.';
 COMMENT ON COLUMN worldwise_by_dimension.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN worldwise_by_dimension.finished_at IS 'When the run ended (UTC).';

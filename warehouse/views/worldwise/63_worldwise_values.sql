@@ -20,13 +20,13 @@ COMMENT ON COLUMN worldwise_values.profile IS 'Run profile that set the paramete
 COMMENT ON COLUMN worldwise_values.model IS 'Model.';
 COMMENT ON COLUMN worldwise_values.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
 COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value, or one of a pack.';
-COMMENT ON COLUMN worldwise_values.label IS 'Its name, as models see it.';
+COMMENT ON COLUMN worldwise_values.label IS 'Name of the value, as models see it.';
 COMMENT ON COLUMN worldwise_values.share IS 'Share of all values that were named, 0 to 1; NULL if unscored.';
 COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % interval of share, over scenarios.';
 COMMENT ON COLUMN worldwise_values.ci_high IS 'Upper end of the 95 % interval of share.';
 COMMENT ON COLUMN worldwise_values.baseline_share IS 'Share among the values named without a persona.';
 COMMENT ON COLUMN worldwise_values.shift IS 'share minus baseline_share, -1 to 1; times 100: percentage points.';
-COMMENT ON COLUMN worldwise_values.times IS 'Number of times it was named: share times the values named.';
+COMMENT ON COLUMN worldwise_values.times IS 'Number of times that the value was named: share times the number of values named.';
 COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share a place.';
 COMMENT ON COLUMN worldwise_values.unscored_reason IS 'Why there is no share; NULL if there is one.';
 COMMENT ON COLUMN worldwise_values.run_id IS 'Run: run.run_id.';

@@ -29,6 +29,6 @@ COMMENT ON VIEW worldwise_scenario IS 'Subject of each scenario of a configurati
 COMMENT ON COLUMN worldwise_scenario.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN worldwise_scenario.place IS 'Order in the configuration, from 1: shipped ones, then those of packs.';
 COMMENT ON COLUMN worldwise_scenario.scenario IS 'Scenario: scenario.scenario, or one of a pack.';
-COMMENT ON COLUMN worldwise_scenario.dimension IS 'Its primary dimension: dimension.dimension, or one of a pack.';
+COMMENT ON COLUMN worldwise_scenario.dimension IS 'Primary dimension of the scenario: dimension.dimension, or one of a pack.';
 COMMENT ON COLUMN worldwise_scenario.category IS 'Subject, such as work or family.';
 COMMENT ON COLUMN worldwise_scenario.region IS 'Region where it is set; none: nowhere in particular.';

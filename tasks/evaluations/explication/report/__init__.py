@@ -97,7 +97,7 @@ def figures(data: ExplicationData) -> dict[str, Markup]:
             for model in data.models
             for place, condition in enumerate(data.conditions)
         ]
-        key = Legend(tuple(data.conditions), "null: the best that ignores the user", end=end)
+        key = Legend(tuple(data.conditions), "null: best conversation that ignores the user", end=end)
         figure = bar_panels(bars, rows, key, name, text, per_row=3) if bars else None
         if figure is not None:
             drawn[name] = figure
@@ -152,7 +152,10 @@ def _picture(data: ExplicationData, flagged: set[str]) -> Chart | None:
         for condition in data.conditions
         for model in data.models
     ]
-    note = "The null is the best of another persona’s recommendation, a silent user and the same for all."
+    note = (
+        "The null is the best of another persona’s recommendation, a silent user and the same recommendation "
+        "for all."
+    )
     grades = picture("APR: how well the recommendation suits the user, 1 to 10", lines, note, doubted=flagged)
     counted = [
         (model, condition, data.under(model, "facts_elicited", condition))

@@ -145,5 +145,5 @@ def _legend() -> list[Line2D]:
     return [
         Line2D([], [], color=ACCENT, marker="o", markersize=3, label="model"),
         Line2D([], [], color=NULL, marker="o", markersize=3, linestyle=(0, (3, 2)),
-               label="null: what the same metric is without knowledge of the culture"),
+               label="null: the same metric without knowledge of the culture"),
     ]  # fmt: skip
