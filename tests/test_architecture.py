@@ -90,7 +90,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
 
 
 def ids(path: Path) -> str:
-    """A file's path within the repository."""
+    """Return a file's path within the repository."""
     return path.relative_to(ROOT).as_posix()
 
 

@@ -105,7 +105,7 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
 
 
 def is_plain(tokenizer: Any, style: str) -> bool:
-    """Whether prompts have no chat template: style "base", or "auto" without a template.
+    """Return whether prompts have no chat template: style "base", or "auto" without a template.
 
     Raises:
         EngineError: style "chat" and the tokenizer has no chat template.

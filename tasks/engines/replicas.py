@@ -81,7 +81,7 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs
 
 
 def has_room(spec: EngineSpec, cache: Path) -> bool:
-    """Whether all copies are loaded, or can be loaded without unloading another engine."""
+    """Return whether all copies are loaded, or can be loaded without unloading another engine."""
     address, n = os.environ.get(RAY), width(spec)
     if spec.is_served or (n == 1 and not address):
         return load.has_room(spec, cache)

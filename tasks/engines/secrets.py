@@ -63,7 +63,7 @@ class Secrets:
                     at = text.find(spelling[i : i + GRAM], end)
 
     def are_in(self, text: str) -> bool:
-        """Whether ``hide_in_answer`` would change the text."""
+        """Return whether ``hide_in_answer`` would change the text."""
         return self._is_long and next(self._runs(text), None) is not None
 
     def clean(self, value: Any) -> Any:

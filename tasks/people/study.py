@@ -170,7 +170,7 @@ class FormPage(_Strict):
         menus = {field.name: {option.value for option in field.options} for field in self.fields}
         for field in self.fields:
             if field.needed_for and not set(field.needed_for[1]) <= menus.get(field.needed_for[0], set()):
-                raise ValueError(f"field {field.name}: {field.needed_for} is no choice of page {self.name}")
+                raise ValueError(f"field {field.name}: page {self.name} has no choice {field.needed_for}")
         return self
 
     def wanted(self, values: Mapping[str, Value]) -> list[FormField]:
@@ -219,7 +219,7 @@ class PeopleStudy(_Strict):
         return tuple(field for page in self.pages for field in page.fields)
 
     def page(self, name: str) -> FormPage:
-        """The page of that name. Raises KeyError."""
+        """Return the page of that name. Raises KeyError."""
         return {page.name: page for page in self.pages}[name]
 
     @property

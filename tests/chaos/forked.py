@@ -52,12 +52,12 @@ def queue_of(home: Path) -> Path:
 
 
 def dishes_of(home: Path) -> Path:
-    """The file that ingest reads."""
+    """Return the file that ingest reads."""
     return home / "dishes.jsonl"
 
 
 def pages_of(home: Path) -> Path:
-    """The file that build_culturall reads."""
+    """Return the file that build_culturall reads."""
     return home / "pages.jsonl"
 
 

@@ -31,7 +31,7 @@ TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clie
 
 
 def axe(folder: Path) -> str:
-    """The script of axe-core, fetched from npm; without it the test is skipped."""
+    """Return the script of axe-core, fetched from npm; without it the test is skipped."""
     npm = shutil.which("npm")
     if npm is None or subprocess.run([npm, "i", "axe-core@4"], cwd=folder, capture_output=True).returncode:
         pytest.skip("axe-core cannot be fetched from npm")
@@ -50,13 +50,13 @@ class Browser:
         return self.text()
 
     def text(self, start: str = "http") -> str:
-        """The text of the page, once one is there whose address begins so."""
+        """Return the page's text, once a page whose address begins with this is open."""
         there = f'document.readyState === "complete" && location.href.startsWith("{start}")'
         until(lambda: self.run(there), every=0.05)
         return str(self.run("document.documentElement.innerText"))
 
     def run(self, script: str) -> Any:
-        """The value of an expression on the page, awaited if it is a promise; None: the page was left."""
+        """Return an expression's value on the page, awaited if it is a promise; None if the page was left."""
         result = self._command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result.get("result", {}).get("value")
@@ -83,7 +83,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path, hosts: str) -> Iterator[Browser]:
-    """A browser with a profile of its own. hosts: a rule such as ``MAP evil.example 127.0.0.1``."""
+    """Yield a browser with a profile of its own. hosts: a rule such as ``MAP evil.example 127.0.0.1``."""
     assert CHROMIUM
     process = subprocess.Popen(
         [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--host-resolver-rules={hosts}", "about:blank"],

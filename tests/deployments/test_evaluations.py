@@ -82,7 +82,7 @@ def test_worldwise_caption_states_the_research_licence_of_hofstede_scores() -> N
 
 
 def test_unknown_profile_is_refused_with_known_names() -> None:
-    with pytest.raises(ValueError, match="'huge' of spectral; choose one of smoke, demo, full"):
+    with pytest.raises(ValueError, match="'huge' of spectral; known: smoke, demo, full"):
         profile("spectral", "huge", ["m"])
 
 

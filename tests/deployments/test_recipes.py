@@ -233,7 +233,7 @@ def test_warehouse_older_than_recipes_is_migrated(home: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("ran")
 def test_pack_new_refuses_missing_recipes_and_used_names() -> None:
     assert "--recipe RECIPE" in refused("pack", "new", "x")
-    assert "there is no 'quiz'" in refused("pack", "new", "x", "--recipe", "quiz")
+    assert "unknown recipe 'quiz'" in refused("pack", "new", "x", "--recipe", "quiz")
     assert "has an evaluation already" in refused("pack", "new", "whence", "--recipe", "choice")
     wrong_names = {"cure": "is already in use", "recipe": "is already in use", "1st": "a letter"}
     for name, complaint in wrong_names.items():

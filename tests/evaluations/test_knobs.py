@@ -145,7 +145,7 @@ def read(name: str) -> set[str]:
 
 
 def _is_params(node: ast.expr) -> bool:
-    """Whether this is ``params``, ``….params``, a cast of it, or ``p`` or ``knobs``."""
+    """Return whether this is ``params``, ``….params``, a cast of it, or ``p`` or ``knobs``."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
         return _is_params(node.args[1])
     return (isinstance(node, ast.Name) and node.id in ("params", "p", "knobs")) or (

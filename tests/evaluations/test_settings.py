@@ -67,7 +67,7 @@ def test_full_pack_and_profile_differ_only_in_engines_and_known_facts(name: str)
 
 
 def full_pack(rows: tuple[Setting, ...]) -> OwnPack:
-    """A pack with as many rows as the paper has, and every text."""
+    """Return a pack with as many rows as the paper has, and every text."""
     files = {row.pack: row.rows or 1 for row in rows if row.pack and "." not in row.pack}
     texts = {row.pack.partition(".")[2]: "text" for row in rows if row.pack.startswith("prompts.")}
     own = {file: [{"n": n} for n in range(many)] for file, many in files.items()}

@@ -207,7 +207,7 @@ def test_wrong_inputs_are_one_error_and_change_nothing(home: Path) -> None:
         (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells for 2 columns"),
         (
             ("--benchmarks", "casa", "--files", f"normad={other}"),
-            "files of normad, which is not among `benchmarks`",
+            "files of normad, which `benchmarks` does not name",
         ),
         (("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"), "no file is of the violate side"),
     ):

@@ -104,7 +104,7 @@ class Net:
 
 
 def net(evaluation: str) -> Net:
-    """The net of an evaluation."""
+    """Return the net of an evaluation."""
     return cast(Net, importlib.import_module(f"tests.golden.nets.{evaluation}").NET)
 
 
@@ -125,7 +125,7 @@ def write_served(home: Path, name: str, url: str) -> None:
 
 
 def new_home(blank: Path, name: str, evaluation: str, url: str) -> Path:
-    """A home beside ``blank``, which has a warehouse already, with all engines and what the net needs."""
+    """Return a home beside ``blank``, with a warehouse, all engines and the files that the net needs."""
     home = blank.parent / name
     shutil.copytree(blank, home)
     for fake in FAKES:
@@ -136,7 +136,7 @@ def new_home(blank: Path, name: str, evaluation: str, url: str) -> Path:
 
 
 def files_of(home: Path, evaluation: str) -> Path:
-    """The folder of what params name, the same for all homes: some paths are part of a configuration."""
+    """Return the folder of files that params name: the same for all homes, since some paths are hashed."""
     folder = home.parent / "files" / evaluation
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -186,7 +186,7 @@ def _die_at(home: Path, count: Callable[..., int], *of: str) -> None:
 
 
 def params_of(evaluation: str, home: Path, **more: Any) -> Any:
-    """The params of an evaluation's net; more: fields in place of its own."""
+    """Return the params of an evaluation's net; more: fields that replace them."""
     chosen = dict(net(evaluation).params) | {"profile": "golden"} | more
     return definition(evaluation).params(**_at(files_of(home, evaluation), chosen))
 
@@ -222,12 +222,12 @@ def turns_sent(home: Path) -> int:
 
 
 def metric_rows(home: Path, evaluation: str) -> Rows:
-    """All metric values of an evaluation, sorted."""
+    """Return all metric values of an evaluation, sorted."""
     return _texts(Warehouse.open(home).query(ROWS, [evaluation]))
 
 
 def leaderboard_rows(home: Path, evaluation: str) -> Rows:
-    """The leaderboard without who and when, sorted; hashes within texts are "#"."""
+    """Return the leaderboard without names and times, sorted; hashes in texts are "#"."""
     board = Warehouse.open(home).query(f"SELECT * FROM leaderboard_{evaluation}")
     return _texts(board.drop(name for name in board.columns if NOT_COMPARED.search(name)))
 
@@ -238,7 +238,7 @@ def label(row: Row) -> str:
 
 
 def of_models(rows: Rows, models: Sequence[str]) -> Rows:
-    """The rows of these models and of null models that are not made from another model's answers."""
+    """Return the rows of these models and of null models that are not made from another model's answers."""
     return [row for row in rows if row["model"] in models or re.fullmatch(r"null:[\w-]+", row["model"])]
 
 
@@ -307,7 +307,7 @@ def _text(cell: Any) -> str:
 
 
 def _number(cell: str) -> float | None:
-    """A cell that was a float; counts are whole and compared as texts."""
+    """Return a cell that was a float; counts are whole and compared as texts."""
     try:
         return float(cell) if not cell.lstrip("-").isdigit() else None
     except ValueError:
@@ -315,7 +315,7 @@ def _number(cell: str) -> float | None:
 
 
 def _described(row: Row) -> str:
-    """The cells that say which row it is."""
+    """Return the cells that identify a row."""
     return " ".join(cell for cell in row.values() if cell and _number(cell) is None)
 
 
@@ -333,7 +333,7 @@ def _same(old: str, new: str) -> bool:
 
 
 def _without(rows: Rows, others: Rows) -> Rows:
-    """The rows whose texts none of the others has."""
+    """Return the rows whose texts do not occur in the other rows."""
     known = {tuple(_order(other)[0]) for other in others}
     return [row for row in rows if tuple(_order(row)[0]) not in known]
 

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 
 
 def disturbed(names: Sequence[str], *usual: str) -> list[Any]:
-    """The evaluations of a test: `make test` disturbs the usual ones, `make test-all` all."""
+    """Return the evaluations of a test: `make test` disturbs the usual ones, `make test-all` all."""
     return [name if name in usual else pytest.param(name, marks=pytest.mark.heavy) for name in names]
 
 
@@ -64,7 +64,7 @@ def answers(home: Path, evaluation: str) -> dict[str, int]:
 
 
 def without(rows: Rows, pattern: str | None) -> Rows:
-    """The rows whose labels do not match."""
+    """Return the rows whose labels do not match."""
     return [row for row in rows if pattern is None or not re.search(pattern, label(row))]
 
 

@@ -13,7 +13,7 @@ ROWS: Rows = [
 
 
 def changed(**cells: str) -> Rows:
-    """The first row with other cells."""
+    """Return the first row with other cells."""
     return [ROWS[0] | cells, ROWS[1]]
 
 

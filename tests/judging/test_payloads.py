@@ -88,7 +88,7 @@ def _outside(text: str) -> str:
 
 
 def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
-    """The opinion on a completion: copied pieces are sure of themselves, the judge of its verdict is not."""
+    """Return the opinion on a completion: copied pieces are certain tokens, the judge's verdict is not."""
     (other,) = set(MENU) - {own}
     tokens = []
     for piece, is_own in written:

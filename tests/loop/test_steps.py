@@ -36,7 +36,7 @@ def texts(prompts: list[Prompt], spec: EngineSpec, sampling: Sampling = GREEDY, 
 
 
 def missing_parts(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
-    """The parts that are to be made."""
+    """Return the parts that are to be made."""
     return [work.units for work in plan(prompts, Engine.of(spec), GREEDY, batch).work]
 
 

@@ -19,7 +19,7 @@ nan = math.nan
 
 
 def column(*values: float) -> FloatArray:
-    """One answer to each scenario."""
+    """Return one answer to each scenario."""
     return np.array(values, dtype=float)[:, None]
 
 

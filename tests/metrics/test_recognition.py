@@ -36,7 +36,7 @@ def varied(culture: int, scenario: int, draw: random.Random) -> list[str]:
 
 
 def cliches(share: float) -> Words:
-    """A share of the words are one of five set words of the culture."""
+    """Return texts in which a share of the words are drawn from five fixed words of the culture."""
 
     def say(culture: int, scenario: int, draw: random.Random) -> list[str]:
         words = varied(culture, scenario, draw)

@@ -239,5 +239,5 @@ def test_normalise_divides_log_probabilities_by_tokens() -> None:
 def test_normalise_refuses_zero_and_missing_lengths() -> None:
     with pytest.raises(ValueError, match="column 1 has length 0"):
         normalise([[-6.0, -8.0]], [3, 0])
-    with pytest.raises(ValueError, match="2 items need as many lengths"):
+    with pytest.raises(ValueError, match="give one length for each of 2 items"):
         normalise([[-6.0, -8.0]], [3])

@@ -100,7 +100,7 @@ def shape(name: str) -> Shape:
 
 
 def study(name: str, prompts: Mapping[str, str], tables: Mapping[str, Any], style: str = "direct") -> Any:
-    """The study of a few items, with the texts of a pack."""
+    """Return the study of a few items, with the texts of a pack."""
     own = evaluation(name)
     knobs = dict(KNOBS[name]) | ({"judge_style": style} if name in JUDGED else {})
     if name == "culturall":
@@ -112,7 +112,7 @@ def study(name: str, prompts: Mapping[str, str], tables: Mapping[str, Any], styl
 
 
 def documents(tables: Mapping[str, Any]) -> str:
-    """A folder of documents, in which passages about items are found."""
+    """Return a folder of documents, in which passages about items are found."""
     folder = Path(os.environ["CULTURESCOPE_HOME"]) / "documents"
     folder.mkdir(exist_ok=True)
     for row in tables["culturall_item"]:
@@ -121,7 +121,7 @@ def documents(tables: Mapping[str, Any]) -> str:
 
 
 def shipped(name: str) -> Mapping[str, Any]:
-    """The rows that the evaluation reads."""
+    """Return the rows that the evaluation reads."""
     return tables_of(evaluation(name), params(name).model_validate({"models": ["m"]}))
 
 
@@ -169,7 +169,7 @@ def _flat(text: str) -> str:
 
 
 def own_text(wording: Wording) -> str:
-    """A template of a pack: its own words, and the fields that it must use."""
+    """Return a template of a pack: its own words, and the fields that it must use."""
     fields = " ".join(f"{{{{ {name} }}}}" for name in wording.needs)
     return wording.checked(f"Brought {wording.name}. {fields}".strip())
 
@@ -196,7 +196,7 @@ def _pieces_of(path: Path, n_words: int) -> Iterator[str]:
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:
-    """The texts in a program, without those that describe it."""
+    """Yield the texts in a program, without those that describe it."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:

@@ -25,7 +25,7 @@ CASA = {"index": "Japan_1", "user_query": "May I bring a clock?", "violated_norm
 
 
 def clone(folder: Path, *benchmarks: str) -> Path:
-    """The files of some benchmarks, with invented rows, beside others that are none."""
+    """Return files of some benchmarks with invented rows, beside files of no benchmark."""
     files = {
         "normad": {
             "normad_etiquette.csv": "ID,Country,Story,Explanation,Gold Label\n"

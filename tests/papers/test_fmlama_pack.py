@@ -79,7 +79,7 @@ def rows(pack: Pack, name: str) -> list[dict[str, str]]:
 
 
 def read(pack: Pack) -> dict[str, list[dict[str, Any]]]:
-    """The rows as a study gets them; there are no faults."""
+    """Return the rows as a study gets them; there are no faults."""
     by_file = {}
     for file in PACK.files:
         if (name := f"fmlama/{file.path}") in pack.files and file.path.endswith(".csv"):

@@ -43,7 +43,7 @@ FEW = records(MODELS[:2], [f"{prefix}001" for prefix in DIMENSIONS.values()])
 
 
 def embed(source: str, texts: Sequence[str]) -> FloatArray:
-    """A vector of a text's letters, in which the order of words counts."""
+    """Return a vector of a text's letters, in which the order of words counts."""
     rows = np.zeros((len(texts), 32))
     for row, text in zip(rows, texts, strict=True):
         for place, char in enumerate(text):
@@ -72,7 +72,7 @@ def values(path: Path, **options: Any) -> list[float | None]:
 
 
 def by_hand(path: Path) -> Path:
-    """The four CSV files that the program's sources stand for."""
+    """Return the four CSV files that the program's sources stand for."""
     rows: dict[str, list[list[str]]] = {
         "scenarios.csv": [["scenario", "dimension"]],
         "exemplars.csv": [["dimension", "pole", "text"]],

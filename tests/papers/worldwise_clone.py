@@ -151,7 +151,7 @@ def exemplars() -> dict[str, dict[str, list[str]]]:
 
 
 def record(scenario: str, model: str, culture: str, n: int, **more: Any) -> dict[str, Any]:
-    """A record as the program writes it."""
+    """Return a record as the program writes it."""
     named = [VALUES[(n + step) % len(VALUES)] for step in (0, 5, 11)]
     explanation = f"Case {n}: I would think of {named[0].lower()} and what my neighbours in {culture} expect."
     raw = f"DECISION: Option A\n\nTOP_VALUES:\n- {named[0]}\n\nEXPLANATION: {explanation}"

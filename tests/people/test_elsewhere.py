@@ -38,7 +38,7 @@ TOOLS = tuple(PROGRAMS)
 
 
 def exported(path: Path, tool: str) -> Path:
-    """The study as projects, with the outputs of the fixtures."""
+    """Return the study as projects, with the outputs of the fixtures."""
     out = path / f"{tool}-projects"
     export(path, tool, out)
     shutil.copytree(FIXTURES / tool, out, dirs_exist_ok=True)

@@ -35,7 +35,7 @@ NOTE = 'Good.\n"Really", <b>good</b> ‏جيد'
 
 
 def environment(package: str, folder: Path) -> Path:
-    """The virtual environment with the package; skips the test where it cannot be had."""
+    """Return a virtual environment with the package; skip the test if it cannot be installed."""
     known = os.environ.get(f"{package.split('-annotation')[0].replace('-', '').upper()}_VENV")
     if known:
         return Path(known)
@@ -53,7 +53,7 @@ def environment(package: str, folder: Path) -> Path:
 
 @contextmanager
 def served(command: list[Any], port: int, folder: Path, **variables: str) -> Iterator[str]:
-    """The program, once it answers, by its address."""
+    """Yield the address of the running program, once it answers."""
     with (folder / "program.log").open("w") as log:
         process = subprocess.Popen(
             [str(word) for word in command], cwd=folder, stdout=log, stderr=log, env=os.environ | variables

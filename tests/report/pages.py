@@ -25,18 +25,18 @@ def text_of(element: Tag | None) -> str:
 
 
 def shown(figure: Tag) -> list[str]:
-    """The texts of a figure."""
+    """Return the texts of a figure."""
     return [text.get_text().strip() for text in figure.select("text")]
 
 
 def lines(page: BeautifulSoup, table: str) -> list[list[str]]:
-    """The texts of all cells of a table's body."""
+    """Return the texts of all cells of a table's body."""
     rows = page.select(f"table#{table} tbody tr")
     return [[text_of(cell) for cell in row.select("th, td")] for row in rows]
 
 
 def section(page: BeautifulSoup, name: str) -> str:
-    """The text from one heading to the next."""
+    """Return the text from one heading to the next."""
     texts = []
     for element in page.select_one(f"h2#{name}").find_next_siblings():  # type: ignore[union-attr]
         if element.name == "h2":

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def row(metric: str, where: tuple[str, str], value: float | None, **more: object) -> Row:
-    """One row of metric_value, without run and model; an unscored one has a reason."""
+    """Return one row of metric_value, without run and model; an unscored one has a reason."""
     ends: Row = dict.fromkeys(("ci_low", "ci_high", "null_value"))
     place = {"metric": metric, "slice_kind": where[0], "slice": where[1], "value": value}
     counts = {"n_scored": 0 if value is None else 90, "n_unscored": 90 if value is None else 0}
@@ -28,7 +28,7 @@ def around(value: float, half: float, **more: object) -> Row:
 
 
 def unscored_rows(rows: list[Row]) -> list[Row]:
-    """The same rows of a model of which nothing could be scored."""
+    """Return these rows for a model without any scored answer."""
     lost = dict.fromkeys(("value", "ci_low", "ci_high"))
     return [r | lost | {"unscored_reason": "refused", "n_scored": 0, "n_unscored": 90} for r in rows]
 
@@ -42,7 +42,7 @@ def store_run(
     config: str = CONFIG,
     engine: tuple[str, str] = ("e", "fake"),
 ) -> str:
-    """A finished run of these rows; returns its run_id. engine: its hash, and the id of its model."""
+    """Store a finished run of these rows; return its run_id. engine: its hash, and the id of its model."""
     with warehouse.write() as connection:
         return put_run(connection, evaluation, model, rows, params, config, engine)
 

@@ -61,11 +61,11 @@ class MisbehavingServer(ThreadingHTTPServer):
         self.lock = threading.Lock()
 
     def url(self, path: str, host: str = "127.0.0.1", scheme: str = "http") -> str:
-        """The address of a path."""
+        """Return the address of a path."""
         return f"{scheme}://{host}:{self.server_port}{path}"
 
     def asked(self, path: str) -> list[Seen]:
-        """The requests for one path, in order."""
+        """Return the requests for one path, in order."""
         return [seen for seen in self.requests if seen.path == path]
 
     def use_tls(self, context: ssl.SSLContext) -> None:
@@ -88,7 +88,7 @@ class MisbehavingServer(ThreadingHTTPServer):
 
 @contextmanager
 def running() -> Iterator[MisbehavingServer]:
-    """A server for the duration of the block."""
+    """Yield a server for the duration of the block."""
     with MisbehavingServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()

@@ -33,7 +33,7 @@ def path_of(cache: Cache, name: str, kind: str = "item_logprob") -> Path:
 
 
 def put(cache: Cache, name: str, age_s: float = 0, size: int = BYTES) -> Path:
-    """A file that was last touched so long ago, without that the cache knows of it."""
+    """Return a file that was last touched this long ago, without the cache's knowledge."""
     path = path_of(cache, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * size)

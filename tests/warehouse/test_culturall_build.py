@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def draft(name: str, *faults: str, **cells: Any) -> Row:
-    """A row of culturall_draft by a model."""
+    """Return a row of culturall_draft by a model."""
     return {
         "draft": name, "origin": "page", "source": "p#1", "source_hash": f"s-{name}", "source_text": "t",
         "language": "en", "form": "free", "scenario": "S", "question": "Q", "answer": "A", "author": "m",

@@ -29,7 +29,7 @@ def rows_of(warehouse: Warehouse, view: str) -> list[dict[str, Any]]:
 
 
 def explained(benchmark: str, value: float | None, gain: float | None) -> list[Row]:
-    """A metric's value +- 0.1 and its gain +- 0.2."""
+    """Return a metric's value +- 0.1 and its gain +- 0.2."""
     where = ("benchmark", benchmark)
     return [
         row(

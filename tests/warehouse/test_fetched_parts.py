@@ -74,7 +74,7 @@ def parts(servers: Servers) -> dict[str, str]:
 
 
 def logprobs(countries: str, request: str, run: str = "r") -> pl.DataFrame:
-    """One item of each country."""
+    """Return one item of each country."""
     same = {"request_hash": request, "run_id": run, "model": "m", "domain": "d", "question": "d-1"}
     frame = pl.DataFrame({"country": countries.split()})
     return frame.with_columns(
@@ -88,7 +88,7 @@ def path_of(store: SharedStore, part: str) -> Path:
 
 
 def fetched(store: InMemory, parts: dict[str, str]) -> set[str]:
-    """The requests whose parts were fetched since the last look."""
+    """Return the requests whose parts were fetched since the last look."""
     of = {part: request for request, part in parts.items()}
     names = {of[Path(name).stem] for name in store.objects.read if name.startswith("parts/")}
     store.objects.read.clear()

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[2] / "warehouse"
 
 
 def imports_of(file: Path, known: set[str]) -> set[str]:
-    """The modules of `known` that a file imports anywhere: in functions and TYPE_CHECKING blocks as well."""
+    """Return the modules of `known` that a file imports, also in functions and TYPE_CHECKING blocks."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -17,7 +17,7 @@ SHIPPED_GROUPS = {
 
 
 def dishes(*urls: str, language: str = "en", **cells: Any) -> pl.DataFrame:
-    """One row a url."""
+    """Return one row a url."""
     row = {"language": language, "name": "soup", "origin": "Canada", "origin_name": None, "image": None}
     row |= {"ingredients": ["water", "salt"], "materials": []}
     types = {"origin_name": pl.String, "image": pl.String, "materials": pl.List(pl.String)}

@@ -18,7 +18,7 @@ STORED = "SELECT judge, rubric, metric, value FROM judge_validation ORDER BY ALL
 
 
 def rows(*metrics: str, **cells: Any) -> pl.DataFrame:
-    """A row a metric, scored."""
+    """Return a row a metric, scored."""
     row = {"judge": "j", "judge_hash": "h", "rubric": "coverage 1", "dimension": "coverage", "value": 0.5}
     row |= {"unscored_reason": None, "ci_low": 0.1, "ci_high": 0.9, "n": 12, "source": "ana.csv sha256:00"}
     return pl.DataFrame([row | cells | {"metric": metric} for metric in metrics])

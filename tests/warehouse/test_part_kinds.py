@@ -47,7 +47,7 @@ def kind(tmp_path: Path) -> PartKind:
 
 
 def verdicts(**cells: object) -> pl.DataFrame:
-    """One row of a part of the kind verdict."""
+    """Return one row of a part of the kind verdict."""
     row = {
         "request_hash": "q", "run_id": "r", "model": "m", "judge": "j", "judge_hash": "h", "rubric": "mes 1",
         "item": "Q1", "item_text": "soup", "group_name": "Japan", "judged": "salt", "verdict": "Correct",

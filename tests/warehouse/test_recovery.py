@@ -39,7 +39,7 @@ SHOWN = f"SELECT {', '.join(COLUMNS)} FROM item_logprob ORDER BY ALL"
 
 
 def without_hash(warehouse: Warehouse, path: Path) -> Path:
-    """The part as older code named it."""
+    """Return the part as older code named it."""
     old = path.rename(path.with_stem(path.stem.split("-")[0]))
     with warehouse.write() as connection:
         connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, path.stem])
@@ -302,7 +302,7 @@ def parquet(frame: pl.DataFrame) -> bytes:
 
 
 def rows_of(kind: str) -> pl.DataFrame:
-    """One row of any kind."""
+    """Return one row of any kind."""
     columns = {name: type_ for name, type_ in KINDS[kind].columns.items() if name != "part"}
     texts = {"request_hash": "q", "run_id": "r"}
     cells = {n: [texts.get(n, "x") if t == pl.String else None] for n, t in columns.items()}

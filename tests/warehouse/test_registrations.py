@@ -110,7 +110,7 @@ except WarehouseError as error:
 
 
 def register(warehouse: Warehouse, frame: pl.DataFrame, name: str = "p") -> str:
-    """A registered part; returns its name."""
+    """Register a part; return its name."""
     units = write_part(warehouse.home, KIND, name, frame)
     warehouse.register(units)
     return str(units["part"][0])

@@ -44,7 +44,7 @@ def two_runs(warehouse: Warehouse) -> Warehouse:
 
 
 def of(warehouse: Warehouse, table: str) -> set[str]:
-    """The runs that a table names."""
+    """Return the runs that a table names."""
     return set(warehouse.query(f"SELECT DISTINCT run_id FROM {table}")["run_id"])
 
 

@@ -17,7 +17,7 @@ REFUSED = "is not allowed: the warehouse runs only queries|file system operation
 
 
 def everything(home: Path) -> dict[Path, bytes]:
-    """All files under the home with their contents."""
+    """Return all files under the home with their contents."""
     return {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
 
 
@@ -144,7 +144,7 @@ def test_progress_bars_are_off(warehouse: Warehouse) -> None:
 
 
 def table_functions() -> list[str]:
-    """All that this DuckDB has, whatever it will have."""
+    """Return the names of all functions of the installed DuckDB."""
     with duckdb.connect(":memory:") as connection:
         rows = connection.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "

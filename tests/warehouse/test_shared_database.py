@@ -168,7 +168,7 @@ def test_a_wrong_password_is_not_retried_and_a_starting_server_is(
 
 
 def locked(store: Database, server: Server, answers: dict[str, Any] | None = None, **more: Any) -> Connection:
-    """The connection of a lock that was held and let go."""
+    """Return the connection of a lock that was held and let go."""
     connection = Connection({"SELECT pg_backend_pid": [(7,)]} | (answers or {}))
     server.results = [connection]
     with store.lock("write", **more) as held:

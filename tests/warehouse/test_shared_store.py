@@ -59,7 +59,7 @@ def cached(warehouse: Warehouse) -> list[str]:
 
 
 def another_machine(warehouse: Warehouse, home: Path) -> Warehouse:
-    """The same warehouse from a home that has nothing yet."""
+    """Return the same warehouse, opened from an empty home."""
     os.environ["CULTURESCOPE_HOME"] = str(home)  # the fixture's patch puts it back
     return Warehouse.open()
 

@@ -20,7 +20,7 @@ TEXTS = {
 
 
 def draft(name: str, *faults: str, **cells: Any) -> dict[str, Any]:
-    """A row of specnorm_draft, queued if there are no faults."""
+    """Return a row of specnorm_draft, queued if there are no faults."""
     return {
         "draft": name,
         "seed": f"seed-{name}",
@@ -50,7 +50,7 @@ def decision(name: str, status: str, note: str | None = None) -> dict[str, Any]:
 
 
 def item(name: str, **cells: Any) -> dict[str, Any]:
-    """A row of specnorm_item made of the draft."""
+    """Return a row of specnorm_item made of the draft."""
     source = draft(name)
     columns = (
         "seed",

@@ -212,7 +212,7 @@ def stem(word: str) -> str:
 
 
 def runs(text: str) -> set[tuple[str, ...]]:
-    """All runs of five words."""
+    """Return all runs of five words."""
     listed = words(text)
     return {tuple(listed[i : i + 5]) for i in range(len(listed) - 4)}
 

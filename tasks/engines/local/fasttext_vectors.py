@@ -70,7 +70,7 @@ class BinVectors:
         self.name = file_name(path)
         with path.open("rb") as file:
             if file.read(4) != MAGIC:
-                raise EngineError(f"{path} is not a fastText .bin file: its first bytes are others")
+                raise EngineError(f"{path} is not a fastText .bin file: its first bytes differ")
         try:
             self._words = load_facebook_vectors(str(path))
         except Exception as error:  # gensim's parser may raise anything on a damaged file

@@ -147,7 +147,7 @@ class VllmEngine(ContinuationScorer):
             if room < 1:
                 raise EngineError(
                     f"model {self.spec.name!r} holds {self._context} tokens, and max_tokens is "
-                    f"{sampling.max_tokens}: set fewer"
+                    f"{sampling.max_tokens}: set a smaller max_tokens"
                 )
             tokens.append(pairing.context_tokens(self.tokenizer, context)[-room:])
         params = [_sampling_params(*settings) for settings in zip(per_prompt, forms, numbers, strict=True)]

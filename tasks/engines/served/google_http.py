@@ -81,7 +81,7 @@ class GoogleGenerator(HostedGenerator):
         if schema is not None and self.spec.web and re.match(_NO_JSON_BESIDE_SEARCH, self.spec.model):
             raise EngineError(
                 f"engine {self.spec.name!r}: {self.spec.model!r} gives no JSON where it searches the web: "
-                "leave web out, take Gemini 3 or newer, or use answers in text if there is such an option"
+                "leave web out, take Gemini 3 or newer, or choose answers in text if an option allows them"
             )
         config: dict[str, Any] = {
             "temperature": sampling.temperature,

@@ -315,7 +315,7 @@ class HostedGenerator(ABC):
         return "compare the provider's list of models, and see that base_url is right"
 
     def is_about_the_key(self, failure: Failed) -> bool:
-        """Whether a status says that the key is wrong."""
+        """Return whether a status says that the key is wrong."""
         return failure.status in (401, 403)
 
 

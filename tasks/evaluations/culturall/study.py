@@ -112,7 +112,7 @@ class CulturallStudy(Prompted):
         """Return the judges' call about one prediction; a missing explanation is stated as missing.
 
         Args:
-            source: the condition, or the kind of text in the judges' check. name: the item's.
+            source: the condition, or the kind of text in the judges' check. name: the item's name.
         """
         item = self.by_id[name]
 

@@ -109,8 +109,8 @@ def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str
 
 
 def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
-    """Yield the requests of every wording, then the judges' prompts, which need the first wording's
-    answers. Of published predictions, yield the request for them.
+    """Return the requests of every wording, then the judges' prompts, which need the first wording's
+    answers. For published predictions, return only the request that reads them.
     """
     requests: list[Request[Any]]
     if is_published(completions):

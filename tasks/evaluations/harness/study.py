@@ -106,16 +106,16 @@ class HarnessStudy:
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' names."""
         return np.array([item.name for item in self.items])
 
     @cached_property
     def clusters(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' clusters."""
         return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
-        """Every slice with the items that are in it, the overall one first; tasks where there are several."""
+        """Yield every slice with its items: the overall one, then tasks if there are several, then fields."""
         columns = {name: [item.fields[name] for item in self.items] for name in self.params.slice}
         if len(self.tasks) > 1:
             columns = {"task": [item.task.name for item in self.items]} | columns

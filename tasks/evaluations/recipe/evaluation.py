@@ -212,7 +212,7 @@ def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tab
 
 
 def _by_recipe(study: RecipeStudy) -> Any:
-    """The module of a study's recipe."""
+    """Return the module of a study's recipe."""
     if isinstance(study.definition, TextRecipe):
         return texts
     return options if isinstance(study.definition, Choice) else groups

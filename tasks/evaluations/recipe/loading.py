@@ -22,7 +22,7 @@ Read = Callable[[str], bytes]
 
 
 def load(name: str, recipe: str, fields: Mapping[str, Any], read: Read, file: str) -> LoadedRecipe:
-    """The evaluation of a definition.
+    """Return the evaluation of a definition.
 
     Args:
         file: name of the definition's file, for faults. Raises: PackError: with all faults of the definition

@@ -97,12 +97,12 @@ class RecipeStudy:
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' names."""
         return np.array([item.name for item in self.items])
 
     @cached_property
     def clusters(self) -> NDArray[np.str_]:
-        """[items]"""
+        """[items] the items' clusters."""
         return np.array([item.cluster for item in self.items])
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
@@ -168,7 +168,7 @@ def build_study(loaded: LoadedRecipe, params: Params, engines: Mapping[str, Engi
     chosen = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
     items = spread(chosen, getattr(params, "limit", None))
     if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
-        raise ValueError("--by letter: the prompt does not show {{ choices }}: add them to the definition")
+        raise ValueError("--by letter: the prompt does not show {{ choices }}: add {{ choices }} to it")
     return RecipeStudy(params, loaded, items, _panel(loaded, params, engines))
 
 

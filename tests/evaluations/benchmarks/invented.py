@@ -36,17 +36,17 @@ def write(path: Path, rows: Rows | Mapping[str, Any]) -> None:
 
 
 def texts(root: Path) -> list[Path]:
-    """The files below a folder that are texts."""
+    """Return the files below a folder that are texts."""
     return sorted(path for path in root.rglob("*.*") if path.suffix in (".csv", ".tsv", ".json", ".jsonl"))
 
 
 def group(count: int, local: Sequence[str], english: Sequence[str]) -> dict[str, Any]:
-    """One of BLEnD's annotations."""
+    """Return one of BLEnD's annotations."""
     return {"answers": list(local), "en_answers": list(english), "count": count}
 
 
 def blend_question(local: str, english: str, *groups: Mapping[str, Any], **idks: int) -> dict[str, Any]:
-    """One of BLEnD's entries."""
+    """Return one of BLEnD's entries."""
     counts = NONE | {name.replace("_", "-"): n for name, n in idks.items()}
     return {"question": local, "en_question": english, "annotations": groups, "idks": counts}
 

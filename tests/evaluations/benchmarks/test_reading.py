@@ -25,7 +25,7 @@ SIZES = {
 
 
 def study(name: str, data: Path, **knobs: Any) -> Any:
-    """The study of a benchmark with these files."""
+    """Return the study of a benchmark with these files."""
     chosen = evaluation(name)
     return chosen.study(chosen.params(models=["m"], data=str(data), **knobs), {}, {})
 

@@ -23,7 +23,7 @@ OPTIONS = "A. tea B. coffee C. cocoa D. water"
 
 
 def row(item: str, language: str, region: str, answer: str, **cells: Any) -> Row:
-    """A row of table culturall_item whose texts name the item; an answer A to D is one of four drinks."""
+    """Return a row of culturall_item whose texts name the item; answers A to D are four drinks."""
     is_choice = answer in "ABCD"
     question = f"Which one, {item}? {OPTIONS}" if is_choice else f"How many, {item}?"
     texts = {
@@ -67,7 +67,7 @@ def completion(text: str, finish_reason: str = "stop") -> Completion:
 
 
 def verdict(name: str) -> Completion:
-    """A judge's answer: right, wrong, or anything that is no verdict."""
+    """Return a judge's answer: right, wrong, or anything that is no verdict."""
     reason = {"CORRECT": "same answer", "INCORRECT": "another answer"}.get(name)
     text = json.dumps({"prediction": {"verdict": name, "reason": reason}}) if reason else name
     return completion(text)

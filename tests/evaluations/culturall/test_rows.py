@@ -31,7 +31,7 @@ GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C"
 
 
 def answered(study: CulturallStudy, *right: str, **by_condition: tuple[str, ...]) -> CulturallScores:
-    """A model that is right about these items, per condition; the positional ones are for native."""
+    """Return a model that is right about these items, per condition; the positional ones are for native."""
     known = {"native": right, **by_condition}
     texts = {
         (c, item): GOLD[item] if item in known.get(c, ()) else "nothing of the kind"

@@ -37,7 +37,7 @@ LABELS = {"IN": "yes", "JP": "no", "MX": "neutral", "KE": "yes", "BR": "yes", "F
 
 
 def row(benchmark: str, item: str, country: str, label: str, **cells: Any) -> Row:
-    """A row of table cure_item whose texts name the item."""
+    """Return a row of table cure_item whose texts name the item."""
     texts = {"situation": f"What happens in {item}.", "question": f"Is it right in {item}?", "persona": None}
     own = {"benchmark": benchmark, "item": item, "country": country, "group_name": None, "label": label}
     return own | texts | {"gold": f"The norm of {item}.", "cues": None, "rule": None} | cells
@@ -86,7 +86,7 @@ def make_study() -> MakeStudy:
 
 
 def completion(label: str, explanation: str | None = None, **about: Any) -> Completion:
-    """A JSON answer that used 100 and 20 tokens."""
+    """Return a JSON answer that used 100 and 20 tokens."""
     fields = {"label": label} | ({"explanation": explanation} if explanation is not None else {})
     return Completion(json.dumps(fields), "stop", 100, 20, **about)
 
@@ -100,14 +100,14 @@ class Sample(NamedTuple):
 
 
 def samples_of(study: CureStudy, *part: str) -> list[Sample]:
-    """The samples of a benchmark in a mode; of all without one."""
+    """Return the samples of a benchmark in a mode; of all without one."""
     items = {(item.benchmark, item.item): item for b in study.benchmarks for item in study.items(b)}
     of = [Sample(key, items[key[0], key[2]], prompt) for key, prompt in study.prompts.items()]
     return [sample for sample in of if sample.key[: len(part)] == part]
 
 
 def right_answers(study: CureStudy) -> dict[Key, Completion]:
-    """The gold label of every sample, and in thick mode an explanation that names the item."""
+    """Return the gold label of every sample, and in thick mode an explanation that names the item."""
     return {
         s.key: completion(s.item.label, f"Because of {s.item.item}." if s.key[1] == "thick" else None)
         for s in samples_of(study)
@@ -115,7 +115,7 @@ def right_answers(study: CureStudy) -> dict[Key, Completion]:
 
 
 def verdict(answer: float | str) -> Completion:
-    """A judge's answer with this probability of YES, or this text without probabilities."""
+    """Return a judge's answer with this probability of YES, or this text without probabilities."""
     if isinstance(answer, str):
         return Completion(answer, "stop", 200, 20)
     name, reason = ("YES", "any") if answer >= 0.5 else ("NO", "off topic")
@@ -128,7 +128,7 @@ def verdict(answer: float | str) -> Completion:
 
 
 def scored(study: CureStudy, completions: Mapping[Key, Completion], judging: Judging) -> CureScores:
-    """The scores of these completions, judged by ``judging``."""
+    """Return the scores of these completions, judged by ``judging``."""
     readings = read_answers(study, completions)
     return score_model(study, readings, judged_by(study, readings, judging))
 

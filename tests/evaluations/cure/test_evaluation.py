@@ -47,7 +47,7 @@ def study(make_study: MakeStudy) -> CureStudy:
 
 
 def completions(study: CureStudy, stored: Stored) -> Completions:
-    """The contract's, over what a test has stored."""
+    """Return the contract's completions, read from what a test has stored."""
 
     def reader(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
         assert kind == "response"
@@ -166,7 +166,7 @@ def test_missing_judge_leaves_its_metrics_unscored_and_labels_scored(study: Cure
 
 
 def rambling(study: CureStudy, model: str) -> CureAnswers:
-    """A model with explanations of different lengths, judged by the hash of the prompt."""
+    """Return a model with explanations of different lengths, judged by the hash of the prompt."""
     stored: Stored = {}
     mixed = random.Random(model)
     words = {unit: "word " * mixed.randint(1, 30) + model for unit in gold(study)}
@@ -206,7 +206,7 @@ def test_judge_of_the_candidates_family_is_warned_of(make_study: MakeStudy) -> N
     [
         (
             {"benchmarks": ["casa"], "files": {"normad": "n.csv"}},
-            "files of normad, which is not among `benchmarks`",
+            "files of normad, which `benchmarks` does not name",
         ),
         ({"files": {"normad": "no-such-file.csv"}}, "no-such-file.csv: cannot be read"),
     ],

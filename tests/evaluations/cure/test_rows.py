@@ -246,7 +246,7 @@ def test_coherence_has_raw_value_and_length_slope_by_hand(study: CureStudy) -> N
 
 
 def pack_items(kind: str, texts: Mapping[str, str]) -> list[dict[str, object]]:
-    """A pack's benchmark of a published kind: an item for each country."""
+    """Return a pack's benchmark of a published kind: an item for each country."""
     return [
         row(f"{kind}-mine", f"mine-{n}", country, "yes", persona="Bo", group_name=f"group {n}", gold=gold)
         for n, (country, gold) in enumerate(texts.items())

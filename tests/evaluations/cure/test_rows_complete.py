@@ -112,7 +112,7 @@ def test_items_without_a_country_have_no_country_row(make_study: MakeStudy) -> N
 
 
 def noisy(call: Any) -> float:
-    """A mark that depends on the call alone."""
+    """Return a mark that depends only on the call."""
     return random.Random(str(call.key)).random()
 
 

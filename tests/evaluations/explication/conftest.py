@@ -60,7 +60,7 @@ def engine(name: str) -> Engine:
 
 
 def study(**params: Any) -> ExplicationStudy:
-    """A study of six personas with a simulator "sim" and a judge "judge", unless params say otherwise."""
+    """Return a study of six personas; by default the simulator is "sim" and the judge "judge"."""
     usual = {"models": ["m"], "simulator": "sim", "judges": ["judge"], "repetitions": 2}
     usual |= {} if "personas_file" in params else {"personas": SIX}
     chosen = ExplicationParams(**usual | params)

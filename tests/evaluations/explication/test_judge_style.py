@@ -25,7 +25,7 @@ Score of contradicted: 0.2"""
 
 
 def own_grades(texts: dict[str, str]) -> dict[str, float]:
-    """The grades of a conversation from these texts of a judge who reasons."""
+    """Return the grades of a conversation from these texts of a judge who reasons."""
     of = study(judge_style="reasoned")
     key = next(of.real())
     calls = [judge_call(of, key, label, ["Hello"]) for label in texts]

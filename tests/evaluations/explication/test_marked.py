@@ -28,7 +28,7 @@ COUNTS = [
 
 
 def measured(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
-    """The conversation and its measures."""
+    """Return the conversation and its measures."""
     task = load_task(marked.get("task", "breakfast"))
     voices = (Voice(RECOMMENDER), Voice(USER, role="simulator"))
     talk = Talk(Dialogue("marked", voices, lambda turns: end_of(task, turns), len(marked["turns"])))

@@ -75,7 +75,7 @@ def template_rows() -> Rows:
 
 
 def one(rows: Sequence[Metric], metric: str, name: str = "en:en:no") -> Metric:
-    """The row of a metric and slice, which is English in English unless it is named."""
+    """Return the row of a metric and slice, which is English in English unless it is named."""
     return row_checks.one(rows, metric, name)
 
 
@@ -133,7 +133,7 @@ def any_answers(probe: Probe, template: Template) -> FloatArray:
 
 
 def hash_of(*parts: str) -> float:
-    """A number that is the same in every process."""
+    """Return a number that is the same in every process."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b("|".join(parts).encode(), digest_size=4).digest()) / 2**32

@@ -17,7 +17,7 @@ from tests.evaluations.row_checks import check
 
 
 def verdicts(*names: str | None) -> tuple[Verdict, ...]:
-    """One verdict per name; None is unscored."""
+    """Return one verdict per name; None is unscored."""
     values = {name: choice.value for name, choice in rubric().verdicts.items()}
     return tuple(
         Verdict(str(i), name, None, values[name] if name else None, None if name else "cut off")

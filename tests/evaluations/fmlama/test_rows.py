@@ -36,7 +36,7 @@ EVERYTHING: dict[str, Any] = {
 
 
 def rows_of(study: FmlamaStudy, scores: Sequence[ProbeScore], scores_of: ScoresOf) -> list[Metric]:
-    """The model's rows, against the two baselines."""
+    """Return the model's rows, against the two baselines."""
     nulls = [scores_of(study, common_ingredients(study, home)) for home in (False, True)]
     rows = model_rows(study, scores, best_baseline(nulls))
     check(rows)

@@ -133,7 +133,7 @@ def write_tasks(folder: Path, names: list[str] | None = None) -> dict[str, Path]
 
 
 def run_both(peer: Any, name: str, folder: Path, completions: Any) -> tuple[dict[str, Any], Any, Any]:
-    """The harness's own output for a task, our study of it, and the answers read from these completions."""
+    """Return the harness's output for a task, our study of it, and the answers in these completions."""
     import lm_eval
     from lm_eval.tasks import TaskManager
 

@@ -24,7 +24,7 @@ def study_of(tasks: list[Any], **more: Any) -> Any:
 
 
 def written(folder: Path, **fields: Any) -> Path:
-    """The plain task with other fields."""
+    """Return the plain task with other fields."""
     (file,) = write_tasks(folder, ["plain"]).values()
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | fields), encoding="utf-8")
     return file

@@ -190,7 +190,7 @@ def test_short_answer_rows_and_controls_by_hand() -> None:
 
 
 def judge(of: Callable[[str], str | None]) -> Answer:
-    """A model that repeats the question, and a judge with the verdict YES, NO or none."""
+    """Return a model that repeats the question, and a judge with the verdict YES, NO or none."""
 
     def answer(request: Any) -> Any:
         if request.role != "judge":

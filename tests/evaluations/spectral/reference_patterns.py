@@ -37,11 +37,11 @@ def countries_x_items(domain: str) -> FloatArray:
 
 
 def most_have_their_own(rows: FloatArray) -> bool:
-    """Whether there are more patterns than half the countries: what the survey calls many."""
+    """Return whether there are more patterns than half the countries: what the survey calls many."""
     return effective_rank(eigenvalues(rows)) > len(rows) / 2
 
 
 @cache
 def are_many(domain: str) -> bool:
-    """Whether a domain has many patterns, by its reference list."""
+    """Return whether a domain has many patterns, by its reference list."""
     return most_have_their_own(countries_x_items(domain))

@@ -26,7 +26,7 @@ STRUCTURES: Mapping[str, FloatArray] = {
 
 
 def category(rows: FloatArray) -> str:
-    """The category by what its letters mean, without other domains to take a median of.
+    """Return the category by what its letters mean, without other domains to take a median of.
 
     First letter H: more patterns than half the countries. Second letter H: one pattern that most share.
     """

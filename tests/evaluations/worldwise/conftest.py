@@ -130,7 +130,7 @@ def vector(text: str) -> NDArray[np.float64]:
 
 
 def space_of(study: WorldwiseStudy) -> Space:
-    """The dimensions and scenarios of a study as vectors."""
+    """Return the dimensions and scenarios of a study as vectors."""
     return build_space(study, embedded(fixed_texts(study)))
 
 
@@ -139,7 +139,7 @@ def completion(
     decision: str = "A",
     values: Sequence[str] = ("Family Harmony", "Future Planning", "Achievement & Success"),
 ) -> Completion:
-    """A JSON answer that used 100 and 20 tokens."""
+    """Return a JSON answer that used 100 and 20 tokens."""
     fields = {"decision": decision} | {f"value_{i + 1}": v for i, v in enumerate(values)}
     return Completion(json.dumps(fields | {"explanation": explanation}), "stop", 100, 20)
 
@@ -158,7 +158,7 @@ def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> d
 
 
 def scored(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> WorldwiseScores:
-    """The scores of these completions."""
+    """Return the scores of these completions."""
     readings = read_completions(study, completed)
     vectors = embedded(answer_texts(study, readings))
     return score_answers(study, completed, readings, vectors, space_of(study))

@@ -216,7 +216,7 @@ PUBLISHED = {
 
 
 def published_tables() -> Tables:
-    """The profiles of WorldWiseAI 2024, one scenario per dimension."""
+    """Return the profiles of WorldWiseAI 2024, one scenario per dimension."""
     axes = ("IDV", "PDI", "MAS", "UAI", "LTO", "IVR")
     rows = tables()
     rows["culture_profile"] = [

@@ -55,7 +55,7 @@ def study(make_study: MakeStudy) -> WorldwiseStudy:
 
 
 def answers(study: WorldwiseStudy, scores: Scores | None = None, without: str = "") -> WorldwiseAnswers:
-    """A model's answers, read as the loop reads them."""
+    """Return a model's answers, read as the loop reads them."""
     completed = placed_at(study, scores) if scores else placed_at(study)
     some = {key: value for key, value in completed.items() if key[0] != without}
     answers: WorldwiseAnswers = EVALUATION.read(study, Stored(study, some), space_of(study))

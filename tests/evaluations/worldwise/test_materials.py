@@ -93,7 +93,7 @@ def test_persona_is_in_the_cultures_own_language(make_study: MakeStudy) -> None:
 
 
 def published(scores: dict[str, float]) -> Tables:
-    """The tables with published scores 0 to 100, the same on both dimensions."""
+    """Return the tables with published scores 0 to 100, the same on both dimensions."""
     rows = tables()
     rows["culture_profile"] = [
         {"profile": "hofstede_published", "country": code, "framework": "hofstede"}

@@ -53,7 +53,7 @@ def test_projection_by_hand(make_study: MakeStudy) -> None:
 
 
 def nine_scenarios() -> Tables:
-    """The rows of ``tables`` with nine scenarios of one dimension."""
+    """Return the rows of ``tables`` with nine scenarios of one dimension."""
     rows = tables()
     first = rows["scenario"][0]
     rows["scenario"] = [first | {"scenario": f"i{n}", "text": f"What should i{n} do?"} for n in range(9)]

@@ -44,7 +44,7 @@ def gains(normad: float, casa: float, culturebank: float, specnorm: float) -> di
 
 
 def rubric(benchmark: str) -> str:
-    """The name of the rubric in verdicts and validations."""
+    """Return the name of the rubric in verdicts and validations."""
     return f"{METRICS[benchmark]} 00112233{len(benchmark):08x}"
 
 
@@ -71,7 +71,7 @@ def label_rows(benchmark: str, mode: str, value: float, countries: Sequence[str]
 
 
 def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int) -> Iterator[Row]:
-    """The metric, its nulls, the gain and the rest of one benchmark's explanations."""
+    """Yield the metric, its nulls, the gain and the rest of one benchmark's explanations."""
     metric, where, gain = METRICS[benchmark], ("benchmark", benchmark), made.gains[benchmark]
     nulls = {"shuffled": 0.3, "generic": 0.35, "empty": 0.05}
     value, n = 0.3 + gain, {"n_scored": N - 4, "n_unscored": 4}
@@ -102,7 +102,7 @@ def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int)
 
 
 def model_rows(made: Made, countries: Sequence[str], seed: int) -> list[Row]:
-    """All rows of one model with complete answers."""
+    """Return all rows of one model with complete answers."""
     rows: list[Row] = []
     for place, benchmark in enumerate(METRICS):
         for mode, value in (("thin", made.thin), ("thick", made.thick)):
@@ -118,7 +118,7 @@ def model_rows(made: Made, countries: Sequence[str], seed: int) -> list[Row]:
 
 
 def null_rows(of: dict[str, float], countries: Sequence[str]) -> list[Row]:
-    """A null model: its expected scores, the same in both modes."""
+    """Return a null model: its expected scores, the same in both modes."""
     rows = []
     for benchmark, value in of.items():
         for mode in ("thin", "thick"):
@@ -139,7 +139,7 @@ def store(
     config: str = CONFIG,
     params: dict[str, Any] | None = None,
 ) -> str:
-    """A finished run of these rows; returns its run_id."""
+    """Store a finished run of these rows; return its run_id."""
     return store_run(warehouse, "cure", model, rows, params or PARAMS, config)
 
 

@@ -53,7 +53,7 @@ def _page(data: FmlamaData) -> BeautifulSoup:
 
 
 def only(data: FmlamaData, *conditions: str) -> FmlamaData:
-    """The frames of these conditions."""
+    """Return the frames of these conditions."""
 
     def slug(named: pl.Expr) -> pl.Expr:
         return pl.concat_str("main_language", "subject_language", named, separator=":")

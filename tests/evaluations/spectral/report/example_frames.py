@@ -50,7 +50,7 @@ def similarity_of(n: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[
 def example(
     models: list[str] | None = None, n_countries: int = 10, variants: int = 3, n_domains: int = 2
 ) -> SpectralData:
-    """One configuration: models of differing quality, an unscored question, an infinite SR."""
+    """Return one configuration: models of differing quality, an unscored question, an infinite SR."""
     models = ["model-a", "model-b"] if models is None else models
     rng = np.random.default_rng(0)
     domains = DOMAINS[-n_domains:]

@@ -17,7 +17,7 @@ LOST = "1 of 8 log-probabilities are stored"
 
 
 def metric(name: str, kind: str, part: str, value: float | None, **more: object) -> Row:
-    """One row of metric_value, without run and model."""
+    """Return one row of metric_value, without run and model."""
     counts = {"n_scored": 0 if value is None else 4, "n_unscored": 4 if value is None else 0}
     reason = LOST if value is None else None
     return row(name, (kind, part), value, **{"unscored_reason": reason, **counts, **more})

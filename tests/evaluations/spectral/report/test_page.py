@@ -203,7 +203,7 @@ COLUMNS = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
 
 
 def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
-    """A leaderboard of the columns that verdicts look at."""
+    """Return a leaderboard of the columns that verdicts look at."""
     return pl.DataFrame(
         rows,
         schema=dict.fromkeys(COLUMNS, pl.Float64) | {"model": pl.String, "is_null": pl.Boolean},

@@ -23,7 +23,7 @@ PARAMS: dict[str, Any] = {
 
 
 def alignment_rows(gain: float, cultures: list[str], rng: np.random.Generator) -> Iterator[Row]:
-    """A model whose alignment is that of the all-zero profile and `gain`, +- 0.15 overall."""
+    """Yield a model whose alignment is that of the all-zero profile and `gain`, +- 0.15 overall."""
     places = [
         ("overall", "all"),
         *(("culture", c) for c in cultures),
@@ -109,7 +109,7 @@ def overall_rows(others: list[str]) -> Iterator[Row]:
 
 
 def model_rows(gain: float, cultures: list[str], others: list[str], seed: int) -> list[Row]:
-    """All rows of one model."""
+    """Return all rows of one model."""
     rng = np.random.default_rng(seed)
     rows = list(alignment_rows(gain, cultures, rng))
     for culture in ["baseline", *cultures]:
@@ -128,7 +128,7 @@ def model_rows(gain: float, cultures: list[str], others: list[str], seed: int) -
 
 
 def null_rows(value: float) -> list[Row]:
-    """A null model that is a run of its own."""
+    """Return a null model that is a run of its own."""
     overall = ("overall", "all")
     return [
         row("alignment", overall, value, **around(value, 0.2), null_value=NULLS["zero"]),
