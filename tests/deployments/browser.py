@@ -45,7 +45,7 @@ class Browser:
         self._socket, self._sent = socket, 0
 
     def open(self, address: str) -> str:
-        """Go to an address, and return the text of the page that comes."""
+        """Open an address and return the text of the page that loads."""
         self._command("Page.navigate", url=address)
         return self.text()
 
@@ -69,13 +69,13 @@ class Browser:
         self._command("Emulation.setEmulatedMedia", features=features)
 
     def screenshot(self, path: Path) -> None:
-        """Save what is to be seen."""
+        """Save a picture of the visible page."""
         path.write_bytes(base64.b64decode(self._command("Page.captureScreenshot", format="png")["data"]))
 
     def _command(self, method: str, **params: Any) -> dict[str, Any]:
         self._sent += 1
         self._socket.send(json.dumps({"id": self._sent, "method": method, "params": params}))
-        while True:  # what it tells without being asked has no id
+        while True:  # events that the browser sends by itself have no id
             answer = json.loads(self._socket.recv(timeout=WAIT_S))
             if answer.get("id") == self._sent:
                 return dict(answer.get("result", {}))

@@ -23,7 +23,7 @@ SMALL = ("--profile", "smoke", "--countries", "BR,DE,JP", "--max-items", "6", "-
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    """Run spectral on fake models; return what it prints besides the leaderboard, in one line."""
+    """Run spectral on fake models; return its output without the leaderboard, in one line."""
     result = call("run", "spectral", "--no-server", *arguments, code=code, COLUMNS="160")
     return one_line(result.stderr)
 

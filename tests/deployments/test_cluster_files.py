@@ -137,7 +137,7 @@ def test_pods_have_probes_and_limits_and_run_without_root() -> None:
     claim = next(v["persistentVolumeClaim"]["claimName"] for v in pod["volumes"] if v["name"] == "models")
     assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
     assert worker["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert "Secret" not in kinds  # it is made from a file that stays out of git
+    assert "Secret" not in kinds  # the secret is made from a file that stays out of git
     assert {"secretRef": {"name": "culturescope-worker"}} in worker["envFrom"]
 
 

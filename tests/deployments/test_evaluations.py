@@ -40,7 +40,7 @@ def fresh() -> Iterator[None]:
 
 def test_every_evaluation_has_a_door() -> None:
     packages = {path.parent.name for path in (REPOSITORY / "tasks" / "evaluations").glob("*/__init__.py")}
-    assert with_items() == [name for name in NAMES if name != "harness"]  # which needs tasks
+    assert with_items() == [name for name in NAMES if name != "harness"]  # harness needs tasks
     assert sorted(packages - {"recipe", "benchmarks"}) == NAMES
     assert list(doors()) == [*NAMES, *sorted(benchmarks())]
 

@@ -224,7 +224,7 @@ def test_warehouse_older_than_recipes_is_migrated(home: Path, monkeypatch: pytes
         )
         connection.execute("DELETE FROM migration WHERE version = ?", [version])
         connection.execute("DELETE FROM state WHERE name = 'views'")
-    monkeypatch.setattr(connections, "_current", {})  # as a process that has not opened it before
+    monkeypatch.setattr(connections, "_current", {})  # as in a process that has not opened it before
     assert Warehouse.open(home).query("SELECT count(*) FROM recipe_metric").item() == 0
     run_it("whence")
     assert call("leaderboard", "whence").stdout

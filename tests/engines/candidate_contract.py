@@ -34,8 +34,8 @@ def test_scores_equal_brute_force(name: str, expected: Expected, scorer: Any) ->
     np.testing.assert_allclose(scores.probability, probability, atol=1e-5)
     assert scores.logprob.dtype == scores.probability.dtype == np.float32
     assert set(n_tokens) == {1, 2, 3, 4}
-    assert logprob[:, n_tokens == 1].std() > 0.05  # the model tells candidates apart,
-    assert np.ptp(logprob, axis=0).min() > 1e-3  # and sentences
+    assert logprob[:, n_tokens == 1].std() > 0.05  # scores differ between candidates,
+    assert np.ptp(logprob, axis=0).min() > 1e-3  # and between sentences
 
 
 def test_batches_and_order_do_not_matter(scorer: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,7 +230,7 @@ def test_job_file_removed_during_reading_is_ignored(
 
 
 def test_other_part_sizes_send_only_new_requests(server: BatchServer, ask: Ask) -> None:
-    """Only prompts that are in no job are sent."""
+    """Prompts of existing jobs are not sent again."""
     ask(TALKS[:3])
     assert texts(ask(TALKS[::-1], batch=1)) == ANSWERS[::-1]
     assert [len(lines) for lines in server.sent] == [3, 1, 1]
@@ -284,7 +284,7 @@ def test_answers_of_an_expired_batch_are_kept_and_the_rest_is_sent(server: Batch
     assert stored(e.value) == dict(enumerate(ANSWERS[:2]))
     server.results, server.ends = lambda lines: ([answered(line) for line in lines], []), "completed"
     assert texts(ask()) == ANSWERS
-    assert [len(lines) for lines in server.sent] == [5, 3]  # only what was not answered
+    assert [len(lines) for lines in server.sent] == [5, 3]  # only the unanswered requests
 
 
 @pytest.mark.parametrize(

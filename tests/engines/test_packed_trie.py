@@ -56,7 +56,7 @@ def save_random(config: object, tokenizer_folder: Path, folder: Path) -> Path:
     """Save a randomly initialised model with the embedded model's tokenizer."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
-    for parameter in model.parameters():  # sharper than the default initialisation: differences show
+    for parameter in model.parameters():  # larger than the default initialisation, so that differences show
         parameter.data.normal_(std=0.2) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(tokenizer_folder).save_pretrained(folder)

@@ -138,7 +138,7 @@ def test_dtype_auto_has_no_hash_before_it_is_resolved() -> None:
 
 
 def test_stated_precision_is_kept() -> None:
-    spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # a device that is not here
+    spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # no such device here
     assert resolved(spec) is spec
 
 

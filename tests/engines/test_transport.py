@@ -36,7 +36,7 @@ GOOD = json.dumps(completion("good")).encode()
 
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
-    """Ask a server that handles POST requests so, without retries unless an option sets them."""
+    """Ask a server that handles POST requests by a given function; no retries unless an option sets them."""
     monkeypatch.setenv("TEST_KEY", KEY)
     with ExitStack() as servers:
 

@@ -31,7 +31,7 @@ WITHOUT_EFFECT: Mapping[str, Any] = {
     "batch": 1, "countries_per_part": 1, "dishes_per_part": 1,
 }  # fmt: skip
 """Parameters that change no number of a model under a configuration -> another value."""
-OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack"}  # ``comparable`` mixes the last two in
+OPERATIONAL = {*WITHOUT_EFFECT, "cohort", "pack"}  # ``comparable`` adds the last two to the hash
 
 HARNESS = Path(__file__).parent / "harness" / "files"
 JUDGED: dict[str, Any] = {"judges": ["fake-a"]}
@@ -109,7 +109,7 @@ def study(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 
 def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> set[str]:
-    """Knobs that stand in the config_hash as they are."""
+    """Return the knobs that enter the config_hash by value."""
     knobs: set[str] = set()
     original = Params.hashed
 

@@ -122,7 +122,7 @@ def test_an_engine_is_the_papers_whoever_serves_it(judge: str, is_equal: bool) -
 
 
 def test_settings_have_the_facts_of_the_papers() -> None:
-    """Worldwise: sections 2 and 3.1, and config.py of its program; the others: 3.3 and 5.1, and Table 3."""
+    """Worldwise: sections 2 and 3.1, and its program's config.py. Others: 3.3 and 5.1, and Table 3."""
     worldwise, spectral, own = (
         {row.setting: row for row in settings(name)} for name in ("worldwise", "spectral", "explication")
     )

@@ -72,7 +72,7 @@ def test_model_on_another_occasion_is_compared_with_its_first_answers() -> None:
 
 @dataclass
 class World:
-    """Other runs in the warehouse, and what the run saves."""
+    """A stand-in warehouse with other runs, which records the rows that the run saves."""
 
     frozen: str = ""
     finished: str = ""

@@ -137,9 +137,8 @@ def test_cure_run_gives_a_leaderboard_and_its_judge_is_validated(culturescope: C
 def test_run_on_published_files_resumes_after_a_kill_during_judging(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
-    """14 items in two modes; the judge has 12 stories with three nulls each, and of CASA's two queries the
-    violating one, which has no other item to take a shuffled explanation from. Its answers are stored 32 at
-    a time."""
+    """14 items in two modes. The judge gets 12 stories with three nulls each, and CASA's violating query,
+    which has no other item for a shuffled explanation. Its answers are stored 32 at a time."""
     n_answers, n_calls, batch = 14 * 2, 12 * 4 + 3, 32
     running: list[subprocess.Popen[bytes]] = []
 

@@ -101,7 +101,7 @@ def test_unchanged_models_raise_in_fewer_than_5_percent_of_looks() -> None:
 
 @pytest.fixture
 def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A local server, and what was posted to it."""
+    """A local server's address and the bodies that were posted to it."""
     posted: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -111,7 +111,7 @@ def test_only_the_content_of_a_pack_changes_the_configuration(home: Path) -> Non
     folder = new(home, "mine", "spectral")
     assert config() == own
     used, unused = config(pack=["mine"], domains=["currency", "national_sports"]), config(pack=["mine"])
-    assert len({own, used, unused}) == 3  # also if its content is not used
+    assert len({own, used, unused}) == 3  # even if the pack's content is not used
     folder.rename(home / "packs" / "renamed")
     (home / "packs" / "renamed" / "pack.toml").write_text('title = "Another"\n')
     assert config(pack=["renamed"]) == unused

@@ -1,4 +1,4 @@
-"""A run with two replicas, one of which is killed, stores every part once and has the numbers of one."""
+"""A run with two replicas, one of them killed, stores every part once, with the numbers of one replica."""
 
 from __future__ import annotations
 

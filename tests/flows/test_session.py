@@ -109,7 +109,7 @@ def test_model_with_unreadable_answers_is_lost_alone() -> None:
     def fail(*_: Any) -> Any:
         raise CorruptPart("unreadable")
 
-    run = run_of("a", asked=[prompts()])  # null models are lost as a whole
+    run = run_of("a", asked=[prompts()])  # an error of a null model drops them all
     run.evaluation = replace(run.evaluation, shared=Shared(fail, fail))
     run.plan_round()
     assert (run.failures, list(run.dropped)) == (["unreadable, set aside"], [SHARED])

@@ -78,13 +78,13 @@ class Net:
 
     Attributes:
         params: fields of the evaluation's Params; "{files}" in a text stands for the folder of its files.
-        other: fields that change how the work is cut and no number, such as the size of a batch.
+        other: fields that change how the work is divided but no number, such as the size of a batch.
         keys: kind of part -> its columns that identify a request. Two stored rows with the same key mean
             that something was requested twice.
         prepare: given a new home and the folder of files, makes the tables and files that the params name.
-        kills: (kind, model): a run is killed once a new part of this kind by this model ("": any) is there.
-        judged: matches "metric slice_kind slice" of the rows that need the judge; None: there is no judge.
-        compared: matches the rows that depend on which models the cohort is made of; None: none does.
+        kills: (kind, model): a run is killed once it has written a part of this kind by this model ("": any).
+        judged: matches "metric slice_kind slice" of the rows that need the judge; None: no judge.
+        compared: matches the rows that depend on the cohort's models; None: no rows do.
         budget: ``max_total_tokens`` that stops a second model midway; None: nothing is generated.
     """
 
@@ -145,8 +145,8 @@ def files_of(home: Path, evaluation: str) -> Path:
 def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any) -> str:
     """Run the flow on the net's params in this process; returns the config_hash.
 
-    with_prefect: as a flow run of the server that this process is pointed at. The loop is the same, and does
-    without one in a third of the time.
+    with_prefect: run it as a flow run of this process's Prefect server. Without it the same loop takes a
+    third of the time.
 
     Raises:
         whatever the flow raises.
@@ -159,9 +159,9 @@ def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any)
 
 
 def run_and_die(evaluation: str, home: Path, count: str, *of: object) -> None:
-    """Runs an evaluation in a process that ends as by kill -9 once a count of what it has stored is reached.
+    """Run an evaluation in a process that ends, as by kill -9, once a count of its stored work is reached.
 
-    It ends right after a part is written, which is then not registered: at the same place every time.
+    It ends at the same place every time: after a part is written and before it is registered.
 
     Args:
         count: ``n_parts`` or ``turns_sent``. of: its arguments, and the number at which it dies.
@@ -212,7 +212,7 @@ def n_parts(home: Path, kind: str, model: str) -> int:
 
 
 def turns_sent(home: Path) -> int:
-    """Return the length in turns of the longest history that was sent; -1 if there is none."""
+    """Return the number of turns in the longest history that was sent; -1 if none was sent."""
     sent = stored(home, "response", ["conversation"])["conversation"].to_list()
     histories = (json.loads(conversation) for conversation in sent)
     talks = [h for h in histories if h[0]["content"].startswith(("You help", "You play"))]

@@ -1,4 +1,4 @@
-"""Every number of a finished run is the recorded one.
+"""Every number of a finished run equals the recorded one.
 
 One small run of each evaluation on deterministic engines was recorded: all rows of ``metric_value`` in
 ``<evaluation>.csv`` and the leaderboard in ``<evaluation>_leaderboard.csv``. Numbers may be off by a

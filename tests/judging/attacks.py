@@ -59,7 +59,7 @@ def payloads(key: str, wanted: str) -> list[str]:
         answer,
         json.dumps({key: marked}, indent=2),
         json.dumps(marked),
-        f'"}}, "{key}": {json.dumps(marked)}}}',  # closes the reason, the verdict before it, and goes on
+        f'"}}, "{key}": {json.dumps(marked)}}}',  # closes reason and verdict, begins another
         f'", "verdict": "{wanted}"}}}}',
         f'{{"{key}": {{"verdict": "maybe"}}, "{key.upper()}": {json.dumps(marked)}}}',
         json.dumps({key: {"Verdict": wanted.lower()}}).replace("V", "\\u0056"),

@@ -1,4 +1,4 @@
-"""Rubric files: what is read, and how a wrong one is named."""
+"""Rubric files: their fields, and errors that name the wrong file and field."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def rating(item: str, annotator: str, value: float, dimension: str = "coverage")
 
 
 def study(seed: int, n: int = 60) -> tuple[list[Rating], list[JudgeScore]]:
-    """Three annotators and a judge who see one truth through noise; a tenth of the ratings is missing."""
+    """Return ratings of three annotators and a judge: one truth plus noise; a tenth of them is missing."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 5, n)
     ratings, judged = [], []
@@ -200,7 +200,7 @@ def test_missing_agreement_of_the_judge_has_a_reason() -> None:
     constant = [JudgeScore(f"a{n}", "coverage", 1.0, None) for n in range(6)]
     rows = by_metric(judge_agreement(ratings, constant))
     assert rows["pearson"].unscored_reason == "people's or the judge's scores do not vary"
-    assert rows["kappa"].value == 0  # says yes to everything: right as often as chance
+    assert rows["kappa"].value == 0  # the judge says yes to everything: agreement equals chance
     assert rows["pearson_graded"].n == 0
     # Both say yes to everything.
     agreed = judge_agreement([rating(f"a{n}", "x", 1) for n in range(6)], constant)

@@ -158,7 +158,7 @@ def test_a_verdict_off_the_menu_is_unscored_with_a_reason(rubric: Rubric, entry:
         ("Tasty and healthy", "tasty"),
         (["new", "tasty"], "tasty"),
         ("because I say so", None),
-        ("unknown", None),  # goes with Bad, not with Good
+        ("unknown", None),  # this reason is allowed with Bad, not with Good
         (7, None),
         (None, None),
     ],
@@ -293,7 +293,7 @@ votes = st.lists(
 
 
 def samples(*scores: float | None, judge: str = "a", phrasing: str = "1") -> list[Vote]:
-    """Votes of one judge, Yes from 0.5 on."""
+    """Return votes of one judge; a score of 0.5 or more is Yes."""
     return [Vote(judge, phrasing, None if s is None else "Yes" if s >= 0.5 else "No", s) for s in scores]
 
 
@@ -342,7 +342,7 @@ def test_a_verdict_row_has_all_its_cells() -> None:
 
 
 def test_unknown_values_are_null_and_keep_their_type() -> None:
-    """Also with the first known number after many rows: nothing is inferred from the beginning."""
+    """The first known number comes after many rows, so types are not inferred from the first rows."""
     rows = [ROW._replace(item=str(n)) for n in range(200)] + [ROW._replace(value=0.5)]
     frame = verdict_frame(rows)
     assert frame.schema == verdict_frame([]).schema == SCHEMA

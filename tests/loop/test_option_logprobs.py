@@ -89,7 +89,7 @@ def test_an_engine_without_probabilities_gives_completions_without_them(
 def test_a_missing_field_or_option_has_no_log_probability(warehouse: Warehouse, spec: EngineSpec) -> None:
     answer, empty = completed([prompt("a", field="verdict"), prompt("a", options=("maybe", "never"))], spec)
     assert answer.option_logprobs is None
-    assert empty.option_logprobs == {}  # there, but none of the options is among the alternatives
+    assert empty.option_logprobs == {}  # present but empty: no option is among the alternatives
 
 
 def test_the_fake_engine_gives_alternatives_of_its_text(spec: EngineSpec) -> None:

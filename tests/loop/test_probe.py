@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture(autouse=True)
 def warehouse(warehouse: Warehouse) -> Warehouse:
-    """Where engines are loaded from; nothing may be stored there."""
+    """The warehouse of the engines; nothing may be stored in it."""
     return warehouse
 
 

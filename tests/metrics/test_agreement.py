@@ -173,7 +173,9 @@ def test_the_p_of_a_small_spearman_is_over_all_orders() -> None:
     assert spearman_test(five, five) == pytest.approx((1, 2 / 120))  # the same and the reverse order
     assert spearman_test(five, five[::-1]) == pytest.approx((-1, 2 / 120))
     assert spearman_test(five[:4], five[:4]) == pytest.approx((1, 2 / 24))
-    assert spearman_test([1, 1, 1, 1, 2], [1, 1, 1, 1, 2]) == pytest.approx((1, 1 / 5))  # ties: 1 of 5 places
+    assert spearman_test([1, 1, 1, 1, 2], [1, 1, 1, 1, 2]) == pytest.approx(
+        (1, 1 / 5)
+    )  # ties: 1 of 5 distinct orders
     assert spearman_test(five[:2], five[:2]) is None
     assert spearman_test(five, [1.0] * 5) is None
 

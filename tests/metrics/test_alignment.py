@@ -213,7 +213,7 @@ def test_shuffled_alignments_use_each_responses_dimension() -> None:
     scores = rng.uniform(-2, 2, 60)
     rotations = np.array([(np.arange(5) + shift) % 5 for shift in range(1, 5)])
     exact = shuffled_alignments(TARGETS, culture, dimension, scores, rotations).mean(axis=0)
-    # Every other culture alike.
+    # Every other culture has the same weight.
     expected = [
         np.mean([10 - 2.5 * abs(TARGETS[other, d] - s) for other in range(5) if other != c])
         for c, d, s in zip(culture, dimension, scores, strict=True)

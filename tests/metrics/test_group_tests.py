@@ -115,7 +115,7 @@ def test_groups_without_a_value_are_left_out() -> None:
         ({"a": column(1, 2), "b": column(nan, nan)}, "1 groups have values", (0, 1)),
         ({"a": column(1), "b": column(2)}, "no group has two values", (1, 0)),
         ({"a": column(1, 1), "b": column(2, 2)}, "do not vary within any group", (1, 2)),
-        # What rounding leaves of 0.3 is no spread.
+        # The rounding error of 0.3 does not count as a spread.
         ({"a": column(0.1 + 0.2, 0.3), "b": column(2, 2)}, "do not vary within any group", (1, 2)),
     ],
 )
@@ -186,7 +186,7 @@ def test_untestable_pairs_have_a_reason_and_no_share_in_the_correction() -> None
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_mixed_and_paired_tests_keep_the_level_where_anova_and_student_do_not(seed: int) -> None:
-    """Equal groups of which one varies more from scenario to scenario: Student and ANOVA are fooled."""
+    """Equal groups, one of which varies more between scenarios: Student's test and ANOVA reject too often."""
     rng, n, alarms = np.random.default_rng(seed), 300, np.zeros(4)
     for _ in range(n):
         common = rng.standard_normal((12, 1))

@@ -57,7 +57,7 @@ def test_equal_lengths_do_not_change_scores() -> None:
     result = adjust_for_length([0.1, 0.7, 0.4], [12, 12, 12])
     assert result.slope is None
     assert result.adjusted == pytest.approx([0.1, 0.7, 0.4])
-    # Lengths that differ between groups only say nothing within them.
+    # Lengths that differ only between groups give no slope within them.
     assert adjust_for_length([0.1, 0.7, 0.4], [9, 9, 12], groups=["a", "a", "b"]).slope is None
 
 

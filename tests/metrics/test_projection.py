@@ -37,7 +37,7 @@ def test_a_text_unrelated_to_both_poles_scores_0() -> None:
     # h = -1, l = -0.6: the sum is negative. Then h = 1, l = -1: it is 0.
     assert project([[-1, 0]], [EAST], [[0.6, 0.8]]).tolist() == [0.0]
     assert project([EAST], [EAST], [[-1, 0]]).tolist() == [0.0]
-    # At right angles to all: what rounding leaves of h + l is not divided by.
+    # A text at right angles to all poles: h + l is only rounding error, so it is not a divisor.
     third = math.pi / 3
     ring = [[math.cos(k * third), math.sin(k * third)] for k in range(6)]
     assert np.abs(project(np.random.default_rng(0).standard_normal((50, 2)), ring, ring[::-1])).max() == 0

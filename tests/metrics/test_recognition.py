@@ -31,7 +31,7 @@ def recognised(
 
 
 def varied(culture: int, scenario: int, draw: random.Random) -> list[str]:
-    """Any words, and those that the dilemma calls for."""
+    """Return random words, and words of the scenario."""
     return [f"w{draw.randrange(60)}" for _ in range(15)] + [f"of-scenario-{scenario}"] * 2
 
 
@@ -55,7 +55,7 @@ def test_recognition_and_variety_by_hand() -> None:
     assert result.variety.tolist() == pytest.approx([1 - a**2 / (a**2 + b**2)] * 3)
     assert result.between.tolist() == pytest.approx([1.0] * 3)
     assert (result.cultures.tolist(), result.n.tolist()) == ([0, 1], [5, 5])
-    # All right in five scenarios is no certainty.
+    # Recognising all in five scenarios still leaves a wide interval.
     overall = result.intervals[0]
     assert overall is not None
     assert overall[0] < 0.5
@@ -66,7 +66,7 @@ def test_equal_answers_have_recognition_0() -> None:
     result = recognised(lambda c, s, _: ["always", f"scenario {s}"], 3, 6)
     assert result.value.tolist() == pytest.approx([0.0] * 4)
     assert result.p_value == 1.0
-    # Words that all answers have weigh nothing, and without any other there is nothing to tell.
+    # Words in all answers have weight 0, so without other words no culture can be recognised.
     assert recognised(lambda c, s, _: ["always"], 3, 6).value.tolist() == pytest.approx([0.0] * 4)
     assert recognised(lambda c, s, _: [], 3, 6).variety.tolist() == [1.0] * 4
 
@@ -102,7 +102,7 @@ def test_words_of_one_scenario_do_not_raise_recognition() -> None:
 
 
 def test_recognition_of_unrelated_answers_keeps_level_and_coverage() -> None:
-    """Repeated answers of a persona to a scenario are alike, but unrelated to those to other scenarios."""
+    """A persona's repeated answers to a scenario are similar, but unrelated to those to other scenarios."""
 
     def alike(culture: int, scenario: int, draw: random.Random) -> list[str]:
         if draw.random() < 0.5:

@@ -1,4 +1,4 @@
-"""Golden numbers with their arithmetic, a second implementation, and what the spectrum must not depend on."""
+"""Golden numbers with their arithmetic, a second implementation, and invariances of the spectrum."""
 
 import math
 from collections.abc import Callable

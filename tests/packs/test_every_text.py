@@ -82,7 +82,7 @@ TABLES_THAT_STAY = {
 
 
 class Sent(NamedTuple):
-    """All that a study sends, as one text, and its config_hash."""
+    """Everything that a study sends, as one text, and its config_hash."""
 
     text: str
     hash: str
@@ -90,7 +90,7 @@ class Sent(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _home(warehouse: object) -> None:
-    """A new warehouse with what is shipped."""
+    """Use a new warehouse with the shipped data."""
 
 
 def shape(name: str) -> Shape:
@@ -261,7 +261,7 @@ def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
 @pytest.mark.nets(1)
 @pytest.mark.parametrize("name", SIX)
 def test_every_text_of_a_pack_is_sent_and_changes_the_configuration(name: str) -> None:
-    """One by one: the text of a pack is in what is sent, and the configuration is another."""
+    """Each text of a pack by itself is in the sent text and gives another configuration."""
     tables = shipped(name)
     bare = sent(name, {}, tables, "reasoned")
     hashes = {bare.hash}
@@ -285,7 +285,7 @@ def test_every_table_is_replaceable_or_listed_with_a_reason(name: str) -> None:
 
 
 def test_every_file_of_texts_is_sent_or_listed_as_never_sent() -> None:
-    """Long pieces alone: a question of a task may have the words by which a program knows it."""
+    """Only long pieces are compared, since a task's question may contain the words that identify it."""
     never = {TASKS / "evaluations" / path for path in NEVER_SENT}
     assert all(path.is_file() for path in never)
     for name in SIX:

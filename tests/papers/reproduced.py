@@ -48,6 +48,6 @@ def numbers(
 
 
 def further(kind: Reproduction[Any, Any], folder: Path, *more: Any) -> dict[tuple[str, ...], RecomputedCell]:
-    """(table, model, parts, metric) -> numbers that are not printed."""
+    """Return (table, model, parts, metric) -> numbers that the paper does not print."""
     rows = opened(kind, folder, (), *more).further()
     return {(c.table, c.model, *c.parts.values(), c.metric): number for c, number in rows}

@@ -52,7 +52,7 @@ def test_counts_and_grades_of_section_5_by_hand(folder: Path) -> None:
 
 
 def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
-    """Of a's three pairs one is turned round in APR; in INT people see no difference between c1 and c3."""
+    """One of a's three pairs is reversed in APR; in INT people rate c1 and c3 alike."""
     metrics = ("misaligned pairs (%)", "Cohen's kappa", "Spearman's rho of the models")
     cells = [printed(HUMAN, metric, dimension=d) for d in ("APR", "INT") for metric in metrics]
     apr, kappa, rho, interaction, *_ = numbers(REPRODUCTION, folder, cells)

@@ -1,7 +1,7 @@
 """FmLAMA's cells from small files of the published formats, by hand; each option changes its own numbers.
 
-Six dishes: A, B, F from Italy, C, E from the United Kingdom, D from England. Two ingredients are named by the
-baseline here: x, in three dishes, and of z and y, in two each, the one that comes first.
+Six dishes: A, B, F from Italy, C, E from the United Kingdom, D from England. The baseline names two
+ingredients here: x, which is in three dishes, and the first of z and y, which are in two each.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def dishes(tmp_path: Path) -> Path:
 
 
 def test_the_dumb_baseline_by_hand(dishes: Path) -> None:
-    """Named are x, z. Hits: A (1 + 1) / 2, B 1, C 1, E none: 1 / (3 + 1), F 1 / 2."""
+    """The baseline names x and z. Scores: A (1 + 1) / 2, B 1, C 1, E 1 / (3 + 1) without a hit, F 1 / 2."""
     assert values(dishes, BASELINE, **APART) == {
         "Italy": 83.33, "U.K.": 62.5, "ALL": 75.0, "n Italy": 3, "n U.K.": 2, "n ALL": 5,
     }  # fmt: skip
@@ -135,7 +135,7 @@ def of_language(names: str, language: str) -> str:
     ],
 )
 def test_aligned_dishes_give_no_number_of_the_full_tables(tmp_path: Path, names: dict[str, str]) -> None:
-    """The full file of English is taken, and Russian, whose file is empty in the authors' clone, has none."""
+    """The full English file is read; Russian has no dishes, since its file is empty in the authors' clone."""
     dishes = {"en": "ABC", "ru": "ABC" if "/" not in names["ru"] else "AB"}
     files = {names[code]: of_language(dishes[code], code) for code in names}
     files |= {"data_lang/en/en_dishes.jsonl": lines("ABCEF"), "data_lang/ru/ru_dishes.jsonl": ""}
@@ -154,7 +154,7 @@ def test_aligned_dishes_give_no_number_of_the_full_tables(tmp_path: Path, names:
 
 
 def test_parts_of_the_united_kingdom_are_one_group_as_in_runs(dishes: Path) -> None:
-    """Both read the same table; England apart is tried too, and named where a cell needs it."""
+    """Both use one table of groups; a separate England is also tried, and named for a cell that needs it."""
     everything = "".join(DISHES)
     (dishes / "en_dishes.jsonl").write_text(lines(everything))
     of_runs = {group["origin"]: group["origin_group"] for group in GROUPS}
@@ -224,8 +224,8 @@ OF_MODEL = {
 
 
 def test_numbers_of_models_by_hand(models: Path) -> None:
-    """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, of one candidate. Two origins correlate wholly: Italy has
-    three dishes and the higher mAP."""
+    """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, for one candidate. Two origins have the correlation 1:
+    Italy has three dishes and the higher mAP."""
     # CV: standard deviation of 91.667, 75 and 83.333 over their mean: 8.333 / 83.333
     results = values(models, OF_MODEL, **APART)
     assert results == {
@@ -277,7 +277,7 @@ def test_rankings_are_read_from_json_lines_and_models_renamed(models: Path) -> N
 
 
 class Evil:
-    """Calls what it likes when it is unpickled."""
+    """A pickle that would call any function when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return Path.touch, (Path("/tmp/never"),)
@@ -322,7 +322,7 @@ def test_dishes_in_other_encodings_are_read_beside_junk(tmp_path: Path, encoding
 
 
 def test_mes_counts_types_or_marks(tmp_path: Path) -> None:
-    """By type: (1 + 2) / 2, 1 and 0 of one that names none; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
+    """By type: (1 + 2) / 2, 1, and 0 without a type; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
     (tmp_path / "Italy_output.json").write_text(json.dumps(MARKS))
     (tmp_path / "United Kingdom_output.json").write_text(json.dumps(MARKS[1:2]))
     cells = {

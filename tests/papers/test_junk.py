@@ -18,7 +18,7 @@ class Line(PublishedRow):
 
 
 def lay(folder: Path) -> list[Path]:
-    """Junk of every kind, and one file of rows among it."""
+    """Write junk of every kind, and one file of rows among it."""
     contents = {
         "a.json": b"",
         "b.json": b"\xff\xfe\x00junk",

@@ -50,8 +50,8 @@ def test_the_correlation_of_er_and_sr_by_hand(folder: Path) -> None:
 
 
 def test_spectra_of_published_probabilities_by_hand(folder: Path) -> None:
-    """Two countries with nothing in common: eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c they are
-    1 + c and 1 - c. Of logarithms the softmax is taken."""
+    """Two countries with nothing in common have eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c the
+    eigenvalues are 1 + c and 1 - c. Logarithms go through a softmax first."""
     questions = folder / "probabilities" / "Aya-8B"
     questions.mkdir(parents=True)
     (questions / "apart.csv").write_text("country,a,b\nJP,1,0\nIN,0,1\n")

@@ -1,6 +1,6 @@
 """WorldWiseAI's cells from a small file of answers, by hand; each option changes its own numbers.
 
-Vectors here have two numbers: how often "up" and "down" stand in the text. Exemplars are "up" and "down": a
+Vectors here have two numbers: the counts of "up" and "down" in the text. Exemplars are "up" and "down": a
 text with u and d of them has the ratio (u - d) / (u + d), and the score 2 tanh of that.
 """
 
@@ -195,7 +195,7 @@ def test_means_over_answers_or_over_models_by_hand(tmp_path: Path) -> None:
 
 
 def test_unparsed_answers_and_phrases_within_words_by_option(tmp_path: Path) -> None:
-    """A failure is left out or 0. "nevermore" holds never, but not as a word; nor does the explanation."""
+    """A failure is left out or 0. "nevermore" contains "never" but not as a word."""
     path = folder(tmp_path, [*ANSWERS, record("US", "up", [], parse_success=False, run_num=1)])
     assert numbers(path, [MEAN_US])[0].value == pytest.approx(US)
     assert numbers(path, [MEAN_US], unparsed="zero")[0].value == pytest.approx(US / 2)
@@ -246,7 +246,7 @@ def test_missing_files_leave_their_own_cells_without_numbers(tmp_path: Path) -> 
 
 
 def test_csv_files_with_lists_as_text_are_read(tmp_path: Path) -> None:
-    """The CSV beside the JSON has lists as texts and numbers as texts."""
+    """The CSV beside the JSON has lists and numbers as texts."""
     header = "scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"
     row = "IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"
     path = folder(tmp_path, leave_out=["results_1.json"])

@@ -1,4 +1,4 @@
-"""``reproduce worldwise`` on a folder shaped like a clone: which files are read, which numbers it lacks."""
+"""``reproduce worldwise`` on a folder laid out like a clone: the files it reads and the numbers it lacks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def values(path: Path, **options: Any) -> list[float | None]:
 
 
 def by_hand(path: Path) -> Path:
-    """Return the four CSV files that the program's sources stand for."""
+    """Return four CSV files with the content of the program's sources."""
     rows: dict[str, list[list[str]]] = {
         "scenarios.csv": [["scenario", "dimension"]],
         "exemplars.csv": [["dimension", "pole", "text"]],

@@ -217,7 +217,7 @@ def program(folder: Path, text: str = FIRST, encoding: str = "utf-8") -> None:
 
 
 def clone(folder: Path, text: str = FIRST, answers: Sequence[dict[str, Any]] | None = None) -> Path:
-    """Write the whole folder: programs, results, and what else lies in such a folder."""
+    """Write the whole folder: programs, results and unrelated files."""
     results = folder / "results"
     for name in (
         ".idea",

@@ -170,7 +170,7 @@ def test_domain_scores_and_categories_equal_table_1() -> None:
 
 
 def surveyed(people: People, seed: int = 1, n: int = 80) -> dict[str, dict[str, float]]:
-    """Rankings of people whose truth is table 1."""
+    """Return rankings of people whose true ranking is table 1."""
     names = list(TABLE_1)
     table = simulated_rankings([TABLE_1[name][0] for name in names], n, people, seed=seed)
     return rankings(ranked(table, names), "order")
@@ -254,7 +254,7 @@ def test_intervals_over_people_have_their_coverage(study: PeopleStudy) -> None:
 
 
 def _spearman_of_halves(truth: np.ndarray, people: People, seed: int) -> float:
-    """Of one study of twelve people in two halves."""
+    """Return Spearman's rho between two halves of one study of twelve people."""
     table = simulated_rankings(truth, 12, people, seed)
     agreed = rank_agreement(-table[:6].mean(axis=0), table[6:].mean(axis=0))
     assert agreed is not None

@@ -219,7 +219,7 @@ HOSTILE = {
 def test_a_hostile_output_file_is_one_short_error_or_changes_nothing(
     folder: StudyFolder, folder_path: Path, tool: str, hostile: str
 ) -> None:
-    """Every file that a program writes, one after the other."""
+    """Each file that a program writes is replaced in turn."""
     out = exported(folder_path, tool)
     whole = read_projects(PROGRAMS[tool], folder, out)
     for path in sorted((out / "rate-en").rglob("*.json*")):

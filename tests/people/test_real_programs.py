@@ -1,7 +1,7 @@
 """Studies asked by the real Potato and the real Label Studio, as processes of their own, answered by HTTP.
 
 Each is installed into a virtual environment of its own (Potato 471 MB); POTATO_VENV and LABELSTUDIO_VENV name
-environments that are there already.
+existing environments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading a page in tests, and what holds for every page."""
+"""Read a page in tests, and check the properties of every page."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def section(page: BeautifulSoup, name: str) -> str:
 
 
 def check_page(page: BeautifulSoup, n_scripts: int = 0) -> None:
-    """Nothing runs but the page's own scripts, nothing is loaded, every reference resolves, everything has a
-    label; no word of ours."""
+    """Check that only the page's own scripts run, nothing is loaded, every reference resolves, everything has
+    a label, and no internal word is shown."""
     assert not page.select("link, iframe, object, embed, script[src]")
     assert len(page.select("script")) == n_scripts
     assert all(not re.search(r"@import|url\((?!#)|http", style.get_text()) for style in page.select("style"))

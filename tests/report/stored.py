@@ -23,7 +23,7 @@ def row(metric: str, where: tuple[str, str], value: float | None, **more: object
 
 
 def around(value: float, half: float, **more: object) -> Row:
-    """Both ends of an interval, as ``row`` takes them."""
+    """Return both ends of an interval, as ``row`` takes them."""
     return {"ci_low": value - half, "ci_high": value + half, **more}
 
 
@@ -56,7 +56,7 @@ def put_run(
     config: str = CONFIG,
     engine: tuple[str, str] = ("e", "fake"),
 ) -> str:
-    """Stores a finished run within a write, so that many cost one; as ``store_run``."""
+    """Store a finished run as ``store_run`` does, but within a write, so that many runs cost one write."""
     run = Run(
         run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
         profile="demo", config_hash=config, engine_hash=engine[0], params=params,
@@ -75,7 +75,7 @@ def put_run(
 def store_headline(
     warehouse: Warehouse, evaluation: str, values: Sequence[float | None], metric: str, half: float
 ) -> None:
-    """A finished run of each model, m0 and so on, with one headline and an interval of this half width."""
+    """Store a finished run of each model (m0, m1 …) with one headline and an interval of this half width."""
     with warehouse.write() as connection:
         for number, value in enumerate(values):
             ends = {} if value is None else around(value, half)

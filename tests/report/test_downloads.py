@@ -1,4 +1,4 @@
-"""Links that save tables and figures: what stands in the files."""
+"""Links that save tables and figures, and the content of the files."""
 
 from __future__ import annotations
 

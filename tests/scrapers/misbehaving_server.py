@@ -22,7 +22,7 @@ Manner = Literal[
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. With ETag or Last-Modified it is 304 for a request whose condition names that value.
+    """One answer; its status is 304 if the request's condition names the answer's ETag or Last-Modified.
 
     ``manner``: "truncated" promises one byte more than it sends; "close" ends the body by closing; "drip ..."
     sends a byte every 20 ms without end; "silent" sends nothing; "reset" breaks the connection
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Seen:
-    """A request, when its headers had come (monotonic seconds), and on which connection."""
+    """A request, the time when its headers were complete (monotonic seconds), and its connection."""
 
     path: str
     headers: dict[str, str]

@@ -22,7 +22,7 @@ ALL = ("overall", "all")
 
 
 def store(warehouse: Warehouse, evaluation: str, models: dict[str, list[Row]]) -> dict[tuple[str, str], Any]:
-    """Finished runs of one configuration; returns (model, metric) -> is_beyond_null and doubt."""
+    """Store finished runs of one configuration; return (model, metric) -> is_beyond_null and doubt."""
     for model, rows in models.items():
         engine = (f"engine of {model}", "lab/m")
         store_run(warehouse, evaluation, model, rows, PARAMS, f"c {evaluation}", engine)

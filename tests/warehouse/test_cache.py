@@ -1,4 +1,4 @@
-"""The cache of a shared store on a folder alone: which files are deleted, and which a reader keeps."""
+"""The cache of a shared store, tested on a folder: the files it deletes, and those a reader keeps."""
 
 from __future__ import annotations
 

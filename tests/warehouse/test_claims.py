@@ -50,7 +50,7 @@ def test_two_machines_complete_each_unit_once(
     answered(shared, [JP])
 
     def meanwhile(seconds: float) -> None:
-        """The first machine ends while the second one waits."""
+        """Let the first machine end while the second waits."""
         answered(shared, [FR, IT])
 
     monkeypatch.setattr(claims.time, "sleep", meanwhile)

@@ -1,4 +1,4 @@
-"""A clock that is set back or forward: runs and occasions stand in the order in which they were made."""
+"""If the clock is set back or forward, runs and occasions keep the order in which they were made."""
 
 from __future__ import annotations
 

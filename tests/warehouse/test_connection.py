@@ -1,4 +1,4 @@
-"""Opening, reading and writing within one process, and programs from outside that hold the file."""
+"""Opening, reading and writing within one process, and outside programs that hold the file."""
 
 import os
 import pickle

@@ -35,8 +35,8 @@ ROWS = (
 
 @pytest.fixture
 def full(warehouse: Warehouse) -> Warehouse:
-    """A local warehouse with a finished run, twelve parts, one of them registered since the last write, and a
-    job that a server was sent."""
+    """A local warehouse with a finished run, twelve parts (one registered since the last write), and a note
+    on a job that was sent to a server."""
     with warehouse.write() as connection:
         save_run(connection, make_run("r1"))
         save_metrics(connection, "r1", metrics())
@@ -53,7 +53,7 @@ def full(warehouse: Warehouse) -> Warehouse:
 
 @pytest.fixture(params=["folder", pytest.param("shared", marks=[pytest.mark.slow, pytest.mark.heavy])])
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store where nothing is yet, as a command line names it."""
+    """An empty store, as named on a command line."""
     if request.param == "folder":
         return store_named(str(tmp_path / "folder"))
     settings: dict[str, str] = request.getfixturevalue("shared_environment")

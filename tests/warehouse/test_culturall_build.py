@@ -1,4 +1,4 @@
-"""Tables of a build of CulturALL: what is kept, replaced and refused, and where drafts stand."""
+"""Tables of a build of CulturALL: rows that are kept, replaced and refused, and the state of drafts."""
 
 from __future__ import annotations
 

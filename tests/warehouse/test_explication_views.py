@@ -85,7 +85,7 @@ FACTS = {"a": 0.7, "b": 0.2, "c": 0.9, "d": 0.5, "e": 0.4, "f": 0.3, "g": 0.1}
 
 @pytest.fixture(scope="module", name="ranked")
 def _ranked(copied_home: Callable[[], Path]) -> Warehouse:
-    """All seven know structure and facts; another benchmark places five of them, one by two names."""
+    """A warehouse of seven models with all metrics; another benchmark ranks five, one under two names."""
     warehouse = Warehouse.open(copied_home())
     with warehouse.write() as connection:
         put_scored(connection)

@@ -1,4 +1,4 @@
-"""A shared store whose servers are dictionaries: which parts a query fetches, keeps and refuses."""
+"""A shared store whose servers are dictionaries: the parts that a query fetches, keeps and refuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KIND = "item_logprob"
 
 
 class Servers(NamedTuple):
-    """What machines share. parts: request -> the part that answers it."""
+    """The state that machines share. parts: request -> the part with its answers."""
 
     objects: Things
     database: Versions
@@ -69,7 +69,7 @@ def warehouse(store: InMemory) -> Warehouse:
 
 @pytest.fixture
 def parts(servers: Servers) -> dict[str, str]:
-    """Request -> its part, none of which this machine has fetched."""
+    """Map request -> its part; this machine has fetched none of them."""
     return servers.parts
 
 

@@ -29,7 +29,7 @@ def import_graph(package: Path) -> dict[str, set[str]]:
 
 
 def cycles(graph: dict[str, set[str]]) -> set[str]:
-    """Modules in a cycle or above one: what is left without those that import no other."""
+    """Return the modules in a cycle or above one, by removing those that import no remaining module."""
     remaining = dict(graph)
     while leaves := [module for module, needed in remaining.items() if not needed & remaining.keys()]:
         for module in leaves:

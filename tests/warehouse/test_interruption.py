@@ -1,4 +1,4 @@
-"""After Ctrl-C nothing is written, also where a library swallowed it."""
+"""After Ctrl-C nothing is written, even if a library has swallowed the interruption."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_rows_that_the_table_refuses_leave_the_old_ones(warehouse: Warehouse, ce
 
 
 def test_a_validation_belongs_to_an_engine_not_to_a_name(warehouse: Warehouse) -> None:
-    """Two engines of one name judged; one of them was validated, under another name."""
+    """Two engines with one name judged; one of them was validated under another name."""
     scored = [metric_row("coverage", ("overall", "all"), 0.5)]
     judged: dict[str, Any] = {"item": "i", "item_text": "i", "group_name": "IN", "judged": "real:0"}
     judged |= {"verdict": "YES", "value": 1.0, "model": "m", "judge": "j", "rubric": "coverage 1"}

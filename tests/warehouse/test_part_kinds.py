@@ -1,4 +1,4 @@
-"""Part kinds: what a file declares, what is refused, and parts from before a column was added or renamed."""
+"""Part kinds: declarations, refused declarations, and parts older than an added or renamed column."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ initial = { sql = "left(proverb, 1)", comment = "Its first letter." }
 
 @pytest.fixture
 def kind(tmp_path: Path) -> PartKind:
-    """A kind that nobody else has."""
+    """A kind that exists only in this test."""
     (tmp_path / "proverb.toml").write_text(DECLARED)
     return read_kinds(tmp_path)["proverb"]
 

@@ -1,4 +1,4 @@
-"""Published tables as rows: their counts, cells by hand, their arithmetic, the numbers beside ours."""
+"""Published tables as rows: their counts, cells by hand, their arithmetic, and the numbers beside ours."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ IN_PROSE = {
 
 @pytest.fixture(scope="module")
 def published(blank: Path) -> Warehouse:
-    """The reference as it is loaded; nothing here writes."""
+    """A warehouse with the reference data; tests only read it."""
     return Warehouse.open(blank)
 
 

@@ -61,7 +61,7 @@ def files(warehouse: Warehouse) -> set[str]:
 
 @pytest.mark.heavy
 def test_a_flipped_bit_anywhere_in_a_part_is_an_error(warehouse: Warehouse) -> None:
-    """300 single bits, anywhere in the file: without the hash, some 60 of them were read as other numbers."""
+    """Flips 300 single bits, anywhere in the file; without the hash about 60 were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
     path = store_part(warehouse, logprobs(" ".join(codes)))
     content, times = path.read_bytes(), path.stat()
@@ -89,7 +89,7 @@ def test_verify_finds_a_flipped_bit(warehouse: Warehouse) -> None:
 
 
 def test_a_damaged_empty_part_is_written_again(warehouse: Warehouse) -> None:
-    """Every view reads one, so that without it nothing could be opened."""
+    """Every view reads an empty part, so nothing could be opened without it."""
     path = empty_part(warehouse.home, KINDS[KIND])
     content = path.read_bytes()
     path.write_bytes(b"PAR1" + bytes(len(content)))
@@ -144,7 +144,7 @@ def test_only_a_read_error_of_the_disk_makes_a_part_corrupt(
 
 
 def many(warehouse: Warehouse, n: int, run_id: str = "r1") -> list[Path]:
-    """Parts of as many requests, all of one run, with two countries each."""
+    """Write n parts, each of another request of one run, with two countries each."""
     paths = []
     for number in range(n):
         frame = logprobs("FR IT", request=f"{run_id}-{number:03}", run_id=run_id, base=-1.0 - number)
@@ -331,7 +331,7 @@ def rows_of(kind: str) -> pl.DataFrame:
 def test_a_restored_home_with_damaged_parts_is_opened_and_checked(
     warehouse: Warehouse, tmp_path: Path, damage: str, is_moved: bool
 ) -> None:
-    """Of every kind one registered and one unregistered part is damaged."""
+    """One registered and one unregistered part of every kind is damaged."""
     units = {
         kind: [write_part(warehouse.home, kind, n, rows_of(kind)) for n in ("p1", "p2")] for kind in KINDS
     }

@@ -1,4 +1,4 @@
-"""The lists of languages and holidays follow their rules, and languages hold against what is known."""
+"""The lists of languages and holidays follow their rules; languages of countries match known facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of registrations: what readers see of it, when it is folded into the file, and what it survives."""
+"""The log of registrations: visibility to readers, the move to the file, and recovery after faults."""
 
 import os
 import shutil
@@ -121,13 +121,13 @@ def log_of(warehouse: Warehouse) -> Path:
 
 
 def waiting(warehouse: Warehouse) -> int:
-    """Registrations that are not in the file."""
+    """Return the number of registrations that are not in the file."""
     with sqlite3.connect(log_of(warehouse)) as log:
         return int(log.execute("SELECT count(*) FROM registration").fetchone()[0])
 
 
 def in_file(warehouse: Warehouse) -> int:
-    """Units that a program sees that opens the file alone."""
+    """Return the number of units visible to a program that opens only the file."""
     with duckdb.connect(str(warehouse.path), read_only=True) as outside:
         row = outside.execute(UNITS).fetchone()
         assert row
@@ -211,7 +211,7 @@ def test_a_reader_keeps_its_registrations_across_later_ones_and_writes(warehouse
 def test_a_reader_misses_no_registration_that_moves_to_the_file_meanwhile(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reader's file does not have the registration yet, and the log does not have it any more."""
+    """The reader's file does not yet have the registration, and the log no longer has it."""
     register(warehouse, logprobs("FR"))
     after, folds = Registrations.after, [True]
 
@@ -317,7 +317,7 @@ def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) ->
 def test_an_older_file_shows_later_registrations_and_gets_forgotten_ones_from_parts(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    """Some registrations were forgotten since: the rest shows, and those are made again of the parts."""
+    """Some registrations were lost: the others are visible, and the lost ones are restored from the parts."""
     shutil.copy(warehouse.path, tmp_path / "backup")
     register(warehouse, logprobs("FR"))
     with warehouse.write():
@@ -399,7 +399,7 @@ def test_a_hundred_kills_lose_no_acknowledged_registration(warehouse: Warehouse)
 
 
 def test_parts_are_registered_within_a_write(warehouse: Warehouse) -> None:
-    """Rows that must show together with others are registered in the transaction of those."""
+    """Parts that must become visible together with rows are registered in the rows' transaction."""
     register(warehouse, logprobs("FR"))
     with warehouse.write() as connection:
         units = write_part(warehouse.home, KIND, "p2", logprobs("FR", base=-9.0))

@@ -1,4 +1,4 @@
-"""What a query may do: read the warehouse and its parts, and nothing else on this machine or beyond."""
+"""Queries may read the warehouse and its parts, and nothing else on this machine or beyond."""
 
 import random
 from pathlib import Path
@@ -177,7 +177,7 @@ def test_functions_with_effects_are_refused(warehouse: Warehouse, query: str) ->
 
 
 def test_all_types_of_duckdb_become_a_frame() -> None:
-    """Some that polars does not hold make it panic, which is no Exception."""
+    """Polars panics on some types that it lacks, and a panic is not an Exception."""
     with duckdb.connect(":memory:") as connection:
         names = [row[0] for row in connection.execute("DESCRIBE FROM test_all_types()").fetchall()]
         for name in names:
@@ -220,7 +220,7 @@ def test_differences_of_timestamps_are_queried(warehouse: Warehouse) -> None:
 
 
 def test_a_part_with_one_flipped_bit_is_refused_by_name(warehouse: Warehouse) -> None:
-    """60 single bits, anywhere in the file: without the hash, most of them were read as other numbers."""
+    """Flips 60 single bits, anywhere in the file; without the hash most were read as other numbers."""
     codes = warehouse.query("SELECT country FROM country")["country"]
     units = write_part(warehouse.home, "item_logprob", "p1", logprobs(" ".join(codes)))
     with warehouse.write() as connection:

@@ -50,7 +50,7 @@ def served(server: BatchServer) -> EngineSpec:
 
 @pytest.fixture
 def machine(shared: Warehouse, served: EngineSpec, tmp_path: Path) -> Iterator[Machine]:
-    """Start the same request in a process with a home of its own; it waits for a line to begin."""
+    """Start the same request in a process with a separate home; it begins when it gets a line."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(name: str) -> subprocess.Popen[str]:
@@ -132,7 +132,7 @@ def test_the_batch_of_a_killed_machine_is_awaited_by_the_other(
 def test_a_batch_that_the_server_has_not_begun_yet_is_waited_for(
     server: BatchServer, served: EngineSpec, machine: Machine
 ) -> None:
-    """Its sender is gone, and the server has not come to begin it when the other looks for it first."""
+    """Its sender has died, and the server has not yet begun it when the other machine first looks."""
     server.stalls["POST", "/batches"] = lambda: server.wait_until(lambda: server.count("GET", "/batches"))
     kill_when(machine, lambda: server.wait_until(lambda: server.count("POST", "/batches")))
     assert answers(served) == ANSWERS
@@ -156,7 +156,7 @@ def test_a_batch_that_the_server_refused_is_begun_by_the_other_machine(
 def test_a_machine_that_lost_its_lock_begins_no_batch(
     server: BatchServer, served: EngineSpec, machine: Machine, postgres_url: str
 ) -> None:
-    """Its lock is the other's by then: it has uploaded a file, and begins no batch."""
+    """It has uploaded a file; the other machine has its lock by then, so it begins no batch."""
     server.stalls["POST", "/files"] = lambda: (
         server.count("POST", "/files") > 1 or server.wait_until(lambda: server.sent)
     )

@@ -71,7 +71,7 @@ def parts(shared: Warehouse) -> dict[str, str]:
 
 @pytest.fixture
 def reader(parts: dict[str, str], shared: Warehouse, tmp_path: Path) -> Warehouse:
-    """A machine that has fetched nothing but the database file."""
+    """A machine that has fetched only the database file."""
     reader = another_machine(shared, tmp_path / "reader")
     reader.query("SELECT 1")
     return reader
@@ -79,7 +79,7 @@ def reader(parts: dict[str, str], shared: Warehouse, tmp_path: Path) -> Warehous
 
 @pytest.fixture
 def room_for(reader: Warehouse, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Gigabytes:
-    """Set the limit to the published file and so many parts, which are all of about a size."""
+    """Set the limit to the size of the published file and this number of parts of similar size."""
     published = sum(file.stat().st_size for file in reader.store.folder.glob("*.duckdb"))
     sizes = reader.store.part_sizes(KIND).values()
     size = max(sizes)

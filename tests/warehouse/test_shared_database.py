@@ -1,4 +1,4 @@
-"""The Postgres side of a shared store: against a server in a script, and what only a real one can say."""
+"""The Postgres side of a shared store, against a scripted server and, where needed, a real one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    """No connection of another test is kept, and nobody waits."""
+    """A scripted server; no connection of another test is kept, and waits take no time."""
     script = Server()
     monkeypatch.setattr(psycopg, "connect", script.connect)
     monkeypatch.setattr(patience.time, "sleep", script.pauses.append)
@@ -168,7 +168,7 @@ def test_a_wrong_password_is_not_retried_and_a_starting_server_is(
 
 
 def locked(store: Database, server: Server, answers: dict[str, Any] | None = None, **more: Any) -> Connection:
-    """Return the connection of a lock that was held and let go."""
+    """Return the connection of a lock that was held and released."""
     connection = Connection({"SELECT pg_backend_pid": [(7,)]} | (answers or {}))
     server.results = [connection]
     with store.lock("write", **more) as held:
@@ -201,7 +201,7 @@ def test_a_held_lock_and_a_connection_pooler_are_refused(server: Server, store: 
 
 
 def published(store: Database, server: Server, inserted: object, then: Version | None) -> list[Any]:
-    """Publish the second version under two locks; then: what is the newest afterwards, if somebody looks."""
+    """Publish the second version under two locks. then: the newest version afterwards, if it is read."""
     pid = {"SELECT pg_backend_pid": [(7,)]}
     outer, write = Connection(dict(pid)), Connection(pid | {"INSERT INTO culturescope.published": inserted})
     server.results = [outer, write, Connection(newest("s3://bucket/parts", *(then or (None, None))))]

@@ -1,4 +1,4 @@
-"""Many writers on a shared store: locks end with their holder, and nothing is published without them."""
+"""Many writers on a shared store: locks end with their holder, and nothing is published without a lock."""
 
 import os
 import signal
@@ -100,7 +100,7 @@ def test_a_killed_writer_releases_its_lock_and_changes_nothing(shared: Warehouse
 
 
 def by_another(warehouse: Warehouse, key: str) -> None:
-    """A write of another thread, whose locks are its own."""
+    """Write in another thread, which has separate locks."""
 
     def write() -> None:
         with warehouse.write() as connection:
@@ -162,7 +162,7 @@ def test_registrations_go_on_when_the_server_has_ended_its_connections(
 
 
 def test_a_follower_of_the_log_misses_no_registration(shared: Warehouse) -> None:
-    """Or a reader that has seen one id would never see a lower one that came later."""
+    """Otherwise a reader that has seen an id would never see a lower id that was committed later."""
     units = [write_part(shared.store, "item_logprob", f"p{n}", logprobs("FR IT", f"q{n}")) for n in range(40)]
     seen, done = list[str](), threading.Event()
 
@@ -195,7 +195,7 @@ def test_a_forked_process_opens_its_own_connections(shared: Warehouse) -> None:
 
 
 def start(code: str, who: str, folder: Path) -> subprocess.Popen[str]:
-    """Each with a home of its own, as on a machine of its own."""
+    """Start a process with a separate home, as on another machine."""
     env = os.environ | {"CULTURESCOPE_HOME": str(folder / who), "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen(
         [sys.executable, "-c", code, who], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -184,7 +184,7 @@ def test_secrets_are_neither_stored_nor_shown(
 
 
 def test_wrong_keys_and_endpoints_end_in_a_one_line_error(shared: Warehouse) -> None:
-    """In a process of its own: a client keeps the keys that it began with."""
+    """Runs in a separate process, because a client keeps its first keys."""
     code = "from warehouse.store import store_at; store_at().put_part('item_logprob', 'p', memoryview(b''))"
     for name, value, message in (
         ("AWS_SECRET_ACCESS_KEY", "another-secret", "SignatureDoesNotMatch"),

@@ -1,4 +1,4 @@
-"""Drafts and published items: what a later build or review may change, and what is kept from the tables."""
+"""Drafts and published items: changes that a later build or review may make, and rows that are refused."""
 
 from datetime import datetime
 from typing import Any

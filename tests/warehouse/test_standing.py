@@ -1,4 +1,4 @@
-"""Which version of the published file readers share, and when it is locked, unlocked and closed."""
+"""The version of the published file that readers share, and when it is locked, unlocked and closed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Version:
 
 @pytest.fixture
 def standing(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Nothing is attached; DuckDB locks what it attaches."""
+    """Attach nothing, because DuckDB locks attached files."""
 
     def lock(version: Version, by: int) -> None:
         version.locks += by

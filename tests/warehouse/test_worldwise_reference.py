@@ -49,7 +49,7 @@ JUDGEMENTS = frozenset(
 
 @pytest.fixture(scope="module")
 def warehouse(blank: Path) -> Warehouse:
-    """The reference as it is loaded; nothing here writes, so that no test needs a copy."""
+    """A warehouse with the reference data; tests only read it, so none needs a copy."""
     return Warehouse.open(blank)
 
 
@@ -182,7 +182,7 @@ def test_exemplars_of_both_poles_are_of_similar_length(warehouse: Warehouse) -> 
 
 
 def test_no_exemplar_shares_a_word_with_the_values(warehouse: Warehouse) -> None:
-    """The values named are part of the text that is projected: a shared word would be scored as a reason."""
+    """The named values are in the projected text, so a shared word would change the score."""
     labels = [row["label"] for row in rows(warehouse, "guiding_value")]
     stems = {stem(word) for label in labels for word in words(label) if len(word) > 3}
     for row in rows(warehouse, "exemplar"):

@@ -77,7 +77,7 @@ def _in_english(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def click(root: Path) -> None:
-    """Five questions of two exams, two on one passage; one has the same option twice."""
+    """Write five questions of two exams; two share a passage, and one repeats an option."""
     four = ["ga", "na", "da", "ra"]
     rows = [
         {"id": f"K_{n}", "paragraph": "", "question": f"Q{n}?", "choices": four, "answer": four[n]}
@@ -93,7 +93,7 @@ def click(root: Path) -> None:
 
 
 def camel(root: Path) -> None:
-    """Drinks and names; sentences of both sets, one for masked models, one that begins with the blank."""
+    """Write drinks, names, and sentences of both sets, also for masked models and with the blank first."""
     cultures = ["Arab", "Arab", "Western", "Western", None]
     drinks = {"Entity": ["qahwa", "karak", "wine", "cider", "water"], "Culture": cultures}
     names = {"Entity": ["Abir", "Su'ad", "Ann", "Eve"], "Culture": ["Arab", " arab", "Western", "Western"]}
@@ -117,7 +117,7 @@ def _sheet(path: Path, columns: Mapping[str, Sequence[str | None]]) -> None:
 
 
 def kobbq(root: Path) -> None:
-    """One template in its four versions of context and question."""
+    """Write one template in its four versions of context and question."""
     three = ["the old one", "the young one", "not known"]
     rows = [
         {
@@ -164,7 +164,7 @@ def include(root: Path) -> None:
 
 
 def global_mmlu(root: Path) -> None:
-    """Two questions in two languages, of which one is culturally sensitive."""
+    """Write two questions in two languages; one question is culturally sensitive."""
     row = {"sample_id": "history/1", "subject": "history", "subject_category": "Humanities", "question": "Q?",
            "option_a": "u", "option_b": "v", "option_c": "w", "option_d": "x", "answer": "D",
            "region": "['Asia', 'Asia', 'Europe']", "country": "-",
@@ -176,7 +176,7 @@ def global_mmlu(root: Path) -> None:
 
 
 def arab_culture(root: Path) -> None:
-    """Two situations and a discarded one."""
+    """Write two situations and a discarded one."""
     options = {"arabic_keys": ["ا", "ب", "ج"], "english_keys": ["A", "B", "C"], "text": ["x", " y", "z"]}
     row = {"sample_id": "1 | Tea", "sub_topic": "Tea", "first_statement": "A guest comes.",
            "country": "Egypt", "options": options,
@@ -187,7 +187,7 @@ def arab_culture(root: Path) -> None:
 
 
 def dlama(root: Path) -> None:
-    """Facts of one predicate on two regions, in English and, with a template of the user, in Arabic."""
+    """Write facts of one predicate on two regions, in English and, with a user's template, in Arabic."""
     for language in ("en", "ar", "ja"):
         for region, places in {"ARAB": ("Amman", "Tunis"), "WESTERN": ("Oslo", "Lima")}.items():
             rows = [

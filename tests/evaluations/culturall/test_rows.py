@@ -31,7 +31,7 @@ GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C"
 
 
 def answered(study: CulturallStudy, *right: str, **by_condition: tuple[str, ...]) -> CulturallScores:
-    """Return a model that is right about these items, per condition; the positional ones are for native."""
+    """Return scores of a model that is right on these items, by condition; positional ones are for native."""
     known = {"native": right, **by_condition}
     texts = {
         (c, item): GOLD[item] if item in known.get(c, ()) else "nothing of the kind"
@@ -58,7 +58,7 @@ def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
     }  # fmt: skip
     for where, value in expected.items():
         assert find(of, "accuracy", *where).value == pytest.approx(value), where
-    # Of one region each item counts on its own: Clopper and Pearson's interval of 2 of 4.
+    # All items are of one region, so each is a cluster: Clopper and Pearson's interval of 2 of 4.
     assert find(of, "accuracy", "language", "ja").ci_low == pytest.approx(0.0676, abs=1e-4)
     assert find(of, "accuracy", "language", "es").ci_low is None
     assert find(of, "coverage").value == 1.0
@@ -67,7 +67,7 @@ def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
 def test_guessing_by_hand() -> None:
     items = load_items(ROWS, "t").items
     nan = np.nan
-    # B is right of two choice items in three.
+    # B is the right letter of two of the three choice items.
     np.testing.assert_array_equal(constant_letter(items), [nan, nan, 1, nan, 1, 0, nan, nan])
     # The free answers of Spanish are all different; both of Japanese are 9.
     np.testing.assert_array_equal(another_answer(items), [0, 0, nan, 0, nan, nan, 1, 1])
@@ -115,7 +115,7 @@ def test_lost_answers_are_wrong_and_missing_ones_unscored(make_study: MakeStudy)
     assert find(of, "coverage").value == 5 / 8
     assert find(of, "unanswered", "reason", "refused").value == 1 / 8
     assert find(of, "accuracy", "topic", "Pets")[3:7] == (1.0, None, 1, 1)
-    # b1 of Japanese was cut off, b2 has no answer.
+    # In Japanese, b1 was cut off and b2 has no answer.
     assert find(of, "accuracy", "language", "ja")[3:7] == (2 / 3, None, 3, 1)
 
 
@@ -183,7 +183,7 @@ def test_difficulty_levels_by_hand() -> None:
 
 def test_difficulty_is_defined_by_other_models(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
-    # Of b1 two of the three others are right (easy), of b2 one (medium), of the rest none (hard).
+    # Two of the three other models solve b1 (easy), one solves b2 (medium), none the rest (hard).
     others = {"x": ("b1", "b2"), "y": ("b1",), "z": ()}
     every = {name: answered(study, *right) for name, right in others.items()}
     of = model_rows(study, "m", "m", every | {"m": answered(study, "b1", "a1", "a2", "a3")}, ["x", "y", "z"])

@@ -100,7 +100,7 @@ class Sample(NamedTuple):
 
 
 def samples_of(study: CureStudy, *part: str) -> list[Sample]:
-    """Return the samples of a benchmark in a mode; of all without one."""
+    """Return the samples of a benchmark in a mode; without arguments all samples."""
     items = {(item.benchmark, item.item): item for b in study.benchmarks for item in study.items(b)}
     of = [Sample(key, items[key[0], key[2]], prompt) for key, prompt in study.prompts.items()]
     return [sample for sample in of if sample.key[: len(part)] == part]
@@ -144,7 +144,7 @@ def opinions_of(
     calls: Sequence[ExplanationJudgeCall],
     judging: Callable[[str, ExplanationJudgeCall], float | str | None],
 ) -> Opinions:
-    """Opinions by judge and call. judging: (judge, call) -> its answer; None if it has not answered."""
+    """Return opinions by judge and call. judging: (judge, call) -> answer; None if there is none yet."""
 
     def stored(request: Prompts) -> dict[str, Completion]:
         own = [call for call in calls if call.sampling == request.sampling]

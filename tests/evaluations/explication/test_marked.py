@@ -1,4 +1,4 @@
-"""Counts in twenty conversations beside those of a person who read them."""
+"""Counts in twenty conversations equal those of a person who read them."""
 
 from __future__ import annotations
 

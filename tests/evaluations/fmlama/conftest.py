@@ -111,7 +111,7 @@ def scores_of() -> ScoresOf:
 
 
 def ranked(rankings: Rankings) -> ScoreTables:
-    """Answers by rank; a candidate that is not named cannot be spelled; templates not named failed."""
+    """Return scores by rank. A candidate not in a ranking cannot be spelled; a template not listed failed."""
 
     def answers(probe: Probe, template: Template) -> FloatArray | str:
         if template.template not in rankings:
@@ -126,7 +126,7 @@ def ranked(rankings: Rankings) -> ScoreTables:
 
 
 def any_answers(probe: Probe, template: Template) -> FloatArray:
-    """Scores that depend on sentence and candidate, and on nothing else."""
+    """Return scores that depend only on sentence and candidate."""
     return np.array(
         [[hash_of(template.text, name, candidate) for candidate in probe.candidates] for name in probe.names]
     )

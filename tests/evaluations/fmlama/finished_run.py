@@ -71,7 +71,7 @@ def empty_home(home: Path) -> Iterator[Warehouse]:
 
 @contextmanager
 def finished_run(home: Path) -> Iterator[Finished]:
-    """Yield a warehouse after one run, its params, and what the judge was sent."""
+    """Yield a warehouse after one run, its params, and the judge's prompts."""
     sent: list[str] = []
     generate = FakeEngine.generate
 

@@ -38,7 +38,7 @@ def expected(copied_home: Callable[[], Path]) -> pl.DataFrame:
 
 
 def small(warehouse: Warehouse, **more: Any) -> Any:
-    """Two conditions in one language; a judge that is no candidate."""
+    """Return params: two conditions in one language, and a judge that is not a candidate."""
     path = warehouse.home / "engines" / "judge.toml"
     path.write_text('kind = "fake"\nmodel = "judge"\n')
     return params(warehouse.home, languages=["en"], code_switching=False, **{"judges": ["judge"]} | more)

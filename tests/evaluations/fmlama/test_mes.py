@@ -1,4 +1,4 @@
-"""MES and the check of its judge: every number by hand, and a reason where there is none."""
+"""MES and the check of its judge: every number by hand, and the reason for every missing number."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def study(make_study: MakeStudy) -> FmlamaStudy:
 
 
 def marked(study: FmlamaStudy, names: dict[str, Sequence[str | None]]) -> list[Marks]:
-    """Marks of all judged dishes, in their order; a dish that is not named has not been answered."""
+    """Return the marks of all judged dishes, in order; a dish that is not named has no answer."""
 
     def of(url: str) -> tuple[Verdict, ...]:
         unanswered = [Verdict(key, None, None, None, UNANSWERED) for key in PREDICTED[url]]
@@ -77,7 +77,7 @@ def test_mes_rows_by_hand(study: FmlamaStudy) -> None:
     )
     null = marked(study, {"Q1": ["Incorrect", "Incorrect"], "Q2": ["Maybe"], "Q3": ["Correct"]})
     rows = rows_of(study, marks, null)
-    # Dishes: pizza 1/2, pasta 0, sushi 1, onigiri 1/2. The null's: 0, 0, 1 and none.
+    # Dishes: pizza 1/2, pasta 0, sushi 1, onigiri 1/2. The null has 0, 0, 1 and no verdict.
     whole = one(rows, "mes")
     assert (whole.value, whole.n_scored, whole.n_unscored) == (0.5, 4, 0)
     assert whole.null_value == pytest.approx(1 / 3)
@@ -100,7 +100,7 @@ def test_unmarked_predictions_are_counted_as_unscored(study: FmlamaStudy) -> Non
     gold = one(rows, "judge_gold_accepted")
     # Of four predictions from the reference only pizza's flour is marked.
     assert (gold.value, gold.n_scored, gold.n_unscored) == (1.0, 1, 3)
-    assert gold.ci_low == pytest.approx(0.025)  # one of one, by Clopper and Pearson
+    assert gold.ci_low == pytest.approx(0.025)  # Clopper and Pearson's interval of one of one
     japan = one(rows, "mes", "en:en:no:Japan")
     assert (japan.value, japan.unscored_reason, japan.n_unscored) == (None, NO_VERDICT, 2)
 

@@ -1,4 +1,4 @@
-"""Published predictions stand on the leaderboard as a run of their own; no model runs."""
+"""Published predictions appear on the leaderboard as a separate run, without running a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def record(url: str, predicted: Any, **more: Any) -> dict[str, Any]:
 PREDICTED = {
     "Italy": [
         record("Q1", ["cheese", "rice"]),  # one of cheese, flour
-        record("Q2", ["flour", "cheese"]),  # two for one ingredient
+        record("Q2", ["flour", "cheese"]),  # two predictions for one ingredient
         record("Q6", ["salt", "cheese"]),
     ],
     "Japan": [record("Q3", ["rice"]), record("Q4", ["rice", "soy"]), {"dish": "without a URL"}],
@@ -95,7 +95,7 @@ def test_published_predictions_have_the_rows_of_a_run(warehouse: Warehouse) -> N
 
 
 def test_the_file_is_the_engine(warehouse: Warehouse, tmp_path: Path) -> None:
-    """A copy is the same run, of which nothing is asked again; another content is another engine."""
+    """A copy of the file is the same engine and repeats no request; other content is another engine."""
     own = chosen(warehouse, judges=[])
     run(own)
     answers = "SELECT count(*) FROM response"

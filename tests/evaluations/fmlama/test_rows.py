@@ -1,4 +1,4 @@
-"""Rows of metric_value: every number by hand, and a row with a reason where there is none."""
+"""Rows of metric_value: every number by hand, and a row with the reason for every missing number."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_p_values_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     study = make_study(dish_rows(dishes), mention_country="both")
     plain, country = scores_of(study, any_answers)
     plain = replace(plain, ap=np.full((2, 12), 0.5))
-    # All of Italy gains, by different amounts; in Japan all but the least.
+    # All of Italy's dishes gain, by different amounts; all of Japan's except the first.
     gains = np.array([1, 2, 3, 4, 5, 6, -1.5, 2.5, 3.5, 4.5, 5.5, 6.5]) / 100
     country = replace(country, ap=np.tile(0.5 + gains, (2, 1)))
     rows = rows_of(study, [plain, country], scores_of)
@@ -245,7 +245,7 @@ def test_missing_answers_change_neither_keys_nor_chance(
     partial = rows_of(study, scores_of(study, answers, vectors), scores_of)
     assert keys(partial) == keys(whole)
     assert {r.metric for r in whole} == set(metrics("fmlama")) - {"mes", "mes_maybe", "judge_gold_accepted"}
-    # What chance gives does not depend on the model.
+    # The score expected by chance does not depend on the model.
     chance = {(r.metric, r.slice): r.null_value for r in whole if r.metric in ("map", "mws")}
     assert {(r.metric, r.slice): r.null_value for r in partial if r.metric in ("map", "mws")} == chance
 

@@ -49,7 +49,7 @@ def test_unspellable_candidates_rank_last_and_are_counted(make_study: MakeStudy,
     assert score.ap[0] == pytest.approx([3 / 4, 1, 1, 7 / 12])
     both = {dish: order.split(maxsplit=1)[0] for dish, order in PLAIN["t-en-1"].items()}
     (worse,) = scores_of(make_study(), ranked({"t-en-1": both}))
-    # Three are tied last for each dish, so that all four are unspellable somewhere.
+    # For each dish three candidates are tied last, so each of the four is unspellable for some dish.
     assert worse.n_unspellable == 4
     # pizza: cheese, then flour at 2, 3 or 4 alike: (1 + (1 + 2/3 + 2/4)/3)/2 = 31/36.
     assert worse.ap[0][0] == pytest.approx(31 / 36)

@@ -24,7 +24,7 @@ def example(recipe: str) -> Files:
 
 
 def swap(old: str, new: str) -> Change:
-    """Replace a text, which has to be there, by another."""
+    """Return a change that replaces a text, and fails if the text is missing."""
 
     def change(text: str) -> str:
         assert old in text, old

@@ -28,7 +28,7 @@ Answer = Callable[[Any], Any]
 
 
 def rows_of(made: Any, answer: Answer, shared: Answer | None = None, **params: Any) -> dict[Any, Metric]:
-    """(model, metric, slice kind, slice) -> row of one model m, whose requests ``answer`` answers."""
+    """Return (model, metric, slice kind, slice) -> row of one model m, whose requests ``answer`` answers."""
     study = made.study(made.params.model_validate({"models": ["m"], **params}), {}, ENGINES)
     common = made.shared.read(study, shared or answer) if made.shared else None
     read = made.read(study, answer, common)
@@ -39,7 +39,7 @@ def rows_of(made: Any, answer: Answer, shared: Answer | None = None, **params: A
 def check(
     row: Metric, values: list[float], clusters: list[str], bounds: tuple[float, float] = (0, 1)
 ) -> None:
-    """The mean of the values that are numbers, with its interval over clusters."""
+    """Check that a row has the mean of the values that are numbers, with its interval over clusters."""
     points, names = np.array(values, dtype=float), np.array(clusters)
     known = ~np.isnan(points)
     assert row.value == pytest.approx(points[known].mean())
@@ -172,7 +172,7 @@ def test_short_answer_rows_and_controls_by_hand() -> None:
     made = evaluation("short_answer", [swap("match =", 'weights = "counts"\nmatch =')], SHORT)
     texts = {"Q0?": "It is w0.", "Q1?": "the SAME!", "Q2?": "no", "Q3?": "w4", "Q4?": "w4", "Q5?": "w5"}
     rows = rows_of(made, writer(lambda question: texts[question.split()[0]], cut="Q5"))
-    own = [1.0, 2 / 3, 0, 0, 1, 0]  # what was cut off is wrong
+    own = [1.0, 2 / 3, 0, 0, 1, 0]  # a text that was cut off is wrong
     check(rows["m", "accuracy", "overall", "all"], own, [f"c{i}" for i in range(6)])
     assert rows["m", "coverage", "overall", "all"].value == pytest.approx(5 / 6)
     assert sum(row.value or 0 for key, row in rows.items() if key[1] == "unanswered") == pytest.approx(1 / 6)

@@ -30,14 +30,14 @@ def of_lists(lists: Iterable[str]) -> FloatArray:
 
 
 def countries_x_items(domain: str) -> FloatArray:
-    """Countries x items of a domain; a list that names no country is the same for all."""
+    """Return countries x items of a domain; a list without countries is the same for all countries."""
     (of_domain,) = {row["item_list"] for row in table("domain") if row["domain"] == domain}
     lists = [row["countries"] for row in table(f"item_list/{of_domain}")]
     return of_lists(lists) if any(lists) else np.ones((len(table("country")), 1))
 
 
 def most_have_their_own(rows: FloatArray) -> bool:
-    """Return whether there are more patterns than half the countries: what the survey calls many."""
+    """Return whether there are more patterns than half the countries, which the survey calls many."""
     return effective_rank(eigenvalues(rows)) > len(rows) / 2
 
 

@@ -91,7 +91,7 @@ def test_null_models_use_the_medians_of_real_models(make_study: MakeStudy, make_
     everyone = own | {"null:b": make_score(study, B)}
     split = splits(everyone, against=own)
     assert categories(model_rows(study, everyone["a"], split["a"])) == categories(rows_of(study, own))
-    # ER 4.2 and more is above 2, SR 1.4 and less is not.
+    # ER is at least 4.2, above the median 2; SR is at most 1.4, below it.
     assert set(categories(model_rows(study, everyone["null:b"], split["null:b"])).values()) == {"HL"}
 
 
@@ -109,7 +109,7 @@ def test_each_half_sample_is_split_at_its_own_medians(
     monkeypatch.setattr(rows_module, "MIN_COUNTRIES", 5)
     study = make_study(domains=["numbers", "coins"])
     score = make_score(study, A)
-    # In half of the half-samples the two questions have changed places.
+    # In half of the half-samples the two questions swap places.
     score.questions["numbers-1"].er_halves[:10] = 4.0
     score.questions["coins-1"].er_halves[:10] = 1.0
     rows = rows_of(study, {"a": score})

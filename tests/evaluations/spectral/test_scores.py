@@ -71,7 +71,7 @@ def test_er_and_sr_by_hand() -> None:
     assert q.sr == pytest.approx(1.96 / 0.04)
     assert q.er == pytest.approx(math.exp(-(0.98 * math.log(0.98) + 0.02 * math.log(0.02))))
     np.testing.assert_allclose(q.similarity, [[1, 0.96], [0.96, 1]])
-    # Of two countries nothing can be left out.
+    # With two countries none can be left out.
     assert len(q.er_halves) == len(q.sr_left_out) == 0
 
 

@@ -109,7 +109,7 @@ def make_study() -> MakeStudy:
 
 
 def embedded(texts: Sequence[str]) -> Embedded:
-    """Vectors of texts by the scores in them; zeros for "at nowhere"; a text with "long" is truncated."""
+    """Return texts' vectors by the scores in them, zeros for "at nowhere"; "long" texts are truncated."""
     vectors = np.array([vector(text) for text in texts], dtype=np.float32).reshape(-1, 2 * len(AXES))
     n_tokens = np.array([len(text.split()) for text in texts], dtype=np.int64)
     return Embedded(vectors, n_tokens, np.array(["long" in text for text in texts], dtype=np.bool_))
@@ -145,7 +145,7 @@ def completion(
 
 
 def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> dict[Key, Completion]:
-    """Answers with these scores on their primary dimension, 0 on the other and 0.5 on achievement."""
+    """Return answers with these scores on their primary dimension, 0 on the other, 0.5 on achievement."""
     completed = {}
     dimensions = {s.scenario: s.dimension for s in study.content.scenarios}
     for sample in study.samples:

@@ -131,7 +131,7 @@ def test_first_of_equal_nulls_is_the_best() -> None:
 
 
 def test_shuffled_null_is_the_mean_over_all_derangements(make_study: MakeStudy) -> None:
-    """A second implementation: every permutation of the personas that leaves none in its place."""
+    """The second implementation goes through every permutation of the personas without a fixed point."""
     derangements = [p for p in itertools.permutations(range(3)) if all(i != x for i, x in enumerate(p))]
     assert len(derangements) == 2
     study = make_study()

@@ -138,7 +138,7 @@ def test_new_models_are_compared_with_the_cohort_and_alone_have_rows(study: Worl
     assert set(later.details) == {"c"}
     pairs = {r.slice: r for r in later.metrics["c"] if r.metric == "model_difference"}
     assert set(pairs) == {"a", "b"}
-    # A later model has the rows of a joint run.
+    # A model run later gets the same rows as in a joint run.
     models = {"a": a, "b": b, "c": c}
     together = EVALUATION.rows(study, cohort(models, models), space_of(study))
     assert later.metrics["c"] == together.metrics["c"]

@@ -61,7 +61,7 @@ def nine_scenarios() -> Tables:
 
 
 def explained(study: WorldwiseStudy, explain: Callable[[str, int, random.Random], str]) -> WorldwiseScores:
-    """Answers whose explanations depend on culture, scenario and chance."""
+    """Return answers whose explanations depend on culture, scenario and chance."""
     answers = {}
     for sample in study.samples:
         culture, scenario, _ = sample.key

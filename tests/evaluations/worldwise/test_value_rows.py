@@ -59,7 +59,7 @@ def test_value_shares_by_hand(rows: list[Metric]) -> None:
 
 
 def test_value_shift_by_hand(rows: list[Metric]) -> None:
-    # IN: (|3 - 4| + |1 - 0|)/12/2. Relabelled within i1 the two differing answers lie as far apart.
+    # IN: (|3 - 4| + |1 - 0|)/12/2. Exchanging the labels within i1 gives the same distance.
     row = one(rows, "value_shift", "IN")
     assert row.value == pytest.approx(1 / 12)
     assert row.null_value == pytest.approx(1 / 12)

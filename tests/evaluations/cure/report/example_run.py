@@ -49,7 +49,7 @@ def rubric(benchmark: str) -> str:
 
 
 def label_rows(benchmark: str, mode: str, value: float, countries: Sequence[str], seed: int) -> Iterator[Row]:
-    """Exact match, F1 and what stands beside them, in one mode."""
+    """Return exact match, F1 and the related metrics in one mode."""
     where, null = ("benchmark_mode", f"{benchmark}:{mode}"), MAJORITY[benchmark]
     n = {"n_scored": N - 2, "n_unscored": 2}
     yield row("exact_match", where, value, **around(value, 0.1), null_value=null, **n)
@@ -150,7 +150,7 @@ def judge(
     name: str = JUDGE,
     benchmarks: Sequence[str] = tuple(METRICS),
 ) -> None:
-    """Four verdicts of a judge on each benchmark of a run, one of them unscored."""
+    """Store four verdicts of a judge on each benchmark of a run, one of them unscored."""
     verdicts = [("YES", 1.0, 0.8, None), ("NO", 0.0, 0.4, None), ("NO", 0.0, 0.1, None)]
     lost = (None, None, None, "answer off the menu")
     for benchmark in benchmarks:

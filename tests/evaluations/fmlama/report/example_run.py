@@ -17,7 +17,7 @@ CONDITIONS = ["en:en:no", "en:en:yes", "zh:zh:no", "zh:zh:yes", "en:zh:no", "zh:
 ORIGINS = ["Japan", HOSTILE]
 # mAP without the country; the better baseline scores 0.3 and chance 0.1
 MODELS = {"knows": 0.55, HOSTILE: 0.25, "null:common": 0.3, "null:common-of-origin": 0.2}
-# With the last one the gain of "knows" over the baseline is no finding.
+# With the last pooling the gain of "knows" over the baseline is not significant.
 POOLINGS = {"mean_probability": 0.0, "sum_logprob": 0.01, "mean_logprob": 0.25}
 PARAMS: dict[str, Any] = {
     "aligned": True, "pooling": "mean_probability", "variants": [1, 2], "dish_set": "hand",

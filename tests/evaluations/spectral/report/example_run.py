@@ -24,7 +24,7 @@ def metric(name: str, kind: str, part: str, value: float | None, **more: object)
 
 
 def store(warehouse: Warehouse, model: str, config: str) -> None:
-    """A finished run with one unscored question, and for a model its parts."""
+    """Store a finished run with one unscored question and, for a model, its parts."""
     rows = [
         metric("macro_f1", "overall", "all", 0.5, ci_low=0.4, ci_high=0.6, null_value=0.2),
         metric("rank_spearman", "overall", "all", 0.5),

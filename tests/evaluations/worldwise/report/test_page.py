@@ -1,4 +1,4 @@
-"""The worldwise page from a hand-made warehouse: the verdict, every figure with its null, what is missing."""
+"""The worldwise page from a hand-made warehouse: the verdict, every figure with its null, missing numbers."""
 
 from __future__ import annotations
 
