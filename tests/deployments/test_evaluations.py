@@ -87,7 +87,7 @@ def test_unknown_profile_is_refused_with_known_names() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_leaderboard_row_without_scores_shows_no_none(name: str, warehouse: Warehouse) -> None:
+def test_leaderboard_row_without_scores_does_not_print_none(name: str, warehouse: Warehouse) -> None:
     view = f"leaderboard_{name}"
     known = warehouse.query(f"SELECT * FROM {view} WHERE config_hash = ? ORDER BY place", ["none"]).columns
     row = doors()[name].columns(dict.fromkeys(known) | {"model": "m", "is_null": False})

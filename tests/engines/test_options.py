@@ -108,7 +108,7 @@ def test_last_field_of_the_name_counts() -> None:
     assert probabilities(twice, YES_NO, "a") == pytest.approx({"no": 0.5})
 
 
-def test_missing_value_gives_none_and_foreign_value_gives_no_options() -> None:
+def test_missing_value_gives_none_and_other_value_gives_no_options() -> None:
     assert probabilities(sure('{"label": true}'), YES_NO, "label") is None
     assert probabilities(sure("yes"), YES_NO, "label") is None
     assert option_logprobs((), '{"label":"yes"}', YES_NO, "label") is None
@@ -134,7 +134,7 @@ def test_free_text_is_scored_at_its_first_word() -> None:
     assert found == pytest.approx({"yes": 0.5, "no": 0.4, "no comment": 0.1})
 
 
-def test_tokens_that_lose_their_space_when_decoded() -> None:
+def test_tokens_that_lose_their_space_when_decoded_are_matched() -> None:
     """SentencePiece tokens of Llama 2 do: the text has a space that no token shows."""
     tokens = [*sure('{"', "label", '":'), *sure('"'), mixed("yes", {"yes": 0.9, "no": 0.1}), *sure('"}')]
     found = probabilities(tokens, YES_NO, "label", text='{"label": "yes"}')

@@ -182,7 +182,7 @@ def test_compiled_layers_equal_brute_force(name: str, tokenizer_folder: Path, tm
 
 @pytest.mark.slow
 @pytest.mark.heavy
-def test_missing_compiler_is_an_error_with_what_to_do(windowed: Path) -> None:
+def test_error_on_a_missing_compiler_says_what_to_do(windowed: Path) -> None:
     spec = EngineSpec(name="tiny", model="x", dtype="float32", compile=True)
     torch._dynamo.reset()  # type: ignore[no-untyped-call]  # what other tests compiled
     missing = {"cpp.cxx": (None, "/nonexistent/g++"), "fx_graph_cache": False}

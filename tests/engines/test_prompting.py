@@ -54,7 +54,7 @@ def test_start_token_is_added_once(
 
 
 @pytest.mark.parametrize("style", ["base", "auto"])
-def test_prefix_and_item_join_to_the_whole_text(
+def test_prefix_and_item_concatenate_to_the_whole_text(
     tokenizer: PreTrainedTokenizerBase, sample_items: list[str], style: str
 ) -> None:
     framed = prompting.frame(tokenizer, QUESTIONS, style)

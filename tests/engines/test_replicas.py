@@ -240,7 +240,7 @@ def test_starting_ray_node_is_waited_for(monkeypatch: pytest.MonkeyPatch, second
     assert len(seconds) == 2
 
 
-def test_placement_of_replicas_is_no_part_of_the_engine_hash() -> None:
+def test_placement_of_replicas_is_not_in_the_engine_hash() -> None:
     plain = EngineSpec(name="m", kind="vllm", model="x/y", dtype="bfloat16")
     assert plain.model_copy(update={"tensor_parallel": 4, "gpus": 4.0}).hash() == plain.hash()
     with pytest.raises(ValueError, match='needs kind = "vllm"'):

@@ -143,7 +143,7 @@ def test_stated_precision_is_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", ["openai", "fake"])
-def test_kinds_without_a_precision_need_none(kind: Any) -> None:
+def test_dtype_is_optional_for_kinds_without_a_precision(kind: Any) -> None:
     spec = EngineSpec(name="m", kind=kind, model="x", device="cuda:7")
     assert resolved(spec) is spec
     assert spec.hash() == spec.model_copy(update={"dtype": "float32"}).hash()
@@ -210,7 +210,9 @@ def test_model_and_options_of_a_server_change_the_hash(change: dict[str, object]
         ("http://host:hunter2/v1", "write it like"),
     ],
 )
-def test_invalid_address_or_one_with_a_password_is_refused(tmp_path: Path, base_url: str, error: str) -> None:
+def test_invalid_address_and_address_with_a_password_are_refused(
+    tmp_path: Path, base_url: str, error: str
+) -> None:
     path = write(tmp_path, "mine.toml", f'kind = "openai"\nmodel = "x"\nbase_url = "{base_url}"')
     with pytest.raises(EngineError, match=rf"(?s)mine\.toml.*base_url.*{error}") as caught:
         read_spec(path)

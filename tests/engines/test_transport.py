@@ -210,7 +210,7 @@ def test_retry_after_in_seconds_or_as_a_date_is_used(
 
 
 @pytest.mark.parametrize("retry_after", ["soon", "nan", "", "-5"])
-def test_unreadable_retry_after_is_ignored_and_a_negative_one_is_no_pause(
+def test_unreadable_retry_after_is_ignored_and_negative_retry_after_is_0(
     ask: Ask, pauses: list[float], retry_after: str
 ) -> None:
     with pytest.raises(EngineError, match="failed after 3 tries"):

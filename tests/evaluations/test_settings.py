@@ -115,7 +115,7 @@ def test_content_of_a_pack_is_compared_by_rows(n: int, alone: bool, ours: str, i
         ("gpt-5/other", False),
     ],
 )
-def test_an_engine_is_the_papers_whoever_serves_it(judge: str, is_equal: bool) -> None:
+def test_setting_of_a_model_equals_the_papers_behind_any_server(judge: str, is_equal: bool) -> None:
     (row,) = (row for row in settings("cure") if row.field == "judges")
     (own,) = compared([row], params("cure")(models=["m"], judges=[judge]))
     assert own.is_equal == is_equal

@@ -50,7 +50,7 @@ CASES = {
 
 @pytest.mark.parametrize(("own", "frozen", "others", "new", "compares", "rows", "against", "earlier"),
                          CASES.values(), ids=CASES)  # fmt: skip
-def test_cohort_rule(
+def test_cohort_rule_selects_rows_cohort_and_earlier_runs(
     own: str, frozen: str, others: str, new: str, compares: bool, rows: str, against: str, earlier: str
 ) -> None:
     made = cohort_of(
@@ -194,7 +194,7 @@ def test_nothing_is_stored_if_nothing_can_be_scored(world: World, lost: list[str
     assert not world.saved
 
 
-def test_unreadable_answers_lose_their_model_and_those_of_nulls_lose_all(world: World) -> None:
+def test_unreadable_answers_drop_their_model_and_those_of_nulls_drop_all(world: World) -> None:
     world.corrupt = "b"
     made = world.session("a", "b")
     loop._score(made)

@@ -121,7 +121,7 @@ def test_judge_is_planned_and_another_occasion_repeats_every_row(culturescope: C
 
 
 @pytest.mark.heavy
-def test_failed_model_and_wrong_inputs_are_one_error_each(culturescope: Cli, home: Path) -> None:
+def test_failed_model_and_wrong_inputs_give_one_error_each(culturescope: Cli, home: Path) -> None:
     (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
     failed = culturescope(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)
     assert failed.returncode == 1

@@ -76,7 +76,7 @@ def assert_as_of_one_replica(home: Path, alone: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_run_with_two_replicas_and_a_kill_has_the_numbers_of_one(
+def test_run_with_two_replicas_and_a_kill_has_the_numbers_of_one_replica(
     home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     output, n_loads = killed_once(home, None, "--no-server")

@@ -52,7 +52,7 @@ def test_spectral_run_gives_a_leaderboard_with_nulls(culturescope_process: Cli, 
 
 
 @pytest.mark.heavy
-def test_second_run_does_nothing_and_new_countries_are_scored_alone(culturescope: Cli, home: Path) -> None:
+def test_second_run_does_nothing_and_only_new_countries_are_scored(culturescope: Cli, home: Path) -> None:
     culturescope("run", "spectral", "-m", "fake-a", *SMALL)
     parts = home / "parts" / "item_logprob"
     before = {p.name: p.stat().st_mtime_ns for p in parts.glob("*.parquet")}

@@ -39,7 +39,7 @@ def test_every_evaluation_has_a_net() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_all_numbers_are_the_recorded_ones(undisturbed: Homes, evaluation: str) -> None:
+def test_all_numbers_equal_the_recorded_ones(undisturbed: Homes, evaluation: str) -> None:
     home = undisturbed(evaluation)
     recorded = read_golden(golden_path(evaluation, "metric_value"))
     assert set(net(evaluation).models) < {row["model"] for row in recorded}

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.heavy
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_numbers_on_a_shared_store_are_the_recorded_ones(
+def test_numbers_on_a_shared_store_equal_the_recorded_ones(
     blank: Path,
     tmp_path: Path,
     server: Scripted,

@@ -44,7 +44,7 @@ sizes = st.dictionaries(
 )
 
 
-def test_a_sample_is_in_proportion_with_one_of_each_pair_at_least() -> None:
+def test_a_sample_is_proportional_and_has_at_least_one_answer_of_each_pair() -> None:
     # One each; then by size / (2 * seats + 1): 60/3 = 20, 30/3 = 10, 9/3 = 3, 1/3 (full). The next six go to
     # 60/3, 60/5 = 12, 30/3 = 10, 60/7 = 8.6, 60/9 = 6.7 and 30/5 = 6.
     shares = {("a", "x"): 60, ("a", "y"): 30, ("b", "x"): 9, ("b", "y"): 1}

@@ -121,7 +121,7 @@ def flag(real: np.ndarray, null: np.ndarray, clusters: list[str], why: str = "")
     return row[3:7]
 
 
-def test_eight_equal_gains_are_told_apart_and_losses_are_not() -> None:
+def test_eight_equal_gains_are_significant_and_losses_are_not() -> None:
     assert flag(FULL, FULL - 0.1, EIGHT) == (1.0, None, 8, 0)  # 1 / 256 of all orders of signs
     assert flag(FULL, FULL + 0.1, EIGHT) == (0.0, None, 8, 0)
     assert flag(FULL, FULL, EIGHT) == (0.0, None, 8, 0)

@@ -40,7 +40,7 @@ def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Ratin
         ((1, 1, 1), None, 0.5, "judge stricter"),
     ],
 )
-def test_the_pattern_of_a_disagreement(
+def test_disagreement_has_the_expected_pattern(
     ratings: tuple[float, ...], value: float | None, graded: float | None, pattern: str | None
 ) -> None:
     gaps = disagreements(rated("a1", *ratings), [JudgeScore("a1", "Coverage", value, graded)])

@@ -124,7 +124,7 @@ def test_no_judged_text_changes_its_verdict(judge: Judge, own: str) -> None:
 
 
 @pytest.mark.parametrize("own", MENU)
-def test_a_cut_off_quotation_is_no_verdict(own: str) -> None:
+def test_a_cut_off_quotation_is_not_a_verdict(own: str) -> None:
     (wanted,) = set(MENU) - {own}
     for text in payloads(KEY, wanted):
         opinion = read([(text, False)], own, "length")

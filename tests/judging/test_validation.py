@@ -63,7 +63,7 @@ def people(ratings: list[Rating]) -> dict[str, list[float]]:
 # --- people
 
 
-def test_agreement_of_people_by_hand() -> None:
+def test_hand_calculation_gives_agreement_of_people() -> None:
     # 0 0, 1 1, 0 1, and an item with one rating, which is left out: 1 - 5 * 2 / 18 (test_krippendorff_alpha).
     table = {"a1": (0, 0), "a2": (1, 1), "a3": (0, 1), "a4": (1,)}
     ratings = [rating(item, "xy"[n], r) for item, scores in table.items() for n, r in enumerate(scores)]
@@ -105,7 +105,7 @@ def test_a_missing_alpha_has_a_reason() -> None:
 # --- judge
 
 
-def test_agreement_of_the_judge_by_hand() -> None:
+def test_hand_calculation_gives_agreement_of_the_judge() -> None:
     # People's majorities 1 1 0 0 1 and a tie; the judge's verdicts 1 1 0 1 1 1. Without the tie 4 of 5 agree;
     # by chance 3/5 * 4/5 + 2/5 * 1/5 = 14/25. Kappa (20 - 14) / (25 - 14).
     scores = {

@@ -242,7 +242,9 @@ logprobs = st.dictionaries(
         ({"No": 0.4}, YES_NO, 0.0),  # a verdict that is not listed has no probability
     ],
 )
-def test_the_graded_score_by_hand(shares: dict[str, float], values: dict[str, float], score: float) -> None:
+def test_hand_calculation_gives_the_graded_score(
+    shares: dict[str, float], values: dict[str, float], score: float
+) -> None:
     assert graded({text: math.log(p) for text, p in shares.items()}, values) == pytest.approx(score)
 
 
@@ -297,7 +299,7 @@ def samples(*scores: float | None, judge: str = "a", phrasing: str = "1") -> lis
     return [Vote(judge, phrasing, None if s is None else "Yes" if s >= 0.5 else "No", s) for s in scores]
 
 
-def test_mean_and_spread_of_votes_by_hand() -> None:
+def test_hand_calculation_gives_mean_and_spread_of_votes() -> None:
     # Mean 0.7; distances 0.2, 0.1, -0.3: variance 0.14 / 2.
     result = combine(samples(0.9, 0.8, 0.4))
     assert (result.mean, result.sd) == pytest.approx((0.7, 0.07**0.5))

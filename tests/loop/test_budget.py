@@ -35,7 +35,7 @@ def served(**fields: Any) -> EngineSpec:
     return EngineSpec(name="hosted", kind="openai", model="m", base_url="http://127.0.0.1:1/v1", **fields)
 
 
-def test_the_upper_bound_of_tokens_by_hand() -> None:
+def test_hand_calculation_gives_the_upper_bound_of_tokens() -> None:
     # "नम" has 6 bytes, '{"a": 1}' has 8: 14 / 3 rounded up is 5, and 16 for each of the two.
     most = at_most([{"role": "user", "content": "नम"}], {"a": 1}, SAMPLING)
     assert (most.prompt_tokens, most.completion_tokens) == (5 + 32, 20)

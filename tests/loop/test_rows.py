@@ -93,7 +93,7 @@ def test_slices_leave_out_empty_values() -> None:
     assert chosen_by_slice == {OVERALL: [True] * 3, ("region", "JP"): japan, ("region", "PE"): peru}
 
 
-def test_lost_answers_alone_are_unscored() -> None:
+def test_a_difference_of_only_lost_answers_is_unscored() -> None:
     why, lost = reasons("", "judge", "unasked"), reasons("cut", "", "x")
     alone = unless_lost_alone(np.array([0.0, np.nan, np.nan]), why, lost)
     assert np.isnan(alone[0]).all()

@@ -55,7 +55,7 @@ def test_greedy_prompts_keep_the_seed_and_the_hash_of_their_request() -> None:
     assert Prompts(prompts=[], sampling=SAMPLED).hash(engine) != "f6463aca581a26b2"
 
 
-def test_one_sampling_holds_for_all_prompts_and_several_for_one_each() -> None:
+def test_one_sampling_applies_to_all_prompts_and_a_list_to_each_in_turn() -> None:
     assert each(GREEDY, 2) == [GREEDY, GREEDY]
     assert each([GREEDY, SAMPLED], 2) == [GREEDY, SAMPLED]
     with pytest.raises(ValueError, match="1 samplings for 2 conversations"):

@@ -35,14 +35,14 @@ def test_the_interval_equals_zous_example() -> None:
     assert ends == pytest.approx((-0.093, 0.517), abs=5e-4)
 
 
-def test_the_correlation_of_correlations_by_hand() -> None:
+def test_hand_calculation_gives_the_correlation_of_correlations() -> None:
     # (0.3 - 0.1) * (1 - 0.16 - 0.25 - 0.09) + 0.027 = 0.127; over 0.84 * 0.75 = 0.63: 0.2016.
     assert correlation_of_correlations(0.4, 0.5, 0.3) == pytest.approx(0.127 / 0.63)
     assert correlation_of_correlations(0.7, 0.7, 1) == pytest.approx(1), "the same number twice"
     assert correlation_of_correlations(0, 0, 0.6) == pytest.approx(0.6)
 
 
-def test_the_difference_and_its_swaps_by_hand() -> None:
+def test_hand_calculation_gives_the_difference_and_its_swaps() -> None:
     # Squared distances of ranks 2 and 4 + 1 + 1 + 4 + 0 + 4 = 14: rho 1 - 12 / 210 and 1 - 84 / 210.
     result = difference(X, Y, Z)
     assert result is not None
@@ -107,7 +107,7 @@ def test_perfect_correlations_have_finite_intervals(n: int) -> None:
     assert (result.p_value is None) == (n < 6)
 
 
-def test_points_for_a_correlation_by_hand() -> None:
+def test_hand_calculation_gives_points_for_a_correlation() -> None:
     # atanh 0.5 = 0.5493, root of 1.125 = 1.0607: (1.9600 + 0.8927) / 0.5493 = 5.193, squared 26.97, and 3.
     assert points_for_correlation(0.5, 20) == points_for_correlation(-0.5, 20) == 30
     assert points_for_correlation(0, 20) is None
@@ -117,7 +117,7 @@ def test_points_for_a_correlation_by_hand() -> None:
     assert points_for_correlation(1, 50) == 5, "no interval below five"
 
 
-def test_points_for_a_difference_by_hand() -> None:
+def test_hand_calculation_gives_points_for_a_difference() -> None:
     # The variables are uncorrelated except for a difference d; both spreads are about 1, errors independent.
     moved = np.array([3.0, -1, 2, 0, 1, -2, 2, -1])
     swaps = math.sqrt(8 * 24) / 4

@@ -39,7 +39,7 @@ def random_groups(seed: int, groups: int = 4, scenarios: int = 9, answers: int =
 # --- all groups at once
 
 
-def test_anova_by_hand() -> None:
+def test_hand_calculation_gives_anova() -> None:
     # Means 2, 4 and 6 of three values each, in all 4. Between: 3 * (4 + 0 + 4) = 24 with 2 degrees of
     # freedom; within: 2 + 2 + 2 = 6 with 6. F = 12 / 1; eta squared 24 / 30; P(F(2, 6) >= 12) is
     # (1 + 2 * 12 / 6)^-3.
@@ -133,7 +133,7 @@ def test_a_missing_group_test_has_a_reason(
 # --- pairs
 
 
-def test_t_test_by_hand() -> None:
+def test_hand_calculation_gives_t_test() -> None:
     # Means 2 and 4, variances 1 and 1, three values each: t = -2 / sqrt(1 * 2 / 3), d = -2 / 1. With 4
     # degrees of freedom p = 1 - 1.5 s + 0.5 s^3 for s = |t| / sqrt(4 + t^2) = sqrt(6 / 10).
     (test,) = pair_tests({"a": column(1, 2, 3), "b": column(3, 4, 5)}, reproduce=True)

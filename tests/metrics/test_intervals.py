@@ -242,7 +242,7 @@ def test_half_sample_intervals_stay_within_bounds_and_need_values() -> None:
 # --- flags
 
 
-def test_sign_flips_by_hand() -> None:
+def test_hand_calculation_gives_sign_flips() -> None:
     # Of the 8 sums -+1 -+2 -+3 those of at least 4 are 6 and 4.
     assert sign_flip_p([1.0, 2.0, -3.0]) == pytest.approx(5 / 8)
     assert sign_flip_p([-1.0, 2.0, 3.0]) == pytest.approx(2 / 8)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tasks.metrics.length_adjustment import adjust_for_length
 
 
-def test_a_score_of_length_alone_becomes_constant() -> None:
+def test_a_score_that_depends_only_on_length_becomes_constant() -> None:
     lengths = [0, 5, 30, 200]
     result = adjust_for_length([0.1 * math.log(1 + n) for n in lengths], lengths)
     assert result.slope == pytest.approx(0.1)

@@ -177,7 +177,7 @@ def test_few_or_constant_differences_have_no_interval() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n", [12, 40])
-def test_level_and_coverage(n: int) -> None:
+def test_level_and_coverage_are_nominal(n: int) -> None:
     """In 600 samples the share is within [3, 7] %: 5 % with a standard error of 0.9 %."""
     rng = default_rng(n)
     groups = jackknife_groups(n, 0)

@@ -23,7 +23,7 @@ def plain_score(text: np.ndarray, high: np.ndarray, low: np.ndarray) -> float:
     return min(2.0, max(-2.0, 2 * math.tanh(r)))
 
 
-def test_score_by_hand() -> None:
+def test_hand_calculation_gives_score() -> None:
     # Text (3, 4): cosine 0.6 to the high pole, 0.8 to the low one. r = -0.2 / 1.4 = -1/7.
     assert project([[3, 4]], [EAST], [NORTH]).tolist() == pytest.approx([2 * math.tanh(-1 / 7)])
     # A text on the high pole: r = (1 - 0) / (1 + 0) = 1, the most that poles at right angles allow.

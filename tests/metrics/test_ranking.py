@@ -49,7 +49,7 @@ def ap_over_all_orders(scores: list[float], relevant: list[bool]) -> float:
 # --- average precision
 
 
-def test_average_precision_by_hand() -> None:
+def test_hand_calculation_gives_average_precision() -> None:
     # Relevant at ranks 1, 3 and 5 of 5: (1/1 + 2/3 + 3/5) / 3 = 0.7556.
     assert average_precision([5, 4, 3, 2, 1], [1, 0, 1, 0, 1]) == pytest.approx((1 + 2 / 3 + 3 / 5) / 3)
     # Equation 4 divides by both ingredients, however late the second is ranked: (1 + 2/5) / 2.
@@ -58,7 +58,7 @@ def test_average_precision_by_hand() -> None:
     assert average_precision([3, 2, 1], [0, 0, 1]) == pytest.approx(1 / 3)
 
 
-def test_average_precision_of_ties_by_hand() -> None:
+def test_hand_calculation_gives_average_precision_of_ties() -> None:
     # One leads; then a relevant and an irrelevant one are tied at ranks 2 and 3. Relevant second: 1/2; third:
     # 1/3. Mean 5/12.
     assert average_precision([9, 4, 4], [0, 1, 0]) == pytest.approx(5 / 12)

@@ -45,7 +45,7 @@ def cliches(share: float) -> Words:
     return say
 
 
-def test_recognition_and_variety_by_hand() -> None:
+def test_hand_calculation_gives_recognition_and_variety() -> None:
     # Two cultures, five scenarios; each answer is its culture's own word and its scenario's. Of 10 answers 5
     # have a culture's word, weight log 2 = a, and 2 a scenario's, log 5 = b. Answers of a culture share the
     # first alone: cosine a^2 / (a^2 + b^2). Of two cultures in two scenarios they share none.

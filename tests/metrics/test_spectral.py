@@ -43,7 +43,7 @@ def test_unrelated_countries_have_full_rank_and_no_gap(n: int) -> None:
     assert er_and_sr(np.eye(n)) == pytest.approx((n, 1), rel=1e-14)
 
 
-def test_three_countries_sharing_one_item_pairwise() -> None:
+def test_spectrum_of_three_countries_sharing_one_item_pairwise_is_golden() -> None:
     h = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
     # Every cosine is 0.25 / (sqrt(.5) * sqrt(.5)) = 1/2, so A = I/2 + J/2 with eigenvalues 1/2 + 3/2, 1/2,
     # 1/2. Shares 2/3, 1/6, 1/6: ER = exp(2/3 log 3/2 + 2 * 1/6 log 6) = 1.5^(2/3) * 6^(1/3). SR = 2 / (1/2).
@@ -212,7 +212,7 @@ def test_wrong_shapes_and_spectra_are_refused() -> None:
 # --- distributions of items
 
 
-def test_softmax_by_hand() -> None:
+def test_hand_calculation_gives_softmax() -> None:
     # exp(log 1), exp(log 3) -> 1/4, 3/4; a common factor (log 100) cancels; -inf is exactly 0.
     rows = softmax([np.log([1, 3]) + np.log(100), [-np.inf, -5000.0]])
     assert rows[0] == pytest.approx([0.25, 0.75])

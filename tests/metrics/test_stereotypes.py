@@ -19,7 +19,7 @@ def found_phrases(text: str, phrases: list[str], rule: Rule = "words") -> int:
     return score(text, phrases, rule).n_phrases
 
 
-def test_score_by_hand() -> None:
+def test_hand_calculation_gives_score() -> None:
     # 2 phrases in 50 words: density 4 per 100 words, 10 - 20 * 4 < 0. 1 in 400 words: density 0.25, score 5.
     words = ["word"] * 48
     assert score(" ".join(["always", *words, "always"]), ["always"]) == (0.0, 4.0, 2, 50)

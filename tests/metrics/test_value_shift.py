@@ -37,7 +37,7 @@ def test_choices_outside_the_list_are_refused() -> None:
         choice_counts([0, 1], 4)
 
 
-def test_shares_by_hand() -> None:
+def test_hand_calculation_gives_shares() -> None:
     np.testing.assert_array_equal(
         value_shares(np.array([[1.0, 0], [3, 1], [0, 0]])), [[1, 0], [0.75, 0.25], [np.nan] * 2]
     )
@@ -63,7 +63,7 @@ def test_total_variation_is_bounded_symmetric_and_the_largest_difference(
     assert distance == pytest.approx(float((sets @ (one - other)).max()), abs=1e-12)
 
 
-def test_total_variation_of_no_counts_is_none_and_of_wrong_ones_refused() -> None:
+def test_total_variation_is_none_without_counts_and_refuses_wrong_counts() -> None:
     assert total_variation([0, 0], [0, 2]) is None
     with pytest.raises(ValueError, match="one length"):
         total_variation([1, 2], [1, 2, 3])
@@ -128,7 +128,7 @@ def test_values_of_single_scenarios_do_not_raise_the_floor() -> None:
     assert freely.floor > 0.1
 
 
-def test_a_persona_that_changes_every_answer_has_the_smallest_p() -> None:
+def test_a_persona_that_changes_every_answer_has_the_smallest_p_value() -> None:
     n = 12
     persona, baseline = np.tile([3, 0], (n, 1)), np.tile([0, 3], (n, 1))
     strata = [i // 3 for i in range(n)]

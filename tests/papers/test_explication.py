@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_counts_and_grades_of_section_5_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_counts_and_grades_of_section_5(folder: Path) -> None:
     metrics = ("participants", "conversations", "instruction-tuned models", "conversations of a model")
     cells = [printed("5.1 Setup", metric) for metric in metrics]
     cells += [printed("5.1 Setup", "conversations of a model", condition="experiment"), INSTRUCTED, REST]
@@ -51,7 +51,7 @@ def test_counts_and_grades_of_section_5_by_hand(folder: Path) -> None:
     assert [one.reason for one in numbers(REPRODUCTION, folder, cells)] == reasons
 
 
-def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_agreement_of_people_and_judge(folder: Path) -> None:
     """One of a's three pairs is reversed in APR; in INT people rate c1 and c3 alike."""
     metrics = ("misaligned pairs (%)", "Cohen's kappa", "Spearman's rho of the models")
     cells = [printed(HUMAN, metric, dimension=d) for d in ("APR", "INT") for metric in metrics]
@@ -64,7 +64,7 @@ def test_agreement_of_people_and_judge_by_hand(folder: Path) -> None:
     assert [one.value for one in numbers(REPRODUCTION, folder, others)] == [5, 2, pytest.approx(19 / 5)]
 
 
-def test_figure_4_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_figure_4(folder: Path) -> None:
     results = further(REPRODUCTION, folder)
     assert results["Figure 4", "Aya-8B", "treatment", "INT"].value == 9
     control = results["Figure 4", "Aya-8B", "control", "APR"]

@@ -78,7 +78,7 @@ def dishes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_dumb_baseline_by_hand(dishes: Path) -> None:
+def test_hand_calculation_gives_the_dumb_baseline(dishes: Path) -> None:
     """The baseline names x and z. Scores: A (1 + 1) / 2, B 1, C 1, E 1 / (3 + 1) without a hit, F 1 / 2."""
     assert values(dishes, BASELINE, **APART) == {
         "Italy": 83.33, "U.K.": 62.5, "ALL": 75.0, "n Italy": 3, "n U.K.": 2, "n ALL": 5,
@@ -223,7 +223,7 @@ OF_MODEL = {
 }
 
 
-def test_numbers_of_models_by_hand(models: Path) -> None:
+def test_hand_calculation_gives_numbers_of_models(models: Path) -> None:
     """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, for one candidate. Two origins have the correlation 1:
     Italy has three dishes and the higher mAP."""
     # CV: standard deviation of 91.667, 75 and 83.333 over their mean: 8.333 / 83.333
@@ -244,7 +244,7 @@ def test_numbers_of_models_by_hand(models: Path) -> None:
     assert italy.null == pytest.approx(100 * (11 / 6 + (3 - 11 / 6) / 2) / 3)
 
 
-def test_ranks_of_single_ingredients_by_hand(models: Path) -> None:
+def test_hand_calculation_gives_ranks_of_single_ingredients(models: Path) -> None:
     """z is third under the first template, second under the second; of three the middle is 1."""
     of = {"subject (dish)": "a", "involved object (ingredients)": "z"}
     rank = cell("Rank", "Bb", "Table 14", id="0", **of)
@@ -253,7 +253,7 @@ def test_ranks_of_single_ingredients_by_hand(models: Path) -> None:
     assert numbers(models, [rank], template=["9"])[0].value is None
 
 
-def test_word_similarity_by_hand(models: Path) -> None:
+def test_hand_calculation_gives_word_similarity(models: Path) -> None:
     """A has x z; the first two are x y, then x z. x: 1; z: its cosine to either is sqrt 0.5, then 1."""
     root = np.sqrt(0.5)
     (italy,) = numbers(models, [OF_MODEL["mWS"]], word_vectors="v.vec")
@@ -335,7 +335,7 @@ def test_mes_counts_types_or_marks(tmp_path: Path) -> None:
     assert numbers(tmp_path, [human])[0].value is None
 
 
-def test_predictions_marked_by_people_by_hand(tmp_path: Path) -> None:
+def test_hand_calculation_gives_predictions_marked_by_people(tmp_path: Path) -> None:
     """Direct matches: 1 / 2 and 0 of Italy's, 1 of the U.K.'s."""
     rows = {
         "Italy": [

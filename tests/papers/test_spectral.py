@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_ratings_of_people_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_ratings_of_people(folder: Path) -> None:
     average, sd, items = numbers(REPRODUCTION, folder, [AVERAGE, SD, ITEMS])
     assert (average.value, average.null, average.n) == (7.0, 4.0, 2)  # 9 and 5; all four have a mean of 4
     assert sd.value == pytest.approx(math.sqrt(8))  # 2 and -2: 8 / 1
@@ -36,7 +36,7 @@ def test_ratings_of_people_by_hand(folder: Path) -> None:
     assert [one.value for one in numbers(REPRODUCTION, folder, [AVERAGE, ITEMS], ddof=[0])] == [7.0, 2.0]
 
 
-def test_the_correlation_of_er_and_sr_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_the_correlation_of_er_and_sr(folder: Path) -> None:
     """ER 1, 2, 3 and SR 9, 4, 2: ranks turned round, and Pearson's -(7 / 2) / sqrt(2 / 2 * 26 / 2 ...)."""
     (folder / "spectra.csv").write_text(
         "model,question,er,sr\naya-8b,q1,1,9\naya-8b,q2,2,4\naya-8b,q3,3,2\nother,q1,1,1\n"
@@ -49,7 +49,7 @@ def test_the_correlation_of_er_and_sr_by_hand(folder: Path) -> None:
     assert numbers(REPRODUCTION, folder, [AVERAGE], correlation=["spearman"])[0].value == 7.0
 
 
-def test_spectra_of_published_probabilities_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_spectra_of_published_probabilities(folder: Path) -> None:
     """Two countries with nothing in common have eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c the
     eigenvalues are 1 + c and 1 - c. Logarithms go through a softmax first."""
     questions = folder / "probabilities" / "Aya-8B"
@@ -99,7 +99,7 @@ def test_missing_files_leave_their_own_cells_without_numbers(folder: Path) -> No
     assert results[3].reason == "no published file has it"
 
 
-def test_categories_and_macro_f1_by_hand(folder: Path) -> None:
+def test_hand_calculation_gives_categories_and_macro_f1(folder: Path) -> None:
     """Four spectra; ER 1 2 3 4 and SR 8 1 6 2: high are 3 and 4, and 8 and 6. So LH, LL, HH, HL."""
     (folder / "spectra.csv").write_text(
         "model,question,er,sr\n"

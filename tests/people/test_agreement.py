@@ -37,7 +37,7 @@ TABLE_1 = {
 }  # fmt: skip
 
 
-def test_kendall_w_by_hand() -> None:
+def test_hand_calculation_gives_kendall_w() -> None:
     # Siegel 1956, table 9.4: six applicants ranked by three executives, W = 0.16.
     executives = [[1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1]]
     assert kendall_w(executives) == pytest.approx(0.162, abs=5e-4)

@@ -42,7 +42,7 @@ WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
         ("region", "asia", "asia", ""),
     ],
 )
-def test_values_are_read_with_what_they_lack(
+def test_values_are_read_with_their_missing_parts(
     folder: StudyFolder, field: str, sent: Any, value: Any, missing: str
 ) -> None:
     form_field = next(f for f in folder.study.fields if f.name == field)

@@ -58,7 +58,7 @@ def test_bar_of_a_number_is_scaled() -> None:
     assert bar_of("p", "r", None) == Bar("p", "r", None)
 
 
-def test_figures_without_numbers_are_none() -> None:
+def test_figures_without_numbers_are_not_drawn() -> None:
     assert bar_panels([Bar("a", "r", None, null=0.1)], {"r": "r"}, KEY, "bars", "bars") is None
     assert matrix_panels([Cell("a", "r", "c", None)], {"r": "r"}, {"c": "c"}, "m", "m") is None
     assert mark_lines([MarkLine("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None

@@ -42,7 +42,7 @@ def spectral(value: float, rho: float) -> list[Row]:
     return [headline("macro_f1", value, 0.04, 0.218), headline("rank_spearman", rho, 0.08, 0), *ranks]
 
 
-def test_a_number_within_the_draws_of_its_null_is_beyond_it_nowhere(
+def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(
     warehouse: Warehouse,
 ) -> None:
     draws = row("macro_f1", ALL, 0.218, ci_low=0.0, ci_high=0.542, null_value=0.218)
@@ -105,7 +105,7 @@ def test_without_interval_or_null_is_beyond_null_is_empty(warehouse: Warehouse) 
     assert by_model["m", "accuracy"] == by_model["m", "scenario_gain"] == (None, None)
 
 
-def test_a_metric_where_lower_is_better_is_beyond_its_null_below_it(warehouse: Warehouse) -> None:
+def test_a_metric_where_lower_is_better_is_beyond_its_null_if_below(warehouse: Warehouse) -> None:
     models = {str(value): [headline("map_cv", value, 0.1, 0.5)] for value in (0.3, 0.45, 0.8)}
     by_model = store(warehouse, "fmlama", models)
     assert [by_model[model, "map_cv"][0] for model in models] == [True, False, False]

@@ -128,7 +128,7 @@ def store_model(
         finish_run(connection, run_id)
 
 
-def test_a_pair_that_no_model_has_both_of_is_a_row_with_a_reason(warehouse: Warehouse) -> None:
+def test_a_pair_of_evaluations_without_a_common_model_has_a_reason(warehouse: Warehouse) -> None:
     store_headline(warehouse, "spectral", [0.1, 0.2, 0.3], "macro_f1", 0.05)
     store_headline(warehouse, "explication", [None, None], "apr", 0.5)
     pair = agreement(warehouse, "spectral")

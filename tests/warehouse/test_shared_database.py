@@ -233,7 +233,7 @@ def test_publishing_without_becoming_the_newest_is_an_error(
         published(store, server, inserted, then)
 
 
-def test_a_connection_lost_after_publishing_is_no_failure(server: Server, store: Database) -> None:
+def test_a_connection_lost_after_publishing_is_not_a_failure(server: Server, store: Database) -> None:
     assert published(store, server, psycopg.OperationalError("a line broke"), SECOND)
 
 

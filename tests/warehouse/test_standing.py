@@ -109,7 +109,7 @@ def test_a_file_replaced_while_it_is_attached_is_attached_again(
     ("words", "error"),
     [("IO Error: Could not set lock on file", HeldOutside), ("Corrupt database file", WarehouseError)],
 )
-def test_a_file_locked_by_another_program_is_told_from_damage(
+def test_a_file_locked_by_another_program_is_not_reported_as_damage(
     words: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attach(path: Path, store: Any) -> Any:

@@ -197,7 +197,7 @@ def test_exemplars_share_no_five_words_with_scenarios(warehouse: Warehouse) -> N
         assert not runs(row["text"]) & quoted, (row["text"], runs(row["text"]) & quoted)
 
 
-def test_there_are_eighteen_values_with_those_of_the_paper(warehouse: Warehouse) -> None:
+def test_eighteen_values_include_the_papers(warehouse: Warehouse) -> None:
     values = rows(warehouse, "guiding_value")
     labels = {row["label"] for row in values}
     assert len(values) == len(labels) == 18
@@ -229,7 +229,7 @@ def scores_of(warehouse: Warehouse, profile: str) -> dict[str, dict[str, float]]
     return scores
 
 
-def test_bucketed_profiles_are_those_of_the_paper(warehouse: Warehouse) -> None:
+def test_bucketed_profiles_equal_the_papers(warehouse: Warehouse) -> None:
     expected = {
         country: dict(zip(HOFSTEDE, scores, strict=True)) for country, scores in PAPER_PROFILES.items()
     }

@@ -44,7 +44,7 @@ PROMPT = "Answer.\nQuestion: What is drunk?\nAnswer:"
         ("milk", (0, 0)),
     ],
 )
-def test_both_scores_of_answers_by_hand(text: str, expected: tuple[float, float]) -> None:
+def test_hand_calculation_gives_both_scores_of_answers(text: str, expected: tuple[float, float]) -> None:
     assert scores(answer_of(text, PROMPT), GROUPS, words, words) == expected
 
 

@@ -93,7 +93,7 @@ def test_question_of_culturalbench_hard_needs_all_statements_by_hand(tmp_path: P
 
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
-def test_both_scores_of_blend_with_their_nulls_by_hand(tmp_path: Path, finish: str) -> None:
+def test_hand_calculation_gives_both_scores_of_blend_with_their_nulls(tmp_path: Path, finish: str) -> None:
     """The model gives the second answer of Aa-01 in both languages, and the only one of Aa-02 in English."""
     texts = {"bebe": "café", "drunk": "Coffee,\n I think", "eaten": "bread"}
     rows = rows_of("blend", tmp_path, writing(texts, finish))

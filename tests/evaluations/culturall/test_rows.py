@@ -46,7 +46,7 @@ def find(of: list[Metric], metric: str, kind: str = "overall", where: str = "all
     return one
 
 
-def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_accuracy_by_slice(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     of = model_rows(study, "m", "m", {"m": answered(study, "a1", "a3", "b1", "b2")}, [])
     assert find(of, "accuracy")[3:7] == (0.5, None, 8, 0)
@@ -64,7 +64,7 @@ def test_accuracy_by_slice_by_hand(make_study: MakeStudy) -> None:
     assert find(of, "coverage").value == 1.0
 
 
-def test_guessing_by_hand() -> None:
+def test_hand_calculation_gives_guessing() -> None:
     items = load_items(ROWS, "t").items
     nan = np.nan
     # B is the right letter of two of the three choice items.
@@ -76,7 +76,7 @@ def test_guessing_by_hand() -> None:
     assert another_answer(accepts).tolist() == [0, 1]
 
 
-def test_null_models_and_null_values_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_null_models_and_null_values(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     nulls = null_rows(study)
     constant = nulls["null:constant-letter"]
@@ -89,7 +89,7 @@ def test_null_models_and_null_values_by_hand(make_study: MakeStudy) -> None:
     assert find(of, "accuracy", "language", "ja").null_value == pytest.approx(3 / 4)
 
 
-def test_gains_between_conditions_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_gains_between_conditions(make_study: MakeStudy) -> None:
     study = make_study()
     own = answered(study, "a1", "a2", "b1", "b2", english=("a1",), question=("b1", "b2", "b3"))
     of = model_rows(study, "m", "m", {"m": own}, [])
@@ -171,7 +171,7 @@ def test_accuracy_is_judged_where_there_are_judges(make_study: MakeStudy) -> Non
     assert find(model_rows(study, "m", "m", {"m": every}, []), "accuracy").value == 0.0
 
 
-def test_difficulty_levels_by_hand() -> None:
+def test_hand_calculation_gives_difficulty_levels() -> None:
     solved = np.array([[1, 1, 0, np.nan], [1, 0, 0, 1], [1, 0, 0, 1]], dtype=np.float64)
     assert levels(solved).tolist() == ["easy", "medium", "hard", ""]
     fifteen = np.array([[float(model < n) for n in (10, 9, 5, 4)] for model in range(15)])
@@ -223,7 +223,7 @@ def test_setting_is_read_from_a_models_name(name: str, expected: NamedSetting | 
     assert setting(name) == expected
 
 
-def test_judge_check_by_judge_and_language(make_study: MakeStudy) -> None:
+def test_judge_check_has_rows_by_judge_and_language(make_study: MakeStudy) -> None:
     study = make_study("j", "k")
     about = checks(study)
     truth = {call.prompt.id: verdict("CORRECT" if call.source == "gold" else "INCORRECT") for call in about}

@@ -121,7 +121,7 @@ def test_benchmark_is_judged_once_it_is_complete(study: CureStudy) -> None:
     assert readings["specnorm", "thick", "specnorm-jp-1"].label == "no"
 
 
-def test_labels_alone_are_not_judged(make_study: MakeStudy) -> None:
+def test_thin_answers_are_not_judged(make_study: MakeStudy) -> None:
     assert EVALUATION.engines(CureParams(models=["m"], judges=["k", "j"])) == {"k": "judge", "j": "judge"}
     for study in (make_study(judges=[]), make_study(judges=JUDGES, modes=["thin"])):
         assert answer_candidate(study, {}) == []

@@ -73,7 +73,7 @@ def rows(study: CureStudy) -> list[Metric]:
     return table
 
 
-def test_label_rows_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_label_rows(rows: list[Metric]) -> None:
     # Thin: FR is lost, so wrong; of IN JP MX KE BR three are right: 3 / 6. Always yes: IN, KE, BR, so 3 / 6.
     em = one(rows, "exact_match", "normad:thin")
     assert (em.value, em.null_value, em.n_scored, em.n_unscored) == (0.5, 0.5, 6, 0)
@@ -99,7 +99,7 @@ def test_label_rows_by_hand(rows: list[Metric]) -> None:
     assert (reason.value, reason.slice_kind) == (1.0, "benchmark_reason")
 
 
-def test_thin_thick_difference_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_thin_thick_difference(rows: list[Metric]) -> None:
     # IN JP MX KE BR FR: thin 1 0 1 0 1 0, thick 1 1 0 1 0 1: differences 0 1 -1 1 -1 1, mean 1/6.
     difference = one(rows, "thin_thick_difference", "normad")
     assert (difference.value, difference.n_scored, difference.n_unscored) == (pytest.approx(1 / 6), 6, 0)
@@ -108,7 +108,7 @@ def test_thin_thick_difference_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "thin_thick_difference", "casa").value == 0.0
 
 
-def test_explanation_metric_and_its_nulls_by_hand(rows: list[Metric]) -> None:
+def test_hand_calculation_gives_explanation_metric_and_its_nulls(rows: list[Metric]) -> None:
     # (0.8 + 0.6 + 0.2 + 0.4 + 0.9 + 0.7) / 6 = 0.6; the generic one is the best null.
     coverage = one(rows, "coverage", "normad")
     assert (coverage.value, coverage.null_value) == (pytest.approx(0.6), pytest.approx(0.3))
@@ -119,7 +119,7 @@ def test_explanation_metric_and_its_nulls_by_hand(rows: list[Metric]) -> None:
     assert one(rows, "coverage", "normad:empty").slice_kind == "null"
 
 
-def test_gain_over_shuffled_explanations_by_hand(rows: list[Metric], study: CureStudy) -> None:
+def test_hand_calculation_gives_gain_over_shuffled_explanations(rows: list[Metric], study: CureStudy) -> None:
     # Gains 0.7 0.5 0.1 0.3 0.8 0.6: mean 0.5, all above 0: of 64 flips of signs none reaches as far.
     gain = one(rows, "explanation_gain", "normad")
     assert (gain.value, gain.null_value) == (pytest.approx(0.5), 0.0)
@@ -134,7 +134,7 @@ def test_gain_over_shuffled_explanations_by_hand(rows: list[Metric], study: Cure
     assert one(blind, "coverage", "normad").value == one(blind, "coverage", "normad").null_value
 
 
-def test_refused_nulls_of_each_judge_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_refused_nulls_of_each_judge(make_study: MakeStudy) -> None:
     """Judge j accepts NormAd's generic explanation where the item is from IN, JP or MX, judge k always."""
     study = make_study(benchmarks=["normad", "specnorm"], judges=[judge("j"), judge("k", "Qwen/Qwen3-8B")])
     readings = read_answers(study, right_answers(study))
@@ -164,7 +164,7 @@ def test_refused_nulls_of_each_judge_by_hand(make_study: MakeStudy) -> None:
     assert one(of_kin, "self_preference_warning").value == 1.0
 
 
-def test_drawn_nulls_and_unjudged_items_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_drawn_nulls_and_unjudged_items(make_study: MakeStudy) -> None:
     """CASA has two pairs; x's adhering query lacks the symbol, and one pair has judged nulls."""
     rows = tables()
     for each in rows["cure_item"]:
@@ -193,7 +193,7 @@ def test_drawn_nulls_and_unjudged_items_by_hand(make_study: MakeStudy) -> None:
     )
 
 
-def test_specnorm_rows_by_cue_and_specificity_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_specnorm_rows_by_cue_and_specificity(make_study: MakeStudy) -> None:
     """Cues: IN (yes) ethnicity; JP (no) ethnicity and age; KE (yes) ethnicity, age, gender and religion."""
     rows, more = tables(), {"in": "", "jp": "|age: old", "ke": "|age: old|gender: man|religion: Sikh"}
     for each in rows["cure_item"]:
@@ -303,7 +303,7 @@ def test_each_benchmark_has_its_own_length_slope_by_hand(make_study: MakeStudy) 
     assert alone.points.units == overall.points.units  # the same countries are left out
 
 
-def test_correlation_over_countries_by_hand(study: CureStudy) -> None:
+def test_hand_calculation_gives_correlation_over_countries(study: CureStudy) -> None:
     # Both metrics have six countries, coherence is 1 less the coverage: r = -1.
     def judging(call: ExplanationJudgeCall) -> float:
         mark = REAL[str(call.item.country)]
@@ -322,7 +322,7 @@ def test_correlation_over_countries_by_hand(study: CureStudy) -> None:
     assert (lone.value, lone.unscored_reason) == (None, "one vote per explanation: nobody could disagree")
 
 
-def test_null_models_by_hand(study: CureStudy) -> None:
+def test_hand_calculation_gives_null_models(study: CureStudy) -> None:
     by_model = null_rows(study)
     for rows in by_model.values():
         check(rows)

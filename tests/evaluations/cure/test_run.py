@@ -196,7 +196,9 @@ def test_leaderboard_equals_sql_over_single_answers_and_verdicts(finished: Finis
 
 
 @pytest.mark.heavy
-def test_a_second_run_generates_nothing_and_another_vote_one_each(finished: Finished, sent: Sent) -> None:
+def test_a_second_run_generates_nothing_and_a_further_vote_adds_one_request_each(
+    finished: Finished, sent: Sent
+) -> None:
     warehouse = Warehouse.open()
     numbers, before = warehouse.query(NUMBERS), parts(warehouse.home)
     run("fake-a")

@@ -43,7 +43,7 @@ def test_votes_become_mean_spread_and_majority(make_study: MakeStudy) -> None:
     assert real.verdicts == ("YES",) * 3
 
 
-def test_scores_of_several_one_and_no_judges(make_study: MakeStudy) -> None:
+def test_scores_are_means_over_judges_and_unscored_without_judges(make_study: MakeStudy) -> None:
     def judged(*judges: Engine, source: str = "real") -> Explained:
         study = make_study(benchmarks=["normad"], judges=judges)
         return scored(study, right_answers(study), real_only).judged["normad", source]

@@ -131,7 +131,7 @@ def test_treatment_adds_only_the_reminder() -> None:
     assert treatment.replace(f"- {reminder}", "").split() == control.split()
 
 
-def test_rows_of_a_model_that_adapts_by_hand() -> None:
+def test_hand_calculation_gives_rows_of_a_model_that_adapts() -> None:
     named = rows(study(), Loop(scripts()))
     expected = {
         ("apr", "overall", "all"): 9.0, ("apr", "null", SHUFFLED): 2.0, ("apr", "null", SILENT): 2.0,
@@ -148,7 +148,7 @@ def test_rows_of_a_model_that_adapts_by_hand() -> None:
     assert named["likeness_across", "overall", "all"].value > 0.5
 
 
-def test_rows_under_blind_strict_and_missing_judges_by_hand() -> None:
+def test_hand_calculation_gives_rows_under_blind_strict_and_missing_judges() -> None:
     def strict(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
         keys = list((schema or {})["properties"])
         verdict = "YES" if "contradicted" in keys else "4" if "focus" in keys else "10"

@@ -38,7 +38,7 @@ def measured(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
 
 
 @pytest.mark.parametrize("marked", TALKS, ids=[f"{n}-{t['persona']}" for n, t in enumerate(TALKS, 1)])
-def test_counts_of_a_conversation_equal_those_by_hand(marked: Mapping[str, Any]) -> None:
+def test_counts_of_a_conversation_equal_counts_by_hand(marked: Mapping[str, Any]) -> None:
     assert (len(TALKS), len({talk["persona"] for talk in TALKS}) >= 6) == (20, True)
     talk, measures = measured(marked)
     counted = {name: getattr(measures, name) for name in COUNTS}

@@ -145,7 +145,7 @@ def test_badge_follows_the_check_of_the_judges(tells: bool | None, is_null: bool
     assert badge({"is_null": is_null, "tells_real_from_shuffled": tells})[0] == kind
 
 
-def test_failed_check_of_judges_concerns_its_model_alone(data: ExplicationData) -> None:
+def test_failed_check_of_judges_concerns_only_its_model(data: ExplicationData) -> None:
     is_best = pl.col("model") == "all"
     board = data.leaderboard.with_columns(
         tells_real_from_shuffled=pl.when(is_best).then(True).when(~pl.col("is_null")).then(False),

@@ -115,7 +115,7 @@ def _rows(of: ExplicationStudy) -> Rows:
     return rows_of(conversations(of, stage_of(of), own_grades(of)), shared_grades(of))
 
 
-def test_means_by_slice_by_hand(rows: Rows) -> None:
+def test_hand_calculation_gives_means_by_slice(rows: Rows) -> None:
     # Control: (3 + 5) / 2; treatment: that and (2 + 4 x 1 + 0) / 6.
     assert rows["apr", "condition", "control"].value == pytest.approx(4.0)
     assert rows["apr", "condition", "treatment"].value == pytest.approx(5.0)
@@ -149,7 +149,7 @@ def test_null_value_is_the_best_null_by_hand(rows: Rows, of: ExplicationStudy) -
     }
 
 
-def test_treatment_effect_and_p_over_personas_by_hand(rows: Rows) -> None:
+def test_hand_calculation_gives_treatment_effect_and_p_over_personas(rows: Rows) -> None:
     effect = rows["treatment_effect", "metric", "apr"]
     assert effect.value == pytest.approx(1.0)
     # Of 2, 1, 1, 1, 1, 0: variance 2 / 5, so ± t(5) x sqrt(0.4 / 6) = 2.5706 x 0.2582.
@@ -164,7 +164,7 @@ def test_treatment_effect_and_p_over_personas_by_hand(rows: Rows) -> None:
         assert rows["treatment_p", "metric", name].value == 1.0
 
 
-def test_gain_over_shuffled_conversations_by_hand(rows: Rows, of: ExplicationStudy) -> None:
+def test_hand_calculation_gives_gain_over_shuffled_conversations(rows: Rows, of: ExplicationStudy) -> None:
     assert rows["apr_gain", "overall", "all"].value == pytest.approx(2.0)
     assert rows["apr_gain", "condition", "treatment"].value == pytest.approx(2.0)
     assert rows["tells_real_from_shuffled", "overall", "all"].value == 1.0  # 1 of 64 orders: under 2.5 %
@@ -176,7 +176,7 @@ def test_gain_over_shuffled_conversations_by_hand(rows: Rows, of: ExplicationStu
     assert less["tells_real_from_shuffled", "overall", "all"].value == 0.0
 
 
-def test_rows_of_recommended_dishes_by_hand(rows: Rows) -> None:
+def test_hand_calculation_gives_rows_of_recommended_dishes(rows: Rows) -> None:
     # Only Soon-ja's cuisine is Korean; she and Aisha get the dish four times each; porridge has no country.
     own = rows["own_cuisine", "overall", "all"]
     assert (own.value, own.null_value, own.n_scored, own.n_unscored) == (0.5, 0.5, 8, 16)

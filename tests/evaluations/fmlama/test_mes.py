@@ -25,7 +25,7 @@ def verdicts(*names: str | None) -> tuple[Verdict, ...]:
     )
 
 
-def test_dish_score_by_hand() -> None:
+def test_hand_calculation_gives_dish_score() -> None:
     # Two of four Correct, one Maybe: S = 2/4, Maybe 1/4.
     assert dish_score(verdicts("Correct", "Maybe", "Incorrect", "Correct")) == (0.5, 0.25)
     # One of five has no verdict: S = 2/4 over the rest.
@@ -70,7 +70,7 @@ def rows_of(
     return rows
 
 
-def test_mes_rows_by_hand(study: FmlamaStudy) -> None:
+def test_hand_calculation_gives_mes_rows(study: FmlamaStudy) -> None:
     marks = marked(
         study,
         {"Q1": ["Correct", "Maybe"], "Q2": ["Incorrect"], "Q3": ["Correct"], "Q4": ["Correct", "Incorrect"]},

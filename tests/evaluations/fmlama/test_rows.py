@@ -54,7 +54,7 @@ def both_rows(make_study: MakeStudy, scores_of: ScoresOf) -> list[Metric]:
 # --- numbers by hand
 
 
-def test_map_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_map(both_rows: list[Metric]) -> None:
     row = one(both_rows, "map")
     assert row.value == pytest.approx(35 / 48)
     assert (row.n_scored, row.n_unscored) == (8, 0)
@@ -71,7 +71,7 @@ def test_map_by_hand(both_rows: list[Metric]) -> None:
     assert one(both_rows, "map", "en:en:yes").value == pytest.approx(3 / 4)
 
 
-def test_mws_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_mws(both_rows: list[Metric]) -> None:
     # t-en-1: (1 + 0 + 1 + 1)/4; t-en-2: (0.9 + 1 + 0.6 + 1)/4.
     row = one(both_rows, "mws")
     assert row.value == pytest.approx((0.75 + 0.875) / 2)
@@ -87,14 +87,14 @@ def test_mws_by_hand(both_rows: list[Metric]) -> None:
     assert row.null_value == pytest.approx(chance)
 
 
-def test_gain_over_the_best_baseline_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_gain_over_the_best_baseline(both_rows: list[Metric]) -> None:
     # The most common ingredients of the origin have (31/36 + 3/4)/2 = 29/36, more than chance's 173/288.
     row = one(both_rows, "map_gain")
     assert row.value == pytest.approx(35 / 48 - 29 / 36)
     assert row.null_value == 0.0
 
 
-def test_country_gain_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_country_gain(both_rows: list[Metric]) -> None:
     # pizza 5/24, pasta -6/24, sushi -3/24, onigiri 6/24.
     assert one(both_rows, "country_gain", "en:en:yes").value == pytest.approx(2 / 96)
     assert one(both_rows, "country_gain", "en:en:yes:Italy").value == pytest.approx(-1 / 48)
@@ -105,7 +105,7 @@ def test_country_gain_by_hand(both_rows: list[Metric]) -> None:
     assert not [r for r in both_rows if r.metric.startswith("country_gain") and ":no" in r.slice]
 
 
-def test_p_values_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_hand_calculation_gives_p_values(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     dishes = {
         f"Q{i:02}": (("Italy", "Japan")[i // 6], f"d{i}", "salt rice", f"菜{i}", "盐") for i in range(12)
     }
@@ -125,7 +125,7 @@ def test_p_values_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     assert one(rows, "country_gain_p", "en:en:yes").n_scored == 12
 
 
-def test_errors_by_hand(both_rows: list[Metric]) -> None:
+def test_hand_calculation_gives_errors(both_rows: list[Metric]) -> None:
     # One error a dish: pizza's rice, sushi's cheese and onigiri's flour are foreign, pasta's cheese is not.
     row = one(both_rows, "error_foreign")
     assert row.value == pytest.approx(3 / 4)
@@ -148,7 +148,7 @@ def test_overall_rows_are_means_over_conditions(both_rows: list[Metric]) -> None
     assert gain.value == pytest.approx((35 / 48 + 3 / 4) / 2 - 29 / 36)
 
 
-def test_spread_over_origins_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_hand_calculation_gives_spread_over_origins(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}))
     rankings = {t: of | {"quesadilla": f"{first} salt flour"} for (t, of), first in
                 zip(PLAIN.items(), ("cheese rice", "rice cheese"), strict=True)}  # fmt: skip

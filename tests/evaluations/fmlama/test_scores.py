@@ -55,7 +55,7 @@ def test_unspellable_candidates_rank_last_and_are_counted(make_study: MakeStudy,
     assert worse.ap[0][0] == pytest.approx(31 / 36)
 
 
-def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+def test_hand_calculation_gives_baselines(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     study = make_study()
     (everywhere,) = scores_of(study, common_ingredients(study, False))
     # Of the other three dishes, pizza: rice 2, flour and salt 1, cheese 0. Flour is 2nd or 3rd, first found:
@@ -72,7 +72,7 @@ def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
     assert best_baseline([[everywhere]])["en:en:no"] == pytest.approx(everywhere.expected.ap)
 
 
-def test_pooling_of_token_log_probabilities_by_hand() -> None:
+def test_hand_calculation_gives_pooling_of_token_log_probabilities() -> None:
     logprob, probability = np.float32([-1, -6]), np.float32([0.4, 0.1])
     n_tokens = np.array([1, 3])
     assert pooled(logprob, probability, n_tokens, "mean_probability") == pytest.approx([0.4, 0.1])

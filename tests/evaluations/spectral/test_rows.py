@@ -57,7 +57,7 @@ def random_answers(study: SpectralStudy, q: SpectralQuestion, seed: int) -> Ques
 # --- categories by hand
 
 
-def test_macro_f1_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_hand_calculation_gives_macro_f1(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     rows = rows_of(study, {"a": make_score(study, A)})
     assert categories(rows) == {"numbers-1": "LH", "coins-1": "HL", "foods-1": "HL", "faiths-1": "LH"}
@@ -122,7 +122,7 @@ def test_each_half_sample_is_split_at_its_own_medians(
 # --- ranks and correlation by hand
 
 
-def test_rank_agreement_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_hand_calculation_gives_rank_agreement(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study()
     rows = rows_of(study, {"a": make_score(study, A)})
     # By descending SR: numbers 1, faiths 2, coins 3, foods 4; people: numbers 1, foods 2, faiths 3, coins 4.
@@ -151,7 +151,7 @@ def test_rank_agreement_averages_the_scored_phrasings(make_study: MakeStudy, mak
 # --- reference mass and competence
 
 
-def test_reference_mass_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_reference_mass(make_study: MakeStudy) -> None:
     study = make_study(domains=["coins", "numbers"], countries=["FR", "GM", "JP"])
 
     # Items: US dollar, dalasi, euro. France 0.8 on the euro, Gambia 0.2 on the dalasi, Japan has none listed.

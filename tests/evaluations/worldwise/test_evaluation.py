@@ -126,7 +126,7 @@ def cohort(
     return Cohort(models, against, {name: Engine(name, "fake", name, name) for name in models | against})
 
 
-def test_new_models_are_compared_with_the_cohort_and_alone_have_rows(study: WorldwiseStudy) -> None:
+def test_only_new_models_get_rows_and_are_compared_with_the_cohort(study: WorldwiseStudy) -> None:
     a, b, c = answers(study), answers(study, FLAT), answers(study, without="IN")
     first = EVALUATION.rows(study, cohort({"a": a, "b": b}, {"a": a, "b": b}), space_of(study))
     assert set(first.metrics) == {"a", "b", "null:zero", "null:global-mean", "null:scenario-text"}

@@ -32,7 +32,7 @@ from tests.evaluations.worldwise.conftest import (
 )
 
 
-def test_projection_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_projection(make_study: MakeStudy) -> None:
     study = make_study()
     rows = list(projection_rows(study, space_of(study), scored(study, placed_at(study))))
     check(rows)
@@ -142,7 +142,7 @@ def test_culture_with_few_answers_is_left_out_of_recognition(make_study: MakeStu
 # --- listed phrases, where they are counted
 
 
-def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_stereotypes(make_study: MakeStudy) -> None:
     study = make_study(stereotype_rule="words")
     completed = placed_at(study)
     assert list(stereotype_rows(make_study(), scored(study, completed))) == []
@@ -162,7 +162,7 @@ def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
         assert one(found, "stereotype_score", "IN").value == score
 
 
-def test_counts_by_hand(make_study: MakeStudy) -> None:
+def test_hand_calculation_gives_counts(make_study: MakeStudy) -> None:
     study = make_study()
     completed = placed_at(study)
     completed["IN", "i1", 0] = Completion("no JSON", "stop", 100, 20)

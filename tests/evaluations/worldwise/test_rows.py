@@ -115,7 +115,7 @@ def test_missing_baseline_leaves_alignment_scored(make_study: MakeStudy) -> None
     assert one(rows, "projection", "baseline:individualism").unscored_reason == NO_ANSWER
 
 
-def test_gain_is_computed_where_answer_and_null_are_scored(make_study: MakeStudy) -> None:
+def test_gain_is_computed_if_answer_and_null_are_scored(make_study: MakeStudy) -> None:
     """The best null is the unprompted answer, and one unprompted answer is missing."""
     study = make_study()
     on_target = dict(zip(("i1", "i2", "p1", "p2"), study.content.targets[1], strict=True))  # IN's

@@ -17,7 +17,7 @@ US = page("timeanddate_us.html", f"{INDEX_URL}us/2026")
 JAPAN = page("timeanddate_japan.html", f"{INDEX_URL}japan/2026")
 
 
-def test_links_are_those_to_known_countries() -> None:
+def test_only_links_to_known_countries_are_returned() -> None:
     assert country_links(INDEX, COUNTRIES) == {"us": "US", "japan": "JP", "south-korea": "KR"}
 
 

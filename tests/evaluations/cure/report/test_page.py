@@ -114,7 +114,7 @@ def test_page_without_scores_has_reasons_and_no_figure(warehouse: Warehouse) -> 
     assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
 
 
-def test_page_of_thin_answers_has_labels_alone(thin: BeautifulSoup) -> None:
+def test_page_of_thin_answers_has_only_labels(thin: BeautifulSoup) -> None:
     assert len(thin.select("p.lead")) == 2
     absent = "h2#explanations, h2#judges, #differences, #over-models, #by-cue, #board .badge, #figure-profile"
     assert not thin.select(absent)

@@ -192,7 +192,9 @@ def test_model_without_answers_is_drawn_as_not_scored(data: FmlamaData) -> None:
     assert "not scored" in shown(page)
 
 
-def test_poolings_that_turn_a_verdict_are_listed_per_condition(page: BeautifulSoup, data: FmlamaData) -> None:
+def test_poolings_that_reverse_a_verdict_are_listed_per_condition(
+    page: BeautifulSoup, data: FmlamaData
+) -> None:
     (listed,) = page.select("h2#poolings ~ ul")
     lines = [text_of(line) for line in listed.select("li")]
     assert len(lines) == 4

@@ -121,7 +121,7 @@ def test_infinite_ratio_is_drawn_hatched_with_its_sign(page: BeautifulSoup) -> N
 @pytest.mark.parametrize(
     ("models", "countries", "variants", "domains"), [(1, 2, 1, 1), (1, 8, 3, 9), (2, 70, 1, 1)]
 )
-def test_one_map_per_model_and_domain(models: int, countries: int, variants: int, domains: int) -> None:
+def test_each_model_and_domain_has_one_map(models: int, countries: int, variants: int, domains: int) -> None:
     names = [f"model-{i}" for i in range(models)]
     page = parsed(REPORT, example(names, countries, variants, domains))
     maps = page.select('svg[aria-label^="Similarity"]')
