@@ -23,7 +23,7 @@ class Secrets:
     """Removes a key, whole, in part and in other spellings, from texts, and user names from addresses."""
 
     def __init__(self, key: str | None) -> None:
-        """key: None if there is nothing to hide."""
+        """Prepare to hide a key; None if there is nothing to hide."""
         self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
         self._is_long = len(key or "") >= SHORT_SECRET
 

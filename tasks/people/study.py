@@ -286,7 +286,7 @@ def read_value(field: FormField, item: PeopleItem, raw: Any) -> Entry:
     if field.kind in WITH_ENTRIES:
         return _read_entries(field, field.entries(item), raw)
     if field.kind == "chat":
-        raise ValueError(f"{field.name}: a form cannot send an interview")
+        raise ValueError(f"{field.name}: an interview cannot be sent by a form")
     most = field.most_chars(item)
     if not isinstance(raw, str) or len(raw.replace("\r\n", "\n")) > most or "\0" in raw:
         raise ValueError(f"{field.name}: expected a text of up to {most} characters")

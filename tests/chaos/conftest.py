@@ -85,7 +85,7 @@ def assert_complete() -> Callable[[str, Path], None]:
 
 
 def assert_each_prompt_once(warehouse: Warehouse) -> None:
-    """No prompt has two stored completions."""
+    """Assert that no prompt has two stored completions."""
     n, n_distinct = warehouse.query(
         "SELECT count(*), count(DISTINCT request_hash || item) FROM response"
     ).row(0)

@@ -47,7 +47,7 @@ CAPABILITIES_V3 = 0x20080522
 
 
 def queue_of(home: Path) -> Path:
-    """Where build_specnorm writes its queue."""
+    """Return the file to which build_specnorm writes its queue."""
     return home / "queue.csv"
 
 

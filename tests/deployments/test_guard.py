@@ -152,7 +152,7 @@ class Blank(BaseHTTPRequestHandler):
         self.wfile.write(b"<title>hello</title><body>hello")
 
     def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def one(rows: Sequence[Metric], metric: str, name: str = "all", kind: str | None
 
 
 def keys(rows: Sequence[Metric]) -> list[tuple[str, str, str]]:
-    """Sorted keys of the rows."""
+    """Return sorted keys of the rows."""
     return sorted((r.metric, r.slice_kind, r.slice) for r in rows)
 
 

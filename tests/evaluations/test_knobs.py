@@ -124,7 +124,7 @@ def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> se
 
 
 def read(name: str) -> set[str]:
-    """Attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
+    """Return attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
     names: set[str] = set()
     own = TREE / ("recipe" if name in FROM_RECIPES.values() else name)
     files = {file for file in own.rglob("*.py") if file.name != "params.py"}
@@ -154,7 +154,7 @@ def _is_params(node: ast.expr) -> bool:
 
 
 def another(field: FieldInfo, value: Any) -> Any:
-    """Another valid value of a field; None if its type gives none."""
+    """Return another valid value of a field; None if its type gives none."""
     kinds = [field.annotation, *get_args(field.annotation)]
     choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     if choices and not isinstance(value, list):

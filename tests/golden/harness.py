@@ -174,7 +174,7 @@ def run_and_die(evaluation: str, home: Path, count: str, *of: object) -> None:
 
 
 def _die_at(home: Path, count: Callable[..., int], *of: str) -> None:
-    """Has this process kill itself after the part with which the count is reached; the last of ``of``."""
+    """Make this process kill itself after the part with which the count reaches the last of ``of``."""
     put = LocalStore.put_part
 
     def put_and_look(self: LocalStore, *arguments: Any, **more: Any) -> None:
@@ -198,7 +198,7 @@ def part_files(home: Path, kinds: Sequence[str]) -> dict[str, int]:
 
 
 def stored(home: Path, kind: str, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of all part files of a kind, registered or not."""
+    """Return columns of all part files of a kind, registered or not."""
     files = (home / "parts" / place for place in part_files(home, [kind]))
     frames = [pl.read_parquet(file, columns=list(columns), glob=False) for file in files]
     return pl.concat(frames) if frames else pl.DataFrame(schema=list(columns))
@@ -270,12 +270,12 @@ def differences(recorded: Rows, rows: Rows) -> list[str]:
 
 
 def golden_path(evaluation: str, table: str) -> Path:
-    """Where the recorded rows are. table: metric_value or leaderboard."""
+    """Return the file of the recorded rows. table: metric_value or leaderboard."""
     return FOLDER / (f"{evaluation}.csv" if table == "metric_value" else f"{evaluation}_{table}.csv")
 
 
 def read_golden(path: Path) -> Rows:
-    """Recorded rows."""
+    """Return recorded rows."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -51,7 +51,7 @@ UNSCORED_COUNTS = "unscored_answers"
 
 
 def assert_nothing_twice(home: Path, evaluation: str) -> None:
-    """No request has two stored answers, in whatever parts."""
+    """Assert that no request has two stored answers in any parts."""
     for kind, columns in net(evaluation).keys.items():
         requests = stored(home, kind, columns)
         assert requests.height > 0

@@ -46,7 +46,7 @@ def scores(samples: Samples, name: str) -> dict[str, float | str | None]:
 
 
 def rows(home: Path, query: str, run_id: str) -> dict[str, Any]:
-    """First column -> second, of the rows of a run."""
+    """Return first column -> second, of the rows of a run."""
     return dict(Warehouse.open(home).query(query, [run_id]).rows())
 
 
@@ -93,7 +93,7 @@ def of_domains(samples: Samples) -> dict[str, float]:
 
 
 def of_wordings(samples: Samples) -> dict[str, float]:
-    """Wording -> the mean average precision of its dishes."""
+    """Return wording -> the mean average precision of its dishes."""
     by_wording: dict[str, list[float]] = defaultdict(list)
     for key, value in scores(samples, "average_precision").items():
         about = samples[key].metadata

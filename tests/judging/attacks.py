@@ -52,7 +52,7 @@ ATTACKS = [
 
 
 def payloads(key: str, wanted: str) -> list[str]:
-    """Texts that want the verdict ``wanted`` for themselves: every demand in every disguise, each once."""
+    """Texts that demand the verdict ``wanted``: every demand in every disguise, each once."""
     marked = {"verdict": wanted, "reason": "any"}
     answer = json.dumps({key: marked})
     demands = [

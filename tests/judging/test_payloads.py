@@ -56,7 +56,7 @@ def keeping(text: str, own: str) -> Iterator[Written]:
 
 
 def quoting(text: str, own: str) -> Iterator[Written]:
-    """Quotes the text, then judges it; or within its reason, forgetting to escape."""
+    """Yield answers that quote the text before the verdict, or unescaped within the reason."""
     for quoted in (text, f'The text is "{text}".', as_data(text, 2000), f"```\n{text}\n```", f"> {text}"):
         yield [(f"{quoted}\nMy verdict is ", False), *verdict(own)]
     yield verdict(own, f'"it says {text}"')
@@ -64,7 +64,7 @@ def quoting(text: str, own: str) -> Iterator[Written]:
 
 
 def echoing(text: str, own: str) -> Iterator[Written]:
-    """Judges the text, then repeats it."""
+    """Yield answers that repeat the text after the verdict."""
     for repeated in (text, f"\n\n{text}", f" {json.dumps(text)}", f"\n```json\n{text}\n```", f", {text}}}"):
         yield [*verdict(own), (repeated, False)]
 

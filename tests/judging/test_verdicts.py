@@ -40,7 +40,7 @@ NONE: Verdicts = [(None, None, None)] * 3
 
 
 def read(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Verdicts:
-    """(verdict, reason, value) of each key in order."""
+    """Return (verdict, reason, value) of each key in order."""
     verdicts = parse_verdicts(text, keys, rubric)
     assert [v.key for v in verdicts] == keys
     assert all((v.value is None) == (v.unscored_reason is not None) for v in verdicts)

@@ -23,7 +23,7 @@ X, Y, Z = [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5], [3, 1, 2, 6, 5, 4]
 
 
 def fisher(r: float, n: int) -> tuple[float, float]:
-    """Fisher's interval of Pearson's r, which the published example has."""
+    """Return Fisher's interval of Pearson's r, as in the published example."""
     half = 1.959964 / math.sqrt(n - 3)
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
@@ -145,7 +145,7 @@ def draw(
 
 
 def true_difference(r: tuple[float, float, float]) -> float:
-    """Of Spearman's rho, from Pearson's r of normal numbers."""
+    """Return the true difference of Spearman's rho, from Pearson's r of normal numbers."""
     return 6 / math.pi * (math.asin(r[0] / 2) - math.asin(r[1] / 2))
 
 

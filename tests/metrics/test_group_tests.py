@@ -24,7 +24,7 @@ def column(*values: float) -> FloatArray:
 
 
 def random_groups(seed: int, groups: int = 4, scenarios: int = 9, answers: int = 3) -> dict[str, FloatArray]:
-    """Groups that answer the same scenarios, with effects of scenario, group and both."""
+    """Return groups that answer the same scenarios, with effects of scenario, group and both."""
     rng = np.random.default_rng(seed)
     common = rng.standard_normal((scenarios, 1))
     return {

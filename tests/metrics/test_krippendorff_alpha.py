@@ -34,7 +34,7 @@ ratings = st.lists(
 
 
 def by_definition(table: list[list[float]], level: Level) -> float | None:
-    """1 - D_o / D_e over ordered pairs, as the paper writes it."""
+    """Return 1 - D_o / D_e over ordered pairs, as the paper writes it."""
     units = [[x for x in unit if not math.isnan(x)] for unit in table]
     units = [unit for unit in units if len(unit) > 1]
     everything = [x for unit in units for x in unit]

@@ -40,7 +40,7 @@ def strict_ap(order: tuple[int, ...] | list[int], relevant: list[bool]) -> float
 
 
 def ap_over_all_orders(scores: list[float], relevant: list[bool]) -> float:
-    """Mean of `strict_ap` over every order that the scores allow."""
+    """Return mean of `strict_ap` over every order that the scores allow."""
     groups = [[i for i, s in enumerate(scores) if s == value] for value in sorted(set(scores), reverse=True)]
     orders = product(*(permutations(group) for group in groups))
     return float(np.mean([strict_ap([i for part in order for i in part], relevant) for order in orders]))

@@ -46,9 +46,9 @@ def cliches(share: float) -> Words:
 
 
 def test_hand_calculation_gives_recognition_and_variety() -> None:
-    # Two cultures, five scenarios; each answer is its culture's own word and its scenario's. Of 10 answers 5
-    # have a culture's word, weight log 2 = a, and 2 a scenario's, log 5 = b. Answers of a culture share the
-    # first alone: cosine a^2 / (a^2 + b^2). Of two cultures in two scenarios they share none.
+    # Two cultures, five scenarios; an answer is a word of its culture and a word of its scenario. A culture's
+    # word is in 5 of 10 answers, weight log 2 = a; a scenario's is in 2, weight log 5 = b. Answers of one
+    # culture share only its word: cosine a^2 / (a^2 + b^2). Others in two scenarios share no word.
     result = recognised(lambda c, s, _: [f"culture {c}", f"scenario {s}"], 2, 5)
     a, b = math.log(2), math.log(5)
     assert result.value.tolist() == [1.0, 1.0, 1.0]

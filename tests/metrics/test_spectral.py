@@ -30,7 +30,7 @@ def er_and_sr(h: FloatArray) -> tuple[float, float]:
 
 
 def blocks(*sizes: int) -> FloatArray:
-    """Identical rows within a block, no item in common between blocks."""
+    """Return identical rows within a block, no item in common between blocks."""
     return np.repeat(np.eye(len(sizes)), sizes, axis=0)
 
 
@@ -105,7 +105,7 @@ def test_similarity_spectrum_and_rank_agree_with_scipy(t: int) -> None:
 
 # --- what the numbers must not depend on
 
-# Counts rather than arbitrary floats: many ties, zeros and equal rows, which is where such code breaks.
+# Counts instead of arbitrary floats, because such code breaks on ties, zeros and equal rows.
 tables = arrays(
     np.float64, st.tuples(st.integers(2, 7), st.integers(1, 9)), elements=st.integers(0, 4).map(float)
 ).filter(lambda h: bool(h.any(axis=1).all()))
@@ -232,7 +232,7 @@ def test_softmax_refuses_a_wrong_row_with_its_country(row: list[float]) -> None:
 
 
 def test_normalise_divides_log_probabilities_by_tokens() -> None:
-    # Sums of -6 over 3 tokens and -8 over 2: -2 and -4 a token, which turns no order round but the gap.
+    # Sums of -6 over 3 tokens and -8 over 2: -2 and -4 per token; the order stays, the gap changes.
     assert normalise([[-6.0, -8.0], [-np.inf, -1.0]], [3, 2]).tolist() == [[-2.0, -4.0], [-np.inf, -0.5]]
 
 

@@ -15,7 +15,7 @@ from tasks.metrics.variance import RESIDUAL, crossed_variance, nested_variance
 
 
 def crossed(levels: tuple[int, ...], repeats: int = 1) -> list[np.ndarray]:
-    """Labels of a balanced design: each combination of levels `repeats` times."""
+    """Return labels of a balanced design: each combination of levels `repeats` times."""
     cells = np.array(list(product(*(range(n) for n in levels), range(repeats))))
     return [cells[:, i] for i in range(len(levels))]
 
@@ -97,7 +97,7 @@ def test_crossed_shares_sum_to_1_and_ignore_order_and_unit(seed: int) -> None:
     order = rng.permutation(48)
     shuffled = crossed_variance(values[order], {"persona": persona[order], "scenario": scenario[order]})
     assert shuffled.shares == pytest.approx(split.shares, abs=1e-9)
-    # Units and names do not count.
+    # Units and names have no effect.
     renamed = crossed_variance(100 - 3 * values, {"scenario": 9 - scenario, "persona": persona.astype(str)})
     assert renamed.shares == pytest.approx(split.shares, abs=1e-9)
 

@@ -126,7 +126,7 @@ def shipped(name: str) -> Mapping[str, Any]:
 
 
 def texts_of(name: str, of: Any) -> Iterator[str]:
-    """Every text of a study that a candidate, a judge, a simulated user or an embedder is sent."""
+    """Yield every text of a study that a candidate, a judge, a simulated user or an embedder is sent."""
     for prompt in _prompts(name, of):
         yield from (str(message["content"]) for message in prompt.conversation)
     if name == "explication":
@@ -213,7 +213,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 @cache
 def files_of_texts(name: str) -> frozenset[Path]:
-    """Templates, rubrics, forms and word lists that lie in the evaluation's folder."""
+    """Return templates, rubrics, forms and word lists that lie in the evaluation's folder."""
     folder = TASKS / "evaluations" / name
     return frozenset(
         path
@@ -249,7 +249,7 @@ def test_a_pack_of_every_text_leaves_no_shipped_text(name: str, style: str) -> N
 
 
 def _leaves_of_rows(name: str, tables: Mapping[str, Any]) -> Iterator[str]:
-    """Texts of tables and tasks, which files of a pack replace."""
+    """Yield texts of tables and tasks, which files of a pack replace."""
     for path in files_of_texts(name):
         if path.parent.name == "tasks":
             yield from _leaves(tomllib.loads(path.read_text(encoding="utf-8")))

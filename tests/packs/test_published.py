@@ -53,7 +53,7 @@ def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
 
 
 def written(folder: Path, suffix: str) -> Path:
-    """ROWS in the format of the suffix."""
+    """Return ROWS in the format of the suffix."""
     path, frame = folder / f"rows{suffix}", pl.DataFrame(ROWS)
     match suffix:
         case ".json":
@@ -272,6 +272,6 @@ def test_a_dataset_is_read_from_the_hub_and_then_from_its_cache(hub: str, tmp_pa
 def test_a_file_beyond_the_size_limit_is_refused(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"results.{ending}"
     with path.open("wb") as file:
-        file.truncate(published.LARGEST + 1)  # takes no room
+        file.truncate(published.LARGEST + 1)  # a sparse file
     with pytest.raises(BenchmarkError, match="larger than"):
         read_rows(path)

@@ -37,7 +37,7 @@ def test_hand_calculation_gives_accuracy_by_difficulty(folder: Path) -> None:
     cells = [accuracy(subset) for subset in SUBSETS]
     results = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"})
     assert [one.value for one in results] == [50.0, 100.0, 0.0, 50.0]
-    assert [one.null for one in results] == [6.25, 25.0, 0.0, 0.0]  # one of four items has letters
+    assert [one.null for one in results] == [6.25, 25.0, 0.0, 0.0]  # one of four items is a choice
     left_out = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"}, unjudged=["left-out"])
     assert [one.value for one in left_out] == [pytest.approx(200 / 3), 100.0, 0.0, 100.0]
     assert numbers(REPRODUCTION, folder, cells)[0].reason == "no answer of that setting (--settings NAME=ID)"

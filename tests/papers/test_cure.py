@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 def test_hand_calculation_gives_sizes_and_cues(folder: Path) -> None:
     size = {name: printed("Table 1", "Size", dataset=name) for name in ("SpecNorm", "CASA", "NormAd")}
     own = recomputed(folder, *size.values())
-    assert [one.value for one in own] == [3.0, 2.0, None]  # one row stands twice; a pair has two items
+    assert [one.value for one in own] == [3.0, 2.0, None]  # one row is repeated; a pair has two items
     assert own[2].reason == "no file of normad (*normad*.csv or *normad*.json*)"
     assert [one.value for one in recomputed(folder, *size.values(), size=["rows"])] == [4.0, 2.0, None]
     places = [printed("Table 1", "Countries", dataset=name) for name in ("SpecNorm", "CASA")]
@@ -65,7 +65,7 @@ def test_hand_calculation_gives_mean_f1_over_models_and_benchmarks(folder: Path)
     thin, thick = (printed("Thin vs. Thick", "mean F1-Macro", setting=s) for s in ("thin", "thick"))
     own = recomputed(folder, thin, thick)
     assert own[0].value == pytest.approx(2 / 3)
-    # gpt-4o (2 / 3 + 1) / 2, claude 0; the null is no model
+    # gpt-4o (2 / 3 + 1) / 2, claude 0; the null does not count as a model
     assert own[1].value == pytest.approx((5 / 6 + 0) / 2)
     assert own[1].n == 2
     read = recomputed(folder, thin, thick, unread=["left-out"])

@@ -31,7 +31,7 @@ NAMES = ("conversation", "model", "condition", "persona", "repetition", "apr", "
 def folder(tmp_path: Path) -> Path:
     rows = [json.dumps(dict(zip(NAMES, talk, strict=True))) for talk in TALKS]
     (tmp_path / "conversations.jsonl").write_text("\n".join(rows))
-    # a: c1 < c3 by both; c1 < c4 by both; c3 > c4 by a alone the other way round. b rated one.
+    # Pairs of a: both say c1 < c3 and c1 < c4; only a says c3 > c4. b rated one conversation.
     (tmp_path / "ratings.csv").write_text(
         "rater,conversation,persona,apr,int\na,c1,4,1,2\na,c3,5,5,2\na,c4,4,4,4\nb,c2,3,2,\nb,none,3,1,1\n"
     )

@@ -94,14 +94,14 @@ def test_hand_calculation_gives_the_dumb_baseline(dishes: Path) -> None:
         ({"baseline": ["top-ten"]}, {"U.K.": 25.0, "ALL": 60.0}),
         # y comes third: C (1 + 2 / 3) / 2, E 1 / 3
         ({"baseline": ["equation-4"]}, {"U.K.": 58.33, "ALL": 73.33}),
-        # Named are x, y: E 1 / 2, F 1 / 4
+        # The baseline names x and y: E 1 / 2, F 1 / 4
         ({"ties": ["name"]}, {"Italy": 75.0, "U.K.": 75.0}),
-        # No order of y and z gives the 1.00 that is printed here: that of the file stays
+        # No order of y and z gives the printed 1.00, so the file's order stays
         ({"ties": ["fitted"]}, {}),
         # D is the U.K.'s, w a fourth candidate: E and D 1 / 5
         ({"england": ["uk"]}, {"U.K.": 46.67, "ALL": 65.0, "n U.K.": 3, "n ALL": 6}),
         ({"dishes": ["all"]}, {"U.K.": 60.0, "ALL": 65.0, "n ALL": 6}),
-        # Of the others F has z once, y twice: not named
+        # Without F's own dish, z occurs once and y twice, so z is not named
         ({"own_dish": "left-out"}, {"Italy": 75.0, "ALL": 70.0}),
         ({"top": 1}, {"Italy": 75.0, "ALL": 70.0}),  # x alone: F 1 / 4
         ({"cv": ["origins"]}, {}),
@@ -130,7 +130,7 @@ def of_language(names: str, language: str) -> str:
 @pytest.mark.parametrize(
     "names",
     [
-        {"en": "en_dishes.jsonl", "ru": "ru_dishes.jsonl"},  # the very same dishes
+        {"en": "en_dishes.jsonl", "ru": "ru_dishes.jsonl"},  # the same dishes
         {"en": "data_filter/en/en_dishes.jsonl", "ru": "data_filter/ru/ru_dishes.jsonl"},
     ],
 )
@@ -182,7 +182,7 @@ def test_several_files_are_read_one_by_one_or_pooled(tmp_path: Path) -> None:
     every = {name: cell("Count", origin=name) for name in ("Italy", "U.K.")}
     assert values(tmp_path, every, files=["1"]) == {"Italy": 2, "U.K.": 0}
     assert values(tmp_path, every, files=["2"]) == {"Italy": 1, "U.K.": 2}
-    assert values(tmp_path, every, files=["pooled"]) == {"Italy": 2, "U.K.": 2}  # B once
+    assert values(tmp_path, every, files=["pooled"]) == {"Italy": 2, "U.K.": 2}  # B counts once
     assert values(tmp_path, every, files=["3"]) == {"Italy": None, "U.K.": None}
     content, notes = REPRODUCTION.read(find_files(tmp_path, REPRODUCTION.sources), FmlamaReproduced())
     assert REPRODUCTION.complete(content, FmlamaReproduced()).files == ["1", "2", "pooled"]

@@ -104,7 +104,7 @@ def test_full_aligned_and_all_dishes_are_separate_sets(pack: Pack) -> None:
     assert [s[1:] for s in sets if s[0] == "fmlama-full"] == [("en", "Q1"), ("en", "Q2"), ("en", "Q3")]
     assert [s[1:] for s in sets if s[0] == "fmlama-aligned"] == [(code, "Q1") for code in LANGUAGES]
     assert [s[1:] for s in sets if s[0] == "fmlama-all"] == [("en", "Q1"), ("ru", "Q1"), ("en", "Q5")]
-    assert [row["url"] for row in rows(pack, "dish")] == ["Q1", "Q2", "Q3"]  # the full one
+    assert [row["url"] for row in rows(pack, "dish")] == ["Q1", "Q2", "Q3"]  # the full file's dishes
     assert rows(pack, "dish")[1]["ingredients"] == "flour, dried"
     assert any(line.startswith("fmlama-all: 1 dishes: several origins") for line in pack.left_out)
 

@@ -108,10 +108,10 @@ def test_hand_calculation_gives_categories_and_macro_f1(folder: Path) -> None:
     results = further(REPRODUCTION, folder, DOMAINS)
     of = {key[1:]: number for key, number in results.items() if key[0] == "Figure 2"}
     assert of["a", "macro-F1"].value == 1.0
-    # Of b both foods HH and house numbers HL, where people say HH and LH: F1 1 and 0.
+    # Model b has foods HH and house numbers HL, people HH and LH: F1 1 and 0.
     assert (of["b", "macro-F1"].value, of["b", "F1 HH"].value, of["b", "F1 LH"].value) == (0.5, 1.0, 0.0)
     assert of["b", "House numbers 2", "HL", "as people"].value == 0.0
-    # Guessing LH or LL gets F1 2/3 of one of two classes; of the four guesses two are of neither.
+    # Guessing LH or LL gives F1 2/3 for one of the two classes; the other two of four guesses give 0.
     assert of["a", "macro-F1"].null == pytest.approx((1 / 3 + 1 / 3) / 4)
     (folder / "spectra.csv").write_text("model,question,er,sr\na,unknown,1,8\n")
     assert not any(key[0] == "Figure 2" for key in further(REPRODUCTION, folder, DOMAINS))

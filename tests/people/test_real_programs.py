@@ -156,7 +156,7 @@ def test_answers_to_a_study_in_potato_are_imported(
 def _answer_potato(
     address: str, form: Form, annotator: str, expected: dict[tuple[str, str, str], Any]
 ) -> None:
-    """Consent, then every page in Potato's order, as its page's script sends it."""
+    """Send consent, then every page in Potato's order, as the page's script does."""
     tasks = {task.name: task for task in form.tasks if task.annotator == annotator}
     order = []
     with httpx.Client(base_url=address, follow_redirects=True, timeout=30) as browser:
@@ -225,7 +225,7 @@ def test_answers_to_a_study_in_label_studio_are_imported(
 def _answer_label_studio(
     lead: httpx.Client, project: Path, form: Form, expected: dict[tuple[str, str, str], Any]
 ) -> None:
-    """A project from the written files; every task answered as the interface sends it; the export saved."""
+    """Import the written project, answer every task as the interface does, and save the export."""
     config = (project / labelstudio.CONFIG).read_text()
     created = lead.post("/api/projects", json={"title": form.name, "label_config": config})
     assert created.status_code == 201, created.text

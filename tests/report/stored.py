@@ -85,14 +85,14 @@ def store_headline(
 
 
 def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) -> None:
-    """A registered part."""
+    """Store a registered part."""
     units = write_part(warehouse.home, kind, name, frame)
     with warehouse.write() as connection:
         register_parts(connection, [units])
 
 
 def store_verdicts(warehouse: Warehouse, name: str, verdicts: list[Row]) -> None:
-    """A registered part of verdicts; columns that they lack are empty."""
+    """Store a registered part of verdicts; missing columns are empty."""
     schema = {column: kind for column, kind in KINDS["verdict"].columns.items() if column != "part"}
     rows = [dict.fromkeys(schema) | verdict for verdict in verdicts]
     store_part(warehouse, "verdict", name, pl.DataFrame(rows, schema=schema))

@@ -139,7 +139,7 @@ def test_the_overview_shows_the_newest_occasion_and_its_change() -> None:
     assert re.findall(r"[+-]?\d+\.\d+|n \d+", tip) == values
     assert "vllm, bfloat16" in tip
     shown = [text_of(r) for r in numbers.select("tbody tr")]
-    assert shown[0] == "F1 ↑ agreement"  # what it means, without hovering
+    assert shown[0] == "F1 ↑ agreement"  # the meaning is visible without hovering
     assert "beyond its null" in shown[1]
     assert shown[1].endswith("w2: +0.05")
     assert shown[4] == "Error ↓ distance"
@@ -277,7 +277,7 @@ def test_the_shade_of_a_tile_rises_towards_the_best_value() -> None:
     assert shade(row("a", 0.625), "higher", 1.0, 0.0) == 0.5
     assert shade(row("a", 0.1), "higher", 1.0, 0.0) == 0.0
     assert shade(row("a", 0.125), "lower", 0.0, 0.0) == 0.5
-    assert shade(row("a", 0.5), "higher", None, 0.5) == 0.5  # of the widest gain that there is
+    assert shade(row("a", 0.5), "higher", None, 0.5) == 0.5  # relative to the largest gain
     assert shade(row("a", float("inf")), "higher", None, 0.5) == 0.0
 
 

@@ -56,7 +56,7 @@ def test_a_number_within_the_draws_of_its_null_is_never_beyond_it(
     assert by_model["gemma", "rank_spearman"] == (False, order)
     assert by_model["clear", "macro_f1"] == by_model["clear", "rank_spearman"] == (True, None)
     assert by_model["tie", "macro_f1"][0] is False
-    assert by_model["tie", "rank_spearman"] == (True, None)  # 2.5 % of the orders reach it or more, together
+    assert by_model["tie", "rank_spearman"] == (True, None)  # 2.5 % of the orders reach or exceed it
 
     heading = BeautifulSoup(overview(warehouse), "lxml").select_one("#spectral")
     numbers = heading.find_next("table")  # type: ignore[union-attr]
@@ -168,7 +168,7 @@ def test_the_interval_of_a_null_widens_the_comparison(
     ("evaluation", "metric", "flags", "doubt"),
     [
         ("cure", "coverage", [1.0], None),
-        ("cure", "coverage", [1.0, None], None),  # of few items of a pack nothing is known
+        ("cure", "coverage", [1.0, None], None),  # too few items of a pack to decide
         ("cure", "coverage", [1.0, 0.0], "explanations not shown to beat another item's"),
         ("cure", "coverage", [None], "too few explanations for a test against another item's"),
         ("explication", "apr", [1.0], None),

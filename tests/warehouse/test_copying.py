@@ -81,7 +81,7 @@ def test_a_warehouse_copied_to_another_store_and_back_is_equal(
     assert dict(verified.select("what", "n_target").rows())["part_unit_base"] == 24
     shared = Warehouse.open(target)
     assert_equal(full, shared)
-    assert copy(full, target).equals(verified)  # once more: it is verified again
+    assert copy(full, target).equals(verified)  # a second copy is only verified again
 
     back = LocalStore(tmp_path / "back")
     copy(shared, back)
@@ -121,7 +121,7 @@ def test_an_interrupted_copy_sends_no_part_twice(
 def test_a_copy_replaces_no_other_warehouse(
     full: Warehouse, target: Store, copied_home: Callable[[], Path], blank: Path
 ) -> None:
-    copy(Warehouse(LocalStore(blank)), target)  # what every new one has may be replaced
+    copy(Warehouse(LocalStore(blank)), target)  # the content of a new warehouse may be replaced
     copy(full, target)
     other = Warehouse.open(LocalStore(copied_home()))
     with pytest.raises(WarehouseError, match=r"there is a warehouse at .* already .*rows of"):

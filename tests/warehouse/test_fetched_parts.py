@@ -158,7 +158,7 @@ def test_more_than_a_hundred_parts_are_looked_up_in_their_folder(
     name = str(units[0]["part"][0])
     del store.objects[f"parts/{KIND}/{name}.parquet"]
     path_of(store, name).unlink()
-    assert warehouse.query(count).item() == 97 + 3 * 2  # it is not there: others can be read all the same
+    assert warehouse.query(count).item() == 97 + 3 * 2  # the part is missing; other parts can still be read
 
 
 SCAN = {"name": "READ_PARQUET ", "extra_info": {"Filters": "request_hash='q1'"}}
@@ -271,7 +271,7 @@ def test_a_part_set_aside_is_in_the_local_quarantine(store: InMemory) -> None:
     assert moved.read_bytes() == b"x"
     assert moved.is_relative_to(store.home / "quarantine" / KIND)
     assert "p" not in store.part_sizes(KIND)
-    assert store.set_part_aside(KIND, "p") == moved  # another machine was faster
+    assert store.set_part_aside(KIND, "p") == moved  # another machine has already moved it
 
 
 def test_every_write_is_a_version_that_others_fetch_once(

@@ -22,7 +22,7 @@ def imports_of(file: Path, known: set[str]) -> set[str]:
 
 
 def import_graph(package: Path) -> dict[str, set[str]]:
-    """Module -> the modules of the package that it imports. The package itself is its `__init__`."""
+    """Return module -> the modules of the package that it imports. The package itself is its `__init__`."""
     modules = {f"{package.name}.{file.stem}": file for file in package.glob("*.py")}
     modules[package.name] = modules.pop(f"{package.name}.__init__")
     return {module: imports_of(file, set(modules)) for module, file in modules.items()}

@@ -44,7 +44,7 @@ def test_a_second_validation_replaces_only_that_of_its_judge_rubric_and_dimensio
     others = [{"judge": "k"}, {"judge_hash": "i"}, {"rubric": "coverage 2"}, {"dimension": "beauty"}]
     for cells in others:
         save_validation(warehouse, rows("cohen_kappa", **cells))
-    # Pearson is not among the new ones: it goes too.
+    # Pearson is not among the new numbers, so it is deleted.
     save_validation(warehouse, rows("cohen_kappa", "brier", value=0.25))
     stored = warehouse.query("SELECT * FROM judge_validation")
     assert stored.height == 2 + len(others)

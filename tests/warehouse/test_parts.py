@@ -52,7 +52,7 @@ def write(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
 
 
 def plain(parts: Iterable[str]) -> list[str]:
-    """Names of parts without the hash of their content."""
+    """Return names of parts without the hash of their content."""
     return [part.split("-")[0] for part in parts]
 
 
@@ -240,7 +240,7 @@ def test_orphans_are_registered_in_one_transaction(
         return counted_write(self)
 
     monkeypatch.setattr(Warehouse, "write", counted)
-    # Of two that answer the same, the first in the order of names.
+    # Of two parts with the same units, the first by name is registered.
     registered = register_orphans(warehouse, KIND).registered
     assert plain(registered) == [f"p{number:02}" for number in range(0, 20, 2)]
     assert next(n_writes) == 1

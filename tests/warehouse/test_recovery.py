@@ -70,7 +70,7 @@ def test_a_flipped_bit_anywhere_in_a_part_is_an_error(warehouse: Warehouse) -> N
         rotten = bytearray(content)
         rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
         path.write_bytes(rotten)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # rot leaves no trace in the times
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # bit rot does not change the file's times
         with pytest.raises(CorruptPart, match="does not match the hash in its name"):
             read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"])
         assert not path.exists()
@@ -179,7 +179,7 @@ def test_parts_of_a_finished_run_become_one(warehouse: Warehouse) -> None:
     version = warehouse.path.stat().st_ino
     assert compact_parts(warehouse) == []
     assert register_orphans(warehouse, KIND) == ([], [])
-    assert warehouse.path.stat().st_ino == version  # nothing more to do
+    assert warehouse.path.stat().st_ino == version  # the second call changes nothing
 
 
 @pytest.mark.heavy
@@ -234,7 +234,7 @@ def test_a_compaction_killed_before_moving_is_completed_by_the_next(
         with pytest.raises(Exception, match="no_such_table"):
             compact_parts(warehouse)
     assert warehouse.query(SHOWN).equals(before)
-    assert register_orphans(warehouse, KIND) == ([], [])  # the large part answers nothing new
+    assert register_orphans(warehouse, KIND) == ([], [])  # the large part has no new units
     compact_parts(warehouse)
     assert warehouse.query(SHOWN).equals(before)
     assert warehouse.query("SELECT count(DISTINCT part) FROM part_unit").item() == 1
@@ -335,7 +335,7 @@ def test_a_restored_home_with_damaged_parts_is_opened_and_checked(
     units = {
         kind: [write_part(warehouse.home, kind, n, rows_of(kind)) for n in ("p1", "p2")] for kind in KINDS
     }
-    with warehouse.write() as connection:  # the second registers nothing: the first answers its units
+    with warehouse.write() as connection:  # the second part is not registered, since the first has its units
         register_parts(connection, [first for first, _ in units.values()])
     home = tmp_path / "elsewhere"
     shutil.copytree(warehouse.home, home)

@@ -171,7 +171,7 @@ def test_registrations_left_in_the_log_after_publishing_are_not_registered_twice
         with warehouse.write():
             pass
     assert (waiting(warehouse), warehouse.query(UNITS).item()) == (2, 2)
-    with warehouse.write() as connection:  # what is unregistered stays so
+    with warehouse.write() as connection:  # unregistered parts stay unregistered
         connection.execute("DELETE FROM part_unit_base")
     assert warehouse.query(UNITS).item() == 0
     register(warehouse, logprobs("FR"), "again")
@@ -190,7 +190,7 @@ def test_the_first_registration_of_a_unit_wins_in_log_and_file(warehouse: Wareho
         assert warehouse.query("SELECT part FROM part_unit WHERE unit = 'FR'").item() == parts[0]
         with warehouse.write():
             pass
-    assert register_orphans(warehouse, KIND).registered == []  # the late one has nothing to add
+    assert register_orphans(warehouse, KIND).registered == []  # the late part has no new units
     assert warehouse.query("SELECT part FROM superseded_part").item().startswith("late")
 
 
@@ -357,7 +357,7 @@ def test_a_full_disk_refuses_registrations_and_reading_goes_on(warehouse: Wareho
 @pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may only read")
 def test_a_read_only_folder_is_read_and_refuses_registrations(blank: Path, tmp_path: Path) -> None:
     write_part(tmp_path, KIND, "new", logprobs("FR", request="q2")).write_parquet(tmp_path / "units")
-    with TemporaryDirectory() as folder:  # those of pytest are closed to other users
+    with TemporaryDirectory() as folder:  # pytest's folders are closed to other users
         home = Path(shutil.copytree(blank, Path(folder) / "home"))
         register(Warehouse.open(home), logprobs("FR"))
         shutil.copy(tmp_path / "units", home)

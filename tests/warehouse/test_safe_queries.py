@@ -12,7 +12,7 @@ from tests.warehouse.rows import logprobs
 from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
 from warehouse.querying import TABLE_FUNCTIONS, Rows, to_frame, to_rows
 
-# Some statements are read from files before their type is known: then those files are what is refused.
+# Some statements read files before their type is known; then the error is about the files.
 REFUSED = "is not allowed: the warehouse runs only queries|file system operations are disabled"
 
 
@@ -72,7 +72,7 @@ def test_statements_other_than_queries_are_refused_and_change_nothing(
 def test_a_query_reads_no_file_outside_the_warehouse(
     warehouse: Warehouse, tmp_path: Path, query: str
 ) -> None:
-    secret_rows = pl.DataFrame({"key": ["sk-secret"]})  # DuckDB would take Python's variables for tables
+    secret_rows = pl.DataFrame({"key": ["sk-secret"]})  # by default DuckDB takes Python variables for tables
     (tmp_path / "outside.csv").write_text("sk-secret,1\n")
     with pytest.raises(WarehouseError) as refusal:
         warehouse.query(query.format(home=warehouse.home, outside=tmp_path / "outside.csv"))
@@ -254,4 +254,4 @@ def test_each_part_is_hashed_once_per_process(warehouse: Warehouse, monkeypatch:
     for _ in range(3):
         warehouse.query("SELECT count(*) FROM item_logprob")
         warehouse.query("FROM leaderboard")
-    assert len(hashed) == len(set(hashed)) == 3  # the empty ones, which have no hash, are looked at
+    assert len(hashed) == len(set(hashed)) == 3  # empty parts have no hash, so their content is checked

@@ -98,7 +98,7 @@ def answers(served: EngineSpec) -> str:
 def test_two_machines_that_start_together_send_a_batch_once(
     shared: Warehouse, server: BatchServer, machine: Machine
 ) -> None:
-    # Long enough for the other to come to the same point, mostly.
+    # Usually long enough for the other machine to reach the same point.
     server.stalls["POST", "/files"] = lambda: server.closing.wait(1.0)
     server.polls = 8
     machines = [machine("one"), machine("two")]
@@ -106,7 +106,7 @@ def test_two_machines_that_start_together_send_a_batch_once(
         begin(each)
     assert [printed(each) for each in machines] == [ANSWERS] * 2
     assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
-    assert server.count("GET", "/content") == 1  # the other waited for what it had claimed
+    assert server.count("GET", "/content") == 1  # the other machine waited for the claimed units
     assert shared.query("SELECT count(*), count(DISTINCT part) FROM response").row(0) == (5, 1)
     assert run_checks(shared)["n_violations"].sum() == 0
 
@@ -114,8 +114,8 @@ def test_two_machines_that_start_together_send_a_batch_once(
 @pytest.mark.parametrize(
     ("held", "uploads"),
     [
-        (("POST", "/files"), 2),  # nobody knows of the first file, which costs nothing
-        (("POST", "/batches"), 1),  # begun, and its id was never read
+        (("POST", "/files"), 2),  # the first file's id was lost; a file costs nothing
+        (("POST", "/batches"), 1),  # the batch began, but its id was never read
         (("GET", "/batches/batch_0"), 1),
     ],
 )

@@ -79,7 +79,7 @@ print(n)
 
 
 def end_connections(url: str, which: str) -> None:
-    """As a server that stops, or a line that breaks, does. which: a condition on pg_locks."""
+    """End connections like a stopped server or a broken network. which: a condition on pg_locks."""
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(
             f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND {which}"
@@ -135,7 +135,7 @@ def test_a_write_under_a_lock_that_was_lost_publishes_nothing(shared: Warehouse,
     """A configuration's numbers are made while its lock is held, and written at the end of it."""
     with shared.locked("metrics-c"):
         end_connections(postgres_url, "granted")
-        by_another(shared, "other")  # which may be of this configuration, and unknown to the numbers here
+        by_another(shared, "other")  # perhaps of this configuration, unknown to the numbers here
         with pytest.raises(WarehouseError, match="was lost"), shared.write() as connection:
             connection.execute(ADD, ["test"])
     assert shared.query(ADDED).item() == 0

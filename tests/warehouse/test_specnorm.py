@@ -103,7 +103,7 @@ def test_a_review_publishes_items_and_a_later_review_withdraws_them(warehouse: W
     save_reviews(warehouse, [decision("a", "accepted"), decision("b", "accepted")], [item("a"), item("b")])
     assert published(warehouse) == ["item-a", "item-b"]
     assert stored(warehouse)["a"] == draft("a") | decision("a", "accepted")
-    # a under the same identifier again, b under another, and c is not touched.
+    # The same identifier for a, another one for b; c is unchanged.
     revised = item("b", item="item-b2", decision="revise", persona="Other.")
     save_reviews(warehouse, [decision("a", "revised"), decision("b", "revised")], [item("a"), revised])
     assert published(warehouse) == ["item-a", "item-b2"]
@@ -120,9 +120,9 @@ def test_a_review_publishes_items_and_a_later_review_withdraws_them(warehouse: W
 @pytest.mark.parametrize(
     "wrong",
     [
-        draft("a", status="accepted"),  # by nobody
+        draft("a", status="accepted"),  # without a reviewer
         draft("a", "norm_changed", status="queued"),
-        draft("a", status="rejected_by_checks"),  # for no reason
+        draft("a", status="rejected_by_checks"),  # without a fault
         draft("a", stance="maybe"),
         draft("a", fault_details=["a detail without a fault"]),
     ],

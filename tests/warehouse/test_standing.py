@@ -72,7 +72,7 @@ def test_a_replaced_file_stays_until_its_last_reader_leaves(standing: Any) -> No
     assert (new.is_closed, new.locks) == (False, 0)
     new.is_newest = False
     standing.enter(PATH, STORE)
-    assert new.is_closed  # at once, as nobody read it
+    assert new.is_closed  # closed at once, since it had no reader
 
 
 @pytest.mark.parametrize("is_read", [True, False])

@@ -67,7 +67,7 @@ def scenario_texts(warehouse: Warehouse) -> list[str]:
 
 
 def pole_texts(scenario: Row) -> tuple[str, str]:
-    """(high, low) option."""
+    """Return (high, low) option."""
     options = scenario["option_a"], scenario["option_b"]
     return options if scenario["pole_a"] == "high" else options[::-1]
 
@@ -91,7 +91,7 @@ def test_poles_of_options_are_balanced_in_place_and_length(warehouse: Warehouse)
     for dimension in HOFSTEDE:
         poles = Counter(row["pole_a"] for row in scenarios if row["dimension"] == dimension)
         assert poles["high"] == poles["low"], dimension
-    # Always taking A, or the longer option, gives no pole.
+    # Always choosing A, or the longer option, does not choose one pole.
     longer_is_high = sum(len(high) > len(low) for high, low in map(pole_texts, scenarios))
     assert 0.4 <= longer_is_high / len(scenarios) <= 0.6
 
@@ -112,7 +112,7 @@ def test_domains_and_regions_are_balanced(warehouse: Warehouse) -> None:
         assert max(own.values()) == 1, dimension
     regions = Counter(row["region"] for row in scenarios)
     assert min(regions.values()) >= 5
-    # Outside the West: more than half.
+    # At least half are outside the West.
     assert regions["Africa"] + regions["Asia"] + regions["Middle East"] >= len(scenarios) / 2
     assert max(regions.values()) <= len(scenarios) / 4
 
@@ -207,7 +207,7 @@ def test_eighteen_values_include_the_papers(warehouse: Warehouse) -> None:
 
 
 def stem(word: str) -> str:
-    """Enough of a word to know its relatives: "harmon" of harmony and harmonious."""
+    """Return the stem that related words share, such as "harmon" of harmony and harmonious."""
     return word if len(word) < 6 else word[:6].rstrip("eiy")
 
 

@@ -320,7 +320,7 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         defaults |= {"gpu_memory_utilization": 0.05 if is_bounded else memory.GPU_SHARE}
     arguments = defaults | spec.options
     if arguments.get("load_format", "auto") in ("auto", "hf") and not is_allowed("pickle"):
-        arguments["load_format"] = "safetensors"  # otherwise it loads pickles if there is nothing else
+        arguments["load_format"] = "safetensors"  # by default vLLM loads pickles if there are no safetensors
     return arguments
 
 

@@ -144,7 +144,7 @@ class CulturallStudy(Prompted):
         return digest(["culturall", SCORES_VERSION, knobs, settings, judged if self.judges else None, *own])
 
     def _conversation(self, condition: str, item: CulturallItem) -> list[Message]:
-        """Lin et al. (2026, figure 11): scenario as context, a question, as few words as possible."""
+        """Return the prompt of Lin et al. (2026, figure 11): scenario, question, a request for few words."""
         texts = item.texts(condition)
         if own := self.templates.get("prompt_question" if condition == "question" else "prompt"):
             text = filled(own, {"scenario": texts.scenario, "question": texts.question})

@@ -99,7 +99,7 @@ class HarnessTask:
         return golds
 
     def target(self, doc: int) -> str:
-        """Right answers in words, separated by |."""
+        """Return right answers in words, separated by |."""
         gold = self.golds[doc]
         if self.chooses:
             choices = self.choices(doc)

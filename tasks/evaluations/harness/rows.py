@@ -154,7 +154,7 @@ def catalogue() -> list[dict[str, Any]]:
 
 
 def catalogue_of(study: HarnessStudy) -> list[dict[str, Any]]:
-    """Rows of the table metric for the harness's metrics that a study's tasks have."""
+    """Return rows of the table metric for the harness's metrics that a study's tasks have."""
     rows = []
     for metric in _metrics(study):
         better = {

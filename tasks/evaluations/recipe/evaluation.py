@@ -265,7 +265,7 @@ def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
 
 
 def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], VerdictSubject]:
-    """Return, for each call, its item's texts for people, line by line, and its cluster."""
+    """Return a function from a call to its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
     def about(call: Call, _: str) -> VerdictSubject:

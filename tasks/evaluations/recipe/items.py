@@ -87,7 +87,7 @@ class LoadedRecipe:
         return place
 
     def accepted(self, item: Item) -> tuple[str, ...]:
-        """Accepted answers of a short answer."""
+        """Return accepted answers of a short answer."""
         assert isinstance(self.definition, ShortAnswer)
         return several(item.fields[self.definition.accepted])
 

@@ -89,7 +89,7 @@ def _examined(
 
 
 def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[PackFault]]:
-    """Lines and cells of a CSV file with any columns, its header, and its faults."""
+    """Return lines and cells of a CSV file with any columns, its header, and its faults."""
     try:
         data = read(file)
     except OSError:

@@ -71,7 +71,7 @@ def asked(study: RecipeStudy, condition: str) -> Iterator[Item]:
 
 
 def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
-    """Condition -> whether the right option was chosen."""
+    """Return condition -> whether the right option was chosen."""
     return {condition: _scores(study, condition, completions) for condition in CONDITIONS}
 
 

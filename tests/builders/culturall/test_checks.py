@@ -49,7 +49,7 @@ def test_good_items_have_no_fault() -> None:
     assert reasons(GOOD) == reasons(CHOICE) == set()
     faulty = {item.item: {fault.reason for fault in draft_faults(item)} for item in ALL[::2]}
     assert [name for name, faults in faulty.items() if faults - DOUBTS] == []
-    assert 0 < sum(map(bool, faulty.values())) < 0.05 * len(ALL) / 2  # doubts
+    assert 0 < sum(map(bool, faulty.values())) < 0.05 * len(ALL) / 2  # only doubts
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ NONE = {"idk": 0, "no-answer": 0, "not-applicable": 0}
 
 
 def write(path: Path, rows: Rows | Mapping[str, Any]) -> None:
-    """A file in the format that its name says."""
+    """Write a file in the format of its suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix:
         case ".json":
@@ -52,7 +52,7 @@ def blend_question(local: str, english: str, *groups: Mapping[str, Any], **idks:
 
 
 def blend(root: Path) -> None:
-    """BLEnD: two places, four questions of which three are usable, topics and prompts."""
+    """Write BLEnD's files: two places, four questions (three are usable), topics and prompts."""
     entries = {
         "Aa-01": blend_question(
             "¿Qué se bebe?", "What is drunk?", group(3, ["té"], ["tea"]), group(1, ["café"], ["coffee"])
@@ -133,7 +133,7 @@ def kobbq(root: Path) -> None:
 
 
 def culturalbench_easy(root: Path) -> None:
-    """Two questions; an option looks like a letter."""
+    """Write two questions; an option looks like a letter."""
     rows = [
         {"data_idx": n, "question_idx": n, "prompt_question": f"Q{n}?", "prompt_option_a": "A, and B",
          "prompt_option_b": "A", "prompt_option_c": "x", "prompt_option_d": "y", "answer": "BC"[n],
@@ -144,7 +144,7 @@ def culturalbench_easy(root: Path) -> None:
 
 
 def culturalbench_hard(root: Path) -> None:
-    """Two questions of four statements."""
+    """Write two questions of four statements."""
     rows = [
         {"data_idx": 4 * q + n, "question_idx": q, "prompt_question": f"Q{q}?", "prompt_option": f"s{n}",
          "answer": str(n == q), "country": "Peru"}
@@ -154,7 +154,7 @@ def culturalbench_hard(root: Path) -> None:
 
 
 def include(root: Path) -> None:
-    """A language as its folder, another as a column, and a validation file."""
+    """Write a language named by its folder, another by a column, and a validation file."""
     row = {"question": "Q?", "option_a": "1", "option_b": "2", "option_c": "3", "option_d": "4", "answer": 1,
            "domain": "Humanities", "regional_feature": "region explicit"}  # fmt: skip
     write(root / "Greek/test-00000.parquet", [row, {**row, "question": "P?", "answer": 3}])

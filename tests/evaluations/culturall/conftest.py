@@ -78,7 +78,7 @@ def scored(
     texts: Mapping[Key, str | Completion],
     judge: Callable[[Call], str] | None = None,
 ) -> CulturallScores:
-    """Scores of a model with these answers. judge: call -> the verdict of each judge."""
+    """Return scores of a model with these answers. judge: call -> the verdict of each judge."""
     answers = {key: completion(text) if isinstance(text, str) else text for key, text in texts.items()}
     about = calls(study, answers)
     verdicts = {call.prompt.id: verdict(judge(call)) for call in about} if judge else {}

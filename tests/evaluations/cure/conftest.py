@@ -44,7 +44,7 @@ def row(benchmark: str, item: str, country: str, label: str, **cells: Any) -> Ro
 
 
 def tables() -> Tables:
-    """Rows of the warehouse's tables: NormAd 6, CASA 4 (two pairs), CultureBank 6, SpecNorm 3."""
+    """Return rows of the warehouse's tables: NormAd 6, CASA 4 (two pairs), CultureBank 6, SpecNorm 3."""
     items = [
         row("normad", f"normad-f{i}-{country.lower()}", country, label, rule=f"Rule {i}.", group_name="home")
         for i, (country, label) in enumerate(LABELS.items())
@@ -134,7 +134,7 @@ def scored(study: CureStudy, completions: Mapping[Key, Completion], judging: Jud
 
 
 def judged_by(study: CureStudy, readings: Readings, judging: Judging) -> list[Reply]:
-    """Replies of all judges, which agree."""
+    """Return replies of all judges, which agree."""
     calls = judge_calls(study, readings)
     return replies(study, calls, opinions_of(study, calls, lambda _, call: judging(call)))
 

@@ -73,7 +73,7 @@ def answer(
 
 
 def gold(study: CureStudy) -> Mapping[str, Completion]:
-    """Prompt id -> the right answer."""
+    """Return prompt id -> the right answer."""
     right = right_answers(study)
     return {sample.prompt.id: right[sample.key] for sample in samples_of(study)}
 

@@ -117,7 +117,7 @@ def noisy(call: Any) -> float:
 
 
 def some_answers(study: CureStudy) -> dict[Any, Any]:
-    """Answers of which some are wrong and some unreadable."""
+    """Return answers of which some are wrong and some unreadable."""
     mixed = random.Random(3)
     return {
         sample.key: completion(mixed.choice(["yes", "no", "?"]), "word " * mixed.randint(0, 9))

@@ -92,7 +92,7 @@ def counting(home: Path) -> Iterator[Sent]:
 
 
 def longer(written: Generation) -> Generation:
-    """Explanations of different lengths: "text 123" and up to six words more."""
+    """Return explanations of different lengths: "text 123" and up to six further words."""
     answer = json.loads(written.text)
     if isinstance(text := answer.get("explanation"), str):
         answer["explanation"] = text + " more" * (int(text.split()[1]) % 7)

@@ -72,7 +72,7 @@ def scripts() -> dict[str, Script]:
 
 
 def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
-    """metric, slice -> row of the model, and of null recommenders under their names."""
+    """Return metric, slice -> row of the model, and of null recommenders under their names."""
     shared = loop.run(of, "")
     cohort = Cohort({"m": loop.run(of)}, {}, {"m": engine("m")})
     tables = EVALUATION.rows(of, cohort, shared)

@@ -21,7 +21,7 @@ conditions, of an opening, and of all else. What personas differ in falls out of
 
 
 def rates(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> tuple[float, float]:
-    """Share of samples with p of at most 0.05, and share of intervals without 0.
+    """Return share of samples with p of at most 0.05, and share of intervals without 0.
 
     are_shared: all personas of a repetition have the opening of its condition in common.
     """

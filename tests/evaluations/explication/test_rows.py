@@ -42,7 +42,7 @@ Rows = Mapping[tuple[str, str, str], Metric]
 
 
 def grades(value: float, interaction: float = 5.0, judges: Mapping[str, float] | None = None) -> Grades:
-    """Grades with this APR, from every judge or by judge."""
+    """Return grades with this APR, from every judge or by judge."""
 
     def of(apr: float) -> dict[str, float]:
         three = dict.fromkeys(("cultural_depth", "constraint_awareness", "personalisation"), apr)

@@ -16,7 +16,7 @@ from tasks.evaluations.explication.validation import (
 
 
 def rated(*rows: tuple[str, str, float, float | None], dimension: str = "apr") -> list[ConversationRating]:
-    """(rater, conversation "model persona", value, grade)."""
+    """Return (rater, conversation "model persona", value, grade)."""
     return [
         ConversationRating(rater, talk, *talk.split(" "), dimension, value, True, grade)
         for rater, talk, value, grade in rows

@@ -51,7 +51,7 @@ TEMPLATES = {
 
 
 def dish_rows(dishes: Mapping[str, tuple[str, str, str, str, str]] = DISHES) -> Rows:
-    """Rows of ``fmlama_dish`` in both languages."""
+    """Return rows of ``fmlama_dish`` in both languages."""
     rows: Rows = []
     for url, (origin, en, in_en, zh, in_zh) in dishes.items():
         for language, name, ingredients, origin_name in (
@@ -66,7 +66,7 @@ def dish_rows(dishes: Mapping[str, tuple[str, str, str, str, str]] = DISHES) -> 
 
 
 def template_rows() -> Rows:
-    """Rows of ``template``: two wordings in each language, with and without the country."""
+    """Return rows of ``template``: two wordings in each language, with and without the country."""
     return [
         {"template": f"t-{language}-{variant}{'c' if country else ''}", "language": language}
         | {"variant": variant, "mentions_country": country, "text": text}

@@ -17,13 +17,13 @@ REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 
 @cache
 def table(name: str) -> list[dict[str, str]]:
-    """Rows of a reference table."""
+    """Return rows of a reference table."""
     with (REFERENCE / f"{name}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def of_lists(lists: Iterable[str]) -> FloatArray:
-    """Countries x items: 1 where the country has the item. lists: of each item, codes joined by |."""
+    """Return countries x items: 1 where the country has the item. lists: of each item, codes joined by |."""
     columns = [set(countries.split("|")) for countries in lists if countries]
     names = sorted(set().union(*columns))
     return np.array([[name in column for column in columns] for name in names], dtype=np.float64)

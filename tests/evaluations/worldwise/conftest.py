@@ -62,7 +62,7 @@ SCORES: Scores = {
 
 
 def tables() -> Tables:
-    """Rows of the warehouse's tables."""
+    """Return rows of the warehouse's tables."""
     return {
         "scenario": [
             {"scenario": name, "framework": "hofstede", "dimension": dimension, "category": category}

@@ -69,7 +69,7 @@ def test_one_culture_has_no_comparison(make_study: MakeStudy) -> None:
 
 
 def cube(*cultures: list[float]) -> FloatArray:
-    """[baseline and cultures, scenarios, 1]"""
+    """Return scores [baseline and cultures, scenarios, 1]"""
     scenarios = len(cultures[0])
     return np.array([[np.nan] * scenarios, *cultures])[:, :, None]
 

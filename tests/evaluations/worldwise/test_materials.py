@@ -19,7 +19,7 @@ NAMES = ["scenario", "exemplar", "guiding_value", "country", "culture_profile", 
 
 
 def shipped() -> Tables:
-    """Rows of the reference files."""
+    """Return rows of the reference files."""
     rows: Tables = {}
     for table in NAMES:
         with (REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as text:

@@ -46,7 +46,7 @@ def prepare(home: Path, files: Path) -> None:
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """A JSON file of these rows."""
+    """Write a JSON file of these rows."""
     path.write_text(json.dumps(rows))
 
 

@@ -63,7 +63,11 @@ def test_dropped_rows_and_ingredients_are_counted() -> None:
         "repeated_dish": 2,  # within a file and in another
         "repeated_ingredient": 2,
     }
-    assert frame["name"].to_list() == ["肉汁奶酪薯条", "poutine", "肉汁奶酪薯条"]  # by url and language
+    assert frame["name"].to_list() == [
+        "肉汁奶酪薯条",
+        "poutine",
+        "肉汁奶酪薯条",
+    ]  # sorted by url and language
     assert frame["ingredients"].to_list()[0] == ["salt", "rice"]
 
 

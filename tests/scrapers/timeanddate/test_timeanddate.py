@@ -28,7 +28,7 @@ def test_holiday_of_several_countries_is_one_item() -> None:
             ListItem("Independence Day", countries=("US",)),
             ListItem("Labor Day", aliases=("Labour Day",), countries=("US",)),
             ListItem("New Year's Day", countries=("JP", "US")),
-            ListItem("Vernal Equinox Day", countries=("JP",)),  # a national holiday there, and no season
+            ListItem("Vernal Equinox Day", countries=("JP",)),  # a national holiday in Japan, not a season
         ),
         {"clock_change": 1, "empty_name": 1, "season": 2, "spanning_row": 2, "working_day": 1},
     )

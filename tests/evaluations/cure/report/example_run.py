@@ -39,7 +39,7 @@ class Made(NamedTuple):
 
 
 def gains(normad: float, casa: float, culturebank: float, specnorm: float) -> dict[str, float]:
-    """Benchmark -> gain."""
+    """Return benchmark -> gain."""
     return dict(zip(METRICS, (normad, casa, culturebank, specnorm), strict=True))
 
 
@@ -169,7 +169,7 @@ def judge(
 def validate(
     warehouse: Warehouse, benchmark: str, name: str = JUDGE, metrics: Sequence[str] = ("cohen_kappa",)
 ) -> None:
-    """Rows of judge_validation: 0.6 +- 0.1 on 90 items."""
+    """Store rows of judge_validation: 0.6 +- 0.1 on 90 items."""
     now = datetime.now(UTC).replace(tzinfo=None)
     with warehouse.write() as connection:
         for metric in metrics:
@@ -188,7 +188,7 @@ def store_study(
     config: str = CONFIG,
     name: str = JUDGE,
 ) -> None:
-    """Models with their verdicts by the judge of this name, and the null models."""
+    """Store models with their verdicts by the judge of this name, and the null models."""
     for seed, (model, made) in enumerate(models.items()):
         judge(warehouse, store(warehouse, model, model_rows(made, countries, seed), config), model, name)
     store(warehouse, "null:majority", null_rows(MAJORITY, countries), config)

@@ -62,7 +62,7 @@ def condition_metrics(model: str, condition: str) -> Iterator[Row]:
 
 
 def store(warehouse: Warehouse, model: str) -> None:
-    """A finished run with its predictions and verdicts."""
+    """Store a finished run with its predictions and verdicts."""
     rows = [row for condition in CONDITIONS for row in condition_metrics(model, condition)]
     run_id = store_run(warehouse, "fmlama", model, rows, PARAMS)
     ids = {"run_id": run_id, "model": model, "request_hash": f"predictions of {model}"}

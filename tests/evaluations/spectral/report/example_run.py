@@ -51,7 +51,7 @@ def store(warehouse: Warehouse, model: str, config: str) -> None:
 
 
 def _store_parts(warehouse: Warehouse, run_id: str, model: str) -> None:
-    """Log-probabilities of two items for the first question, and the countries' similarities."""
+    """Store log-probabilities of two items for the first question, and the countries' similarities."""
     shared = {"run_id": pl.lit(run_id), "model": pl.lit(model), "domain": pl.lit("currency")}
     answers = pl.DataFrame(
         [(c, i, -1.0, 1) for c in CODES for i in ("euro", "yen")],

@@ -82,7 +82,7 @@ def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) ->
 
 
 def overall_rows(others: list[str]) -> Iterator[Row]:
-    """Overall rows of a model, and rows of pairs of models."""
+    """Yield overall rows of a model, and rows of pairs of models."""
     overall = ("overall", "all")
     yield row("value_shift", overall, 0.3, **around(0.3, 0.03), null_value=0.1)
     yield row("persona_recognition", overall, 0.4, **around(0.4, 0.1), null_value=0.0)
@@ -140,7 +140,7 @@ def null_rows(value: float) -> list[Row]:
 
 
 def store(warehouse: Warehouse, model: str, rows: list[Row], config: str = CONFIG) -> None:
-    """A finished run of these rows."""
+    """Store a finished run of these rows."""
     store_run(warehouse, "worldwise", model, rows, PARAMS, config)
 
 

@@ -75,7 +75,7 @@ def parsed(data: WorldwiseData) -> BeautifulSoup:
 
 
 def only(data: WorldwiseData, keep: pl.Expr) -> WorldwiseData:
-    """Some of the numbers; the leaderboard keeps its models."""
+    """Return some of the numbers; the leaderboard keeps its models."""
     return replace(data, values=data.values.filter(keep))
 
 
