@@ -95,7 +95,7 @@ class FakeEmbedder:
         self.name, self._waits = name, waits
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder.embed``; 64 dimensions."""
+        """Implement ``Embedder.embed``; 64 dimensions."""
 
         def vectors() -> Embedded:
             rows = [np.frombuffer(hashlib.sha512(t.encode()).digest(), np.uint8) for t in texts]

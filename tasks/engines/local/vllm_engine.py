@@ -97,7 +97,7 @@ class VllmEngine(ContinuationScorer):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``; one call of vLLM for all samplings and schemas.
+        """Implement ``Generator.generate``; one call of vLLM for all samplings and schemas.
 
         With a schema, JSON is cut off only with finish reason "length". A conversation that is longer than
         the context gets an empty text with that reason. A base model completes a text (``plain_prompt``) up
@@ -155,7 +155,7 @@ class VllmEngine(ContinuationScorer):
         return [_generation(*parts) for parts in zip(outputs, per_prompt, numbers, strict=True)]
 
     def score_pairs(self, pairs: Sequence[TextPair], progress: Progress | None = None) -> PairScores:
-        """See ``PairScorer.score_pairs``; every pair runs by itself."""
+        """Implement ``PairScorer.score_pairs``; every pair runs by itself."""
         from vllm import SamplingParams
 
         params = SamplingParams(

@@ -141,7 +141,7 @@ class HostedGenerator(ABC):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``.
+        """Implement ``Generator.generate``.
 
         Schemas are sent as strict, so objects must list their properties as required and forbid others.
         Refusals have finish reason "refusal" or "content_filter". If the server ignores the request for

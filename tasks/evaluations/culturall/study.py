@@ -130,12 +130,12 @@ class CulturallStudy(Prompted):
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         documents = digest([[item, *map(list, p)] for item, p in sorted(self.passages.items())])
         return {"culturall_item": self.loaded.hash()} | ({"documents": documents} if self.passages else {})
 
     def config_hash(self) -> str:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         wording = [_RULES, _RULES_ALONE, _CHOICE, _PASSAGES]
         knobs = self.params.hashed(KNOBS)
         settings = [self.conditions, self.materials, wording]

@@ -115,7 +115,7 @@ class ExplicationStudy:
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return {
             "persona": digest([p.model_dump(mode="json") for p in self.personas.values()]),
             "task": digest([t.model_dump(mode="json") for t in self.tasks.values()]),

@@ -102,7 +102,7 @@ def engines(params: FmlamaParams) -> dict[str, Role]:
 
 
 def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> FmlamaStudy:
-    """See ``build_study``."""
+    """Return the study; see ``build_study``."""
     judges = judges_by_name(params.judges, engines)
     own = templates(tables)
     return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judges, own)

@@ -145,11 +145,11 @@ class HarnessStudy:
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return {"item": digest([task.identity for task in self.tasks.values()])}
 
     def config_hash(self) -> str:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         knobs, clusters = self.params.hashed(KNOBS), digest(self.clusters.tolist())
         return digest(["harness", SCORES_VERSION, VERSION, self.materials, clusters, knobs])
 

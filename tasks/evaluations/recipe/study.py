@@ -146,11 +146,11 @@ class RecipeStudy:
 
     @cached_property
     def materials(self) -> dict[str, str]:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         return {"item": digest([[item.name, item.cluster, dict(item.fields)] for item in self.items])}
 
     def config_hash(self) -> str:
-        """See ``contract.Study``."""
+        """Implement ``contract.Study``."""
         knobs = self.params.hashed((KNOBS | self.loaded.knobs) & type(self.params).model_fields.keys())
         judges = sorted(engine.hash for engine in self.panel.judges.values()) if self.panel else []
         return digest(

@@ -427,7 +427,7 @@ class WorldwiseStudy:
 
 
 def build_study(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) -> WorldwiseStudy:
-    """See ``build_materials``."""
+    """Build the study; see ``build_materials``."""
     study = WorldwiseStudy(params, build_materials(params, rows), templates(rows))
     bare = [s.scenario for s in study.content.scenarios if not (s.option_a and s.option_b)]
     if bare and "question" not in study.templates:

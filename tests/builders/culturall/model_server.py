@@ -63,7 +63,7 @@ class Models:
         self.others = dict(zip(by_id, [*self.items[1:], self.items[0]], strict=True))
 
     def reply(self, number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """See ``Scripted``."""
+        """Implement ``Scripted``."""
         system, user = request["messages"][0]["content"], request["messages"][-1]["content"]
         data = [json.loads(text) for text in re.findall(r"<data>(.*?)</data>", user)]
         kind, item, fields = self._written(request["model"], system, user, data)

@@ -116,7 +116,7 @@ def embedded(texts: Sequence[str]) -> Embedded:
 
 
 def vector(text: str) -> NDArray[np.float64]:
-    """See the head of this file."""
+    """Return the vector of a text with scores; the head of this file defines it."""
     for axis, name in enumerate(AXES):
         for side, pole in enumerate(("high", "low")):
             if text == f"{pole} {name}":
