@@ -123,7 +123,7 @@ class Forked:
         return Child(self._answer_to(json.dumps(job)), log)
 
     def end(self) -> int:
-        """Wait for the flow; its exit code, or minus the signal that ended it."""
+        """Wait for the flow; return its exit code, or minus the signal that ended it."""
         return self._answer_to("")
 
     def run(self, flow: str, home: Path, **disturbance: Any) -> Child:

@@ -173,7 +173,7 @@ def _known(names: set[str]) -> Iterator[str]:
     folders = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
     ours = "\n".join(file.read_text() for folder in folders for file in (ROOT / folder).rglob("*.py"))
     others = set(variables("", "", "")) | {
-        "POSTGRES_INITDB_ARGS", "POSTGRES_PASSWORD",  # of the image of Postgres
+        "POSTGRES_INITDB_ARGS", "POSTGRES_PASSWORD",  # variables of the Postgres image
         "RAY_AUTH_MODE", "RAY_AUTH_TOKEN",
         "VLLM_API_KEY", "VLLM_NO_USAGE_STATS",
     }  # fmt: skip

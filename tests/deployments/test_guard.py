@@ -58,7 +58,8 @@ def test_login_belongs_to_the_home_and_only_its_owner_can_read_it(
     assert server.login(home) == server.login(home) != server.login(tmp_path)
     assert len(owner(home)[1]) >= 32
     assert stat.S_IMODE((home / "prefect" / "login").stat().st_mode) == 0o600
-    assert os.environ["PREFECT_API_AUTH_STRING"] == server.login(home)  # of the processes started from here
+    # Processes that this one starts use the login.
+    assert os.environ["PREFECT_API_AUTH_STRING"] == server.login(home)
 
 
 def test_requests_from_another_origin_are_refused(served: tuple[Path, str]) -> None:

@@ -252,7 +252,7 @@ def test_publish_prints_the_folder_or_the_run_to_start(
     monkeypatch.setattr("deployments.publish.site._drawn", lambda *_: ({"index.html": ""}, {}))
     done = call("publish", "site")
     assert done.stdout.strip() == str(Path("site").absolute())
-    assert "3 pages" in done.stderr  # with data and SQL
+    assert "3 pages" in done.stderr  # including the data and SQL pages
     assert "no licence" in done.stderr
     assert (Path("site") / MARK).is_file()
 

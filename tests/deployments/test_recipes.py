@@ -59,7 +59,7 @@ def _ran(copied_home: Callable[[], Path]) -> Iterator[Path]:
 
 @pytest.fixture
 def home(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, to be changed."""
+    """A copy of the finished home, for tests that change it."""
     copy = Path(shutil.copytree(ran, tmp_path / "home", ignore=shutil.ignore_patterns("inspect")))
     monkeypatch.setenv("CULTURESCOPE_HOME", str(copy))
     return copy
@@ -162,7 +162,8 @@ def test_edited_pack_requests_only_new_items_and_keeps_old_numbers(home: Path) -
 @pytest.mark.heavy
 def test_renamed_headline_gets_its_own_column(home: Path) -> None:
     definition = home / "packs" / "whence" / "evaluation.toml"
-    definition.write_text(swap('"accuracy"', '"order"')(definition.read_text()))  # also a keyword of SQL
+    # The name is also a keyword of SQL.
+    definition.write_text(swap('"accuracy"', '"order"')(definition.read_text()))
     run_it("whence")
     call("check")
     board = Warehouse.open().query('SELECT "order", is_null FROM leaderboard_whence')

@@ -71,7 +71,7 @@ def test_progress_adds_up(texts: list[str], scorer: Any) -> None:
 
 
 def test_sentence_longer_than_the_context_is_refused(scorer: Any, n_rice: int) -> None:
-    """With so often "rice", "has", the blank and special tokens a sentence has 40 tokens, which fit."""
+    """With this number of "rice", "has", the blank and special tokens a sentence has 40 tokens, which fit."""
     fits = Cloze(before=("rice " * n_rice + "has",), lead=" ", after="", tail=" has")
     assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
     too_long = replace(fits, before=("rice has", "salt " * (n_rice + 1) + "has"))

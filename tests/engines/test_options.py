@@ -135,7 +135,7 @@ def test_free_text_is_scored_at_its_first_word() -> None:
 
 
 def test_tokens_that_lose_their_space_when_decoded_are_matched() -> None:
-    """SentencePiece tokens of Llama 2 do: the text has a space that no token shows."""
+    """For example SentencePiece tokens of Llama 2: the text has a space that no token has."""
     tokens = [*sure('{"', "label", '":'), *sure('"'), mixed("yes", {"yes": 0.9, "no": 0.1}), *sure('"}')]
     found = probabilities(tokens, YES_NO, "label", text='{"label": "yes"}')
     assert found == pytest.approx({"yes": 0.9, "no": 0.1})

@@ -250,7 +250,7 @@ def test_pinned_hashes_are_unchanged(spec: EngineSpec, pinned: str) -> None:
 
 
 def test_reasoning_and_web_are_part_of_name_and_hash(tmp_path: Path) -> None:
-    """Table 2 of Lin et al. (2026) names models so: model_reasoning_web."""
+    """Names follow table 2 of Lin et al. (2026): model_reasoning_web."""
     base = 'kind = "openai"\nmodel = "openai/gpt-5"\n'
     texts = {
         "plain": base,

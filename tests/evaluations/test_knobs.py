@@ -26,7 +26,7 @@ FROM_RECIPES = {"choice": "whence", "judged": "sayings", "preference": "tables",
 NAMES = (*with_items(), *FROM_RECIPES.values())
 
 WITHOUT_EFFECT: Mapping[str, Any] = {
-    "models": ["fake-b"], "occasion": "again", "dtype": "float32",  # of a run: engine hash and occasion
+    "models": ["fake-b"], "occasion": "again", "dtype": "float32",  # parts of a run's identity
     "profile": "x", "max_total_tokens": 9, "max_usd": 2.5,
     "batch": 1, "countries_per_part": 1, "dishes_per_part": 1,
 }  # fmt: skip
@@ -223,7 +223,7 @@ def test_older_params_are_read_and_hashed_as_before(name: str) -> None:
 
 @pytest.mark.heavy
 def test_older_run_is_rebuilt_from_its_params(study: Callable[..., Any]) -> None:
-    """It has the old name of a parameter and the old hash."""
+    """The older run has the old name of a parameter and the old hash."""
     evaluate(evaluation("spectral"), study("spectral").params)
     renamed = 'json_merge_patch(params, \'{"half_samples": null, "bootstrap": 200}\')'
     params_then = Warehouse.open().query("SELECT params FROM run WHERE NOT is_null").item()

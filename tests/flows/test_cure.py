@@ -33,7 +33,7 @@ VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 
 @pytest.fixture(autouse=True)
 def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that start no flow run in this process, on this home: quicker."""
+    """Run commands without a flow in this process, on this home, which is faster."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
 
 

@@ -123,7 +123,7 @@ def test_two_parallel_flows_and_a_reader_share_one_cohort(
         "WHERE metric = 'er_high' AND run.model = ?",
         [cohort[0]],
     )
-    assert high["n"][0] == 4  # of nine questions
+    assert high["n"][0] == 4  # four of nine questions
 
 
 @pytest.mark.heavy

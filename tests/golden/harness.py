@@ -192,7 +192,7 @@ def params_of(evaluation: str, home: Path, **more: Any) -> Any:
 
 
 def part_files(home: Path, kinds: Sequence[str]) -> dict[str, int]:
-    """Place under ``parts/`` -> when it was written, of the parts of these kinds."""
+    """Return path under ``parts/`` -> time of writing, for the parts of these kinds."""
     files = (file for kind in kinds for file in (home / "parts" / kind).glob("[!_]*.parquet"))
     return {f"{file.parent.name}/{file.name}": file.stat().st_mtime_ns for file in sorted(files)}
 

@@ -32,7 +32,7 @@ Samples = Mapping[str, Any]
 
 
 def exported(home: Path, evaluation: str, *options: str) -> list[str]:
-    """Run the command; the files that it names."""
+    """Run the command and return the files that it names."""
     env = {"CULTURESCOPE_HOME": str(home)}
     result = CliRunner().invoke(app, ["export", "inspect", evaluation, *options], env=env)
     assert result.exit_code == 0, result.output

@@ -139,7 +139,7 @@ def test_a_verdict_after_an_escaped_quotation_is_scored() -> None:
 
 
 def test_the_graded_score_belongs_to_the_object_that_is_read() -> None:
-    """It does not belong to the last field of that name, which is in a fragment."""
+    """The score does not belong to the last field of that name, which is in a fragment."""
     after = [(', "verdict": "NO"', False)]
     assert read([*verdict("NO"), *after], "NO").graded == pytest.approx(1 - SURE)
     beside = [(f'{{"other": {{"verdict": "YES"}}, {verdict("NO")[0][0][1:]}', False), *verdict("NO")[1:]]

@@ -82,10 +82,11 @@ def test_several_keys_have_one_line_each(reasoned: Rubric) -> None:
     assert scores_of(text, reasoned, "plum", "pear (hard)", "fig", "quince") == [
         0.7, 0.2, "the score 7 is not from 0 to 1", UNREAD,
     ]  # fmt: skip
+    # No line begins with fig.
     assert scores_of('{"plum": 0.5, "fig": 1}', reasoned, "plum", "fig") == [
         0.5,
         UNREAD,
-    ]  # no line begins with fig
+    ]
 
 
 SCALE = """

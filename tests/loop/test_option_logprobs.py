@@ -110,7 +110,7 @@ def test_the_fake_engine_gives_alternatives_of_its_text(spec: EngineSpec) -> Non
 
 
 def strip(warehouse: Warehouse, kind: str, part: str) -> None:
-    """Make a part as it was before its kind had the columns that were added."""
+    """Remove the columns that were added to a part's kind, as in older parts."""
     path = part_path(warehouse.home, kind, part)
     old = part_path(warehouse.home, kind, part.split("-")[0])  # names had no hash of the content
     pl.read_parquet(path).drop(list(KINDS[kind].added)).write_parquet(path)

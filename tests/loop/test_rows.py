@@ -1,4 +1,4 @@
-"""Rows carry the points that their headline is taken over."""
+"""Rows have the points over which their headline is computed."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_no_interval_below_five_clusters_or_of_equal_values() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 12])
 def test_counts_that_are_all_zero_have_no_interval(n: int) -> None:
-    """They lie on a bound, and the range has no other bound."""
+    """All counts lie on the lower bound, and the range has no upper bound."""
     assert mean_interval(np.zeros(n), bounds=(0.0, math.inf)) is None
 
 

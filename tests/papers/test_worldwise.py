@@ -106,7 +106,7 @@ def test_hand_calculation_gives_numbers_of_all_sections(tmp_path: Path) -> None:
     assert values(folder(tmp_path)) == {
         "us": pytest.approx(US),
         "india": pytest.approx(INDIA),
-        "sd": pytest.approx(abs(US - INDIA) / math.sqrt(2)),  # of two, ddof 1
+        "sd": pytest.approx(abs(US - INDIA) / math.sqrt(2)),  # standard deviation of two values, ddof 1
         "mae": pytest.approx(((2 - ONE) + HALF) / 2),
         "bias": pytest.approx((ONE - 2 - HALF) / 2),
         "n": 2,

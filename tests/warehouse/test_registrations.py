@@ -300,7 +300,7 @@ def test_a_lost_log_is_restored_from_the_parts(warehouse: Warehouse, case: str) 
 
 def test_a_write_ahead_log_of_a_deleted_log_is_not_used(warehouse: Warehouse) -> None:
     register(warehouse, logprobs("FR"))
-    with sqlite3.connect(log_of(warehouse)) as open_log:  # as long as it is open, its write-ahead log stays
+    with sqlite3.connect(log_of(warehouse)) as open_log:  # while the log is open, its write-ahead log stays
         open_log.execute("SELECT count(*) FROM registration").fetchall()
         register(warehouse, logprobs("IT"), "p2")
         wal_files = {path: path.read_bytes() for path in warehouse.home.glob("*-wal*")}

@@ -230,7 +230,7 @@ def test_a_part_with_one_flipped_bit_is_refused_by_name(warehouse: Warehouse) ->
     for query in (
         "SELECT sum(logprob) FROM item_logprob",
         "FROM unit_rows ORDER BY ALL",
-    ):  # by name, and through a view
+    ):  # queried by name and through a view
         expected = warehouse.query(query)
         for _ in range(30):
             rotten = bytearray(content)

@@ -185,7 +185,8 @@ def test_a_lock_has_its_own_connection_and_ends_with_it(server: Server, store: D
     (key,) = connection.values_of("SELECT pg_advisory_lock")
     assert key == connection.values_of("SELECT pg_advisory_unlock")[0]
     assert 0 <= key[0] < 2**63  # a bigint
-    assert key == locked(store, server).values_of("SELECT pg_advisory_lock")[0]  # by name, on every machine
+    # The key depends only on the name, on every machine.
+    assert key == locked(store, server).values_of("SELECT pg_advisory_lock")[0]
     assert connection.closed
     assert database._thread.locks == []
     assert connection.statements[0][0].startswith("SELECT set_config")  # lifts the server's time limits

@@ -246,7 +246,7 @@ class TestRatingsFile:
         ratings = [
             PersonRating("p1", "i1", "en", page_of("coverage"), "", "YES"),
             PersonRating("p1", "i1", "en", "comment", "", "so, so"),
-            PersonRating("p1", "i1", "en", page_of("mes"), "", "NO"),  # of another page
+            PersonRating("p1", "i1", "en", page_of("mes"), "", "NO"),  # a rating of another page
             PersonRating("p1", "i2", "en", "rating", "", "0.5"),
         ]
         text = results.ratings_csv(held("judge-ratings", ratings=ratings, private=hidden))

@@ -29,7 +29,7 @@ def faults(**cells: Any) -> list[str]:
 @pytest.mark.parametrize("kind", BENCHMARKS)
 def test_benchmark_of_a_pack_has_name_and_labels_of_a_published_kind(kind: str) -> None:
     assert faults(benchmark=f"{kind}-mine") == []
-    assert faults(benchmark=kind) == []  # in place of the shipped sample
+    assert faults(benchmark=kind) == []  # the items replace the shipped sample
     (fault,) = faults(benchmark="mine")
     assert fault.startswith("cure/item.csv, line 3, column benchmark: 'mine': a name begins with")
     for name in ("mine", f"{kind}s-mine", f"{kind}-", f"{kind}-Mine", f"{kind}-my-own"):

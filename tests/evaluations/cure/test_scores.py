@@ -161,7 +161,7 @@ def test_items_that_share_a_judge_prompt_form_one_cluster() -> None:
 
 
 def test_nulls_on_three_norms_have_no_interval(make_study: MakeStudy) -> None:
-    """Six countries and three norms: so three questions about an empty text, too few for an interval."""
+    """Six countries have three norms, so three prompts about an empty text, too few for an interval."""
 
     def marks(call: ExplanationJudgeCall) -> float:
         norm = int(call.item.gold[5]) / 10

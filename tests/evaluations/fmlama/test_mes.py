@@ -90,7 +90,7 @@ def test_hand_calculation_gives_mes_rows(study: FmlamaStudy) -> None:
     # three of all six marks are Correct.
     gold = one(rows, "judge_gold_accepted")
     assert (gold.value, gold.n_scored, gold.n_unscored, gold.null_value) == (0.75, 4, 0, 0.5)
-    assert gold.ci_low is None  # of three dishes
+    assert gold.ci_low is None  # three dishes are too few
 
 
 def test_unmarked_predictions_are_counted_as_unscored(study: FmlamaStudy) -> None:

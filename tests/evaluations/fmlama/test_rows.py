@@ -29,7 +29,7 @@ from tests.evaluations.fmlama.conftest import (
 from tests.evaluations.fmlama.rankings import PLAIN, WITH_COUNTRY
 from tests.evaluations.row_checks import check, keys, metrics
 
-VECTORS = cosine_matrix([[1, 0], [0, 1], [0.6, 0.8], [0, 0]])  # of cheese, flour, rice; salt has none
+VECTORS = cosine_matrix([[1, 0], [0, 1], [0.6, 0.8], [0, 0]])  # vectors of cheese, flour, rice; salt has none
 EVERYTHING: dict[str, Any] = {
     "languages": ["en", "zh"], "mention_country": "both", "code_switching": True,
 }  # fmt: skip
@@ -182,7 +182,7 @@ def test_only_dish_of_an_origin_has_no_foreign_error(make_study: MakeStudy, scor
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}))
     rankings = {t: of | {"quesadilla": "rice cheese salt flour"} for t, of in PLAIN.items()}
     rows = rows_of(study, scores_of(study, ranked(rankings)), scores_of)
-    assert one(rows, "error_foreign").value == pytest.approx(3 / 4)  # as without it
+    assert one(rows, "error_foreign").value == pytest.approx(3 / 4)  # as without this dish
     assert one(rows, "error_foreign").n_unscored == 1
     alone = one(rows, "error_foreign", "en:en:no:Mexico")
     assert alone.unscored_reason == ALONE
@@ -288,7 +288,7 @@ def test_spreads_and_correlations_need_three_scored_origins(
 ) -> None:
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}))
     only_rice = np.full((4, 4), np.nan)
-    only_rice[2, 2] = 1.0  # so that nothing of Italy and Mexico is scored
+    only_rice[2, 2] = 1.0  # then no dish of Italy or Mexico is scored
     rows = rows_of(study, scores_of(study, any_answers, {"en:en:no": only_rice}), scores_of)
     assert one(rows, "map_mws_correlation").unscored_reason == "1 origins have a score, 3 are needed"
     assert one(rows, "map_cv").value is not None
