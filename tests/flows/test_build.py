@@ -56,7 +56,7 @@ def test_specnorm_build_goes_from_seeds_to_published_items(
         counts = dict(warehouse.query("SELECT status, count(*) FROM specnorm_draft GROUP BY status").rows())
         assert counts == {"queued": 12 - bad, "rejected_by_checks": bad}
         assert f"│ rejected_by_checks │ cue_not_named │ {bad:>8} │" in built.stdout
-        assert "12/12" in built.stderr  # the bar
+        assert "12/12" in built.stderr  # the progress bar
         again = culturescope(*BUILD, "--n", "12", "--queue", str(queue), check=False)
         assert (again.returncode, len(scenes)) == (1, 12)
         assert "exists and may hold decisions" in words(again.stderr)

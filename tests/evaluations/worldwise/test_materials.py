@@ -118,7 +118,7 @@ def test_published_scores_become_linear_or_bucketed_targets(make_study: MakeStud
     [
         (None, {"targets": "by_hnd"}, "by_hand"),
         (None, {"cultures": ["Jpan"]}, "Japan"),
-        (None, {"persona_language": "own"}, "names in their languages"),
+        (None, {"persona_language": "own"}, "names in their own languages"),
         (lambda r: r["culture_profile"][0].update(score=-3), {}, "neither on 0..100 nor on -2..\\+2"),
         (lambda r: r["culture_profile"][0].update(country="XX"), {}, "XX: not in table country"),
         (lambda r: r["culture_profile"][0].update(framework="schwartz"), {}, "hofstede, schwartz"),
